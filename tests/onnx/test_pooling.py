@@ -145,3 +145,16 @@ def test_windows_that_the_evaluator_pads_otherwise_are_refused(attributes: dict[
     x = numbers([1, 2, 5, 5], np.float64)
     with pytest.raises(dml.Unsupported, match="onnx's evaluator does not pad such windows as ONNX says"):
         computed(one_node("MaxPool", [x], opset=21, **attributes), feed([x]), evaluator=True)
+
+
+@pytest.mark.parametrize("side", ["UPPER", "LOWER"])
+@pytest.mark.parametrize(("size", "wanted"), [(4, [1, 3]), (5, [1, 3, 5])])
+def test_windows_that_reach_less_far_than_their_stride_are_not_padded(
+    side: str, size: int, wanted: list[int]
+) -> None:
+    x = np.arange(1, size + 1, dtype=np.float32).reshape(1, 1, size)
+    options = {"strides": [2], "auto_pad": f"SAME_{side}"}
+    pooled = computed(one_node("MaxPool", [x], kernel_shape=[1], **options), feed([x]))[0]
+    weight = np.ones((1, 1, 1), np.float32)
+    convolved = computed(one_node("Conv", [x, weight], **options), feed([x, weight]))[0]
+    assert pooled.reshape(-1).tolist() == convolved.reshape(-1).tolist() == wanted

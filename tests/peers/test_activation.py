@@ -12,6 +12,7 @@ from hypothesis import given
 from opendml.runtime.memory.host_array import Array
 from tests.tolerances import assert_within
 
+from .deviations import deviation
 from .onnx_peer import PEERS, onnx_result
 from .peer import DEVICES, FLOATS, Random, computed, exact, examples, seeds
 
@@ -127,3 +128,15 @@ def test_activations_agree_with_onnx(
     result = computed(f"ACTIVATION_{name}", x, device="reference", **attributes)
     # Both of ONNX's compute without care for cancellation.
     assert_within(f"ACTIVATION_{name}", result, expected, peer=True)
+
+
+_shrunk = deviation("ACTIVATION_SHRINK", "NaN", lambda peer, x: np.where(np.isnan(x), np.nan, peer))
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_shrink_keeps_nan_unlike_onnx(peer: str) -> None:
+    x = np.array([np.nan, -2, -0.1, 0.1, 2], np.float32)
+    expected = _shrunk(onnx_result(peer, "Shrink", [x], "float32", bias=0.5, lambd=1.5), x)
+    for device in ("reference", "cpu"):
+        result = computed("ACTIVATION_SHRINK", x, device=device, bias=0.5, threshold=1.5)
+        np.testing.assert_array_equal(result, expected)

@@ -28,6 +28,15 @@ def function_nodes(node: Node, functions: Functions, prefix: str) -> tuple[Node,
     return None if function is None else _inlined(node, function, prefix, {})
 
 
+def has_body(node: Node) -> bool:
+    """Whether ONNX's schema makes other nodes of an operator."""
+    try:
+        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
+    except (onnx.defs.SchemaError, TypeError):  # the latter of a version that is no 32-bit number
+        return False
+    return bool(schema.has_function or schema.has_context_dependent_function)
+
+
 def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str) -> tuple[Node, ...] | None:
     """The nodes that ONNX's schema says the operator is made of; None: it says none.
 

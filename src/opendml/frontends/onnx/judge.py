@@ -12,7 +12,7 @@ from dataclasses import replace
 import onnx
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import functions_of, schema_nodes
+from opendml.frontends.onnx.bodies import functions_of, has_body
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.loops import is_loop
@@ -82,22 +82,13 @@ def _reason(node: Node) -> str | None:
         return None
     if converter_of(node.domain, node.operator, node.version) is not None:
         return None
-    if schema_nodes(node, [None] * len(node.inputs), "") is not None or _has_body(node):
+    if has_body(node):
         return None
     try:
         Evaluator(node)
     except Unsupported:
         return f"{node}: neither opendml nor onnx's evaluator has such an operator"
     return None
-
-
-def _has_body(node: Node) -> bool:
-    """Whether ONNX makes other nodes of an operator, depending on the types that it meets."""
-    try:
-        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
-    except (onnx.defs.SchemaError, TypeError):
-        return False
-    return bool(schema.has_context_dependent_function)
 
 
 def _all_nodes(model: onnx.ModelProto) -> Iterator[Node]:

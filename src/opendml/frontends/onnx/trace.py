@@ -19,7 +19,14 @@ import numpy as np
 import onnx
 
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, schema_nodes, type_of
+from opendml.frontends.onnx.bodies import (
+    Functions,
+    branch_nodes,
+    function_nodes,
+    has_body,
+    schema_nodes,
+    type_of,
+)
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
@@ -30,6 +37,7 @@ from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.suppression import is_suppression, suppression_of
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
+from opendml.frontends.onnx.wide import is_wide, wide_nodes
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
@@ -167,9 +175,11 @@ class Tracer(Locked):
         old node is in a newer operator set.
         """
         body = function_nodes(node, self._functions, self._prefix(node))
+        values = [segment.values.get(name) for name in node.inputs]
         if body is None and node.version < FIRST_MODERN_OPSET:
-            values = [segment.values.get(name) for name in node.inputs]
             body = modern_nodes(node, values, self._prefix(node))
+        if body is None and is_wide(node):
+            body = wide_nodes(node, values, self._prefix(node))
         if body is not None or node.operator != "If" or node.domain:
             return body
         condition = segment.values.get(node.inputs[0])
@@ -188,6 +198,8 @@ class Tracer(Locked):
         counted = counted_nodes(node, values, self._prefix(node))
         if counted is not None:
             return counted
+        if has_body(node) and (wide := wide_nodes(node, values, self._prefix(node))) is not None:
+            return wide
         types = [None if value is None else type_of(value.sizes, value.type) for value in values]
         return schema_nodes(node, types, self._prefix(node))
 

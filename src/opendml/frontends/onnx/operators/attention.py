@@ -31,32 +31,35 @@ def attention(node: Conversion) -> Result:
         raise NotExpressible(f"{heads} heads of queries share {keys.sizes[1]} of keys")
     scale = node.attribute("scale", None)
     scale = 1 / math.sqrt(size) if scale is None else scale
-    query, keys_scaled, scale = _scaled(query, keys, scale)
     groups = keys.sizes[1]
     together = heads // groups * rows
-    queries = shaped(query, (batch, groups, together, size))
+    queries = shaped(wide(query), (batch, groups, together, size))
     scores = raw = shaped(
-        dml.gemm(queries, keys_scaled, trans_b="TRANSPOSE", alpha=scale), (batch, heads, rows, keys.sizes[2])
+        dml.gemm(queries, wide(keys), trans_b="TRANSPOSE", alpha=scale), (batch, heads, rows, keys.sizes[2])
     )
     if softcap := node.attribute("softcap", 0.0):
         scaled = dml.activation_tanh(dml.activation_linear(scores, alpha=1 / softcap, beta=0.0))
         scores = dml.activation_linear(scaled, alpha=softcap, beta=0.0)
-    bias = _bias(node, rows, keys.sizes[2], query.data_type)
+    bias = _bias(node, rows, keys.sizes[2])
     biased = scores if bias is None else dml.element_wise_add(scores, bias)
     shares = _shares(node, biased, bias)
-    result = dml.gemm(shaped(shares, (batch, groups, together, keys.sizes[2])), values)
-    result = shaped(result, (batch, heads, rows, values.sizes[3]))
+    result = dml.gemm(shaped(shares, (batch, groups, together, keys.sizes[2])), wide(values))
+    result = narrow(shaped(result, (batch, heads, rows, values.sizes[3])), query)
     stages = (raw, scores, biased, shares)
     seen = stages[node.attribute("qk_matmul_output_mode", 0)] if node.wants(3) else None
-    return _as_query(node, result), keys, values, seen
+    return _as_query(node, result), keys, values, None if seen is None else narrow(seen, query)
 
 
-def _scaled(query: GraphTensor, keys: GraphTensor, scale: float) -> tuple[GraphTensor, GraphTensor, float]:
-    """Half the scale on both, so that scores of float16 stay within its numbers; the rest is left."""
-    if query.data_type != TensorDataType.FLOAT16 or scale <= 0:
-        return query, keys, scale
-    root = math.sqrt(scale)
-    return dml.element_wise_multiply(query, root), dml.element_wise_multiply(keys, root), 1.0
+def wide(tensor: GraphTensor) -> GraphTensor:
+    """Return FLOAT16 as FLOAT32: scores of float16 overflow, and softmax magnifies their rounding."""
+    if tensor.data_type != TensorDataType.FLOAT16:
+        return tensor
+    return dml.cast(tensor, output_type=TensorDataType.FLOAT32)
+
+
+def narrow(tensor: GraphTensor, like: GraphTensor) -> GraphTensor:
+    """Return a tensor in the type of another one."""
+    return tensor if tensor.data_type == like.data_type else dml.cast(tensor, output_type=like.data_type)
 
 
 def _heads(node: Conversion, number: int, count: str) -> GraphTensor:
@@ -87,7 +90,7 @@ def _as_query(node: Conversion, tensor: GraphTensor) -> GraphTensor:
     return shaped(permuted(tensor, (0, 2, 1, 3)), (batch, rows, heads * size))
 
 
-def _bias(node: Conversion, rows: int, columns: int, type: TensorDataType) -> GraphTensor | None:
+def _bias(node: Conversion, rows: int, columns: int) -> GraphTensor | None:
     """What is added to the scores: a mask of floats, and minus infinity where a key is not seen. It has four
     dimensions; None: nothing."""
     distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
@@ -106,12 +109,12 @@ def _bias(node: Conversion, rows: int, columns: int, type: TensorDataType) -> Gr
         least, most = bounds
         seen &= distance >= past - least if least is not None else True
         seen &= distance <= past + most if most is not None else True
-    result, given = _mask(node, columns, type)
+    result, given = _mask(node, columns)
     seen[:, given:] = False
     if not seen.all():
-        result = _added(result, _infinities(node, ~seen, type))
+        result = _added(result, _infinities(node, ~seen))
     for each in hidden:
-        result = _added(result, _where_hidden(each, type))
+        result = _added(result, _where_hidden(each))
     return result
 
 
@@ -139,7 +142,7 @@ def _outside(
     return found
 
 
-def _mask(node: Conversion, columns: int, type: TensorDataType) -> tuple[GraphTensor | None, int]:
+def _mask(node: Conversion, columns: int) -> tuple[GraphTensor | None, int]:
     """The mask that is given, as floats of four dimensions, and for how many keys."""
     if not node.has(3):
         return None, columns
@@ -148,24 +151,20 @@ def _mask(node: Conversion, columns: int, type: TensorDataType) -> tuple[GraphTe
     if given < columns:
         mask = dml.padding1(mask, padding_mode="CONSTANT", end_padding=[0, 0, 0, columns - given])
     if node.type(3) == BOOLEAN:
-        return _where_hidden(dml.element_wise_logical_not(mask), type), given
-    if mask.data_type != type:
-        raise NotExpressible(f"a mask of {mask.data_type.name} for scores of {type.name}")
-    return mask, given
+        return _where_hidden(dml.element_wise_logical_not(mask)), given
+    if node.type(3) != node.type(0):
+        raise NotExpressible(f"a mask of {node.type(3).name} for queries of {node.type(0).name}")
+    return wide(mask), given
 
 
-def _where_hidden(hidden: GraphTensor, type: TensorDataType) -> GraphTensor:
+def _where_hidden(hidden: GraphTensor) -> GraphTensor:
     """Minus infinity where that is true, else 0."""
-    infinity = hidden.graph.constant(np.full([1] * 4, -np.inf, _numpy(type)))
+    infinity = hidden.graph.constant(np.full([1] * 4, -np.inf, np.float32))
     return dml.element_wise_if(hidden, infinity, 0.0)
 
 
-def _infinities(node: Conversion, hidden: Array, type: TensorDataType) -> GraphTensor:
-    return node.constant(np.where(hidden, -np.inf, 0.0)[None, None], _numpy(type))
-
-
-def _numpy(type: TensorDataType) -> np.dtype[np.floating]:
-    return np.dtype(np.float16 if type == TensorDataType.FLOAT16 else np.float32)
+def _infinities(node: Conversion, hidden: Array) -> GraphTensor:
+    return node.constant(np.where(hidden, -np.inf, 0.0)[None, None], np.float32)
 
 
 def _added(left: GraphTensor | None, right: GraphTensor) -> GraphTensor:
@@ -188,7 +187,7 @@ def _shares(node: Conversion, scores: GraphTensor, bias: GraphTensor | None) -> 
     if bias is None:
         return shares
     highest = dml.reduce(bias, function="MAX", axes=[3])
-    lowest = highest.graph.constant(np.full([1] * 4, -np.inf, _numpy(type)))
+    lowest = highest.graph.constant(np.full([1] * 4, -np.inf, np.float32))
     return dml.element_wise_if(dml.element_wise_logical_equals(highest, lowest), 0.0, shares)
 
 

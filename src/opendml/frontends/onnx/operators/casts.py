@@ -9,9 +9,13 @@ import onnx
 
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml.frontends.onnx.node import OWN
 from opendml.frontends.onnx.operators.shapes import reshaped
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import BOOLEAN, data_type_of
+from opendml.frontends.onnx.values import BOOLEAN, Known, data_type_of
+
+_MOST_WIDENED = 1024
+"""Elements of a weight that is stored as float32 rather than converted in every run."""
 
 
 @converts("Cast", since=6)
@@ -43,3 +47,24 @@ def _cast(node: Conversion, type: np.dtype[Any]) -> Result:
         equals = dml.element_wise_logical_equals(x, 0, output_type=dml.UINT8)
         return node.truth(dml.element_wise_logical_not(equals), sizes)
     return node.result(dml.cast(x, output_type=data_type), sizes, type)
+
+
+@converts("Widen", domain=OWN)
+def widen(node: Conversion) -> Result:
+    """float32 of float16, for `wide_nodes`. Large weights stay as they are, and are converted where they are
+    read.
+    """
+    if node.is_known(0) and node.known(0).size <= _MOST_WIDENED:
+        return Known(node.known(0).astype(np.float32))
+    return (
+        _cast(node, np.dtype(np.float32)) if 0 not in node.sizes(0) else node.empty(node.sizes(0), np.float32)
+    )
+
+
+@converts("Narrow", domain=OWN)
+def narrow(node: Conversion) -> Result:
+    """float16 of the float32 that a node in float32 made; other types stay."""
+    type = np.dtype(np.float16) if node.type(0) == np.float32 else node.type(0)
+    if node.is_known(0):
+        return Known(node.known(0).astype(type))
+    return _cast(node, type) if 0 not in node.sizes(0) else node.empty(node.sizes(0), type)

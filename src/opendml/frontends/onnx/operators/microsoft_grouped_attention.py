@@ -10,6 +10,7 @@ import numpy as np
 import opendml as dml
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, numpy_type
 from opendml.frontends.onnx.node import MICROSOFT
+from opendml.frontends.onnx.operators.attention import narrow, wide
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.runtime.graphs.repeat import repeated
@@ -220,11 +221,13 @@ def _attended(
             mask_type="NONE",
         )
     stack, together = batch * shared, count // shared * length
-    heads = shaped(permuted(query, (0, 2, 1, 3)), (stack, together, size))
-    scores = dml.gemm(heads, shaped(keys, (stack, total, size)), trans_b="TRANSPOSE", alpha=scale / softcap)
+    heads = shaped(permuted(wide(query), (0, 2, 1, 3)), (stack, together, size))
+    scores = dml.gemm(
+        heads, shaped(wide(keys), (stack, total, size)), trans_b="TRANSPOSE", alpha=scale / softcap
+    )
     capped = dml.activation_linear(dml.activation_tanh(scores), alpha=softcap, beta=0.0)
-    biased = dml.element_wise_add(shaped(capped, (batch, count, length, total)), bias)
+    biased = dml.element_wise_add(shaped(capped, (batch, count, length, total)), wide(bias))
     shares = shaped(dml.activation_softmax1(biased, axes=[3]), (stack, together, total))
-    result = dml.gemm(shares, shaped(values, (stack, total, size)))
+    result = dml.gemm(shares, shaped(wide(values), (stack, total, size)))
     turned = permuted(shaped(result, (batch, count, length, size)), (0, 2, 1, 3))
-    return shaped(turned, (batch, length, count * size))
+    return narrow(shaped(turned, (batch, length, count * size)), query)
