@@ -103,3 +103,15 @@ def test_a_tensor_without_elements_stays_float16() -> None:
         warnings.simplefilter("ignore")
         y = dml.onnx.load(one_node("Sum", [empty, empty, empty]))(empty, empty, empty)["y0"]
     assert (y.dtype, y.shape) == (np.float16, (0, 3))
+
+
+def test_a_conversion_to_a_type_that_directml_has_not_is_left_as_it_is() -> None:
+    x, like = (
+        normal(3),
+        np.zeros(1, np.dtype(onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16))),
+    )
+    model = one_node("CastLike", [x, like])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = dml.onnx.load(model)(x, like)["y0"]
+    assert y.dtype == like.dtype

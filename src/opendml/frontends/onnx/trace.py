@@ -179,7 +179,7 @@ class Tracer(Locked):
         if body is None and node.version < FIRST_MODERN_OPSET:
             body = modern_nodes(node, values, self._prefix(node))
         if body is None and is_wide(node):
-            body = wide_nodes(node, values, self._prefix(node))
+            body = wide_nodes(node, segment.values, self._prefix(node))
         if body is not None or node.operator != "If" or node.domain:
             return body
         condition = segment.values.get(node.inputs[0])
@@ -198,7 +198,7 @@ class Tracer(Locked):
         counted = counted_nodes(node, values, self._prefix(node))
         if counted is not None:
             return counted
-        if has_body(node) and (wide := wide_nodes(node, values, self._prefix(node))) is not None:
+        if has_body(node) and (wide := wide_nodes(node, segment.values, self._prefix(node))) is not None:
             return wide
         types = [None if value is None else type_of(value.sizes, value.type) for value in values]
         return schema_nodes(node, types, self._prefix(node))

@@ -6,15 +6,16 @@ float16 between them would lose digits that the node does not lose, and overflow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
+from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import MICROSOFT, OWN, Node, nodes_of
 from opendml.frontends.onnx.values import Value
 
-_HALF = np.dtype(np.float16)
+_HALF, _ELEMENT = np.dtype(np.float16), TensorProto.FLOAT16
 
 _SEVERAL_OPERATORS = frozenset(
     {
@@ -43,19 +44,18 @@ def is_wide(node: Node) -> bool:
     return (node.domain, node.operator) in _SEVERAL_OPERATORS
 
 
-def wide_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tuple[Node, ...] | None:
-    """Return the node between conversions to float32 and back, or None if no input is of float16."""
-    halves = {i for i, value in enumerate(values) if value is not None and value.type == _HALF}
-    if not halves:
+def wide_nodes(node: Node, values: Mapping[str, Value], prefix: str) -> tuple[Node, ...] | None:
+    """Return the node between conversions to float32 and back; None if it takes or makes no float16."""
+    halves = {name for name in node.inputs if name in values and values[name].type == _HALF}
+    made = {name for name in node.outputs if name}
+    if types := inferred_outputs(node, values):  # ONNX infers nothing of other domains
+        made &= {name for name, each in types.items() if each.tensor_type.elem_type == _ELEMENT}
+    if not halves or not made:
         return None
-    inputs = [f"{prefix}{i}" if i in halves else name for i, name in enumerate(node.inputs)]
-    outputs = [prefix + name if name else "" for name in node.outputs]
-    before = [helper.make_node("Widen", [node.inputs[i]], [inputs[i]], domain=OWN) for i in sorted(halves)]
+    names = {name: f"{prefix}{name}" for name in (*halves, *made)}
+    inputs, outputs = ([names.get(name, name) for name in some] for some in (node.inputs, node.outputs))
+    before = [helper.make_node("Widen", [name], [names[name]], domain=OWN) for name in sorted(halves)]
     message = helper.make_node(node.operator, inputs, outputs, node.name, domain=node.domain)
     message.attribute.extend(node.message.attribute)
-    after = [
-        helper.make_node("Narrow", [wide], [name], domain=OWN)
-        for name, wide in zip(node.outputs, outputs, strict=True)
-        if name
-    ]
+    after = [helper.make_node("Narrow", [names[name]], [name], domain=OWN) for name in sorted(made)]
     return nodes_of([*before, message, *after], {**node.opsets, OWN: 1})
