@@ -220,7 +220,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Raises:
         OSError: the file cannot be written.
     """
-    mode = None
+    path, mode = os.fsdecode(path), None
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
     if mode is not None and not stat.S_ISREG(mode):
