@@ -84,10 +84,7 @@ def test_inputs_without_a_file_are_zeros_which_is_said_and_outputs_can_be_files(
         "run", "--device", "reference", "model.bin", "--output-directory", "results", "--iterations", "2"
     )
     assert run.exit_code == 0, run.stderr
-    assert (
-        "Input 'x' (FLOAT32 [4]): zeros, because there is no .npy file of that name in . (--input-directory)\n"
-        in run.stdout
-    )
+    assert "Input 'x' (FLOAT32 [4]): zeros, because there is no .npy file of that name in . (" in run.stdout
     assert "Dispatch 'model.bin': 2 iterations" in run.stdout
     assert "Resource 'y' written to 'results/y.npy'" in run.stdout
     assert np.load("results/y.npy").tolist() == [1, 4, 9, 16]

@@ -42,7 +42,7 @@ class Rates:
 
 
 _known: dict[tuple[Backend, int | None], Rates] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def rates_of(backend: Backend, threads: int | None) -> Rates:
