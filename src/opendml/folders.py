@@ -53,8 +53,8 @@ class Folder:
         and then open others."""
         try:
             return self._identity in (None, _identity(self.status()))
-        except OSError:
-            return False
+        except OSError as error:
+            return error.errno != errno.EBADF
 
     def is_there(self) -> bool:
         """Whether the folder is still open, and was not removed."""
