@@ -114,7 +114,7 @@ def _work(folder: Path) -> list[bytes]:
     device = dml.Device("cpu", threads=2)
     graph = dml.Graph()
     given = graph.input("x", dml.FLOAT32, _SIZES)
-    scaled = dml.activation_tanh(given) * graph.constant(weights)
+    scaled = dml.activation_relu(given) * graph.constant(weights)
     model = graph.compile({"y": scaled, "sum": dml.reduce(scaled, function="SUM", axes=[1])}, device=device)
     results = [*model(x=x).values()]
     model.save(folder / "saved.dml")
