@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import signal
+from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +40,15 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared is not here")
     return SHARED
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets SIGINT interrupt this process and those that it starts, as from a terminal. Under `nohup`, and in
+    the background of some shells, it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -88,6 +88,7 @@ def test_paths_that_are_no_text_are_escaped(tmp_path: Path) -> None:
     assert result.stderr.endswith(rb"/caf\udce9.json: No such file or directory" + b"\n")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interruption_ends_a_run_with_status_130(tmp_path: Path) -> None:
     command = [*PROGRAM, "run", "--device", "reference", "--timing", "-t", "60000", EXAMPLE]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

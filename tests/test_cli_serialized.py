@@ -68,11 +68,11 @@ def test_an_exported_model_gives_what_the_model_gives(path: Path) -> None:
     result = cli("export", path, "--output", "out")
     assert result.exit_code == 0, result.stderr
     assert result.stdout == "out/model.bin\nout/model.1.w.bin\n"
-    np.save("x.npy", np.array([-1, 2, -3, 4], np.float32))
+    np.save("out/x.npy", np.array([-1, 2, -3, 4], np.float32))
     run = cli("run", "--device", "reference", "out/model.bin")
     assert run.exit_code == 0, run.stderr
     printed = run.stdout.splitlines()
-    assert printed[0] == "Input 'x' (FLOAT32 [4]): from 'x.npy'"
+    assert printed[0] == "Input 'x' (FLOAT32 [4]): from 'out/x.npy'"
     assert sorted(printed[1:]) == ["Resource 't': 1, 4, 3, 8", "Resource 'y': 1, 16, 9, 64"]
     original = cli("run", "--device", "reference", path)
     assert sorted(original.stdout.splitlines()) == sorted(printed[1:])
@@ -84,7 +84,7 @@ def test_inputs_without_a_file_are_zeros_which_is_said_and_outputs_can_be_files(
         "run", "--device", "reference", "model.bin", "--output-directory", "results", "--iterations", "2"
     )
     assert run.exit_code == 0, run.stderr
-    assert "Input 'x' (FLOAT32 [4]): zeros, because there is no .npy file of that name\n" in run.stdout
+    assert "Input 'x' (FLOAT32 [4]): zeros, because there is no .npy file of that name in . (" in run.stdout
     assert "Dispatch 'model.bin': 2 iterations" in run.stdout
     assert "Resource 'y' written to 'results/y.npy'" in run.stdout
     assert np.load("results/y.npy").tolist() == [1, 4, 9, 16]

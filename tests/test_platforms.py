@@ -97,10 +97,23 @@ def test_every_file_may_have_its_name_on_windows_and_where_case_does_not_count()
 
 
 POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
-GUARDED = {"register_at_fork", "sched_getaffinity", "sysconf"}
+GUARDED = {"fchmod", "geteuid", "register_at_fork", "sched_getaffinity", "sysconf"}
 """What `os` has on some systems, and is asked for first."""
 EVERYWHERE = {
-    *("O_WRONLY", "W_OK", "access", "cpu_count", "devnull", "dup2", "environ", "fdopen", "open", "path"),
+    *(
+        "O_RDONLY",
+        "O_WRONLY",
+        "PathLike",
+        "W_OK",
+        "access",
+        "close",
+        "cpu_count",
+        "devnull",
+        "dup2",
+        "environ",
+    ),
+    *("fspath", "fstat", "listdir", "mkdir", "open", "path", "replace", "stat", "stat_result", "strerror"),
+    *("makedirs", "supports_dir_fd", "supports_fd", "unlink", "urandom", "utime"),
 }
 
 

@@ -1,5 +1,5 @@
-"""What opendml does, for whoever asks: the logger "opendml" of `logging`, at DEBUG. Without a handler of the
-program's it says nothing."""
+"""The logger "opendml" of `logging`: what opendml does at DEBUG, and what makes it slower than it need be at
+WARNING. Without a handler of the program's only warnings are printed."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ MUTATIONS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "file absent": (
         (*X, "initialValues"),
         {"sourcePath": "no.npy"},
-        "$.resources.x.initialValues.sourcePath: expected a file in {folder} or the current directory, "
+        "$.resources.x.initialValues.sourcePath: expected a file in {folder} "
+        "(--input-directory; --allow-any-path reads others too), "
         'got "no.npy"',
     ),
     "path with a space": (("resources", "a b"), 1, '$.resources["a b"]: expected an object, got 1'),
@@ -259,7 +260,8 @@ MUTATIONS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "source no name": (
         (*X, "initialValues"),
         {"sourcePath": "n" * 300},
-        "$.resources.x.initialValues.sourcePath: expected a file in {folder} or the current directory, "
+        "$.resources.x.initialValues.sourcePath: expected a file in {folder} "
+        "(--input-directory; --allow-any-path reads others too), "
         f'got "{"n" * 56}...',
     ),
     "target in a file": (

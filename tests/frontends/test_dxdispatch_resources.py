@@ -180,17 +180,22 @@ def test_empty_file_is_refused(load: Load, tmp_path: Path) -> None:
         _buffer(load, {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": "a.dat"}})
 
 
-def test_source_beside_the_model_comes_before_the_current_directory(
-    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_source_beside_the_model_comes_before_the_current_directory_if_any_may_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    (elsewhere / "a.dat").write_bytes(b"bbbb")
+    (elsewhere / "a.dat").write_bytes(b"bb")
     monkeypatch.chdir(elsewhere)
+    path = tmp_path / "model.json"
     resource = {"initialValuesDataType": "UINT8", "initialValues": {"sourcePath": "a.dat"}}
-    assert _buffer(load, resource).tobytes() == b"bbbb"
-    (tmp_path / "a.dat").write_bytes(b"aaaa")
-    assert _buffer(load, resource).tobytes() == b"aaaa"
+    path.write_text(json.dumps({"resources": {"x": resource}, "dispatchables": {}, "commands": []}))
+    with pytest.raises(InvalidArgument, match="expected a file in"):
+        dxdispatch.load(path)
+    assert dxdispatch.load(path, allow_any_path=True).resources["x"].size_in_bytes == 2
+    (tmp_path / "a.dat").write_bytes(b"a")
+    assert dxdispatch.load(path, allow_any_path=True).resources["x"].size_in_bytes == 1
+    assert dxdispatch.load(path).resources["x"].size_in_bytes == 1
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from tests.fuzz import (
     calls,
     descs,
     expressions,
+    faults,
     graphs,
     large,
     models,
@@ -35,12 +36,14 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "onnx": onnx_models.make,
     "peers": peers.make,
     "serialized": serialized.make,
+    "faults": faults.make,
 }
 _MODULES = (
     aliasing,
     calls,
     descs,
     expressions,
+    faults,
     graphs,
     large,
     models,

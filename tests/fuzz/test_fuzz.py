@@ -22,6 +22,7 @@ CASES = {
     "onnx": 25,
     "peers": 20,
     "serialized": 30,
+    "faults": 10,
 }
 SHRINKING = 40
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,8 @@ def test_models_without_a_path_read_no_files(
         ([("location", "w.bin"), ("offset", str(2**62))], "offset"),
         ([("location", "w.bin"), ("length", str(2**62))], "length"),
         ([("location", "w.bin"), ("length", "8")], "tensor 'w': cannot reshape"),
-        ([("location", ".")], "regular file"),
+        ([("location", ".")], "must be in the model's folder"),
+        ([("location", "pipe")], "regular file"),
         ([("location", "w" * 10_000)], "name too long"),
     ],
 )
@@ -102,6 +104,7 @@ def test_tensors_lie_in_whole_files_of_the_folder(
     _X.tofile(tmp_path / "w.bin")
     _X.tofile(tmp_path / "inner" / "w.bin")
     (tmp_path / "inner" / "link.bin").symlink_to("../w.bin")
+    os.mkfifo(tmp_path / "inner" / "pipe")
     path = tmp_path / "inner" / "model.onnx"
     path.write_bytes(_model(_ADD, initializer=[_external(*entries)]).SerializeToString())
     with pytest.raises(dml.InvalidArgument, match=message):

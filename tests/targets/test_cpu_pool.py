@@ -272,6 +272,7 @@ def test_an_interrupt_ends_a_long_dispatch_and_nothing_else(threads: int) -> Non
     python(INTERRUPTED.replace("THREADS", str(threads)))
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_waits_for_the_end_of_a_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     """LLVM's binding would keep its lock, and other threads wait for ever."""
     texts = []
@@ -295,6 +296,7 @@ def test_an_interrupt_waits_for_the_end_of_a_compilation(monkeypatch: pytest.Mon
     np.testing.assert_allclose(dml.activation_celu(x, alpha=0.8125), expected, rtol=1e-6)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_of_a_compilation_that_fails_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(_: Any) -> str:
         signal.raise_signal(signal.SIGINT)
@@ -308,6 +310,7 @@ def test_an_interrupt_of_a_compilation_that_fails_is_not_lost(monkeypatch: pytes
     assert isinstance(error.value.__context__, Unsupported)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_workers_start_leaves_them_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     start = threading.Thread.start
 

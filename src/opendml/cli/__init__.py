@@ -60,6 +60,14 @@ _threads = click.option(
 )
 
 
+_any_path = click.option(
+    "--allow-any-path",
+    is_flag=True,
+    help="Let a JSON model read and write all files that you can, as DxDispatch does. Without it, it reads "
+    "files in its own folder (--input-directory) and writes files in --output-directory alone.",
+)
+
+
 _inputs = click.option(
     "--input",
     "inputs",
@@ -92,14 +100,13 @@ def main() -> None:
     "--input-directory",
     "--input_path",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where files with initial values are sought first, then the current directory. Default: the model's "
-    "folder.",
+    help="Where files with initial values are. Default: the model's folder.",
 )
 @click.option(
     "--output-directory",
     "--output_path",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where writeFile puts files with relative paths. Default: the current directory.",
+    help="Where writeFile puts files. Default: the current directory.",
 )
 @click.option(
     "-i",
@@ -166,6 +173,7 @@ def main() -> None:
     expose_value=False,
     help="Changes nothing: what DxDispatch's debug layers check is always checked.",
 )
+@_any_path
 @_inputs
 @size_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
@@ -186,6 +194,7 @@ def run(
     timing: bool,
     samples: bool,
     timing_verbosity: int,
+    allow_any_path: bool,
     inputs: tuple[str, ...],
     sizes: Sizes,
     as_json: bool,
@@ -237,6 +246,7 @@ def run(
         sizes=sizes,
         input_directory=input_directory,
         output_directory=output_directory,
+        allow_any_path=allow_any_path,
     )
 
 
@@ -244,10 +254,16 @@ def run(
 @click.argument("models", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="MODEL...")
 @_feature_level
 @click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
+@_any_path
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @size_options
 def check(
-    models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool, sizes: Sizes
+    models: tuple[Path, ...],
+    feature_level: str | None,
+    runs: bool,
+    allow_any_path: bool,
+    as_json: bool,
+    sizes: Sizes,
 ) -> int:
     """Check whether the operators of each MODEL (JSON, or a serialized graph: .bin) are valid at a feature
     level; "-" is standard input.
@@ -261,7 +277,9 @@ def check(
     """
     from opendml.cli.check_command import check_models
 
-    return check_models(models, feature_level, runs=runs, as_json=as_json, sizes=sizes)
+    return check_models(
+        models, feature_level, runs=runs, as_json=as_json, sizes=sizes, allow_any_path=allow_any_path
+    )
 
 
 @main.command(short_help="Write models as serialized graphs.")
@@ -274,8 +292,9 @@ def check(
     metavar="FOLDER",
     help="Where MODEL becomes MODEL.bin, with a file beside it for each constant.",
 )
+@_any_path
 @size_options
-def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
+def export(models: tuple[Path, ...], output: Path, allow_any_path: bool, sizes: Sizes) -> None:
     """Write each MODEL, a JSON model of DxDispatch or an ONNX model (FILE.onnx), as a serialized DirectML
     graph, which `opendml run` and DxDispatch run.
 
@@ -286,7 +305,7 @@ def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
     """
     from opendml.cli.export_command import export_models
 
-    export_models(models, output, sizes)
+    export_models(models, output, sizes, allow_any_path=allow_any_path)
 
 
 @main.command(short_help="Show which kernels a model becomes, and where the time goes.")
@@ -307,6 +326,7 @@ def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a trace to this file too, for Perfetto or chrome://tracing.",
 )
+@_any_path
 @_inputs
 @size_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
@@ -318,6 +338,7 @@ def explain(
     dispatchable: str | None,
     html: Path | None,
     trace: Path | None,
+    allow_any_path: bool,
     inputs: tuple[str, ...],
     sizes: Sizes,
     as_json: bool,
@@ -343,6 +364,7 @@ def explain(
         inputs=inputs,
         sizes=sizes,
         as_json=as_json,
+        allow_any_path=allow_any_path,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -58,7 +59,13 @@ class Report:
 
 
 def check_models(
-    paths: Sequence[Path], feature_level: str | None, *, runs: bool, as_json: bool, sizes: Sizes
+    paths: Sequence[Path],
+    feature_level: str | None,
+    *,
+    runs: bool,
+    as_json: bool,
+    sizes: Sizes,
+    allow_any_path: bool,
 ) -> int:
     """Prints for each dispatchable of the models whether it is valid at the level, with all failures; for
     ONNX models what has no mapping.
@@ -69,13 +76,15 @@ def check_models(
         runs: say too what keeps a valid model from being run.
         as_json: print all as JSON; otherwise errors of malformed models go to standard error.
         sizes: those that ONNX models leave open.
+        allow_any_path: whether JSON models may read and write all files.
 
     Returns:
         The exit status: the highest of the models'.
     """
     level = as_feature_level(feature_level)
+    judged = partial(_any_report, level=level, sizes=sizes, runs=runs, any_path=allow_any_path)
     if as_json:
-        reports = [_any_report(path, level, sizes, runs=runs) for path in paths]
+        reports = [judged(path) for path in paths]
         texts = [
             each.as_json() if isinstance(each, OnnxReport) else _as_json(each, level, runs=runs)
             for each in reports
@@ -84,7 +93,7 @@ def check_models(
         return max(each.status for each in reports)
     status = 0
     for path in paths:
-        each = _any_report(path, level, sizes, runs=runs)
+        each = judged(path)
         prefix = f"{each.file}: " if len(paths) > 1 else ""
         report(error if error.startswith(prefix) else prefix + error for error in each.errors)
         lines = each.lines() if isinstance(each, OnnxReport) else _lines(each, level, runs=runs)
@@ -94,17 +103,19 @@ def check_models(
     return status
 
 
-def _any_report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool) -> Report | OnnxReport:
+def _any_report(
+    path: Path, *, level: FeatureLevel, sizes: Sizes, runs: bool, any_path: bool
+) -> Report | OnnxReport:
     match kind_of(path):
         case Kind.ONNX:
             return check_onnx(path, sizes)
         case Kind.GRAPH:
             return _graph_report(path, level, runs=runs)
         case Kind.JSON:
-            return _report(path, level, sizes, runs=runs)
+            return _report(path, level, sizes, runs=runs, any_path=any_path)
 
 
-def _report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool) -> Report:
+def _report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool, any_path: bool) -> Report:
     try:
         root = dxdispatch.read(path)
         dispatchables = dxdispatch.parse_operators(root)
@@ -117,7 +128,7 @@ def _report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool) -> Rep
         for each in dispatchables.values()
         if isinstance(each.desc, OperatorDesc)
     )
-    return Report(str(path), verdicts, obstacles=_obstacles(root, path, sizes) if runs else ())
+    return Report(str(path), verdicts, obstacles=_obstacles(root, path, sizes, any_path) if runs else ())
 
 
 def _graph_report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
@@ -152,10 +163,10 @@ def _obstacle(desc: OperatorDesc) -> str | None:
     return None
 
 
-def _obstacles(root: Node, path: Path, sizes: Sizes) -> tuple[str, ...]:
+def _obstacles(root: Node, path: Path, sizes: Sizes, any_path: bool) -> tuple[str, ...]:
     """The obstacles to loading a well-formed model: files that are not there, folders, libraries."""
     try:
-        dxdispatch.parse_model(root, dxdispatch.Folders.of(path), sizes)
+        dxdispatch.parse_model(root, dxdispatch.Folders.of(path, any_path=any_path), sizes)
     except Error as error:
         return tuple(str(error).splitlines())
     return ()

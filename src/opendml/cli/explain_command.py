@@ -15,6 +15,7 @@ from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.onnx_command import load_onnx, parts_of
 from opendml.errors import InvalidArgument
 from opendml.explain.explanation import Explanation
+from opendml.folders import replacing
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable, read_serialized
 from opendml.frontends.dxdispatch.model import Dispatchable
@@ -41,6 +42,7 @@ def explain_model(
     inputs: Sequence[str],
     sizes: Sizes,
     as_json: bool,
+    allow_any_path: bool,
 ) -> None:
     """Compiles and measures the parts of a model, and prints or writes what was found.
 
@@ -53,11 +55,12 @@ def explain_model(
         inputs: of an ONNX model, "NAME=FILE.npy"; the others are made up.
         sizes: those that ONNX models leave open.
         as_json: print an object with the parts by name.
+        allow_any_path: whether a JSON model may read all files.
 
     Raises:
         Error: the model is wrong or cannot be run here, or a file is asked for and it has several parts.
     """
-    chosen = _chosen(_parts(path, device, inputs, sizes), dispatchable)
+    chosen = _chosen(_parts(path, device, inputs, sizes, allow_any_path), dispatchable)
     if (html or trace) and len(chosen) != 1:
         raise InvalidArgument(
             f"{path}: {len(chosen)} dispatchables, and a page or a trace shows one; name it with "
@@ -67,7 +70,8 @@ def explain_model(
     for file, kind in ((html, "html"), (trace, "trace")):
         if file is not None:
             for explanation in found.values():
-                file.write_text(getattr(explanation, kind)(), encoding="utf-8")
+                with replacing(file) as writing:
+                    writing.write(getattr(explanation, kind)().encode())
     if as_json:
         click.echo(json.dumps({name: each.as_dict() for name, each in found.items()}, indent=2))
         return
@@ -76,7 +80,7 @@ def explain_model(
         console().print(explanation)
 
 
-def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes) -> Parts:
+def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes, allow_any_path: bool) -> Parts:
     kind = kind_of(path)
     if inputs and kind is not Kind.ONNX:
         raise click.UsageError("--input is for ONNX models")
@@ -87,7 +91,8 @@ def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes) -> P
             return _of_graph(path.name, read_serialized(path), ExecutionFlags.NONE, device)
         case Kind.JSON:
             root = dxdispatch.read(path)
-            dispatchables = dxdispatch.parse_operators(root, dxdispatch.Folders.of(path), sizes)
+            folders = dxdispatch.Folders.of(path, any_path=allow_any_path)
+            dispatchables = dxdispatch.parse_operators(root, folders, sizes)
             found: dict[str, Callable[[], Explanation]] = {}
             for each in dispatchables.values():
                 found |= _of_dispatchable(each, device)

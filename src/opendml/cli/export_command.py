@@ -18,7 +18,7 @@ from opendml.runtime.graphs.wiring import wiring_of
 from opendml.runtime.objects.device import as_device
 
 
-def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes) -> None:
+def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes, *, allow_any_path: bool) -> None:
     """Writes a graph for each model into a folder, and prints the names of the files. All models are read and
     checked before.
 
@@ -26,6 +26,7 @@ def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes) -> None:
         paths: the models.
         folder: where the graphs go.
         sizes: those that ONNX models leave open.
+        allow_any_path: whether JSON models may read all files.
 
     Raises:
         InvalidArgument: a model that is malformed, breaks DirectML's rules, or has the name of another.
@@ -36,13 +37,13 @@ def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes) -> None:
         target = folder / f"{path.stem}.bin"
         if target in targets:
             raise InvalidArgument(f"{path}: another model is to be written to {target} too")
-        targets[target] = _graph(path, sizes)
+        targets[target] = _graph(path, sizes, allow_any_path)
     for target, graph in targets.items():
         for file in write_graph(graph, target):
             click.echo(str(file))
 
 
-def _graph(path: Path, sizes: Sizes) -> SerializedGraph:
+def _graph(path: Path, sizes: Sizes, allow_any_path: bool) -> SerializedGraph:
     """The graph of a model, which can be compiled."""
     match kind_of(path):
         case Kind.ONNX:
@@ -50,7 +51,8 @@ def _graph(path: Path, sizes: Sizes) -> SerializedGraph:
         case Kind.GRAPH:
             graph = read_graph(path)
         case Kind.JSON:
-            graph = dxdispatch.graph_of(dxdispatch.load(path), str(path))
+            model = dxdispatch.load(path, allow_any_path=allow_any_path)
+            graph = dxdispatch.graph_of(model, str(path))
     device = as_device("reference")
     wiring_of(graph.desc(device), device)
     return graph

@@ -18,6 +18,7 @@ from rich.table import Table
 from opendml.cli.console import console
 from opendml.cli.program import CANNOT, WRONG
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.folders import replacing_within
 from opendml.frontends.dxdispatch.foreign import assumed_sizes
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
@@ -209,9 +210,13 @@ def _output(name: str, content: Any, folder: Path | None) -> dict[str, Any]:
         wide = content.astype(np.float64)
         found |= {"minimum": float(wide.min()), "maximum": float(wide.max()), "mean": float(wide.mean())}
     if folder is not None and isinstance(content, np.ndarray):
-        folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{''.join(each if each.isalnum() or each in '-_.' else '_' for each in name)}.npy"
-        np.save(file, content)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing_within(folder, file.name) as writing:
+                np.save(writing, content, allow_pickle=False)
+        except OSError as error:
+            raise Error(f"cannot write {file}: {error.strerror or error}") from error
         found["file"] = str(file)
     return found
 

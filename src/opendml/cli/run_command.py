@@ -33,6 +33,7 @@ def run_model(
     sizes: Sizes,
     input_directory: Path | None,
     output_directory: Path | None,
+    allow_any_path: bool,
 ) -> None:
     """Runs the model in the file `path`.
 
@@ -45,8 +46,9 @@ def run_model(
         samples: print every measurement.
         as_json: print one JSON object with all measurements instead.
         sizes: those that ONNX models leave open.
-        input_directory: where source files are sought first; None for the model's folder.
-        output_directory: where relative target paths start; None for the current directory.
+        input_directory: where source files are; None for the model's folder.
+        output_directory: where files are written; None for the current directory.
+        allow_any_path: let the model read and write all other files too.
 
     Raises:
         Error: before anything was printed or written, except for what only a running command can meet, such
@@ -54,7 +56,8 @@ def run_model(
     """
     with progress() as shown:
         shown.begin(f"reading {path}")
-        model = _loaded(path, output_directory, input_directory, sizes, quiet=as_json)
+        folders = Folders.of(path, output_directory, input_directory, any_path=allow_any_path)
+        model = _loaded(path, folders, sizes, writes=output_directory is not None, quiet=as_json)
         shown.begin("checking", 1 + len(model.dispatchables) + len(model.commands))
         program = dxdispatch.prepare(model, device, lambda name: shown.begin(f"compiling '{name}'"))
         if as_json:
@@ -120,17 +123,15 @@ def _as_json(event: Event, warmup: int) -> dict[str, object]:
             return {"type": "writeFile", "resource": event.resource, "path": str(event.path)}
 
 
-def _loaded(
-    path: Path, output_directory: Path | None, input_directory: Path | None, sizes: Sizes, *, quiet: bool
-) -> Model:
+def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: bool) -> Model:
     """The model; of a serialized graph it is told which inputs no file has values for."""
     if kind_of(path) is Kind.JSON:
-        return dxdispatch.load(path, output_directory, input_directory, sizes)
-    folders = Folders.of(path, output_directory, input_directory)
-    made = dxdispatch.model_of_graph(path, folders, writes=output_directory is not None)
+        return dxdispatch.parse_model(dxdispatch.read(path), folders, sizes)
+    made = dxdispatch.model_of_graph(path, folders, writes=writes)
     for name, source in () if quiet else made.sources.items():
         tensor = made.tensors[name]
-        values = f"from '{source}'" if source else "zeros, because there is no .npy file of that name"
+        none = f"zeros, because there is no .npy file of that name in {folders.inputs} (--input-directory)"
+        values = f"from '{source}'" if source else none
         click.echo(f"Input '{name}' ({tensor.data_type.name} {list(tensor.sizes)}): {values}")
     return made.model
 

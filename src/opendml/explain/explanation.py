@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from opendml.explain.wording import SHORTEST, time_text
+from opendml.folders import replacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +155,9 @@ class Explanation:
         return trace(self)
 
     def save(self, path: str | Path) -> None:
-        """Writes the page to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
+        """Write the page to a file, whole or not at all."""
+        with replacing(path) as file:
+            file.write(self.html().encode())
 
     def __repr__(self) -> str:
         from opendml.explain.text import summary

@@ -1,4 +1,4 @@
-"""Locks across forks."""
+"""Locks across forks, handlers of signals and finalizers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import weakref
 
 
 class Locked:
-    """Something with a lock, `_lock`, which the child of a fork finds free: the threads that may have held it
-    are not there."""
+    """An object with a lock, `_lock`. The child of a fork finds it free: the threads that may have held it
+    are not there.
+
+    A handler of a signal, a finalizer or a callback of a weak reference may run between any two steps of the
+    thread that holds the lock, and use the same object. So the lock admits its owner again, and what stands
+    under it must bear that.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         _all.add(self)
 
 
@@ -21,7 +26,7 @@ _all: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 def _free_locks() -> None:
     for each in _all:
-        each._lock = threading.Lock()
+        each._lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

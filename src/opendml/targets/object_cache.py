@@ -1,25 +1,53 @@
-"""Compiled objects on disk, shared between processes: read whole or not at all."""
+"""Compiled objects on disk, shared between the processes of a user: read whole or not at all.
+
+What is read here is run as machine code. So the folder, each folder above it and each file must belong to the
+user or to root, and nobody else may write to them, as OpenSSH demands of keys. A folder that others can
+change is not used: the process compiles what it needs.
+"""
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import logging
 import os
+import re
+import stat
 import sys
-import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from opendml.errors import InvalidArgument
+from opendml.folders import TEMPORARY, Folder
 from opendml.logs import log
+from opendml.spec.wording import shown
 
 _DIGEST_BYTES = 32
+_LARGEST_OBJECT = 2**28
+"""Bytes. No kernel has so many; a file that has is not read into memory."""
 _SHARED_SOURCES = ("program", "compiler", "targets/common")
+_FILE = re.compile(rf"[0-9a-f]{{64}}\.o|{TEMPORARY}")
+"""The files that are the cache's own. No others are ever removed."""
+
+BYTES_VARIABLE = "OPENDML_CACHE_BYTES"
+_DEFAULT_BYTES = 2**30
+_SCANS = 64
+"""Scans of the folder, about, while as many bytes are written as it may hold: a scan of 50,000 files takes
+0.2 s, as long as compiling a dozen kernels."""
+_KEPT = 0.875
+"""Fraction of the allowed bytes that is left when files are removed."""
+_USED_AGAIN = 3600
+"""Seconds after which a file that is read counts as used again. Noting each use would write to the disk."""
+_ABANDONED = 3600
+"""Seconds after which a file that was never finished belongs to no living process."""
 
 
 @cache
 def compiler_digest(target: str) -> str:
-    """A digest of all sources of opendml that code of a target depends on: programs, the compiler, what
-    targets share, and the target's own."""
+    """Return a digest of all sources of opendml that code of a target depends on: programs, the compiler,
+    what targets share, and the target's own."""
     package = Path(__file__).parents[1]
     folders = [*(package / name for name in _SHARED_SOURCES), package / "targets" / target]
     sources = sorted(
@@ -32,11 +60,17 @@ def compiler_digest(target: str) -> str:
     return content.hexdigest()
 
 
-def cache_directory() -> Path | None:
-    """Where compiled objects are kept: OPENDML_CACHE_DIRECTORY, or the user's cache directory; None where the
-    user has no home: folders that all users may write to are no place for machine code."""
+def cache_directory() -> Path:
+    """Return the folder of compiled objects: OPENDML_CACHE_DIRECTORY, or one in the user's cache folder.
+
+    Raises:
+        OSError: the user has no home, or OPENDML_CACHE_DIRECTORY is a relative path, which would lead to
+            any folder of that name, depending on the current one.
+    """
     chosen = os.environ.get("OPENDML_CACHE_DIRECTORY")
     if chosen:
+        if not os.path.isabs(chosen):
+            raise OSError(errno.EINVAL, "OPENDML_CACHE_DIRECTORY must be an absolute path", chosen)
         return Path(chosen)
     try:
         if sys.platform == "win32":
@@ -44,45 +78,205 @@ def cache_directory() -> Path | None:
             return Path(local or Path.home() / "AppData" / "Local") / "opendml" / "Cache"
         if sys.platform == "darwin":
             return Path.home() / "Library" / "Caches" / "opendml"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "opendml"
-    except RuntimeError:
-        return None
+        given = os.environ.get("XDG_CACHE_HOME", "")
+        # The specification of XDG says to ignore relative paths.
+        return (Path(given) if os.path.isabs(given) else Path.home() / ".cache") / "opendml"
+    except RuntimeError as error:
+        raise OSError(errno.ENOENT, "the user has no home folder", "~") from error
+
+
+def cache_bytes() -> int:
+    """Return how many bytes the cache may hold: OPENDML_CACHE_BYTES, or 1 GiB. 0: nothing is kept.
+
+    Raises:
+        InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
+    """
+    text = os.environ.get(BYTES_VARIABLE)
+    if not text:
+        return _DEFAULT_BYTES
+    if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise InvalidArgument(
+            f"{BYTES_VARIABLE}: {shown(text)}; a whole number of bytes is needed (0 keeps nothing), or no "
+            "such variable"
+        )
+    return int(text)
 
 
 def read_object(key: str) -> bytes | None:
-    """The cached object, or None where there is none or it is damaged."""
-    directory = cache_directory()
-    if directory is None:
+    """Return a cached object, or None if there is none, it is damaged, or the folder cannot be trusted.
+
+    Args:
+        key: 64 hexadecimal digits, which stand for all that the object depends on.
+
+    Raises:
+        InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
+    """
+    if not cache_bytes():
         return None
-    path = directory / f"{key}.o"
     try:
-        content = path.read_bytes()
-    except OSError:
-        log.debug("not in the cache: %s", path)
+        folder = _folder(make=False)
+        with folder.open_file(f"{key}.o") as file:
+            status = os.fstat(file.fileno())
+            _require_trust(os.path.join(folder.path, f"{key}.o"), status)
+            content = file.read(min(status.st_size, _LARGEST_OBJECT))
+            if time.time() - status.st_mtime > _USED_AGAIN and os.utime in os.supports_fd:
+                with suppress(OSError):
+                    os.utime(file.fileno())
+    except FileNotFoundError:
+        log.debug("not in the cache: %s", key)
+        return None
+    except (OSError, MemoryError) as error:
+        _warn(error)
         return None
     digest, code = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    whole = hashlib.sha256(code).digest() == digest
-    log.debug("from the cache: %s" if whole else "damaged in the cache: %s", path)
+    whole = _digest(key, code) == digest
+    log.debug("from the cache: %s" if whole else "damaged in the cache: %s", key)
     return code if whole else None
 
 
 def write_object(key: str, code: bytes) -> None:
-    """Stores an object so that other processes see all of it or nothing; a directory that cannot be written
-    is no error, and nothing is left there."""
-    directory = cache_directory()
-    if directory is None:
+    """Store an object, so that other processes see all of it or nothing. If that fails, nothing is left of
+    it, and a warning is logged once. Now and then the objects that were used longest ago are removed.
+
+    Args:
+        key: as of `read_object`.
+        code: the object.
+
+    Raises:
+        InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
+    """
+    most = cache_bytes()
+    if len(code) > most * _KEPT:
         return
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(dir=directory, suffix=".tmp")
-    except OSError:
+        folder = _folder(make=True)
+        with folder.replacing(f"{key}.o", 0o600) as file:
+            file.write(_digest(key, code))
+            file.write(code)
+        # Keys are as good as random numbers.
+        if int(key[:8], 16) * most < 2**32 * _SCANS * len(code):
+            _remove_oldest(folder, most)
+    except (OSError, MemoryError) as error:
+        _warn(error)
+
+
+def _digest(key: str, code: bytes) -> bytes:
+    """The key is part of it, so that no file can be taken for another one."""
+    digest = hashlib.sha256(key.encode())
+    digest.update(code)
+    return digest.digest()
+
+
+_known: tuple[str, Folder] | None = None
+"""The path and the folder that were opened last. Opening it takes 60 microseconds, a tenth of what linking an
+object takes."""
+
+
+def _folder(*, make: bool) -> Folder:
+    """Return the open folder of the cache, which nobody else can write to.
+
+    Args:
+        make: make it if there is none, for the user alone.
+
+    Raises:
+        FileNotFoundError: there is none.
+        OSError: it cannot be opened or trusted.
+    """
+    global _known
+    path = str(cache_directory())
+    if _known is not None and _known[0] == path:
+        folder = _known[1]
+        if folder.is_there():
+            _require_trust(path, folder.status())
+            return folder
+    folder = _opened(os.path.realpath(path), make=make)
+    _known = path, folder
+    return folder
+
+
+def _opened(path: str, *, make: bool) -> Folder:
+    """Open the folder at a path without links; see `_folder`."""
+    if not hasattr(os, "geteuid"):
+        # On Windows, access lists protect the user's profile; os.stat does not show them.
+        if make:
+            os.makedirs(path, exist_ok=True)
+        return Folder(path)
+    root, *parts = Path(path).parts
+    folder = Folder(root)
+    _require_trust(root, folder.status(), is_last=not parts)
+    for number, part in enumerate(parts, 1):
+        try:
+            folder = Folder(part, folder)
+        except FileNotFoundError:
+            if not make:
+                raise
+            folder.make_folder(part, 0o700)
+            folder = Folder(part, folder)
+        _require_trust(folder.path, folder.status(), is_last=number == len(parts))
+    return folder
+
+
+def _require_trust(path: str, status: os.stat_result, *, is_last: bool = True) -> None:
+    """Check that only the user and root can change a file, or a folder's entries.
+
+    Args:
+        path: of the file or the folder.
+        status: its own.
+        is_last: whether it is a file or the cache's own folder. In folders above, others may have entries of
+            their own if the sticky bit keeps them from renaming the user's, as in /tmp.
+
+    Raises:
+        PermissionError: others can.
+    """
+    if not hasattr(os, "geteuid"):
         return
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        Path(name).replace(directory / f"{key}.o")
-    except BaseException as error:
-        with suppress(OSError):
-            Path(name).unlink()
-        if not isinstance(error, OSError):
-            raise
+    if status.st_uid not in (0, os.geteuid()):
+        raise PermissionError(
+            errno.EACCES, f"belongs to user {status.st_uid}, who could put machine code there", path
+        )
+    if status.st_mode & 0o022 and (is_last or not status.st_mode & stat.S_ISVTX):
+        problem = f"others may write to it (mode {stat.S_IMODE(status.st_mode):04o}); `chmod go-w` forbids it"
+        raise PermissionError(errno.EACCES, problem, path)
+
+
+def _remove_oldest(folder: Folder, most: int) -> None:
+    """Remove files that were used longest ago, if all take more than `most` bytes, and those that were never
+    finished. Other processes may do the same, or write and read at the same time."""
+    now, files, total = time.time(), list[tuple[float, int, str]](), 0
+    for name in folder.names():
+        if not _FILE.fullmatch(name):
+            continue
+        with suppress(FileNotFoundError):
+            status = folder.status(name)
+            total += status.st_size
+            if not name.endswith(".tmp"):
+                files.append((status.st_mtime, status.st_size, name))
+            elif now - status.st_mtime > _ABANDONED:
+                files.append((0, status.st_size, name))
+    wanted = most * _KEPT if total > most else most
+    for used, size, name in sorted(files):
+        if used and total <= wanted:
+            break
+        with suppress(FileNotFoundError):
+            folder.remove(name)
+        total -= size
+
+
+_warned: set[str] = set()
+"""The settings for which a warning was logged."""
+
+
+def _warn(error: OSError | MemoryError) -> None:
+    """Log why the cache is not used, and what helps: once for each setting."""
+    setting = os.environ.get("OPENDML_CACHE_DIRECTORY", "")
+    level = logging.DEBUG if setting in _warned else logging.WARNING
+    _warned.add(setting)
+    reason = "there is no memory for it"
+    if isinstance(error, OSError):
+        reason = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    log.log(
+        level,
+        "opendml compiles without its cache on disk: %s. OPENDML_CACHE_DIRECTORY may name another folder, "
+        "which you own and others cannot write to; OPENDML_CACHE_BYTES=0 goes without one.",
+        reason,
+    )

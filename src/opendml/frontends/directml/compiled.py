@@ -92,11 +92,14 @@ class CompiledOperator(Sizes, Locked):
         device, tensors = self._device._device, [each for each in self._compiled.output_tensors if each]
         results = [reserved(device, each) for each in tensors]
         with refused(), self._lock:
-            if self._temporary is None and self.temporary_size:
-                self._temporary = device.create_buffer(self.temporary_size)
+            # A dispatch within this one, by a handler of a signal, finds none and makes its own.
+            temporary, self._temporary = self._temporary, None
+            if temporary is None and self.temporary_size:
+                temporary = device.create_buffer(self.temporary_size)
             self._execute(
-                self._compiled, _given(self._compiled, memory), results, self._temporary, self._persistent
+                self._compiled, _given(self._compiled, memory), results, temporary, self._persistent
             )
+            self._temporary = temporary
         pairs = list(zip(tensors, results, strict=True))[: self._count]
         if truth(readback, "dispatch.readback"):
             return [downloaded(device, tensor, data) for tensor, data in pairs]

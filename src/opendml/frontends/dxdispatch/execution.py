@@ -129,7 +129,7 @@ class Program:
         resource = self.model.resources[command.resource]
         data = self.buffers[resource.name][: resource.size_in_bytes]
         try:
-            files.write(command.target, data, resource.data_type, command.dimensions)
+            files.write(command.target, command.folder, data, resource.data_type, command.dimensions)
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or error or "not enough memory"
             raise Error(f"{command.path}: cannot write {command.target}: {reason}") from error

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import os
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from opendml.folders import open_within, replacing, replacing_within
 from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count, numpy_type
 from opendml.spec.enums import TensorDataType
 
 
-def read_npy(path: Path) -> tuple[Elements, TensorDataType]:
-    """The elements of a .npy file in row-major order, in the host's byte order, and their type.
+def opened(path: Path, folder: Path | None) -> BinaryIO:
+    """Open a file for reading.
 
-    Booleans become UINT8. Raises OSError, or ValueError for a file that is damaged or of another type.
+    Args:
+        path: the file.
+        folder: the folder that it must lie in; None: any.
+
+    Raises:
+        OSError: there is no such file, or it lies elsewhere.
     """
-    with path.open("rb") as file:
-        shape, is_column_major, dtype = _read_npy_header(file)
-        name = "UINT8" if dtype == np.bool_ else dtype.name.upper()
-        if name not in TensorDataType.__members__:
-            raise ValueError(f"elements of type {dtype.name}, which DirectML has not")
-        needed, given = prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
-        if needed > given:
-            raise ValueError(f"{given} bytes of elements; the header promises {needed} for shape {shape}")
-        elements = np.fromfile(file, dtype, prod(shape))
+    return path.open("rb") if folder is None else open_within(folder, path.absolute())
+
+
+def read_npy(file: BinaryIO) -> tuple[Elements, TensorDataType]:
+    """Return the elements of a .npy file in row-major order, in the host's byte order, and their type.
+    Booleans become UINT8.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is damaged or of another type.
+    """
+    shape, is_column_major, dtype = _read_npy_header(file)
+    name = "UINT8" if dtype == np.bool_ else dtype.name.upper()
+    if name not in TensorDataType.__members__:
+        raise ValueError(f"elements of type {dtype.name}, which DirectML has not")
+    needed, given = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
+    if needed > given:
+        raise ValueError(f"{given} bytes of elements; the header promises {needed} for shape {shape}")
+    elements = np.fromfile(file, dtype, prod(shape))
     if is_column_major:
         elements = elements.reshape(shape[::-1]).T
     data_type = TensorDataType[name]
@@ -53,23 +70,48 @@ def _read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[An
     return shape, is_column_major, dtype
 
 
-def write(path: Path, data: Bytes, data_type: TensorDataType, dimensions: tuple[int, ...] | None) -> None:
-    """Writes the buffer `data` in the format of the path's extension; creates folders as needed.
+def write(
+    path: Path,
+    folder: Path | None,
+    data: Bytes,
+    data_type: TensorDataType,
+    dimensions: tuple[int, ...] | None,
+) -> None:
+    """Write a buffer to a file, whole or not at all, in the format of its extension. Folders on the way are
+    made.
 
-    Without dimensions an array has one dimension with all elements, and a picture can't be written
-    (the parser sees to it). Raises OSError, or MemoryError.
+    Args:
+        path: the file.
+        folder: the folder that it must lie in; None: any.
+        data: the buffer.
+        data_type: the type of its elements.
+        dimensions: their sizes; None: one dimension with all elements, which is no picture (the parser sees
+            to that).
+
+    Raises:
+        OSError: the file cannot be written.
+        MemoryError: memory is out.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    extension = path.suffix.lower()
+    (folder or path.parent).mkdir(parents=True, exist_ok=True)
+    with replacing(path) if folder is None else replacing_within(folder, path.absolute()) as file:
+        _write(file, path.suffix.lower(), data, data_type, dimensions)
+
+
+def _write(
+    file: BinaryIO,
+    extension: str,
+    data: Bytes,
+    data_type: TensorDataType,
+    dimensions: tuple[int, ...] | None,
+) -> None:
     if extension not in (".npy", *images.EXTENSIONS):
-        path.write_bytes(data.data)
+        file.write(data.data)
         return
     if dimensions is None:
         dimensions = (element_count(data_type, data.size),)
     count = int(np.prod(dimensions, dtype=np.int64))
     elements = decode(data[: byte_count(data_type, count)], data_type, count)
     if extension == ".npy":
-        with path.open("wb") as file:  # given a path, NumPy would append .npy to .NPY
-            np.save(file, elements.reshape(dimensions), allow_pickle=False)
+        np.save(file, elements.reshape(dimensions), allow_pickle=False)
     else:
-        images.write(path, elements, dimensions)
+        images.write(file, extension, elements, dimensions)

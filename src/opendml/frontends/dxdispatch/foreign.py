@@ -174,13 +174,16 @@ def _content(buffer: Bytes | None, info: TensorInfo, sizes: tuple[int, ...]) -> 
 ForeignDispatchable = SerializedDispatchable | OnnxDispatchable
 
 
-def read_onnx(path: Path, own: Sizes, given: Sizes = NO_SIZES) -> OnnxDispatchable:
-    """The ONNX model in a file.
+def read_onnx(
+    path: Path, own: Sizes, given: Sizes = NO_SIZES, folder: Path | None = None
+) -> OnnxDispatchable:
+    """Read the ONNX model in a file.
 
     Args:
         path: the file.
         own: sizes that are meant for it.
         given: sizes that count more, as far as it has them.
+        folder: the folder that it must lie in; None: any.
 
     Raises:
         InvalidArgument: there is none in it, or it does not have its own sizes.
@@ -192,20 +195,24 @@ def read_onnx(path: Path, own: Sizes, given: Sizes = NO_SIZES) -> OnnxDispatchab
         raise Unsupported(str(error)) from error
     from opendml.frontends.onnx.model_file import read_model
 
-    read, name = read_model(path)
+    read, name = read_model(path, folder)
     own.require_used([read], name)
     sized = given.over(own).of(read, name)
     model = OnnxModel(sized, name, as_device(None))
     return OnnxDispatchable(path, read, sized, frozenset(given.tensors), model.inputs, model.outputs)
 
 
-def read_serialized(path: Path) -> SerializedDispatchable:
-    """The serialized graph in a file.
+def read_serialized(path: Path, folder: Path | None = None) -> SerializedDispatchable:
+    """Read the serialized graph in a file.
+
+    Args:
+        path: the file.
+        folder: the folder that it must lie in; None: any.
 
     Raises:
         InvalidArgument: there is none in it.
     """
-    return SerializedDispatchable(read_graph(path))
+    return SerializedDispatchable(read_graph(path, folder))
 
 
 def assumed_sizes(info: TensorInfo) -> tuple[int, ...]:

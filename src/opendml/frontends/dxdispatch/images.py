@@ -5,8 +5,7 @@ Pillow does the decoding; it comes with the extra `image`.
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -34,12 +33,16 @@ def channel_axis(dimensions: tuple[int, ...]) -> int | None:
     return next((axis for axis in (1, 3) if dimensions[axis] in _MODES), None)
 
 
-def read(path: Path, data_type: TensorDataType, dimensions: tuple[int, ...] | None) -> Elements:
-    """The picture as elements of `data_type` in the order of `dimensions`, scaled to them; without
-    dimensions in its own size as NCHW. Raises OSError when it can't be read or decoded."""
+def read(file: BinaryIO, data_type: TensorDataType, dimensions: tuple[int, ...] | None) -> Elements:
+    """Return the picture in a file as elements of `data_type` in the order of `dimensions`, scaled to them;
+    without dimensions in its own size as NCHW.
+
+    Raises:
+        OSError: it can't be read or decoded.
+    """
     image_library = pillow()
     try:
-        return _read(image_library, path, data_type, dimensions)
+        return _read(image_library, file, data_type, dimensions)
     except OSError:
         raise
     except Exception as error:  # Pillow's decoders fail in many ways on damaged files
@@ -47,9 +50,10 @@ def read(path: Path, data_type: TensorDataType, dimensions: tuple[int, ...] | No
 
 
 def _read(
-    image_library: ModuleType, path: Path, data_type: TensorDataType, dimensions: tuple[int, ...] | None
+    image_library: ModuleType, file: BinaryIO, data_type: TensorDataType, dimensions: tuple[int, ...] | None
 ) -> Elements:
-    with image_library.open(path) as image:
+    # For some other formats Pillow runs programs.
+    with image_library.open(file, formats=("PNG", "JPEG")) as image:
         if dimensions is None:
             own = 1 if image.mode in ("1", "L") else 4 if image.has_transparency_data else 3
             dimensions = (1, own, image.height, image.width)
@@ -66,8 +70,8 @@ def _read(
     return (pixels / np.float32(255)).astype(numpy_type(data_type), order="C")
 
 
-def write(path: Path, elements: Elements, dimensions: tuple[int, ...]) -> None:
-    """Writes elements in the order of `dimensions` (see `channel_axis`) as a picture. Values outside of the
+def write(file: BinaryIO, extension: str, elements: Elements, dimensions: tuple[int, ...]) -> None:
+    """Write elements in the order of `dimensions` (see `channel_axis`) as a picture. Values outside of the
     range are clipped, NaN is black, the rest is rounded to the nearest of the 256 steps."""
     axis = channel_axis(dimensions)
     picture = elements.reshape(dimensions)[0]
@@ -78,8 +82,8 @@ def write(path: Path, elements: Elements, dimensions: tuple[int, ...]) -> None:
         picture = np.rint(steps).astype(np.uint8)
     if picture.shape[2] == 1:
         picture = picture[:, :, 0]
-    options = {} if path.suffix.lower() == ".png" else {"quality": _JPEG_QUALITY}
-    pillow().fromarray(np.ascontiguousarray(picture)).save(path, **options)
+    options = {"format": "PNG"} if extension == ".png" else {"format": "JPEG", "quality": _JPEG_QUALITY}
+    pillow().fromarray(np.ascontiguousarray(picture)).save(file, **options)
 
 
 def pillow() -> ModuleType:

@@ -56,16 +56,15 @@ def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitMod
             if point.is_output:
                 dimensions = None if tensor.strides else tensor.sizes
                 command = (
-                    WriteFile(where, name, folders.outputs / file, dimensions)
+                    WriteFile(where, name, folders.outputs / file, dimensions, folders.targets)
                     if writes
                     else Print(where, name, False)
                 )
                 commands.append(command)
             else:
-                candidates = (folders.inputs / file, Path(file))
-                sources[name] = next((each for each in candidates if each.is_file()), None)
-                if (source := sources[name]) is not None:
-                    initializer = _read(source, tensor, count)
+                source = sources[name] = folders.source(file)
+                if source is not None:
+                    initializer = _read(source, folders.sources, tensor, count)
                 tensors[name] = tensor
             resources[name] = Resource(where, name, tensor.data_type, initializer, 0, tensor.size_in_bytes)
             bindings[name] = (Binding(where, name, 0),)
@@ -79,9 +78,10 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^\w.-]", "_", name) + ".npy"
 
 
-def _read(path: Path, tensor: TensorDesc, count: int) -> Values:
+def _read(path: Path, folder: Path | None, tensor: TensorDesc, count: int) -> Values:
     try:
-        elements, data_type = files.read_npy(path)
+        with files.opened(path, folder) as file:
+            elements, data_type = files.read_npy(file)
     except (OSError, ValueError, MemoryError) as error:
         raise InvalidArgument(f"{path}: {error}") from error
     if data_type is not tensor.data_type or elements.size != count:

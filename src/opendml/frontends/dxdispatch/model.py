@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from opendml.folders import within
 from opendml.frontends.dxdispatch.values import Bytes
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -22,16 +24,42 @@ class FileNotReadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the relative paths of a model start."""
+    """The folders that a model may read from and write to, where its relative paths start."""
 
     inputs: Path
-    """Files that are not there are sought in the current directory."""
     outputs: Path
+    any_path: bool = False
+    """Whether the model may also read and write all other files, as DxDispatch lets it. Files that are not in
+    `inputs` are then sought in the current directory."""
 
     @classmethod
-    def of(cls, model: Path, outputs: Path | None = None, inputs: Path | None = None) -> Folders:
-        """The given folders; else, as DxDispatch has them, the model's folder and the current directory."""
-        return cls(inputs or model.parent, outputs or Path())
+    def of(
+        cls,
+        model: Path,
+        outputs: Path | None = None,
+        inputs: Path | None = None,
+        *,
+        any_path: bool = False,
+    ) -> Folders:
+        """Return the given folders; without them the model's folder and the current directory."""
+        return cls(inputs or model.parent, outputs or Path(), any_path)
+
+    @property
+    def sources(self) -> Path | None:
+        """The folder that files must lie in to be read; None: any."""
+        return None if self.any_path else self.inputs
+
+    @property
+    def targets(self) -> Path | None:
+        """The folder that files must lie in to be written; None: any."""
+        return None if self.any_path else self.outputs
+
+    def source(self, name: str) -> Path | None:
+        """Return the path of a file that is read; None if there is none, or none that may be read."""
+        if self.any_path:
+            return next((path for path in (self.inputs / name, Path(name)) if os.path.isfile(path)), None)
+        path = self.inputs / name
+        return path if os.path.isfile(path) and within(self.inputs, name) is not None else None
 
 
 class Initializer(Protocol):
@@ -139,6 +167,8 @@ class WriteFile:
     resource: str
     target: Path
     dimensions: tuple[int, ...] | None
+    folder: Path | None
+    """The folder that the file must lie in; None: any."""
 
 
 Command = Dispatch | Print | WriteFile

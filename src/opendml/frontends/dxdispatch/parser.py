@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.folders import within
 from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.bindings import parse_bindings, resource_at
 from opendml.frontends.dxdispatch.descs import bind_points, parse_operator_desc
@@ -61,21 +62,29 @@ def load(
     output_directory: Path | None = None,
     input_directory: Path | None = None,
     sizes: Sizes = NO_SIZES,
+    *,
+    allow_any_path: bool = False,
 ) -> Model:
-    """The model in the JSON file `path` ("-" is standard input) with all that it needs to run.
+    """Read the model in the JSON file `path` ("-" is standard input), with all that it needs to run. It is
+    taken as hostile: whatever links and `..` there are, it reads files in one folder and writes files in
+    another one alone.
 
     Args:
         path: the model.
-        output_directory: where relative target paths start; None for the current directory, as in DxDispatch.
-        input_directory: where source files are sought, before the current directory; None for the model's
-            folder.
+        output_directory: where target files are written, and relative paths to them start; None for the
+            current directory.
+        input_directory: where source files are; None for the model's folder.
         sizes: of its ONNX models, which go before what it says itself.
+        allow_any_path: let the model read and write all files that the process may, as DxDispatch does.
+            Source files that are not in their folder are then sought in the current directory.
 
     Raises:
-        InvalidArgument: its failures name the JSON path, what was expected and what was given.
+        InvalidArgument: its failures name the JSON path, what was expected and what was given. A file that is
+            not where it must be is such a failure.
         Unsupported: a dispatchable is no DirectML operator, or a library is missing.
     """
-    return parse_model(read(path), Folders.of(path, output_directory, input_directory), sizes)
+    folders = Folders.of(path, output_directory, input_directory, any_path=allow_any_path)
+    return parse_model(read(path), folders, sizes)
 
 
 def read(path: Path) -> Node:
@@ -163,7 +172,11 @@ def _parse_foreign(
     path = source_path(source, file, folders)
     content: ForeignDispatchable
     with _located(source.path):
-        content = read_onnx(path, own, sizes) if kind == "onnx" else read_serialized(path)
+        content = (
+            read_onnx(path, own, sizes, folders.sources)
+            if kind == "onnx"
+            else read_serialized(path, folders.sources)
+        )
         points = content.bind_points()
     return Dispatchable(node.path, name, content, flags, points, {})
 
@@ -268,7 +281,7 @@ def _parse_write_file(node: Node, resource: Resource, folders: Folders | None) -
             images.pillow()
     elif extension == ".npy" and resource.data_type is TensorDataType.UNKNOWN:
         _fail_mixed(node, resource)
-    return WriteFile(node.path, resource.name, target, dimensions)
+    return WriteFile(node.path, resource.name, target, dimensions, folders.targets if folders else None)
 
 
 def _parse_target(node: Node, folders: Folders | None) -> Path:
@@ -277,6 +290,13 @@ def _parse_target(node: Node, folders: Folders | None) -> Path:
     target = folders.outputs / name if folders else Path(name)
     if not name or "\0" in name or (folders and os.path.isdir(target)):
         node.fail("the name of a file")
+    if folders and folders.targets:
+        if within(folders.targets, name) is None:
+            node.fail(f"a file in {folders.targets} (--output-directory; --allow-any-path writes others too)")
+        if os.path.exists(target) and not os.path.isfile(target):
+            node.fail(
+                "the name of a file, which is no pipe and no device (--allow-any-path writes these too)"
+            )
     if folders:
         ancestor = next(folder for folder in target.absolute().parents if os.path.exists(folder))
         if not ancestor.is_dir() or not os.access(ancestor, os.W_OK):

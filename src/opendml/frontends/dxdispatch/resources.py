@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 import numpy as np
 
@@ -203,14 +202,15 @@ def _file(
         raise FileNotReadError
     path = source_path(source, name, folders)
     try:
-        if path.suffix.lower() == ".npy":
-            values, data_type = _npy(source, path, data_type)
-        elif data_type is _UNKNOWN:
-            _fail_unknown(resource)
-        elif path.suffix.lower() in images.EXTENSIONS:
-            values = _image(resource, path, data_type)
-        else:
-            values = _raw(source, path, data_type)
+        with files.opened(path, folders.sources) as file:
+            if path.suffix.lower() == ".npy":
+                values, data_type = _npy(source, file, data_type)
+            elif data_type is _UNKNOWN:
+                _fail_unknown(resource)
+            elif path.suffix.lower() in images.EXTENSIONS:
+                values = _image(resource, file, data_type)
+            else:
+                values = _raw(source, file, data_type)
     except (OSError, ValueError, EOFError, OverflowError, MemoryError) as error:
         source.fail("a readable file", f"{name}: {error or 'not enough memory'}")
     if not values.size_in_bytes:
@@ -219,32 +219,35 @@ def _file(
 
 
 def source_path(source: Node, name: str, folders: Folders) -> Path:
-    """The file of that name in the folder for inputs, or in the current one.
+    """Return the path of the file of that name.
 
-    Raises InvalidArgument when there is none.
+    Raises:
+        InvalidArgument: there is none that may be read.
     """
-    for path in (folders.inputs / name, Path(name)):
-        if os.path.isfile(path):
-            return path
-    source.fail(f"a file in {folders.inputs} or the current directory")
+    path = folders.source(name)
+    if path is not None:
+        return path
+    if folders.any_path:
+        source.fail(f"a file in {folders.inputs} or the current directory")
+    source.fail(f"a file in {folders.inputs} (--input-directory; --allow-any-path reads others too)")
 
 
-def _npy(source: Node, path: Path, data_type: TensorDataType) -> tuple[Values, TensorDataType]:
-    elements, own_type = files.read_npy(path)
+def _npy(source: Node, file: BinaryIO, data_type: TensorDataType) -> tuple[Values, TensorDataType]:
+    elements, own_type = files.read_npy(file)
     if data_type not in (_UNKNOWN, own_type):
         source.fail(f"elements of type {data_type.name} (initialValuesDataType)", own_type.name)
     return _values(elements, own_type), own_type
 
 
-def _raw(source: Node, path: Path, data_type: TensorDataType) -> Values:
-    data = np.fromfile(path, np.uint8)
+def _raw(source: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
+    data = np.fromfile(file, np.uint8)
     element_size = numpy_type(data_type).itemsize
     if data.size % element_size:
         source.fail(f"a multiple of {element_size} bytes, the size of {data_type.name}", f"{data.size} bytes")
     return Values(data, element_count(data_type, data.size))
 
 
-def _image(resource: Node, path: Path, data_type: TensorDataType) -> Values:
+def _image(resource: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
     if not images.holds_pixels(data_type):
         resource.member("initialValuesDataType").fail("FLOAT16, FLOAT32, FLOAT64 or UINT8 for a picture")
     mode, size = resource.optional("resampleMode"), resource.optional("resampleSize")
@@ -255,4 +258,4 @@ def _image(resource: Node, path: Path, data_type: TensorDataType) -> Values:
         dimensions = tuple(element.integer(1, _UINT32_MAX) for element in size.elements())
         if images.channel_axis(dimensions) is None:
             size.fail("[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", str(list(dimensions)))
-    return _values(images.read(path, data_type, dimensions), data_type)
+    return _values(images.read(file, data_type, dimensions), data_type)

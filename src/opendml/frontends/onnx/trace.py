@@ -135,7 +135,7 @@ class Tracer(Locked):
                     self._made = 0
                 self._made += 1
                 while len(stages) >= _MOST_KEPT:
-                    stages.pop(next(iter(stages)))
+                    stages.pop(next(iter(list(stages))), None)
                 stages[key] = self._stage(state())
             return stages[key]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.folders import replacing
 from opendml.frontends.saved.container import Arrays, packed_file
 from opendml.frontends.saved.values import to_json
 from opendml.program.scalar_type import ScalarType
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
 
 def write_file(path: Any, data: bytes) -> None:
-    """Writes a file.
+    """Write a file, whole or not at all.
 
     Raises:
         InvalidArgument: it cannot be written there.
     """
     try:
-        Path(path).write_bytes(data)
+        with replacing(path) as file:
+            file.write(data)
     except OSError as error:
         raise InvalidArgument(f"{path}: {error.strerror or error}") from error
     except (TypeError, ValueError) as error:  # no path, or one with a zero byte

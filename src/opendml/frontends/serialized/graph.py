@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.folders import Folder, open_within, within
 from opendml.frontends.serialized.flatbuffer_reader import read_flatbuffer
 from opendml.frontends.serialized.flatbuffer_writer import write_flatbuffer
 from opendml.frontends.serialized.nodes import read_operator, written_operator
@@ -255,14 +256,18 @@ class _Names:
         return name
 
 
-def read_graph(path: str | PathLike[str]) -> SerializedGraph:
-    """The graph in a file; its constants that are files are read from the same folder.
+def read_graph(path: str | PathLike[str], folder: Path | None = None) -> SerializedGraph:
+    """Read the graph in a file. Its constants that are files are read from the same folder.
+
+    Args:
+        path: the file.
+        folder: the folder that all files must lie in; None: the graph may lie anywhere.
 
     Raises:
         InvalidArgument: no such file, no serialized graph, or a constant that is no file in that folder.
     """
     path = _as_path(path)
-    root = read_flatbuffer(_content(path, str(path)), str(path))
+    root = read_flatbuffer(_content(path, folder, str(path)), str(path))
     nodes = []
     for number, each in enumerate(root["nodes"] or []):
         name = each["name"] or ""
@@ -277,7 +282,8 @@ def read_graph(path: str | PathLike[str]) -> SerializedGraph:
             continue
         if inputs or len(outputs) != 1 or not outputs[0]:
             raise InvalidArgument(f"{where}: a constant has no inputs and one output with a name")
-        nodes.append(SerializedNode(_constant(content["data"], path.parent, where), inputs, outputs, name))
+        constant = _constant(content["data"], path.parent, folder or path.parent, where)
+        nodes.append(SerializedNode(constant, inputs, outputs, name))
     names = tuple(root["graphInputNames"] or ()), tuple(root["graphOutputNames"] or ())
     return SerializedGraph(*names, tuple(nodes), str(path))
 
@@ -289,16 +295,19 @@ def _as_path(path: Any) -> Path:
         raise InvalidArgument(f"{shown(path)}: {error}") from error
 
 
-def _content(path: Path, where: str) -> bytes:
+def _content(path: Path, folder: Path | None, where: str) -> bytes:
+    """The bytes of a regular file, which must lie in a folder; None: anywhere."""
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
             raise InvalidArgument(f"{where}: not a file")
-        return path.read_bytes()
+        with path.open("rb") if folder is None else open_within(folder, path.absolute()) as file:
+            return file.read()
     except (OSError, ValueError) as error:
         raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _constant(data: tuple[str, Mapping[str, Any]] | None, folder: Path, where: str) -> Bytes:
+def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: Path, where: str) -> Bytes:
+    """The bytes of a constant, in the file or in one beside it, which must lie in a folder."""
     if data is None:
         raise InvalidArgument(f"{where}: a constant without content")
     kind, value = data
@@ -310,17 +319,19 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, folder: Path, where: s
             raise InvalidArgument(
                 f"{where}: constant {shown(name)}; the name of a file beside the graph is needed"
             )
-        file = folder / f"{name}.bin"
-        if os.path.islink(file) and file.resolve().parent != folder.resolve():
+        file = beside / f"{name}.bin"
+        if within(beside, file.name) is None:
             raise InvalidArgument(f"{where}: constant {shown(name)}: {file} leads out of its folder")
-        content = np.frombuffer(_content(file, f"{where}: constant {shown(name)}: {file}"), np.uint8)
+        found = _content(file, folder, f"{where}: constant {shown(name)}: {file}")
+        content = np.frombuffer(found, np.uint8)
     if content is None or not len(content):
         raise InvalidArgument(f"{where}: a constant of 0 bytes")
     return _padded(content)
 
 
 def write_graph(graph: SerializedGraph, path: str | PathLike[str]) -> list[Path]:
-    """Writes a graph, and beside it a file for each constant of 8 bytes or more.
+    """Write a graph, and beside it a file for each constant of 8 bytes or more: all of them, or none. A link
+    that has the name of one is replaced.
 
     Returns:
         The files that were written, the graph's own first.
@@ -344,13 +355,17 @@ def write_graph(graph: SerializedGraph, path: str | PathLike[str]) -> list[Path]
             {"desc": desc, "name": node.name, "inputNames": node.inputs, "outputNames": node.outputs}
         )
     root = {"nodes": nodes, "graphInputNames": graph.inputs, "graphOutputNames": graph.outputs}
-    written = [path]
+    contents = {path.name: write_flatbuffer(root)}
+    contents |= {f"{name}.bin": content.tobytes() for name, content in files.items()}
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(write_flatbuffer(root))
-        for name, content in files.items():
-            written.append(path.parent / f"{name}.bin")
-            written[-1].write_bytes(content.tobytes())
+        folder = Folder(os.path.realpath(path.parent))
+        # The files get their names when all are written, the graph last.
+        with ExitStack() as writing:
+            for name, content in contents.items():
+                file = writing.enter_context(folder.replacing(name))
+                file.write(content)
+                file.close()
     except OSError as error:
-        raise Error(f"cannot write {error.filename}: {error.strerror or error}") from error
-    return written
+        raise Error(f"cannot write {error.filename or path}: {error.strerror or error}") from error
+    return [path.parent / name for name in contents]

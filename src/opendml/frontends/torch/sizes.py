@@ -62,7 +62,7 @@ class Sized(Locked):
                 return self._kept[key]
             run = self._kept.pop(key, None) or self._compiled(self._specialized(given))
             while len(self._kept) >= MOST_SIZES:
-                self._kept.pop(next(iter(self._kept)))
+                self._kept.pop(next(iter(list(self._kept))), None)
             self._kept[key], self._last = run, key
             self._free_temporaries()
         return run
@@ -70,7 +70,7 @@ class Sized(Locked):
     def _free_temporaries(self) -> None:
         """Frees what is too much, of those that were used longest ago."""
         kept = 0
-        for number, run in enumerate(reversed(self._kept.values())):
+        for number, run in enumerate(reversed(list(self._kept.values()))):
             parts = [each for each in run.children() if isinstance(each, Part)]
             kept += sum(part.temporary_bytes for part in parts)
             if number and kept > MOST_TEMPORARY_BYTES:

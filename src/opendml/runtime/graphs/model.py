@@ -100,6 +100,8 @@ class Model(Locked):
                 zip(output_names, program.outputs, strict=True), len(program.inputs)
             )
         ]
+        self._numbers = [each[0] for each in self._expected] + [each[0] for each in self._makers]
+        """The buffers of inputs, without constants, and of outputs."""
 
     def __repr__(self) -> str:
         return f"<Model {self.device.kind}: {self._signature}>"
@@ -201,28 +203,72 @@ class Model(Locked):
         if len(inputs) != len(self._expected):
             return None
         self.device._require_ready()
-        with self._lock:
-            instance = self._prepared.instance
-            bind = instance.bind
-            for number, name, dtype, sizes, strides, misaligned in self._expected:
-                array = inputs.get(name)
-                if (
-                    type(array) is not ndarray
-                    or array.dtype is not dtype
-                    or array.shape != sizes
-                    or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
-                ):
-                    return None
-                address = address_of(array)
-                if address & misaligned:
-                    return None
-                bind(number, address)
-            outputs = {}
-            for number, name, make in self._makers:
-                array = outputs[name] = make()
-                bind(number, address_of(array))
-            instance.dispatch()
+        lock = self._lock
+        with lock:
+            prepared = self._prepared
+            if prepared.held_by is lock:
+                prepared = prepared.again()
+            try:
+                prepared.held_by = lock
+                instance = prepared.instance
+                bind = instance.bind
+                for number, name, dtype, sizes, strides, misaligned in self._expected:
+                    array = inputs.get(name)
+                    if (
+                        type(array) is not ndarray
+                        or array.dtype is not dtype
+                        or array.shape != sizes
+                        or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
+                    ):
+                        return None
+                    address = address_of(array)
+                    if address & misaligned:
+                        return None
+                    bind(number, address)
+                outputs = {}
+                for number, name, make in self._makers:
+                    array = outputs[name] = make()
+                    bind(number, address_of(array))
+                instance.dispatch()
+            finally:
+                prepared.held_by = None
         return outputs
+
+    def _dispatch(self, addresses: Sequence[int], prepared: Prepared) -> None:
+        """Run over host memory. A run within another one of the same thread, by a handler of a signal or a
+        finalizer, has an instance of its own.
+
+        Args:
+            addresses: those of inputs, then those of outputs.
+            prepared: the values of the constants.
+        """
+        lock = self._lock
+        with lock:
+            if prepared.held_by is lock:
+                prepared = prepared.again()
+            try:
+                prepared.held_by = lock
+                instance = prepared.instance
+                for _ in map(instance.bind, self._numbers, addresses):
+                    pass
+                instance.dispatch()
+            finally:
+                prepared.held_by = None
+
+    def _enqueue(self, addresses: Sequence[int], stream: int, prepared: Prepared) -> None:
+        """Add the work to a stream of the device, as `_dispatch` runs it."""
+        every: list[int | None] = [None] * len(self._layouts)
+        for number, address in zip(self._numbers, addresses, strict=True):
+            every[number] = address
+        lock = self._lock
+        with lock:
+            if prepared.held_by is lock:
+                prepared = prepared.again()
+            try:
+                prepared.held_by = lock
+                prepared.on_streams.enqueue(every, stream)
+            finally:
+                prepared.held_by = None
 
     def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Computes the outputs into given arrays. Those with other strides than the graph was compiled for
@@ -244,11 +290,7 @@ class Model(Locked):
         relaid = self._relaid(memories, new_on_host, copy_on_host)
         for copy in relaid.before:
             copy()
-        with self._lock:
-            for number, address in enumerate(relaid.addresses):
-                if address is not None:
-                    self._prepared.instance.bind(number, address)
-            self._prepared.instance.dispatch()
+        self._dispatch(relaid.addresses, self._prepared)
         for copy in relaid.after:
             copy()
 
@@ -274,19 +316,10 @@ class Model(Locked):
         """
         known = prepared or self._prepared
         self.device._require_ready()
-        addresses: list[int | None] = [None] * len(self._names)
-        for (number, *_), address in zip(self._expected, inputs, strict=True):
-            addresses[number] = address
-        addresses += outputs
-        with self._lock:
-            if stream is not None:
-                known.on_streams.enqueue(addresses, stream)
-                return
-            instance = known.instance
-            for place, each in enumerate(addresses):
-                if each is not None:
-                    instance.bind(place, each)
-            instance.dispatch()
+        if stream is None:
+            self._dispatch([*inputs, *outputs], known)
+        else:
+            self._enqueue([*inputs, *outputs], stream, known)
 
     def _free_temporaries(self, prepared: Prepared | None = None) -> None:
         """Frees the temporaries of runs with these constants (None: with the graph's own)."""
@@ -382,7 +415,7 @@ class Model(Locked):
             relaid = self._relaid(memories, partial(copies.new, call), partial(copies.copy, call))
             for copy in relaid.before:
                 copy()
-            self._prepared.on_streams.enqueue(relaid.addresses, call.stream)
+            self._enqueue(relaid.addresses, call.stream, self._prepared)
             for copy in relaid.after:
                 copy()
 

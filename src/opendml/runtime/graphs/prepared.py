@@ -22,6 +22,8 @@ class Prepared:
 
     def __init__(self, work: CompiledWork, place: Place | None, persistent: Range) -> None:
         self._work, self._place, self.persistent = work, place, persistent
+        self.held_by: object = None
+        """The lock under which the instances run. The child of a fork has another one."""
 
     @cached_property
     def instance(self) -> Instance:
@@ -33,7 +35,12 @@ class Prepared:
         """Over memory of the device."""
         return StreamInstances(partial(self._work.instantiate, self._place, self.persistent))
 
+    def again(self) -> Prepared:
+        """Return the same with other instances."""
+        return Prepared(self._work, self._place, self.persistent)
+
     def free_temporaries(self) -> None:
-        """Frees what instances hold beside their tensors; the next run takes new memory. None may run now."""
+        """Free what instances hold beside their tensors; the next run takes new memory. A run that a handler
+        of a signal has interrupted keeps its own."""
         for name in ("instance", "on_streams"):
             self.__dict__.pop(name, None)

@@ -64,7 +64,8 @@ class Relaid:
         new: Callable[[Layout], TensorMemory],
         copy: Callable[[TensorMemory, TensorMemory], Copy],
     ) -> None:
-        self.addresses: list[int | None] = []
+        self.addresses: list[int] = []
+        """Those of all tensors but constants, in their order."""
         self.before: list[Copy] = []
         """To do before the model runs."""
         self.after: list[Copy] = []
@@ -78,7 +79,8 @@ class Relaid:
                 else:
                     self.after.append(copy(held, memory))
                 memory = held
-            self.addresses.append(None if memory is None else memory.address)
+            if memory is not None:
+                self.addresses.append(memory.address)
 
 
 def new_on_host(layout: Layout) -> TensorMemory:

@@ -226,6 +226,8 @@ class CompiledOperator(Dispatchable, Locked):
             self._require_initializable(initialization)
             if persistent is not None:
                 self._prepare(owned, persistent)
+                # A handler of a signal may have initialized it meanwhile.
+                self._require_initializable(initialization)
             self._persistent = persistent
             self._initialization = initialization
 

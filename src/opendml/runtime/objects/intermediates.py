@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from opendml.errors import Error, InvalidArgument
+from opendml.folders import replacing_within
 from opendml.runtime.graphs.work import Watched
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.wording import shown
@@ -102,6 +103,7 @@ class _Folder:
         name = re.sub(r"[^\w.\[\]-]", "_", intermediate.name)
         path = self._folder / f"{intermediate.sequence:06}_{name}.npy"
         try:
-            np.save(path, intermediate.values, allow_pickle=False)
+            with replacing_within(self._folder, path.name) as file:
+                np.save(file, intermediate.values, allow_pickle=False)
         except OSError as error:
             raise Error(f"debug: cannot write {path} ({error.strerror})") from error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opendml.across_forks import compiling
-from opendml.errors import Unsupported
+from opendml.errors import Error, Unsupported
 from opendml.targets.cpu.engine import runtime_addresses
 from opendml.targets.cpu.native import MISSING, POOL_WORDS, WORK_LOST, WORKERS_MISSING
 from opendml.targets.cpu.signals import deferred_signals
@@ -40,7 +40,8 @@ class Pool:
         self._words = self._state[first : first + POOL_WORDS]
         self._address = self._words.ctypes.data
         self._wanted = self._workers = 0
-        self._lock = threading.Lock()
+        self._is_starting = False
+        self._lock = threading.RLock()
 
     def forget(self) -> None:
         """Makes the pool empty in the child of a fork, which has none of the workers; its copy of the state
@@ -49,24 +50,34 @@ class Pool:
         self._words[:] = 0
         self._words[MISSING] = self._wanted > 0
         self._workers = 0
-        self._lock = threading.Lock()
+        self._is_starting = False
+        self._lock = threading.RLock()
 
     def start(self, workers: int = 0) -> None:
         """Makes sure that so many workers run, and as many as were ever asked for; fewer where the system
         gives no more threads."""
-        # A handler that raised while a thread starts would leave one that runs and is not counted; one that
-        # needs the pool itself must find it unlocked.
+        # A handler that raised while a thread starts would leave one that runs and is not counted.
         with deferred_signals(), self._lock:
             self._wanted = max(self._wanted, workers)
             self._words[MISSING] = 0
-            while self._workers < self._wanted:
-                arguments = (self._address, self._workers + 1)
-                thread = threading.Thread(target=self._work, args=arguments, name="opendml", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:
-                    return
-                self._workers += 1
+            if self._is_starting:
+                # A finalizer needs workers while they start: what the thread goes on with then starts them.
+                return
+            try:
+                self._is_starting = True
+                self._start_wanted()
+            finally:
+                self._is_starting = False
+
+    def _start_wanted(self) -> None:
+        while self._workers < self._wanted:
+            arguments = (self._address, self._workers + 1)
+            thread = threading.Thread(target=self._work, args=arguments, name="opendml", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return
+            self._workers += 1
 
     def short_dispatch(self, job: Any) -> Callable[[], object]:
         """A function that runs a job without patience in the calling thread."""
@@ -74,12 +85,22 @@ class Pool:
 
     def dispatch(self, job: Any, buffers: Any) -> Callable[[], object]:
         """A function that runs a job with the workers. Where it takes long, the interpreter handles signals
-        meanwhile; an exception that one raises ends the job between two items."""
+        meanwhile; an exception that one raises ends the job between two items. A handler or a finalizer that
+        runs the same job gets an error: the words of a job are those of one run."""
         begin, go_on, cancel = self._begin, self._go_on, self._cancel
         state = ctypes.c_void_p(self._address)
+        user: threading.Thread | None = None
 
         def dispatch() -> None:
+            nonlocal user
+            thread = threading.current_thread()
+            if user is thread:
+                raise Error(
+                    "cpu: this dispatch is running; what has interrupted it, a handler of a signal or a "
+                    "finalizer, cannot run it too: bind it again there, or call the model"
+                )
             try:
+                user = thread
                 result = begin(job, buffers, state)
                 while result:
                     if result == WORKERS_MISSING:
@@ -95,6 +116,8 @@ class Pool:
             except BaseException:
                 cancel(job, state)
                 raise
+            finally:
+                user = None
 
         return dispatch
 
@@ -107,7 +130,9 @@ def pool() -> Pool:
     global _pool
     if _pool is None:
         with compiling:
-            _pool = _pool or Pool()
+            if _pool is None:
+                made = Pool()
+                _pool = _pool or made  # A finalizer may have made one meanwhile.
     return _pool
 
 

@@ -20,7 +20,7 @@ _MOST_RETIRED_BYTES, _MOST_RETIRED = 64 * 1024 * 1024, 1024
 
 
 _devices: dict[int, CudaDevice] = {}
-_devices_lock = threading.Lock()
+_devices_lock = threading.RLock()
 
 
 def device(index: int = 0) -> CudaDevice:
@@ -35,7 +35,8 @@ def device(index: int = 0) -> CudaDevice:
         with _devices_lock:
             found = _devices.get(index)
             if found is None:
-                found = _devices[index] = CudaDevice(index)
+                made = CudaDevice(index)
+                found = _devices.setdefault(index, made)
     return found
 
 
@@ -81,7 +82,7 @@ class CudaDevice:
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
         self._entered = _Entered()
         self._functions: dict[tuple[bytes, int], Any] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._retired: deque[tuple[Any, int]] = deque()
         self._retired_bytes = 0
         self._scratch_pool: Any = None

@@ -61,7 +61,7 @@ class CudaExecutable:
         kept = program.constants & read
         self._kept = KeptConstants(program.inputs, kept, kernels.persistent_bytes)
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is
         # fast.
         self._prepare(
