@@ -187,7 +187,7 @@ def measure(weights: Weights, photo: Picture, rounds: int, threads: int) -> list
         except ImportError:
             print(f"{name} is not installed")
     differences = {name: float(np.abs(np.asarray(run()) - exact).max()) for name, run in runs.items()}
-    medians = in_turns(lambda: count / peak.flops(), runs, rounds)
+    medians = in_turns(lambda: count / peak.operations(), runs, rounds)
     return [
         {
             "name": name,
