@@ -104,7 +104,7 @@ def _openvino(folder: Path, threads: int, device: str) -> Loaded:
     )
 
 
-def _torch(folder: Path, threads: int, device: str, backend: str | None = None) -> Loaded:
+def _torch(folder: Path, threads: int, device: str, backend: Any = None) -> Loaded:
     """PyTorch, eager or compiled by a backend.
 
     A backend's result on CUDA is captured in a CUDA graph after the first run. Products and convolutions of
@@ -118,6 +118,10 @@ def _torch(folder: Path, threads: int, device: str, backend: str | None = None) 
     module = torch.load(folder / "module.pt", weights_only=False, map_location=device)
     inputs = [torch.from_numpy(each).to(device) for each in load_arrays(folder / "inputs.npz").values()]
     if backend is not None:
+        if backend == "opendml":
+            import opendml.torch
+
+            backend = opendml.torch.backend
         module = torch.compile(module, backend=backend, dynamic=False, options={"freezing": True})
 
     def run() -> Any:
