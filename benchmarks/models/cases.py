@@ -134,6 +134,10 @@ def _light(name: str, input: str) -> Case:
     return Case(f"light-{name.replace('_', '-')}", "onnx", inputs, path)
 
 
+def _photo(random: np.random.Generator) -> dict[str, Array]:
+    return {"photo": random.uniform(0, 255, (1, 3, 720, 720)).astype(np.float32)}
+
+
 _ALL = (
     _network("mobilenet-v2", inputs=_image(224)),
     _network("resnet-50", inputs=_image(224)),
@@ -144,6 +148,7 @@ _ALL = (
     _network("bert-base", inputs=_words, has_dense_layers=True),
     _network("gpt2-512", inputs=_prompt, has_dense_layers=True),
     _network("gpt2-next", inputs=_next_token, has_dense_layers=True),
+    Case("style-transfer", "torch", _photo),
     Case("magika", "magika", _bytes_of_a_file, "models/standard_v3_3/model.onnx", has_dense_layers=True),
     Case("silero-vad", "silero_vad", _sound, "data/silero_vad.onnx"),
     _ocr("rapidocr-det", "ch_PP-OCRv4_det_infer.onnx", 640, 640),

@@ -1,4 +1,4 @@
-"""The networks of the package transformers, with random weights; and their export to ONNX."""
+"""Networks with random weights, most of them of the package transformers; and their export to ONNX."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from benchmarks.models.cases import Array, Case
+from benchmarks.models.style_transfer import StyleTransfer, random_weights
 
 
 class Network(torch.nn.Module):  # type: ignore[misc,name-defined,unused-ignore]
@@ -113,10 +114,10 @@ def make(case: Case, inputs: dict[str, Array]) -> Any:
     deep network vanish.
     """
     torch.manual_seed(0)
-    model = _MODELS[case.name]()
+    if case.name == "style-transfer":
+        return StyleTransfer(random_weights()).eval()
     kind = NextToken if case.name == "gpt2-next" else Network
-    network = kind(model, list(inputs))
-    network.eval()
+    network = kind(_MODELS[case.name](), list(inputs)).eval()
     for layer in network.modules():
         if isinstance(layer, _NORMALIZATIONS):
             layer.train()

@@ -47,7 +47,7 @@ def test_models_are_chosen_by_a_part_of_their_names() -> None:
         "magika",
         "light-resnet50",
     ]
-    assert len(chosen_cases(None, False)) == 24
+    assert len(chosen_cases(None, False)) == 25
     assert {case.name for case in chosen_cases(None, True)} < set(CASES)
 
 
