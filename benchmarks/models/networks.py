@@ -117,14 +117,16 @@ def make(case: Case, inputs: dict[str, Array]) -> Any:
     if case.name == "style-transfer":
         return StyleTransfer(random_weights()).eval()
     kind = NextToken if case.name == "gpt2-next" else Network
-    network = kind(_MODELS[case.name](), list(inputs)).eval()
+    network, fresh = (kind(_MODELS[case.name](), list(inputs)).eval() for _ in range(2))
     for layer in network.modules():
         if isinstance(layer, _NORMALIZATIONS):
             layer.train()
             layer.momentum = 1.0
     with torch.no_grad():
         network(*tensors(inputs))
-    return network.eval()
+    # A model that has run may hold hooks, which cannot be stored.
+    fresh.load_state_dict(network.state_dict())
+    return fresh
 
 
 def tensors(inputs: dict[str, Array]) -> list[Any]:
