@@ -33,7 +33,9 @@ def to_int8(source: Path, target: Path, inputs: Inputs) -> None:
         def get_next(self) -> dict[str, Array] | None:
             return next(self._inputs, None)
 
-    quantize_static(source, target, Reader(), quant_format=QuantFormat.QDQ, per_channel=True)
+    opset = next(each.version for each in onnx.load(source).opset_import if each.domain in ("", "ai.onnx"))
+    # Before opset 13, DequantizeLinear has one scale for the whole tensor.
+    quantize_static(source, target, Reader(), quant_format=QuantFormat.QDQ, per_channel=opset >= 13)
 
 
 def to_int8_dynamic(source: Path, target: Path, inputs: Inputs) -> None:

@@ -37,6 +37,7 @@ class Outcome:
         processor_times: the same of the processors' time of all threads. Other processes disturb it less.
         firsts: seconds from the start of the process to the first result. That of the first round begins
             with empty caches.
+        processor_firsts: the same of the processors' time of all threads.
         memory: peak bytes of the process, on CUDA those in use on the device; the most of all rounds.
         difference: the distance from the expected outputs, a share of their length.
         kernels: how many kernels a run launches.
@@ -47,6 +48,7 @@ class Outcome:
     times: list[float] = field(default_factory=list)
     processor_times: list[float] = field(default_factory=list)
     firsts: list[float] = field(default_factory=list)
+    processor_firsts: list[float] = field(default_factory=list)
     memory: int = 0
     difference: float | None = None
     kernels: str | None = None
@@ -67,15 +69,10 @@ class Outcome:
         """The distance of the slowest round from the fastest, as a share of the median."""
         return (max(self.times) - min(self.times)) / self.median
 
-    @property
-    def cold(self) -> float:
-        """Seconds to the first result with empty caches."""
-        return self.firsts[0]
 
-    @property
-    def warm(self) -> float | None:
-        """Seconds to the first result with filled caches; None after one round."""
-        return statistics.median(self.firsts[1:]) if len(self.firsts) > 1 else None
+def cold_and_warm(firsts: Sequence[float]) -> list[float]:
+    """Return the seconds with empty caches, and after several rounds the median of those with filled ones."""
+    return [*firsts[:1], *([statistics.median(firsts[1:])] if len(firsts) > 1 else [])]
 
 
 @dataclass
@@ -170,6 +167,7 @@ def _add(outcome: Outcome, found: Mapping[str, Any], tolerance: float) -> None:
     outcome.times.append(statistics.median(found["times"]))
     outcome.processor_times.append(statistics.median(found["processor_times"]))
     outcome.firsts.append(found["first"])
+    outcome.processor_firsts.append(found["first_processor"])
     outcome.memory = max(outcome.memory, found["memory"])
     outcome.kernels = found.get("kernels", outcome.kernels)
     if "difference" in found:

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from benchmarks.models.rounds import Outcome, Row
+from benchmarks.models.rounds import Outcome, Row, cold_and_warm
 from benchmarks.report import processor_name
 
 
@@ -55,7 +55,7 @@ def markdown(report: Report) -> str:
         f"{report.rounds} rounds, each engine in a process of its own in each. {report.note}".rstrip(),
         "",
         "- ratio: the time of the fastest other engine, divided by that of opendml: above 1, opendml wins.",
-        "- CPU ratio: the same of the processors' time of all threads, which other processes disturb less.",
+        "- CPU: the same of the processors' time of all threads, which other processes disturb less.",
         "- floor: the time of a copy of the bytes of weights, inputs and outputs, or of the operations at "
         "the rate of multiply-adds in registers, whichever is larger.",
         "- first: seconds from the start of the process, imports included, to the first result; with empty "
@@ -81,8 +81,8 @@ def _number(value: float | None) -> str:
     return "" if value is None or value == 0 else f"{value:.3g}"
 
 
-def _firsts(outcome: Outcome) -> str:
-    return " / ".join(f"{each:.2g}" for each in (outcome.cold, outcome.warm) if each is not None)
+def _seconds(firsts: Sequence[float]) -> str:
+    return " / ".join(f"{each:.2g}" for each in cold_and_warm(firsts))
 
 
 def _memory(outcome: Outcome) -> str:
@@ -117,8 +117,8 @@ _SUMMARY: Mapping[str, Callable[[Row, Any], str]] = {
     "best peer": _of_peer(lambda peer: f"{_number(peer.median)} ({peer.engine})"),
     "ratio": lambda row, _: "" if row.ratio is None else f"{row.ratio:.2f}",
     "CPU ratio": lambda row, _: "" if row.processor_ratio is None else f"{row.processor_ratio:.2f}",
-    "first s": _of_ours(_firsts),
-    "peer's first s": _of_peer(_firsts),
+    "first s": _of_ours(lambda ours: _seconds(ours.firsts)),
+    "peer's first s": _of_peer(lambda peer: _seconds(peer.firsts)),
     "MiB": _of_ours(_memory),
     "peer's MiB": _of_peer(_memory),
     "problem": lambda row, _: _problem(row),
@@ -131,7 +131,8 @@ _ENGINES: Mapping[str, Callable[[Row, Any], str]] = {
     "ms": _timed(lambda outcome: _number(outcome.median)),
     "spread": _timed(lambda outcome: f"{outcome.spread:.0%}"),
     "CPU ms": _timed(lambda outcome: _number(outcome.processor_median)),
-    "first s": _timed(_firsts),
+    "first s": _timed(lambda outcome: _seconds(outcome.firsts)),
+    "first CPU s": _timed(lambda outcome: _seconds(outcome.processor_firsts)),
     "MiB": _timed(_memory),
     "difference": _timed(lambda outcome: "" if outcome.difference is None else f"{outcome.difference:.1g}"),
     "problem": lambda _, outcome: (outcome.problem or "").replace("|", "/"),
@@ -191,6 +192,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
         finite = outcome.difference is not None and math.isfinite(outcome.difference)
         fields |= {"median": outcome.median, "spread": outcome.spread, "times": outcome.times}
         fields["processor_times"] = outcome.processor_times
-        fields |= {"firsts": outcome.firsts, "memory": outcome.memory, "kernels": outcome.kernels}
+        fields |= {"firsts": outcome.firsts, "processor_firsts": outcome.processor_firsts}
+        fields |= {"memory": outcome.memory, "kernels": outcome.kernels}
         fields["difference"] = outcome.difference if finite else None
     return fields
