@@ -186,10 +186,14 @@ def _cuda_rates(moved: int, type: str) -> Rates:
     return Rates(seconds(lambda: target.copy_(source)), 2 * length**3 / seconds(lambda: a @ b))
 
 
+SMALL = 1e-3  # Probabilities of a detector that finds nothing are smaller, and engines round them otherwise.
+
+
 def difference(found: list[Array], expected: list[Array]) -> float:
     """Return the largest distance of an output from the expected one, as a share of the latter's length.
 
-    It is infinite for other sizes, and where a value is no number.
+    Outputs below `SMALL` count as if they were so large. The share is infinite for other sizes, and where a
+    value is no number.
     """
     if [each.shape for each in found] != [each.shape for each in expected]:
         return float("inf")
@@ -197,6 +201,7 @@ def difference(found: list[Array], expected: list[Array]) -> float:
     for one, other in zip(found, expected, strict=True):
         wanted = other.astype(np.float64)
         distance = float(np.linalg.norm((one.astype(np.float64) - wanted).ravel()))
-        share = distance / (float(np.linalg.norm(wanted.ravel())) or 1.0)
+        length = max(float(np.linalg.norm(wanted.ravel())), SMALL * wanted.size**0.5)
+        share = distance / (length or 1.0)
         worst = max(worst, share) if share == share else float("inf")
     return worst

@@ -100,7 +100,8 @@ def main() -> None:
         found = work(job)
     except Exception as failure:  # Whatever an engine raises belongs into the table.
         lines = str(failure).strip().splitlines() or [""]
-        found = {"problem": f"{type(failure).__name__}: {lines[0][:200]}"}
+        text = " ... ".join(line.strip()[:120] for line in dict.fromkeys((lines[0], lines[-1])))
+        found = {"problem": f"{type(failure).__name__}: {text}"}
     Path(job.result).write_text(json.dumps(found))
 
 

@@ -159,6 +159,7 @@ def test_outputs_differ_by_their_distance_and_by_their_sizes() -> None:
     assert difference([one[:1]], [one]) == float("inf")
     assert difference([one * np.nan], [one]) == float("inf")
     assert difference([np.zeros(1)], [np.zeros(1)]) == 0
+    assert difference([np.full(4, 2e-6)], [np.full(4, 1e-6)]) == pytest.approx(1e-3)
 
 
 def test_the_table_has_a_line_for_each_model_and_for_each_engine() -> None:
