@@ -21,9 +21,10 @@ from benchmarks.models.prepare import folder_of, load_work
 from benchmarks.models.work import Rates, Work
 from benchmarks.models.worker import Job
 
-TOLERANCES = {"float32": 1e-3, "float16": 3e-2, "int8": 0.1, "int8-dynamic": 0.1}
-"""Largest allowed distance of an output from the expected one, as a share of the latter's length. Rounding of
-float16 and of 8 bits adds up over layers; a wrong operator is further away."""
+TOLERANCES = {"float32": 1e-3, "float16": 5e-2, "int8": 0.25, "int8-dynamic": 0.25}
+"""Largest allowed distance of an output from the expected one, as a share of the latter's length. Random
+layers amplify roundings: on ResNet-50 all engines reach 0.035 in float16, and in int8 ONNX Runtime 0.07 and
+OpenVINO, which moves quantizations, 0.15. Unrelated outputs are about 1.4 away."""
 
 CACHES = ("OPENDML_CACHE_DIRECTORY", "TORCHINDUCTOR_CACHE_DIR")
 
