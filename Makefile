@@ -11,10 +11,11 @@ export PYTHONDONTWRITEBYTECODE :=
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check \
 	--constraint constraints.txt
 
-# Packages of which the demo reads the models alone, so without what they need to run them.
+# Packages of which the demo and the benchmarks read the models alone, so without what they need to run them.
 MODELS := magika rapidocr-onnxruntime silero-vad
+BENCH_MODELS := nudenet
 
-.PHONY: demo test fuzz lint format docs bench generate lock clean
+.PHONY: demo test fuzz lint format docs bench bench-models generate lock clean
 
 demo: $(VENV)/ready-models
 	$(BIN)/python examples/demo.py
@@ -47,6 +48,10 @@ docs: $(VENV)/ready
 bench: $(VENV)/ready-bench
 	$(BIN)/python -m benchmarks $(ARGUMENTS)
 
+# Whole models, in build/models/results.md; `make bench-models ARGUMENTS="--quick --types float32,int8"`.
+bench-models: $(VENV)/ready-bench
+	$(BIN)/python -m benchmarks.models --output build/models/results.md $(ARGUMENTS)
+
 # The desc classes, the enumerations and the immediate functions, from the facts in src/opendml/spec/data.
 generate: $(VENV)/ready
 	$(BIN)/python -m tools.generate
@@ -57,7 +62,7 @@ lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip install --quiet --editable '.[demo,dev,bench]' $(PINS)
-	build/lock/bin/python -m pip install --quiet --no-deps $(MODELS)
+	build/lock/bin/python -m pip install --quiet --no-deps $(MODELS) $(BENCH_MODELS)
 	{ echo '# Exact versions that `make` and CI install. Written by `make lock PINS="$(PINS)"`.'; \
 	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
 
@@ -73,6 +78,7 @@ $(VENV)/ready-models: $(VENV)/ready
 	$(INSTALL) --no-deps $(MODELS)
 	touch $@
 
-$(VENV)/ready-bench: $(VENV)/ready
+$(VENV)/ready-bench: $(VENV)/ready-models
 	$(INSTALL) --editable '.[bench]'
+	$(INSTALL) --no-deps $(BENCH_MODELS)
 	touch $@

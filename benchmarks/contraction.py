@@ -39,7 +39,7 @@ def time_case(case: Case, peak: Peak, rounds: int) -> dict[str, Any]:
     difference = max(float(np.abs(each - reference).max()) / scale for each in results.values())
     speeds: dict[str, list[float]] = {name: [] for name in ("floor", *runs)}
     for _ in range(rounds):
-        speeds["floor"].append(peak.flops() / 1e9)
+        speeds["floor"].append(peak.operations() / 1e9)
         for name, run in runs.items():
             rest()
             speeds[name].append(case.operations / seconds(run) / 1e9)

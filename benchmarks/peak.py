@@ -12,29 +12,35 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.contraction.arithmetic import multiply_add, total_type
 from opendml.targets.cpu.engine import compile_object, load_object
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.values import llvm_type, number, overloaded
+from opendml.targets.cpu.values import llvm_type, number
 
 _SUMS = 24
 """Independent sums: more than two multiply-adds for each cycle until the first has its result."""
 _UNROLLED = 4
 """Multiply-adds of each sum in one turn of the loop, whose counting then costs nothing."""
 _TURNS = 80_000
-_F32 = ScalarType.FLOAT32
 
 
 class Peak:
-    """Runs the loop on every thread at once, and times it there, so that starting threads counts nowhere."""
+    """Runs the loop on every thread at once, and times it there, so that starting threads counts nowhere.
 
-    def __init__(self, threads: int) -> None:
-        self._lanes = machine().vector_bytes // _F32.bytes
+    Args:
+        threads: how many run it.
+        packed: the type of what is multiplied, FLOAT32 or INT8; four products of 8 bits share a lane.
+    """
+
+    def __init__(self, threads: int, packed: ScalarType = ScalarType.FLOAT32) -> None:
+        self._packed, self._type = packed, total_type(packed)
+        self._lanes = machine().vector_bytes // self._type.bytes
         addresses = load_object(compile_object(self._assembly()), ("peak",))
         self._run = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(addresses["peak"])
         self._rooms = [ctypes.create_string_buffer(_SUMS * 64 + 64) for _ in range(threads)]
 
-    def flops(self) -> float:
-        """Floating-point operations in a second, a multiply-add being two."""
+    def operations(self) -> float:
+        """Return the operations in a second; a multiply-add is two."""
         barrier = threading.Barrier(len(self._rooms))
         with ThreadPoolExecutor(len(self._rooms)) as pool:
             return sum(pool.map(partial(self._speed, barrier), self._rooms))
@@ -45,7 +51,8 @@ class Peak:
         barrier.wait()
         begun = perf_counter()
         self._run(_TURNS, address)
-        return 2 * _SUMS * _UNROLLED * self._lanes * _TURNS / (perf_counter() - begun)
+        products = self._lanes * (self._type.bytes // self._packed.bytes)
+        return 2 * _SUMS * _UNROLLED * products * _TURNS / (perf_counter() - begun)
 
     def _assembly(self) -> str:
         module = ir.Module()
@@ -53,7 +60,8 @@ class Peak:
         signature = ir.FunctionType(ir.VoidType(), [I64, ir.PointerType()])
         function = ir.Function(module, signature, "peak")
         entry, loop, done = (function.append_basic_block(name) for name in ("entry", "loop", "done"))
-        vector = llvm_type(_F32, self._lanes)
+        vector = llvm_type(self._type, self._lanes)
+        multiply = multiply_add(self._packed)
         builder = ir.IRBuilder(entry)
         a = builder.load(function.args[1], typ=vector, align=4)
         builder.branch(loop)
@@ -62,12 +70,12 @@ class Peak:
         sums = [builder.phi(vector) for _ in range(_SUMS)]
         following: list[ir.Value] = list(sums)
         for _ in range(_UNROLLED):
-            following = [overloaded(builder, "fma", _F32, self._lanes, [a, a, each]) for each in following]
+            following = [multiply(builder, each, a, a, self._lanes) for each in following]
         step.add_incoming(I64(0), entry)
         after = builder.add(step, I64(1))
         step.add_incoming(after, loop)
         for index, each in enumerate(sums):
-            each.add_incoming(number(_F32, self._lanes, float(index)), entry)
+            each.add_incoming(number(self._type, self._lanes, index), entry)
             each.add_incoming(following[index], loop)
         builder.cbranch(builder.icmp_signed("<", after, function.args[0]), loop, done)
         builder.position_at_end(done)

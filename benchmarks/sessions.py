@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 
-def onnxruntime_session(model: bytes, threads: int) -> Any:
-    """A session of ONNX Runtime's CPU provider."""
+def onnxruntime_session(model: bytes | str, threads: int) -> Any:
+    """Return a session of ONNX Runtime's CPU provider for a model or the path of one."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -24,12 +25,21 @@ def openvino_core() -> Any:
     return openvino.Core()
 
 
-def openvino_request(model: bytes, threads: int) -> Any:
-    """A request of OpenVINO's CPU device, with float32 arithmetic."""
+def openvino_request(
+    model: bytes | str, threads: int, sizes: Mapping[str, Sequence[int]] | None = None
+) -> Any:
+    """Return a request of OpenVINO's CPU device, with float32 arithmetic, for a model or the path of one.
+
+    Args:
+        sizes: of the inputs of a model that leaves them open.
+    """
     settings = {
         "INFERENCE_PRECISION_HINT": "f32",
         "INFERENCE_NUM_THREADS": str(threads),
         "PERFORMANCE_HINT": "LATENCY",
     }
     core = openvino_core()
-    return core.compile_model(core.read_model(model), "CPU", settings).create_infer_request()
+    network = core.read_model(model)
+    if sizes is not None and network.is_dynamic():
+        network.reshape(dict(sizes))
+    return core.compile_model(network, "CPU", settings).create_infer_request()

@@ -22,18 +22,12 @@ _HEADS = {
 """Shares of a row, and what stands above them."""
 
 
-def table_options(description: str) -> argparse.ArgumentParser:
-    """The options that all have."""
+def case_options(description: str) -> argparse.ArgumentParser:
+    """Return the options of a table of cases."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=RESULTS)
-    return parser
-
-
-def case_options(description: str) -> argparse.ArgumentParser:
-    """The same and `--words`, for a table of cases."""
-    parser = table_options(description)
     parser.add_argument("--words", nargs="*", default=[], help="only cases whose names have all of these")
     return parser
 

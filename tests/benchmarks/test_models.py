@@ -1,0 +1,225 @@
+"""The dashboard of whole models: what it runs in which order, and what its table says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.models.__main__ import can_run, chosen_cases, main
+from benchmarks.models.cases import CASES
+from benchmarks.models.rounds import Outcome, Row, Settings, cold_and_warm, measure
+from benchmarks.models.table import Report, as_json, markdown
+from benchmarks.models.work import Rates, Work, count, difference
+from benchmarks.models.worker import Job
+
+SQUEEZENET = CASES["light-squeezenet"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--case", "resnet,alphago"], "--case alphago: no such model; there are mobilenet-v2, resnet-50, "),
+        (
+            ["--engines", "opendml,tvm"],
+            "--engines tvm: unknown; there are opendml, opendml-torch, onnxruntime, ",
+        ),
+        (["--engines", "openvino", "--device", "cuda"], "--engines openvino: unknown; there are opendml, "),
+        (["--types", "float64"], "--types float64: unknown; there are float32, float16, int8, int8-dynamic"),
+    ],
+)
+def test_an_unknown_name_is_one_error_with_those_that_are_known(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, arguments, terminal_width=1000)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_models_are_chosen_by_a_part_of_their_names() -> None:
+    assert [case.name for case in chosen_cases("resnet,magika", False)] == [
+        "resnet-50",
+        "magika",
+        "light-resnet50",
+    ]
+    assert len(chosen_cases(None, False)) == 25
+    assert {case.name for case in chosen_cases(None, True)} < set(CASES)
+
+
+def test_pytorch_runs_its_own_networks_as_floats_alone() -> None:
+    assert can_run("torch", CASES["resnet-50"], "float16")
+    assert not can_run("torch", CASES["resnet-50"], "int8")
+    assert not can_run("inductor", SQUEEZENET, "float32")
+    assert can_run("openvino", SQUEEZENET, "int8")
+
+
+def settings(folder: Path, rounds: int = 3) -> Settings:
+    """Settings with a folder in which a model has work."""
+    made = folder / SQUEEZENET.name / "float32"
+    made.mkdir(parents=True)
+    (made / "work.json").write_text('{"operations": 4000, "moved": 100}')
+    return Settings(folder, "cpu", 2, rounds, 0.1, 60)
+
+
+class Engines:
+    """Processes that do not run: each engine has a time, or a problem."""
+
+    def __init__(self, found: Mapping[str, float | str], difference: float = 0.0) -> None:
+        self.found, self.difference, self.jobs = found, difference, list[Job]()
+        self.caches = list[str]()
+
+    def __call__(self, job: Job, variables: Mapping[str, str]) -> dict[str, Any]:
+        self.jobs.append(job)
+        self.caches.append(variables.get("OPENDML_CACHE_DIRECTORY", ""))
+        if job.engine == "rates":
+            return {"copy_seconds": 1e-3, "operations": 1e6}
+        value = self.found[job.engine]
+        if isinstance(value, str):
+            return {"problem": value}
+        times = [value, value * 2, value * 3]
+        result = {
+            "times": times,
+            "processor_times": times,
+            "first": 9.0 - len(self.jobs),
+            "first_processor": 0.5,
+            "memory": 2**20,
+        }
+        if job.is_checked:
+            result |= {"difference": self.difference if job.engine == "opendml" else 0.0, "kernels": "7"}
+        return result
+
+
+def test_engines_take_turns_and_start_with_an_empty_cache_of_their_own(tmp_path: Path) -> None:
+    engines = Engines({"opendml": 2.0, "onnxruntime": 3.0})
+    row = measure(SQUEEZENET, "float32", ["opendml", "onnxruntime"], settings(tmp_path), engines)
+    assert [job.engine for job in engines.jobs] == ["rates"] + ["opendml", "onnxruntime"] * 3
+    assert [job.is_checked for job in engines.jobs[1:]] == [True, True, False, False, False, False]
+    ours, theirs = engines.caches[1::2], engines.caches[2::2]
+    assert len(set(ours)) == len(set(theirs)) == 1
+    assert ours[0] != theirs[0]
+    assert row.outcomes[0].median == 4.0
+    assert cold_and_warm(row.outcomes[0].firsts) == [7.0, 4.0]
+    assert row.ratio == row.processor_ratio == 1.5
+
+
+def test_an_engine_that_fails_is_a_row_of_its_own_and_runs_no_more(tmp_path: Path) -> None:
+    engines = Engines({"opendml": "Unsupported: no such node", "onnxruntime": 3.0})
+    row = measure(SQUEEZENET, "float32", ["opendml", "onnxruntime"], settings(tmp_path), engines)
+    assert [job.engine for job in engines.jobs].count("opendml") == 1
+    assert row.outcomes[0].problem == "Unsupported: no such node"
+    assert len(row.outcomes[1].times) == 3
+    assert row.ratio is None
+    assert "| Unsupported: no such node |" in markdown(Report({}, "cpu", 2, 3, rows=[row]))
+
+
+def test_a_wrong_result_is_told_and_no_best_time(tmp_path: Path) -> None:
+    engines = Engines({"opendml": 1.0, "onnxruntime": 3.0}, difference=float("nan"))
+    row = measure(SQUEEZENET, "float32", ["opendml", "onnxruntime"], settings(tmp_path), engines)
+    assert row.ours is None
+    assert row.ratio is None
+    assert "wrong result: differs by nan; at most 0.001 is right" in markdown(
+        Report({}, "cpu", 2, 3, rows=[row])
+    )
+
+
+def test_a_floor_is_the_longer_of_the_copy_and_the_operations() -> None:
+    rates = Rates(copy_seconds=2e-3, operations=1e9)
+    assert rates.floor(Work(operations=1_000_000, moved=1)) == pytest.approx(2.0)
+    assert rates.floor(Work(operations=5_000_000, moved=1)) == pytest.approx(5.0)
+
+
+def test_operations_and_weights_of_a_model_are_counted(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+    text = """
+    <ir_version: 8, opset_import: ["" : 17]>
+    example (float[2, n] x, int64[3] rows) => (float[2, 5] y, float[3, 100] z)
+    { y = MatMul (x, w)
+      z = Gather (table, rows) }
+    """
+    model = onnx.parser.parse_model(text)
+    weights = {"w": np.ones((4, 5), np.float32), "table": np.ones((9, 100), np.float32)}
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in weights.items()
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    inputs = {"x": np.ones((2, 4), np.float32), "rows": np.array([1, 2, 3])}
+    assert count(tmp_path / "model.onnx", inputs, 310) == (2 * 2 * 5 * 4, 20, 310 + 8 + 3)
+
+
+def test_outputs_differ_by_their_distance_and_by_their_sizes() -> None:
+    one = np.array([3.0, 4.0], np.float32)
+    assert difference([one], [one]) == 0
+    assert difference([one * np.float32(1.1)], [one]) == pytest.approx(0.1, rel=1e-5)
+    assert difference([one[:1]], [one]) == float("inf")
+    assert difference([one * np.nan], [one]) == float("inf")
+    assert difference([np.zeros(1)], [np.zeros(1)]) == 0
+    assert difference([np.full(4, 2e-6)], [np.full(4, 1e-6)]) == pytest.approx(1e-3)
+
+
+def test_the_table_has_a_line_for_each_model_and_for_each_engine() -> None:
+    def outcome(
+        engine: str, times: list[float], processor: float, firsts: list[float], memory: int
+    ) -> Outcome:
+        return Outcome(
+            engine, times, [processor] * 3, firsts, [each / 2 for each in firsts], memory << 20, 1e-5
+        )
+
+    ours = outcome("opendml", [2.0, 4.0, 3.0], 5.0, [9.0, 1.0, 1.2], 3)
+    ours.kernels = "12"
+    peer = outcome("openvino", [6.0] * 3, 20.0, [2.0] * 3, 6)
+    wrong = outcome("torch", [1.0] * 3, 1.0, [3.0] * 3, 1)
+    wrong.difference, wrong.problem = float("inf"), "wrong"
+    row = Row("resnet-50", "float32", Work(4000, 100), Rates(1e-3, 1e6), [ours, peer, wrong])
+    report = Report(
+        {"opendml": "1.2"}, "cpu", 2, 3, rows=[row], skipped={"inductor": "torch is not installed"}
+    )
+    lines = markdown(report).splitlines()
+    assert (
+        "| resnet-50 | float32 | 12 | 3 | 4 | 6 (openvino) | 2.00 | 4.00 | 9 / 1.1 | 2 / 2 | 3 | 6 |  |"
+        in lines
+    )
+    assert (
+        "| resnet-50 | float32 | opendml | 12 | 3 | 67% | 5 | 9 / 1.1 | 4.5 / 0.55 | 3 | 1e-05 |  |" in lines
+    )
+    assert "| resnet-50 | float32 | torch |  | 1 | 0% | 1 | 3 / 3 | 1.5 / 1.5 | 1 | inf | wrong |" in lines
+    assert "- inductor: torch is not installed" in lines
+    found = json.loads(json.dumps(as_json(report), allow_nan=False))
+    assert found["rows"][0]["ratio"] == 2.0
+    assert found["rows"][0]["engines"][0]["times"] == [2.0, 4.0, 3.0]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> dict[str, Any]:
+    """What a run of one small model in opendml alone writes."""
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.models",
+        "--case",
+        "light-squeezenet",
+        "--engines",
+        "opendml",
+    ]
+    command += ["--threads", "1", "--rounds", "1", "--seconds", "0", "--models", str(tmp_path / "models")]
+    command += ["--output", str(tmp_path / "table.md")]
+    root = Path(__file__).parents[2]
+    subprocess.run(command, check=True, cwd=root, timeout=300, capture_output=True)
+    assert (tmp_path / "table.md").read_text().startswith("# Whole models, ")
+    found: dict[str, Any] = json.loads((tmp_path / "table.json").read_text())
+    return found
+
+
+def test_a_model_runs_in_opendml_alone(made: dict[str, Any]) -> None:
+    (row,) = made["rows"]
+    (engine,) = row["engines"]
+    assert (row["model"], engine["engine"], engine["problem"]) == ("light-squeezenet", "opendml", None)
+    assert len(engine["times"]) == len(engine["firsts"]) == 1
+    assert 26 <= int(engine["kernels"]) <= 60
+    assert engine["memory"] > 2**20
