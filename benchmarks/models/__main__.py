@@ -81,6 +81,8 @@ def main(
         click.echo(f"{name}: left out ({reason})", err=True)
     names = [name for name in names if name not in skipped]
     report = Report(_versions(names), device, threads, rounds, note, skipped=skipped)
+    if device == "cuda":
+        report.processor = _device_name()
     output = output or RESULTS / f"{report.day}-{'-'.join(report.processor.lower().split())}-models.md"
     settings = Settings(models, device, threads, rounds, seconds, timeout)
     for case in cases:
@@ -139,6 +141,15 @@ def _row(case: Case, type: str, names: list[str], settings: Settings, only_prepa
 def can_run(engine: str, case: Case, type: str) -> bool:
     """Whether an engine has the model in this type: PyTorch has no ONNX models, and no quantized ones."""
     return not ENGINES[engine].reads_modules or (case.is_network and not type.startswith("int8"))
+
+
+def _device_name() -> str:
+    """Return the name of the GPU. PyTorch, which knows it, must not start threads in this process."""
+    command = [sys.executable, "-c", "import torch; print(torch.cuda.get_device_name())"]
+    status, printed = run_command(command, {}, timeout=60)
+    if status:
+        raise click.UsageError(f"--device cuda: PyTorch finds no GPU: {printed}")
+    return printed
 
 
 def _versions(names: Collection[str]) -> dict[str, str]:
