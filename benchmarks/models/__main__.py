@@ -15,7 +15,7 @@ import click
 from benchmarks.__main__ import RESULTS, pin_threads
 from benchmarks.models.cases import CASES, QUICK, TYPES, Case
 from benchmarks.models.engines import DEFAULT_ENGINES, ENGINES
-from benchmarks.models.prepare import folder_of
+from benchmarks.models.prepare import folder_of, is_ready
 from benchmarks.models.rounds import Row, Settings, measure, run_command, start_process
 from benchmarks.models.table import Report, line, write
 
@@ -125,7 +125,7 @@ def _known(option: str, given: str, known: Collection[str]) -> list[str]:
 
 def _row(case: Case, type: str, names: list[str], settings: Settings, only_prepare: bool) -> Row:
     """Return the row of a case in a type; the model is made before, in a process of its own."""
-    if not folder_of(settings.root, case, type).is_dir():
+    if not is_ready(folder_of(settings.root, case, type)):
         command = [sys.executable, "-m", "benchmarks.models.prepare", case.name, type, str(settings.root)]
         status, printed = run_command(command, {}, settings.timeout)
         if status:

@@ -155,8 +155,9 @@ def line(row: Row) -> str:
         f"{each.engine} {_number(each.median) if each.times else '-'}{' (!)' if each.problem else ''}"
         for each in row.outcomes
     )
-    ratio = "" if row.ratio is None else f"ratio {row.ratio:.2f}, "
-    return f"{row.case} {row.type}: {row.problem or f'{ratio}floor {_number(row.floor)}, ms: {times}'}"
+    shares = [] if row.ratio is None else [f"ratio {row.ratio:.2f}"]
+    shares += [] if row.floor is None else [f"floor {_number(row.floor)}"]
+    return f"{row.case} {row.type}: {row.problem or ', '.join([*shares, f'ms: {times}'])}"
 
 
 def as_json(report: Report) -> dict[str, Any]:
