@@ -15,7 +15,7 @@ import click
 from benchmarks.__main__ import RESULTS, pin_threads
 from benchmarks.models.cases import CASES, QUICK, TYPES, Case
 from benchmarks.models.engines import DEFAULT_ENGINES, ENGINES
-from benchmarks.models.prepare import folder_of
+from benchmarks.models.prepare import folder_of, is_ready
 from benchmarks.models.rounds import Row, Settings, measure, run_command, start_process
 from benchmarks.models.table import Report, line, write
 
@@ -81,6 +81,8 @@ def main(
         click.echo(f"{name}: left out ({reason})", err=True)
     names = [name for name in names if name not in skipped]
     report = Report(_versions(names), device, threads, rounds, note, skipped=skipped)
+    if device == "cuda":
+        report.processor = _device_name()
     output = output or RESULTS / f"{report.day}-{'-'.join(report.processor.lower().split())}-models.md"
     settings = Settings(models, device, threads, rounds, seconds, timeout)
     for case in cases:
@@ -123,7 +125,7 @@ def _known(option: str, given: str, known: Collection[str]) -> list[str]:
 
 def _row(case: Case, type: str, names: list[str], settings: Settings, only_prepare: bool) -> Row:
     """Return the row of a case in a type; the model is made before, in a process of its own."""
-    if not folder_of(settings.root, case, type).is_dir():
+    if not is_ready(folder_of(settings.root, case, type)):
         command = [sys.executable, "-m", "benchmarks.models.prepare", case.name, type, str(settings.root)]
         status, printed = run_command(command, {}, settings.timeout)
         if status:
@@ -139,6 +141,15 @@ def _row(case: Case, type: str, names: list[str], settings: Settings, only_prepa
 def can_run(engine: str, case: Case, type: str) -> bool:
     """Whether an engine has the model in this type: PyTorch has no ONNX models, and no quantized ones."""
     return not ENGINES[engine].reads_modules or (case.is_network and not type.startswith("int8"))
+
+
+def _device_name() -> str:
+    """Return the name of the GPU. PyTorch, which knows it, must not start threads in this process."""
+    command = [sys.executable, "-c", "import torch; print(torch.cuda.get_device_name())"]
+    status, printed = run_command(command, {}, timeout=60)
+    if status:
+        raise click.UsageError(f"--device cuda: PyTorch finds no GPU: {printed}")
+    return printed
 
 
 def _versions(names: Collection[str]) -> dict[str, str]:

@@ -29,10 +29,15 @@ def folder_of(root: Path, case: Case, type: str) -> Path:
     return root / case.name / type
 
 
+def is_ready(folder: Path) -> bool:
+    """Whether a folder is there; one that was made without ONNX Runtime is made again once that is here."""
+    return (folder / "work.json").exists() or (folder.is_dir() and find_spec("onnxruntime") is None)
+
+
 def prepare(case: Case, type: str, root: Path) -> None:
-    """Make the folder of a case in a type, and that in float32 before; folders that are there stay."""
+    """Make the folder of a case in a type, and that in float32 before; folders that are ready stay."""
     folder = folder_of(root, case, type)
-    if folder.is_dir():
+    if is_ready(folder):
         return
     made = folder.with_name(f"{type}.{os.getpid()}")
     made.mkdir(parents=True)
@@ -42,6 +47,7 @@ def prepare(case: Case, type: str, root: Path) -> None:
         else:
             prepare(case, "float32", root)
             _convert(case, type, folder_of(root, case, "float32"), made)
+        shutil.rmtree(folder, ignore_errors=True)
         made.rename(folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)

@@ -55,7 +55,8 @@ def markdown(report: Report) -> str:
         f"{report.rounds} rounds, each engine in a process of its own in each. {report.note}".rstrip(),
         "",
         "- ratio: the time of the fastest other engine, divided by that of opendml: above 1, opendml wins.",
-        "- CPU: the same of the processors' time of all threads, which other processes disturb less.",
+        "- CPU ratio, CPU ms, first CPU s: the same of the processors' time of all threads, which other "
+        "processes disturb less.",
         "- floor: the time of a copy of the bytes of weights, inputs and outputs, or of the operations at "
         "the rate of multiply-adds in registers, whichever is larger.",
         "- first: seconds from the start of the process, imports included, to the first result; with empty "
@@ -86,7 +87,7 @@ def _seconds(firsts: Sequence[float]) -> str:
 
 
 def _memory(outcome: Outcome) -> str:
-    return f"{outcome.memory / 2**20:.0f}"
+    return f"{outcome.memory / 2**20:.0f}" if outcome.memory else ""
 
 
 def _of_ours(show: Callable[[Outcome], str]) -> Callable[[Row, Any], str]:
@@ -154,8 +155,9 @@ def line(row: Row) -> str:
         f"{each.engine} {_number(each.median) if each.times else '-'}{' (!)' if each.problem else ''}"
         for each in row.outcomes
     )
-    ratio = "" if row.ratio is None else f"ratio {row.ratio:.2f}, "
-    return f"{row.case} {row.type}: {row.problem or f'{ratio}floor {_number(row.floor)}, ms: {times}'}"
+    shares = [] if row.ratio is None else [f"ratio {row.ratio:.2f}"]
+    shares += [] if row.floor is None else [f"floor {_number(row.floor)}"]
+    return f"{row.case} {row.type}: {row.problem or ', '.join([*shares, f'ms: {times}'])}"
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.models import prepare
 from benchmarks.models.__main__ import can_run, chosen_cases, main
 from benchmarks.models.cases import CASES
 from benchmarks.models.rounds import Outcome, Row, Settings, cold_and_warm, measure
@@ -223,3 +224,15 @@ def test_a_model_runs_in_opendml_alone(made: dict[str, Any]) -> None:
     assert len(engine["times"]) == len(engine["firsts"]) == 1
     assert 26 <= int(engine["kernels"]) <= 60
     assert engine["memory"] > 2**20
+
+
+def test_a_model_made_without_onnx_runtime_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepare, "find_spec", lambda name: None)
+    assert prepare.is_ready(tmp_path)
+    assert not prepare.is_ready(tmp_path / "absent")
+    monkeypatch.setattr(prepare, "find_spec", lambda name: name)
+    assert not prepare.is_ready(tmp_path)
+    (tmp_path / "work.json").touch()
+    assert prepare.is_ready(tmp_path)
