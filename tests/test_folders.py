@@ -196,3 +196,19 @@ def test_no_descriptor_is_left_open(inner: Path) -> None:
             except OSError:
                 pass
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_systems_that_open_no_names_in_open_folders_read_and_write_too(
+    inner: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "_HAS_AT", False)
+    with replacing_within(inner, "new/c") as file:
+        file.write(b"c")
+    with open_within(inner, "new/c") as file:
+        assert file.read() == b"c"
+    assert sorted(Folder(str(inner)).names()) == sorted(os.listdir(inner))
+    for name in OUTSIDE:
+        with pytest.raises(PermissionError, match="not in the folder"):
+            open_within(inner, name)
+    with pytest.raises(NotADirectoryError):
+        Folder(str(inner / "to_deep"))

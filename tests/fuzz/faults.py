@@ -52,8 +52,8 @@ POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
 """The functions whose n-th call fails, by the kind of fault."""
 LIMITS = {"descriptors": "RLIMIT_NOFILE", "file size": "RLIMIT_FSIZE"}
 """Limits of the system that are met."""
-MOST = {"memory": 150, "mapping": 8, "files": 120, "threads": 6, "descriptors": 8, "file size": 40}
-"""Faults of each kind, about."""
+MOST = {"memory": 50, "mapping": 4, "files": 165, "threads": 2, "descriptors": 8, "file size": 40}
+"""Faults of each kind, about: as many as the work has such calls."""
 _BYTES = 512
 """A file may have so many bytes times the number of the fault."""
 

@@ -3,7 +3,6 @@ process."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,6 +11,7 @@ import numpy as np
 
 from opendml.floating_point import default_mode
 from opendml.program.program import Program
+from opendml.runtime.locked import Locked
 from opendml.runtime.program import program_of
 from opendml.spec.descs import ActivationIdentity, Gemm
 from opendml.spec.enums import TensorDataType
@@ -41,17 +41,27 @@ class Rates:
         return next((rate for size, rate in self.copies if moved <= size), self.copies[-1][1])
 
 
-_known: dict[tuple[Backend, int | None], Rates] = {}
-_lock = threading.RLock()
+class _Known(Locked):
+    """The rates that were measured, by device and number of threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rates: dict[tuple[Backend, int | None], Rates] = {}
+
+    def of(self, backend: Backend, threads: int | None) -> Rates:
+        with self._lock:
+            if (backend, threads) not in self._rates:
+                self._rates[backend, threads] = _measured(backend, threads)
+            return self._rates[backend, threads]
+
+
+_known = _Known()
 
 
 def rates_of(backend: Backend, threads: int | None) -> Rates:
-    """The rates of a device for a number of threads: opendml's own float32 copies and products there, in the
-    best of some rounds. It takes some tenths of a second, once."""
-    with _lock:
-        if (backend, threads) not in _known:
-            _known[backend, threads] = _measured(backend, threads)
-        return _known[backend, threads]
+    """Return the rates of a device for a number of threads: opendml's own float32 copies and products there,
+    in the best of some rounds. It takes some tenths of a second, once."""
+    return _known.of(backend, threads)
 
 
 def _measured(backend: Backend, threads: int | None) -> Rates:
