@@ -112,7 +112,19 @@ EVERYWHERE = {
         "dup2",
         "environ",
     ),
-    *("fspath", "fstat", "listdir", "mkdir", "open", "path", "replace", "stat", "stat_result", "strerror"),
+    *(
+        "fsdecode",
+        "fspath",
+        "fstat",
+        "listdir",
+        "mkdir",
+        "open",
+        "path",
+        "replace",
+        "stat",
+        "stat_result",
+        "strerror",
+    ),
     *("makedirs", "supports_dir_fd", "supports_fd", "unlink", "urandom", "utime"),
 }
 
