@@ -159,7 +159,11 @@ def test_sums_at_indices_are_those_in_float64(count: int, columns: int) -> None:
 
 
 def test_a_sum_of_halves_is_rounded_once() -> None:
-    inputs: list[Array | None] = [np.ones(1, np.float16), np.zeros(64, np.int64), np.full(64, 2**-11, np.float16)]
+    inputs: list[Array | None] = [
+        np.ones(1, np.float16),
+        np.zeros(64, np.int64),
+        np.full(64, 2**-11, np.float16),
+    ]
     (result,) = computed(one_node("ScatterElements", inputs, reduction="add"), feed(inputs))
     assert result == np.float16(1 + 64 / 2**11)
 

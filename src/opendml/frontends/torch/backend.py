@@ -26,6 +26,7 @@ from opendml.frontends.torch.partition import (
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
+from opendml.targets.registry import KINDS
 
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -121,8 +122,11 @@ def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: boo
     held = _parameters() if freezes else []
     compiled = partial(_compiled, kind, held=held)
     run: Run
+    device = device_of(module)
     if depends_on_values(module):
-        run = _left(kind, module)
+        run = _left(kind, module, "its graph has sizes that depend on values")
+    elif device.type not in KINDS:
+        run = _left(kind, module, f"its graph computes on {device}")
     else:
         run = Sized(module, compiled) if has_symbols(module) else compiled(module)
 
@@ -145,10 +149,10 @@ def _parameters() -> list[int]:
     return [number for number in known.static_input_indices if not known.input_info[number].mutates_data]
 
 
-def _left(kind: str, module: GraphModule) -> GraphModule:
+def _left(kind: str, module: GraphModule, reason: str) -> GraphModule:
     """A graph that PyTorch runs as a whole."""
     nodes = [node for node in module.graph.nodes if node.op == "call_function"]
-    report(kind, module, [], dict.fromkeys(nodes, "its graph has sizes that depend on values"))
+    report(kind, module, [], dict.fromkeys(nodes, reason))
     return module
 
 

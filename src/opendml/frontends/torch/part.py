@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from opendml.errors import InvalidArgument
 from opendml.frontends.torch.conversion import Conversion, data_type_of
 from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import seen_of
@@ -65,17 +66,24 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
                 self._model._free_temporaries()
 
     def forward(self, *tensors: torch.Tensor) -> Any:
-        """The outputs, in new memory, or views of it and of the inputs."""
+        """The outputs, in new memory, or views of it and of the inputs.
+
+        Raises:
+            InvalidArgument: an input has no memory.
+        """
         given = [
-            tensor if tensor.stride() == strides else _laid(tensor, strides)
+            tensor if tensor.stride() == strides and not _is_lazy(tensor) else _laid(tensor, strides)
             for tensor, strides in zip(tensors, self._strides, strict=True)
         ]
         made = [each.empty() for each in self._made]
         if self._model is not None:
             written = [each.packed(tensor) for each, tensor in zip(self._made, made, strict=True)]
             held = [given[number] for number in self._held]
+            addresses = [each.data_ptr() for each in given]
+            if 0 in addresses:
+                raise InvalidArgument("torch.compile: an input without memory, such as a fake tensor")
             self._model._run_at(
-                [given[number].data_ptr() for number in self._given],
+                [addresses[number] for number in self._given],
                 [each.data_ptr() for each in written],
                 _stream_of(made[0]),
                 self._weights.prepared(held) if held else None,
@@ -158,10 +166,15 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
 
 
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """A tensor with other strides than the trace saw, as it saw it."""
+    """A tensor as the trace saw it: with its strides, and with its elements in memory."""
     sizes = tensor.shape
     copy = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
     return copy.copy_(tensor)
+
+
+def _is_lazy(tensor: torch.Tensor) -> bool:
+    """Whether the memory of a tensor does not have its elements: they are the negatives, or zeros."""
+    return tensor.is_neg() or tensor._is_zerotensor()
 
 
 def _stream_of(tensor: torch.Tensor) -> int | None:
