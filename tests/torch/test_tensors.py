@@ -77,3 +77,17 @@ def test_graphs_on_other_devices_are_left_to_pytorch() -> None:
     with pytest.warns(FallbackWarning):
         result = torch.compile(lambda x: x + 1, backend="opendml")(torch.ones(3, device="meta"))
     assert result.device.type == "meta"
+
+
+def test_repeated_memory_is_copied_once() -> None:
+    given = torch._neg_view(torch.randn(3, 1)).expand(3, 4)
+    run = torch.compile(lambda x: x * 2 + 1, backend="opendml")
+    torch.testing.assert_close(run(given), given * 2 + 1)
+
+
+@pytest.mark.parametrize("name", ["prod", "max"])
+def test_second_derivatives_are_those_of_pytorch(name: str) -> None:
+    function = torch.func.hessian(lambda x: getattr(x, name)())
+    x = torch.rand(4) + 0.5
+    with pytest.warns(FallbackWarning):
+        torch.testing.assert_close(torch.compile(function, backend="opendml")(x), function(x))

@@ -21,6 +21,7 @@ from opendml.frontends.torch.partition import (
     divided,
     parts_of,
     reasons_against,
+    with_own_memory,
     without_empty_operands,
 )
 from opendml.frontends.torch.registry import converter_of
@@ -159,6 +160,7 @@ def _left(kind: str, module: GraphModule, reason: str) -> GraphModule:
 def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> GraphModule:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
+    with_own_memory(module, trusts_inputs=kind != "backward")
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)

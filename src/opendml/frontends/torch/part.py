@@ -72,7 +72,7 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
             InvalidArgument: an input has no memory.
         """
         given = [
-            tensor if tensor.stride() == strides and not _is_lazy(tensor) else _laid(tensor, strides)
+            tensor if _lies_so(tensor, strides) and not _is_lazy(tensor) else _laid(tensor, strides)
             for tensor, strides in zip(tensors, self._strides, strict=True)
         ]
         made = [each.empty() for each in self._made]
@@ -165,16 +165,25 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
     return tensor.permute(order)
 
 
+def _lies_so(tensor: torch.Tensor, strides: tuple[int, ...]) -> bool:
+    """Whether a tensor has these strides, but for those of dimensions of size 1."""
+    found = tensor.stride()
+    return found == strides or all(
+        size == 1 or own == stride for size, own, stride in zip(tensor.shape, found, strides, strict=True)
+    )
+
+
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     """A tensor as the trace saw it: with its strides, and with its elements in memory."""
-    sizes = tensor.shape
-    copy = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
-    return copy.copy_(tensor)
+    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    first = tuple(slice(None if stride else 1) for stride in strides)  # what is repeated is written once
+    copy[first].copy_(tensor[first])
+    return copy
 
 
 def _is_lazy(tensor: torch.Tensor) -> bool:
     """Whether the memory of a tensor does not have its elements: they are the negatives, or zeros."""
-    return tensor.is_neg() or tensor._is_zerotensor()
+    return bool(tensor.is_neg() or tensor._is_zerotensor())
 
 
 def _stream_of(tensor: torch.Tensor) -> int | None:
