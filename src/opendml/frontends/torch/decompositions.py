@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 from torch._decomp import core_aten_decompositions
+from torch._prims_common import compute_elementwise_output_strides
 
+from opendml.frontends.torch.layout import written_order
 from opendml.frontends.torch.registry import converter_of
 
 _aten = torch.ops.aten
@@ -29,12 +31,19 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Only the mask is PyTorch's: it draws what it draws for its own dropout on the CPU, and depends on
-    nothing, so it divides no part."""
+    """Return a dropout of which the mask alone is PyTorch's.
+
+    It draws what PyTorch's own dropout draws on the CPU, in the order in which the elements of x lie in
+    memory. It depends on no tensor, so it divides no part.
+    """
     if train is False:
         return x.clone(), torch.ones_like(x, dtype=torch.bool)
-    mask = torch.empty(x.shape, dtype=torch.bool, device=x.device).bernoulli(1 - p)
-    return x * mask * (1 / (1 - p) if p < 1 else 0.0), mask
+    if p == 1:
+        return x * 0.0, torch.zeros_like(x, dtype=torch.bool)
+    order = written_order(x.shape, compute_elementwise_output_strides(x))
+    lying = torch.empty([x.shape[axis] for axis in order], dtype=torch.bool, device=x.device).bernoulli(1 - p)
+    mask = lying.permute([order.index(axis) for axis in range(x.dim())])
+    return x * mask * (1 / (1 - p)), mask
 
 
 def _sum_at_indices(
