@@ -72,16 +72,19 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
             InvalidArgument: an input has no memory.
         """
         given = [
-            tensor if _lies_so(tensor, strides) and not _is_lazy(tensor) else _laid(tensor, strides)
+            tensor if tensor.stride() == strides and not tensor.is_neg() else _laid(tensor, strides)
             for tensor, strides in zip(tensors, self._strides, strict=True)
         ]
         made = [each.empty() for each in self._made]
         if self._model is not None:
             written = [each.packed(tensor) for each, tensor in zip(self._made, made, strict=True)]
-            held = [given[number] for number in self._held]
             addresses = [each.data_ptr() for each in given]
             if 0 in addresses:
-                raise InvalidArgument("torch.compile: an input without memory, such as a fake tensor")
+                given = [_laid(*each) for each in zip(given, self._strides, strict=True)]
+                addresses = [each.data_ptr() for each in given]
+                if 0 in addresses:
+                    raise InvalidArgument("torch.compile: an input without memory, such as a fake tensor")
+            held = [given[number] for number in self._held]
             self._model._run_at(
                 [addresses[number] for number in self._given],
                 [each.data_ptr() for each in written],
@@ -165,25 +168,17 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
     return tensor.permute(order)
 
 
-def _lies_so(tensor: torch.Tensor, strides: tuple[int, ...]) -> bool:
-    """Whether a tensor has these strides, but for those of dimensions of size 1."""
-    found = tensor.stride()
-    return found == strides or all(
-        size == 1 or own == stride for size, own, stride in zip(tensor.shape, found, strides, strict=True)
-    )
-
-
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     """A tensor as the trace saw it: with its strides, and with its elements in memory."""
+    lying = zip(tensor.shape, tensor.stride(), strides, strict=True)
+    # The memory of a lazy tensor has the negatives of its elements, or there is none for its zeros.
+    is_lazy = tensor.is_neg() or tensor._is_zerotensor()
+    if not is_lazy and all(size == 1 or own == stride for size, own, stride in lying):
+        return tensor
     copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
     first = tuple(slice(None if stride else 1) for stride in strides)  # what is repeated is written once
     copy[first].copy_(tensor[first])
     return copy
-
-
-def _is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether the memory of a tensor does not have its elements: they are the negatives, or zeros."""
-    return bool(tensor.is_neg() or tensor._is_zerotensor())
 
 
 def _stream_of(tensor: torch.Tensor) -> int | None:
