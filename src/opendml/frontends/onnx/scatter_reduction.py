@@ -156,7 +156,7 @@ def _by_rows(function: np.ufunc, rows: Array, places: Array, slices: Array) -> N
             left = int(np.searchsorted(-count, -done))
         for row in range(left):
             rest = slices[order[first[row] + done : first[row] + count[row]]]
-            function(reduced[row], function.reduce(rest), out=reduced[row])
+            function(reduced[row], function.reduce(rest, dtype=rows.dtype), out=reduced[row])
         rows[in_order[first]] = reduced
 
 
