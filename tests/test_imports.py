@@ -150,7 +150,17 @@ def test_the_runtime_names_no_target_but_the_default_kind() -> None:
     assert named == {("opendml.runtime.objects.device", "cpu")}
 
 
-FOREIGN = ("__dlpack__", "dtype", "shape", "from_dlpack", "numpy", "geteuid", "register_at_fork", "sysconf")
+FOREIGN = (
+    "__dlpack__",
+    "dtype",
+    "is_neg",
+    "shape",
+    "from_dlpack",
+    "numpy",
+    "geteuid",
+    "register_at_fork",
+    "sysconf",
+)
 """Attributes of arrays of other libraries, of these libraries and of the system, which may lack them."""
 
 

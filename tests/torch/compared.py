@@ -9,7 +9,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
-from opendml.frontends.torch.backend import _compiled, _decompositions
+from opendml.frontends.torch.backend import _compiled
+from opendml.frontends.torch.decompositions import decompositions
 from opendml.frontends.torch.report import GraphReport, explained
 from tests.tolerances import assert_within
 
@@ -17,7 +18,7 @@ from tests.tolerances import assert_within
 def compiled(function: Callable[..., Any], *tensors: Any) -> tuple[Callable[..., Any], GraphReport]:
     """A function as the backend compiles the graph that PyTorch makes of it, and what is said of it."""
     module = make_fx(
-        lambda *given: function(*given), decomposition_table=_decompositions(), tracing_mode="fake"
+        lambda *given: function(*given), decomposition_table=decompositions(), tracing_mode="fake"
     )(*tensors)
     with explained() as explanation:
         run = _compiled("inference", module)

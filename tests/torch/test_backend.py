@@ -40,7 +40,7 @@ def test_every_mode_of_pytorch_compiles(mode: str) -> None:
     ("given", "problem"),
     [
         ({"mode": "fast"}, "mode='fast'; known are default, reduce-overhead"),
-        ({"options": {"frozen": True}}, "option 'frozen' is unknown; there is 'freezing'"),
+        ({"options": {"frozen": True}}, "option 'frozen' is unknown; known are freezing, check_indices"),
         ({"options": {"freezing": 1}}, "option 'freezing' is 1; needs True or False"),
     ],
 )

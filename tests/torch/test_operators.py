@@ -11,8 +11,11 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 functional = torch.nn.functional
 aten = torch.ops.aten
 
+from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch import part  # noqa: E402
+from opendml.frontends.torch.conversion import Conversion  # noqa: E402
 from tests.torch.compared import compiled, require_equal, require_within  # noqa: E402
 
 
@@ -86,7 +89,11 @@ ELEMENT_WISE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "fmod": (torch.fmod, (X, Y)),
     "atan2": (torch.atan2, (X, Y)),
     "maximum with NaN": (torch.maximum, (X.masked_fill(TRUTH, torch.nan), ROW)),
-    "minimum": (torch.minimum, (X, ROW)),
+    "minimum with NaN": (torch.minimum, (ROW.half(), X.masked_fill(TRUTH, torch.nan).half())),
+    "maximum of truth": (torch.maximum, (TRUTH, TRUTH[:1])),
+    "relu of NaN": (torch.relu, (X.masked_fill(TRUTH, torch.nan),)),
+    "clamp of NaN": (lambda x: x.clamp(-1, 1), (X.masked_fill(TRUTH, torch.nan),)),
+    "greatest elements with NaN": (lambda x: x.amax(0), (X.masked_fill(TRUTH, torch.nan),)),
     "square": (lambda x: x**2, (X,)),
     "cube": (lambda x: x**3, (X,)),
     "root": (lambda x: x**0.5, (Y,)),
@@ -125,6 +132,19 @@ ELEMENT_WISE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "softplus": (functional.softplus, (X,)),
     "mish": (functional.mish, (X,)),
 }
+
+
+@pytest.mark.parametrize(
+    ("function", "tensors"),
+    [(torch.maximum, [X, Y]), (torch.minimum, [X, Y]), (torch.relu, [X]), (lambda x: x.clamp(-1, 1), [X])],
+)
+def test_extremes_are_one_operator_each(function: Callable[..., Any], tensors: list[Any]) -> None:
+    module = make_fx(function, tracing_mode="fake")(*tensors)
+    graph = dml.Graph()
+    (node,) = (each for each in module.graph.nodes if each.op == "call_function")
+    inputs = {each: part.added_input(graph, each.name, each.meta["val"]) for each in node.all_input_nodes}
+    Conversion(node, graph, inputs.__getitem__).converted()
+    assert "; 1 operator>" in repr(graph)
 
 
 @pytest.mark.parametrize("case", ELEMENT_WISE)
@@ -422,7 +442,7 @@ def test_what_directml_cannot_say_stays_in_pytorch() -> None:
         lambda x: x.bfloat16() * 2: (X, "bfloat16"),
         lambda x: x.double().sin(): (X, "FLOAT64"),
         lambda x: x[:, :0] * 2: (X, "no elements"),
-        lambda x: aten.index_put(x, [(x[0, 0] > 0).long()], x[0], True): (X, "sums at indices"),
+        lambda x: aten.index_add(x, -1, (x[0, 0] > 0).long(), x): (X, "no mapping"),
     }
     for function, (tensor, reason) in cases.items():
         run, report = compiled(function, tensor)

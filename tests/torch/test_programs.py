@@ -118,6 +118,28 @@ def test_dropout_draws_what_pytorch_draws() -> None:
     torch.testing.assert_close(function(x), net(x))
 
 
+LYING: dict[str, Any] = {
+    "transposed": lambda x: x.t(),
+    "computed from what is transposed": lambda x: x.t() + 1,
+    "every other column": lambda x: x.t()[:, ::2],
+    "repeated": lambda x: x[:1].expand(4, 6),
+    "channels last": lambda x: x.reshape(1, 2, 3, 4).contiguous(memory_format=torch.channels_last),
+}
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("case", LYING)
+def test_dropout_draws_in_the_order_in_which_elements_lie(case: str, share: float) -> None:
+    def function(x: Any) -> Any:
+        return nn.functional.dropout(LYING[case](x), share)
+
+    x, results = torch.randn(4, 6), []
+    for each in (compiled(function), function):
+        torch.manual_seed(1)
+        results.append((each(x), torch.rand(1)))
+    torch.testing.assert_close(*results)
+
+
 def call_in_child(x: Any) -> Any:
     return _known(x)
 

@@ -12,6 +12,7 @@ import onnx
 from opendml.errors import Error
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.judge import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
@@ -19,7 +20,6 @@ from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.onnx.suppression import is_suppression
 from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.values import Held
 from opendml.runtime.objects.device import as_device
@@ -123,8 +123,8 @@ class Checker(Tracer):
             segment.values.update((name, inferred[name]) for name in node.outputs if name in inferred)
 
     def _gap(self, node: Node, reason: str) -> None:
-        if is_suppression(node):
-            self.unknown.append(Gap(str(node), "runs on the host; what is left depends on the scores"))
+        if hosted(node) is not None:
+            self.unknown.append(Gap(str(node), "runs on the host, in NumPy"))
             return
         try:
             Evaluator(node)

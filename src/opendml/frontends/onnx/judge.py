@@ -14,12 +14,12 @@ import onnx
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import functions_of, has_body
 from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.node import Node, graphs_of, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
 from opendml.frontends.onnx.registry import converter_of
-from opendml.frontends.onnx.suppression import is_suppression
 
 _MOST_STATED = 5
 """Operators that one message names."""
@@ -78,7 +78,7 @@ def _reason(node: Node) -> str | None:
     """Return why nothing runs an operator; None: something does."""
     if not node.domain and node.version < FIRST_MODERN_OPSET:
         node = replace(node, version=FIRST_MODERN_OPSET)  # what the tracer makes of it
-    if is_loop(node) or is_suppression(node) or (node.operator == "If" and not node.domain):
+    if is_loop(node) or hosted(node) is not None or (node.operator == "If" and not node.domain):
         return None
     if converter_of(node.domain, node.operator, node.version) is not None:
         return None

@@ -13,11 +13,6 @@ from opendml.frontends.onnx.values import Array
 from opendml.spec.wording import shown
 
 
-def is_suppression(node: Node) -> bool:
-    """Whether the node chooses among boxes."""
-    return not node.domain and node.operator == "NonMaxSuppression"
-
-
 def suppression_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """The node as a function of the contents of tensors by name.
 

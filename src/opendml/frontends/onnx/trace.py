@@ -30,12 +30,12 @@ from opendml.frontends.onnx.bodies import (
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
+from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import Node, free_names, nodes_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
 from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
-from opendml.frontends.onnx.suppression import is_suppression, suppression_of
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
 from opendml.runtime.locked import Locked
@@ -245,8 +245,9 @@ class Tracer(Locked):
 
     def _evaluated(self, node: Node, reason: str, state: State) -> Stage:
         """A node outside of DirectML."""
-        if is_suppression(node):
-            return _host_stage(node, suppression_of(node), state)
+        run = hosted(node)
+        if run is not None:
+            return _host_stage(node, run, state, is_own=True)
         try:
             evaluator = Evaluator(node)
         except Unsupported as error:
@@ -282,8 +283,14 @@ class Tracer(Locked):
         return _host_stage(node, run, state)
 
 
-def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], state: State) -> Stage:
-    """A node that runs here, on contents by name; the next step depends on its results' sizes and types."""
+def _host_stage(
+    node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], state: State, is_own: bool = False
+) -> Stage:
+    """A node that runs here, on contents by name; the next step depends on its results' sizes and types.
+
+    Args:
+        is_own: whether its results lie in memory that nothing else has.
+    """
     missing = sorted(name for name in node.reads if name not in state.values)
     if missing:
         raise InvalidArgument(f"{node}: tensor {missing[0]!r} is made by no node before it")
@@ -296,7 +303,7 @@ def _host_stage(node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], 
         return tuple(map(form_of, results.values()))
 
     def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
-        made = {name: held(contents[name]) for name in node.outputs if name}
+        made = {name: held(contents[name], is_own) for name in node.outputs if name}
         return State(state.pending, extended(state.values, made))
 
     return Stage(step, after, node)

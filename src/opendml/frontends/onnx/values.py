@@ -109,7 +109,7 @@ class Held:
     None for what is no array (sequences).
 
     Args:
-        is_own: whether a compiled graph made it, in memory that nothing else has.
+        is_own: whether it lies in memory that nothing else has.
     """
 
     sizes: tuple[int, ...] | None
@@ -134,10 +134,10 @@ def form_of(content: Any) -> tuple[tuple[int, ...], Type] | None:
     return (content.shape, content.dtype) if isinstance(content, np.ndarray) else None
 
 
-def held(content: Any) -> Known | Held:
+def held(content: Any, is_own: bool = False) -> Known | Held:
     """What the trace knows of a value that a run has: all of it where there are no elements."""
     if not isinstance(content, np.ndarray):
         return Held(None, None)
     if content.size == 0:
         return Known(content)
-    return Held(tuple(content.shape), content.dtype)
+    return Held(tuple(content.shape), content.dtype, is_own)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
-from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
@@ -16,20 +15,22 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.torch.decompositions import decompositions
+from opendml.frontends.torch.indices import with_checked_indices, with_indices_in_range
 from opendml.frontends.torch.partition import (
     device_of,
     divided,
     parts_of,
     reasons_against,
+    with_own_memory,
     without_empty_operands,
 )
-from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
+from opendml.targets.registry import KINDS
 
+_OPTIONS = ("freezing", "check_indices")
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-
-_aten = torch.ops.aten
 
 
 def backend(
@@ -44,16 +45,20 @@ def backend(
     Args:
         mode: one of PyTorch's; all compile alike.
         options: "freezing": True reads the parameters of graphs without gradients ahead of the runs, and
-            again after each change that PyTorch counts.
+            again after each change that PyTorch counts. "check_indices": True refuses indices that are out of
+            range; without it they stand for the nearest element.
 
     Raises:
         InvalidArgument: an unknown mode or option.
         Error: a part cannot be compiled.
+
+    Raises (what is compiled):
+        InvalidArgument: an index is out of range, with "check_indices".
     """
-    freezes = _freezes(mode, options or {})
+    chosen = _chosen(mode, options or {})
     # Attention is products and a softmax, which the compiler puts together again, in both directions.
     with sdpa_kernel(SDPBackend.MATH):
-        compiled: Run = _autograd(freezes)(module, inputs)
+        compiled: Run = _autograd(**chosen)(module, inputs)
     return compiled
 
 
@@ -77,52 +82,42 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return explanation
 
 
-def _freezes(mode: str | None, options: Mapping[str, Any]) -> bool:
-    """Whether parameters are read ahead."""
+def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, bool]:
+    """All options by name."""
     if mode is not None and mode not in _MODES:
         raise InvalidArgument(f"torch.compile: mode={mode!r}; known are {', '.join(_MODES)}")
-    for name in options:
-        if name != "freezing":
-            raise InvalidArgument(f"torch.compile: option {name!r} is unknown; there is 'freezing'")
-    freezes = options.get("freezing", False)
-    if not isinstance(freezes, bool):
-        raise InvalidArgument(f"torch.compile: option 'freezing' is {freezes!r}; needs True or False")
-    return freezes
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            raise InvalidArgument(
+                f"torch.compile: option {name!r} is unknown; known are {', '.join(_OPTIONS)}"
+            )
+        if not isinstance(value, bool):
+            raise InvalidArgument(f"torch.compile: option {name!r} is {value!r}; needs True or False")
+    return {name: options.get(name, False) for name in _OPTIONS}
 
 
-def _autograd(freezes: bool) -> Run:
+def _autograd(freezing: bool, check_indices: bool) -> Run:
     compiled: Run = aot_autograd(
-        fw_compiler=partial(_compile, "forward"),
+        fw_compiler=partial(_compile, "forward", checks=check_indices),
         bw_compiler=partial(_compile, "backward"),
-        inference_compiler=partial(_compile, "inference", freezes=freezes),
-        decompositions=_decompositions(),
+        inference_compiler=partial(_compile, "inference", freezes=freezing, checks=check_indices),
+        decompositions=decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
     return compiled
 
 
-@cache
-def _decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions to its core operators, but for the operators that have a mapping."""
-    table = dict(core_aten_decompositions().items()) | {_aten.native_dropout.default: _dropout}
-    return {name: decomposition for name, decomposition in table.items() if converter_of(name) is None}
-
-
-def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Only the mask is PyTorch's: it draws what it draws for its own dropout on the CPU, and depends on
-    nothing, so it divides no part."""
-    if train is False:
-        return x.clone(), torch.ones_like(x, dtype=torch.bool)
-    mask = torch.empty(x.shape, dtype=torch.bool, device=x.device).bernoulli(1 - p)
-    return x * mask * (1 / (1 - p) if p < 1 else 0.0), mask
-
-
-def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False) -> Run:
+def _compile(
+    kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False, checks: bool = False
+) -> Run:
     held = _parameters() if freezes else []
-    compiled = partial(_compiled, kind, held=held)
+    compiled = partial(_compiled, kind, held=held, checks=checks)
     run: Run
+    device = device_of(module)
     if depends_on_values(module):
-        run = _left(kind, module)
+        run = _left(kind, module, "its graph has sizes that depend on values")
+    elif device.type not in KINDS:
+        run = _left(kind, module, f"its graph computes on {device}")
     else:
         run = Sized(module, compiled) if has_symbols(module) else compiled(module)
 
@@ -145,16 +140,23 @@ def _parameters() -> list[int]:
     return [number for number in known.static_input_indices if not known.input_info[number].mutates_data]
 
 
-def _left(kind: str, module: GraphModule) -> GraphModule:
+def _left(kind: str, module: GraphModule, reason: str) -> GraphModule:
     """A graph that PyTorch runs as a whole."""
     nodes = [node for node in module.graph.nodes if node.op == "call_function"]
-    report(kind, module, [], dict.fromkeys(nodes, "its graph has sizes that depend on values"))
+    report(kind, module, [], dict.fromkeys(nodes, reason))
     return module
 
 
-def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> GraphModule:
+def _compiled(
+    kind: str, module: GraphModule, held: Collection[int] = (), checks: bool = False
+) -> GraphModule:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
+    if checks:
+        with_checked_indices(module)
+    else:
+        with_indices_in_range(module)
+    with_own_memory(module, trusts_inputs=kind != "backward")
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)

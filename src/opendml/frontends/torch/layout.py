@@ -19,3 +19,8 @@ def is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
                 return False
             expected *= sizes[axis]
     return True
+
+
+def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether a dimension repeats the same memory, as that of an expanded tensor does."""
+    return any(size > 1 and not stride for size, stride in zip(sizes, strides, strict=True))

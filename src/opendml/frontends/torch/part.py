@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from opendml.errors import InvalidArgument
 from opendml.frontends.torch.conversion import Conversion, data_type_of
 from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import seen_of
@@ -65,17 +66,27 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
                 self._model._free_temporaries()
 
     def forward(self, *tensors: torch.Tensor) -> Any:
-        """The outputs, in new memory, or views of it and of the inputs."""
+        """The outputs, in new memory, or views of it and of the inputs.
+
+        Raises:
+            InvalidArgument: an input has no memory.
+        """
         given = [
-            tensor if tensor.stride() == strides else _laid(tensor, strides)
+            tensor if tensor.stride() == strides and not tensor.is_neg() else _laid(tensor, strides)
             for tensor, strides in zip(tensors, self._strides, strict=True)
         ]
         made = [each.empty() for each in self._made]
         if self._model is not None:
             written = [each.packed(tensor) for each, tensor in zip(self._made, made, strict=True)]
+            addresses = [each.data_ptr() for each in given]
+            if 0 in addresses:
+                given = [_laid(*each) for each in zip(given, self._strides, strict=True)]
+                addresses = [each.data_ptr() for each in given]
+                if 0 in addresses:
+                    raise InvalidArgument("torch.compile: an input without memory, such as a fake tensor")
             held = [given[number] for number in self._held]
             self._model._run_at(
-                [given[number].data_ptr() for number in self._given],
+                [addresses[number] for number in self._given],
                 [each.data_ptr() for each in written],
                 _stream_of(made[0]),
                 self._weights.prepared(held) if held else None,
@@ -158,10 +169,16 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
 
 
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """A tensor with other strides than the trace saw, as it saw it."""
-    sizes = tensor.shape
-    copy = torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
-    return copy.copy_(tensor)
+    """A tensor as the trace saw it: with its strides, and with its elements in memory."""
+    lying = zip(tensor.shape, tensor.stride(), strides, strict=True)
+    # The memory of a lazy tensor has the negatives of its elements, or there is none for its zeros.
+    is_lazy = tensor.is_neg() or tensor._is_zerotensor()
+    if not is_lazy and all(size == 1 or own == stride for size, own, stride in lying):
+        return tensor
+    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    first = tuple(slice(None if stride else 1) for stride in strides)  # what is repeated is written once
+    copy[first].copy_(tensor[first])
+    return copy
 
 
 def _stream_of(tensor: torch.Tensor) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 import torch
 from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
 from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 
 from opendml.frontends.torch.conversion import (
@@ -17,6 +18,7 @@ from opendml.frontends.torch.conversion import (
     require_expressible,
     wanted_of,
 )
+from opendml.frontends.torch.layout import overlaps
 from opendml.frontends.torch.part import Part, added_input
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.views import is_view
@@ -32,6 +34,30 @@ def without_empty_operands(module: GraphModule) -> None:
             tensors, *axis = node.args
             node.args = ([each for each in tensors if 0 not in each.meta["val"].shape] or tensors, *axis)
     module.graph.eliminate_dead_code()
+
+
+def with_own_memory(module: GraphModule, trusts_inputs: bool) -> None:
+    """Correct the strides of results that repeat memory, and of views of them.
+
+    PyTorch's trace says of `diagonal_scatter` and the like, given an expanded tensor, that the result is
+    expanded too. Its kernels return new memory in which each element has its place.
+
+    Args:
+        trusts_inputs: whether inputs lie as the trace says; those of a backward graph may be such results.
+    """
+    corrected: set[Node] = set()
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            continue
+        if is_view(node):
+            if corrected.intersection(node.all_input_nodes):
+                args = map_arg(node.args, lambda each: each.meta["val"])
+                node.meta["val"] = node.target(*args, **node.kwargs)
+                corrected.add(node)
+        elif overlaps(value.shape, value.stride()) and not (trusts_inputs and node.op == "placeholder"):
+            node.meta["val"] = value.contiguous()
+            corrected.add(node)
 
 
 def reasons_against(module: GraphModule, device: torch.device) -> dict[Node, str]:

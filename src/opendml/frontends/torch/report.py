@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from torch.fx import GraphModule, Node
 
+from opendml.frontends.torch.indices import checked
 from opendml.spec.wording import counted
 
 _logger = logging.getLogger("opendml.torch")
@@ -79,7 +80,7 @@ def report(kind: str, module: GraphModule, parts: list[list[Node]], reasons: dic
     nodes = [
         node
         for node in module.graph.nodes
-        if node.op == "call_function" and node.target is not operator.getitem
+        if node.op == "call_function" and node.target not in (operator.getitem, checked)
     ]
     left = [node for node in nodes if node not in in_parts]
     found = GraphReport(

@@ -15,7 +15,8 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     """An array of any library as a NumPy array over the same memory.
 
     Raises:
-        InvalidArgument: no array, not in host memory, or read-only where it must be written.
+        InvalidArgument: no array, not in host memory, without memory of its own (a tensor of PyTorch that is
+            computed only when it is read, say), or read-only where it must be written.
     """
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
@@ -25,12 +26,17 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
         raise InvalidArgument(
             f"{name}: {type(value).__name__}; an array is needed (NumPy's, or one with DLPack)"
         )
+    is_negated = getattr(value, "is_neg", None)
+    if is_negated is not None and is_negated():  # DLPack exports PyTorch's memory without this sign
+        raise InvalidArgument(f"{name}: a tensor with the negative bit set; use resolve_neg()")
     try:
         array: Array = np.from_dlpack(value)
     except Exception as error:  # whatever a library raises
         raise InvalidArgument(
             f"{name}: {type(value).__name__} that cannot be read in place ({error})"
         ) from error
+    if array.size and array.flags.owndata:  # NumPy takes new memory where the address is 0
+        raise InvalidArgument(f"{name}: a {type(value).__name__} without memory; use clone()")
     if writable and not array.flags.writeable:
         raise InvalidArgument(f"{name}: a read-only {type(value).__name__}; an output must be writable")
     return array

@@ -86,9 +86,17 @@ class TorchArrays:
 
     def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
         """See Library."""
-        is_neg, differentiated = array.is_neg(), self._is_differentiated(array)
-        form = array.dtype, array.shape, array.stride(), array.get_device(), is_neg, differentiated
-        return form, array.data_ptr(), None
+        is_neg, differentiated, address = array.is_neg(), self._is_differentiated(array), array.data_ptr()
+        form = (
+            array.dtype,
+            array.shape,
+            array.stride(),
+            array.get_device(),
+            is_neg,
+            differentiated,
+            not address,
+        )
+        return form, address, None
 
     def _is_differentiated(self, array: Any) -> bool:
         return array.requires_grad and self._is_grad_enabled()  # type: ignore[no-any-return]
@@ -103,6 +111,8 @@ class TorchArrays:
             )
         if array.is_neg():
             raise InvalidArgument(f"{name}: a tensor with the negative bit set; use resolve_neg()")
+        if array.numel() and not array.data_ptr():
+            raise InvalidArgument(f"{name}: a tensor without memory; use clone()")
         type = _element(name, self._types.get(array.dtype), array.dtype)
         strides = tuple(step * type.bytes for step in array.stride())
         layout = Layout(type, tuple(array.shape), strides)
@@ -190,6 +200,8 @@ class ExchangedArrays:
             raise InvalidArgument(f"{name}: {error}") from error
 
     def _found(self, array: Any, stream: int) -> TensorMemory:
+        if getattr(array, "is_neg", bool)():  # subclasses of PyTorch's tensors
+            raise BufferError("a tensor with the negative bit set; use resolve_neg()")
         try:
             found = _exchanged(array, stream)
         except (BufferError, RuntimeError, TypeError, ValueError) as error:

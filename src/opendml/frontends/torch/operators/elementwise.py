@@ -12,7 +12,6 @@ import opendml as dml
 from opendml.frontends.torch.conversion import Conversion, NotExpressible
 from opendml.frontends.torch.operators.operands import Operand, common_type, operands, with_rank
 from opendml.frontends.torch.registry import Converter, converts
-from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 
 _aten = torch.ops.aten
@@ -74,6 +73,12 @@ _BITS: dict[Any, Callable[..., GraphTensor]] = {
     _aten.bitwise_xor: dml.element_wise_bit_xor,
 }
 
+_EXTREMES: dict[Any, Callable[..., GraphTensor]] = {
+    _aten.maximum.default: dml.element_wise_max,
+    _aten.minimum.default: dml.element_wise_min,
+}
+"""NaN where an operand is, as in PyTorch."""
+
 _OF_TRUTH: dict[Any, Callable[..., GraphTensor]] = {
     _aten.logical_and.default: dml.element_wise_logical_and,
     _aten.logical_or.default: dml.element_wise_logical_or,
@@ -115,6 +120,8 @@ for _operator, _function in _ROUNDINGS.items():
     converts(_operator)(_rounding(_function))
 for _operator, _pair in _COMPARISONS.items():
     converts(_operator.Tensor, _operator.Scalar)(_comparison(_pair))
+for _operator, _pair in _EXTREMES.items():
+    converts(_operator)(_of_two(_pair))
 for _operator, _pair in _BITS.items():
     converts(_operator.Tensor, _operator.Scalar)(_of_two(_pair))
 
@@ -232,27 +239,6 @@ def fmod(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
 def atan2(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
     """The angle of (y, x)."""
     return dml.element_wise_atan_yx(*operands(node, x, y))
-
-
-@converts(_aten.maximum.default, _aten.minimum.default)
-def extreme(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
-    """The greater or the smaller one; NaN if one is."""
-    first, second = with_rank(node.cast(x, node.dtype), node.cast(y, node.dtype))
-    if node.node.target is _aten.maximum.default:
-        chosen = dml.element_wise_max(first, second)
-    else:
-        chosen = dml.element_wise_min(first, second)
-    return _or_not_a_number(node, chosen, first, second)
-
-
-def _or_not_a_number(node: Conversion, chosen: GraphTensor, *givens: GraphTensor) -> GraphTensor:
-    """PyTorch's extremes are NaN where an operand is; DirectML's are the other operand."""
-    if not node.dtype.is_floating_point:
-        return chosen
-    for given in givens:
-        whole = repeated(given, tuple(chosen.sizes))
-        chosen = dml.element_wise_if(dml.element_wise_is_nan(whole), whole, chosen)
-    return chosen
 
 
 @converts(_aten.pow.Tensor_Scalar)

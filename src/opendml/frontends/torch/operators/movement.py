@@ -208,10 +208,11 @@ def index(node: Conversion, x: GraphTensor, indices: Sequence[GraphTensor | None
 
 def _numbers_of(indices: Sequence[GraphTensor], sizes: Sequence[int]) -> GraphTensor:
     """The numbers of elements in their order, of their indices in each dimension; those below 0 count from
-    its end."""
+    its end, and those out of range stand for the nearest one."""
     result: GraphTensor | None = None
     for each, size in zip(with_rank(*indices), sizes, strict=True):
         from_start = dml.element_wise_if(dml.element_wise_logical_less_than(each, 0), each + size, each)
+        from_start = dml.element_wise_clip1(from_start, min=0, max=size - 1)
         result = from_start if result is None else result * size + from_start
     assert result is not None
     return result
