@@ -113,7 +113,7 @@ class OnOnnxModel(Case):
             path = Path(folder) / "model.onnx"
             path.write_bytes(content[: self.length])
             with (
-                patch("opendml.frontends.onnx.growth.physical_memory", lambda: _MEMORY),
+                patch("opendml.budget.host_memory", lambda: _MEMORY),
                 patch("opendml.frontends.onnx.trace.loop_of", _short_loop_of),
             ):
                 refusal = _refusal(path)

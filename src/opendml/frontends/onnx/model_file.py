@@ -3,6 +3,7 @@ alone."""
 
 from __future__ import annotations
 
+import math
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TypeAlias
@@ -11,9 +12,22 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
 from onnx.external_data_helper import load_external_data_for_tensor, uses_external_data
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.valid import require_valid, tensors_of
+from opendml.model_files import read_file
 from opendml.spec.wording import shown
+
+_PACKED_BITS = {
+    "UINT4": 4,
+    "INT4": 4,
+    "FLOAT4E2M1": 4,
+    "UINT2": 2,
+    "INT2": 2,
+    "FLOAT6E2M3": 6,
+    "FLOAT6E3M2": 6,
+}
+"""Bits of types whose elements share bytes in files."""
 
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
@@ -24,30 +38,22 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
     Raises:
         InvalidArgument: no such file, no ONNX model in it, one that breaks ONNX's rules, or a tensor's file
             outside of the model's folder.
-        Unsupported: an operator set that is older than 7 or newer than the `onnx` package, or functions that
-            amount to too many nodes.
+        Unsupported: an operator set that is older than 7 or newer than the `onnx` package.
+        LimitExceeded: files or functions that are larger than the model may be.
     """
     if isinstance(given, onnx.ModelProto):
         model, name = given, "model"
     elif isinstance(given, bytes | bytearray):
+        meter().hold(len(given), "model")
         model, name = _parsed(bytes(given), "model"), "model"
     elif isinstance(given, str | PathLike):
         path = Path(fspath(given))
-        model, name = _parsed(_content(path), str(path)), str(path)
+        model, name = _parsed(read_file(path, path), str(path)), str(path)
         _load_external(model, path)
     else:
         raise InvalidArgument(f"model: {shown(given)}; a path, bytes or an onnx.ModelProto is needed")
     require_valid(model, name)
     return model, name
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InvalidArgument(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # a path with a zero byte
-        raise InvalidArgument(f"{str(path)!r}: {error}") from error
 
 
 def _parsed(content: bytes, name: str) -> onnx.ModelProto:
@@ -75,8 +81,33 @@ def _load_external(model: onnx.ModelProto, path: Path) -> None:
                 f"{path}: tensor {tensor.name!r} lies in {shown(location)}; must be in the model's folder"
             )
         try:
+            _require_length(tensor, f"{path}: tensor {tensor.name!r} in {location}")
             load_external_data_for_tensor(tensor, str(folder))
         except (OSError, RuntimeError, ValueError, onnx.checker.ValidationError) as error:
             raise InvalidArgument(f"{path}: tensor {tensor.name!r} in {location}: {error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
+
+
+def _require_length(tensor: onnx.TensorProto, where: str) -> None:
+    """Check that a tensor takes as many bytes of its file as it has elements, and may take them. Without a
+    length it takes those from its offset on.
+
+    Raises:
+        InvalidArgument: a length of other elements.
+        LimitExceeded: more than the model may hold.
+        LookupError, TypeError, ValueError: elements of an unknown type, or numbers that are none.
+    """
+    entries = {each.key: each.value for each in tensor.external_data}
+    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    bits = _PACKED_BITS.get(onnx.TensorProto.DataType.Name(tensor.data_type), 8 * type.itemsize)
+    if min(tensor.dims, default=0) < 0:
+        raise InvalidArgument(f"{where}: sizes {list(tensor.dims)}; must not be negative")
+    needed = -(-math.prod(tensor.dims) * bits // 8)
+    meter().require("tensor_elements", math.prod(tensor.dims), where)
+    meter().hold(needed, where)
+    given = entries.get("length")
+    if not given:
+        tensor.external_data.add(key="length", value=str(needed))
+    elif int(given) != needed:
+        raise InvalidArgument(f"{where}: length {int(given):,}; its sizes need {needed:,} bytes")

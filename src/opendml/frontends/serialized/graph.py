@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.serialized.flatbuffer_reader import read_flatbuffer
 from opendml.frontends.serialized.flatbuffer_writer import write_flatbuffer
 from opendml.frontends.serialized.nodes import read_operator, written_operator
+from opendml.model_files import read_file
 from opendml.runtime.graphs.desc import (
     ConstantNode,
     GraphDesc,
@@ -174,8 +176,8 @@ def located(where: str) -> Iterator[None]:
         yield
     except InvalidArgument as error:
         raise InvalidArgument(f"{where}: {failure}" for failure in error.failures) from error
-    except Unsupported as error:
-        raise Unsupported(f"{where}: {error}") from error
+    except Error as error:
+        raise error._within(where) from error
 
 
 class _Edges:
@@ -262,8 +264,9 @@ def read_graph(path: str | PathLike[str]) -> SerializedGraph:
         InvalidArgument: no such file, no serialized graph, or a constant that is no file in that folder.
     """
     path = _as_path(path)
-    root = read_flatbuffer(_content(path, str(path)), str(path))
+    root = read_flatbuffer(read_file(path, path), str(path))
     nodes = []
+    meter().require("graph_parts", len(root["nodes"] or []), path)
     for number, each in enumerate(root["nodes"] or []):
         name = each["name"] or ""
         where = f"{path}: nodes[{number}:{name}]" if name else f"{path}: nodes[{number}]"
@@ -289,15 +292,6 @@ def _as_path(path: Any) -> Path:
         raise InvalidArgument(f"{shown(path)}: {error}") from error
 
 
-def _content(path: Path, where: str) -> bytes:
-    try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise InvalidArgument(f"{where}: not a file")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
-
-
 def _constant(data: tuple[str, Mapping[str, Any]] | None, folder: Path, where: str) -> Bytes:
     if data is None:
         raise InvalidArgument(f"{where}: a constant without content")
@@ -313,7 +307,7 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, folder: Path, where: s
         file = folder / f"{name}.bin"
         if os.path.islink(file) and file.resolve().parent != folder.resolve():
             raise InvalidArgument(f"{where}: constant {shown(name)}: {file} leads out of its folder")
-        content = np.frombuffer(_content(file, f"{where}: constant {shown(name)}: {file}"), np.uint8)
+        content = np.frombuffer(read_file(file, f"{where}: constant {shown(name)}: {file}"), np.uint8)
     if content is None or not len(content):
         raise InvalidArgument(f"{where}: a constant of 0 bytes")
     return _padded(content)
