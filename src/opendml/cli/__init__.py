@@ -10,6 +10,7 @@ import click
 
 from opendml.cli import completion
 from opendml.cli.dxdispatch_options import refused_options
+from opendml.cli.limit_options import limit_options
 from opendml.cli.program import Program
 from opendml.cli.size_options import size_options
 
@@ -168,6 +169,7 @@ def main() -> None:
 )
 @_inputs
 @size_options
+@limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
 @refused_options
 def run(
@@ -246,6 +248,7 @@ def run(
 @click.option("--runs", is_flag=True, help="Say too whether the models can be run here, and if not, why.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @size_options
+@limit_options
 def check(
     models: tuple[Path, ...], feature_level: str | None, runs: bool, as_json: bool, sizes: Sizes
 ) -> int:
@@ -275,6 +278,7 @@ def check(
     help="Where MODEL becomes MODEL.bin, with a file beside it for each constant.",
 )
 @size_options
+@limit_options
 def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
     """Write each MODEL, a JSON model of DxDispatch or an ONNX model (FILE.onnx), as a serialized DirectML
     graph, which `opendml run` and DxDispatch run.
@@ -309,6 +313,7 @@ def export(models: tuple[Path, ...], output: Path, sizes: Sizes) -> None:
 )
 @_inputs
 @size_options
+@limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
 def explain(
     model: Path,

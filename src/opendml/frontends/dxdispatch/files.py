@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count, numpy_type
 from opendml.spec.enums import TensorDataType
@@ -26,6 +27,7 @@ def read_npy(path: Path) -> tuple[Elements, TensorDataType]:
         needed, given = prod(shape) * dtype.itemsize, path.stat().st_size - file.tell()
         if needed > given:
             raise ValueError(f"{given} bytes of elements; the header promises {needed} for shape {shape}")
+        meter().hold(needed, path)
         elements = np.fromfile(file, dtype, prod(shape))
     if is_column_major:
         elements = elements.reshape(shape[::-1]).T
