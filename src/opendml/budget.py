@@ -197,8 +197,7 @@ def check_time() -> None:
         found.check_time()
 
 
-@contextmanager
-def metered(limits: Limits | None = None, *, held: int = 0, name: str = "model") -> Iterator[Meter]:
+class metered:  # noqa: N801 - it is used like a function, and a generator would double the time of a run
     """Open a meter for the block.
 
     Args:
@@ -210,16 +209,21 @@ def metered(limits: Limits | None = None, *, held: int = 0, name: str = "model")
         InvalidArgument: `limits` is none, or the model nests deeper than Python can follow.
         Unsupported: the system has less memory than the limits allow.
     """
-    found = Meter(limits_of(limits), held)
-    token = _current.set(found)
-    try:
-        yield found
-    except MemoryError as error:
-        raise Unsupported(f"{name}: no memory: {error or 'the system has no more'}") from error
-    except RecursionError as error:
-        raise InvalidArgument(f"{name}: it nests too deeply") from error
-    finally:
-        _current.reset(token)
+
+    def __init__(self, limits: Limits | None = None, *, held: int = 0, name: str = "model") -> None:
+        self._meter, self._name = Meter(limits_of(limits), held), name
+
+    def __enter__(self) -> Meter:
+        self._token = _current.set(self._meter)
+        return self._meter
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _current.reset(self._token)
+        if isinstance(error, MemoryError):
+            reason = str(error) or "the system has no more"
+            raise Unsupported(f"{self._name}: no memory: {reason}") from error
+        if isinstance(error, RecursionError):
+            raise InvalidArgument(f"{self._name}: it nests too deeply") from error
 
 
 def limits_of(given: Any) -> Limits:

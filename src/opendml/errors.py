@@ -100,6 +100,8 @@ class LimitExceeded(Error):  # noqa: N818 - as the other errors
         )
 
     def _within(self, where: object) -> LimitExceeded:
+        if self.where.startswith(str(where)):
+            return self
         return LimitExceeded(self.limit, self.needed, self.allowed, f"{where}: {self.where}")
 
 

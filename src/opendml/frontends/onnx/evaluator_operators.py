@@ -91,7 +91,7 @@ class RegexFullMatch(OpRun):  # type: ignore[misc,unused-ignore]
             raise TypeError(f"elements of type {x.dtype.name}; must be strings")
         if pattern is None:
             raise ValueError("attribute pattern is missing")
-        matches = full_matches(pattern, strings_of(x), self.onnx_node.name)
+        matches = full_matches(pattern, strings_of(x), f"node {self.onnx_node.output[0]!r}")
         return (np.array(matches, np.bool_).reshape(x.shape),)
 
 

@@ -13,9 +13,16 @@ import numpy as np
 from opendml.budget import meter
 from opendml.frontends.onnx.growth import Results
 from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.trees import tree_steps
 
 _PYTHON_STEPS = 1000
 """Steps of one element where the evaluator loops over elements in Python, relative to NumPy's loops."""
+
+_COPIED_BYTES = 8
+"""Bytes of an element that the evaluator copies on the way to a result."""
+
+_UNFOLDED = frozenset({"Conv", "ConvInteger", "DeformConv", "QLinearConv"})
+"""Operators whose windows the evaluator copies."""
 
 _IN_PYTHON = frozenset(
     {
@@ -67,6 +74,10 @@ def require_work(node: Node, contents: Mapping[str, Any], results: Results) -> N
         meter().require_tensor(sizes, width, f"{node}: output {name!r} of sizes {list(sizes)}")
         written += math.prod(sizes)
     factor = _REDUCED[node.operator](node, given) if node.operator in _REDUCED else 1
+    if node.operator in _UNFOLDED:
+        # The evaluator copies the window of each element of a result.
+        copied = written // max(1, _sizes(given[_weights(node)])[0]) * factor * _COPIED_BYTES
+        meter().require_memory(copied, f"{node} on onnx's evaluator")
     steps = read + max(written, 1) * factor
     weight = _PYTHON_STEPS if node.operator in _IN_PYTHON else 1
     meter().count("evaluator_steps", steps * weight, f"{node} on onnx's evaluator")
@@ -102,8 +113,33 @@ def _inner(node: Node, given: Sequence[Any]) -> int:
 
 def _filter(node: Node, given: Sequence[Any]) -> int:
     """Return the products of each element of a convolution."""
-    weights = given[3 if node.operator == "QLinearConv" else 1]
-    return math.prod(_sizes(weights)[1:])
+    return math.prod(_sizes(given[_weights(node)])[1:])
+
+
+def _weights(node: Node) -> int:
+    """Return the number of the input that has the weights of a convolution."""
+    return 3 if node.operator == "QLinearConv" else 1
+
+
+def _interpolated(node: Node, given: Sequence[Any]) -> int:
+    """Return the rows that the evaluator interpolates for each element: all of the input."""
+    sizes = _sizes(given[0])
+    return math.prod(sizes[:-1])
+
+
+def _sampled(node: Node, given: Sequence[Any]) -> int:
+    """Return the samples of each element of a region."""
+    ratio = int(node.attributes.get("sampling_ratio", 0))
+    if ratio > 0:
+        return ratio * ratio
+    rois = np.asarray(given[1], np.float64)
+    scale = float(node.attributes.get("spatial_scale", 1.0))
+    extent = np.max(np.abs(rois), initial=0) * abs(scale) * 2 + 1
+    return int(min(extent * extent, 2.0**62)) if np.isfinite(extent) else 2**62
+
+
+def _in_trees(node: Node, given: Sequence[Any]) -> int:
+    return tree_steps(node)
 
 
 def _window(node: Node, given: Sequence[Any]) -> int:
@@ -154,5 +190,11 @@ _REDUCED: Mapping[str, Callable[[Node, Sequence[Any]], int]] = {
     "QLinearConv": _filter,
     "QLinearMatMul": _inner,
     "RNN": _recurrent,
+    "Resize": _interpolated,
+    "RoiAlign": _sampled,
+    "TreeEnsemble": _in_trees,
+    "TreeEnsembleClassifier": _in_trees,
+    "TreeEnsembleRegressor": _in_trees,
+    "Upsample": _interpolated,
 }
 """Operators of which each element of a result takes several steps, and how many."""

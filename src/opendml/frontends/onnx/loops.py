@@ -1,4 +1,4 @@
-"""`Loop` and `Scan`: their bodies run again and again, what they leave is stacked."""
+"""`Loop`, `Scan` and `SequenceMap`: their bodies run again and again, what they leave is stacked."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Loop = Callable[[Mapping[str, Any]], list[Any]]
 
 def is_loop(node: Node) -> bool:
     """Whether the node runs a body several times."""
-    return not node.domain and node.operator in ("Loop", "Scan")
+    return not node.domain and node.operator in ("Loop", "Scan", "SequenceMap")
 
 
 def loop_of(node: Node, body: Body) -> Loop:
-    """A `Loop` or a `Scan` around its body."""
+    """A `Loop`, a `Scan` or a `SequenceMap` around its body."""
 
     def trip(given: Sequence[Any]) -> Sequence[Any]:
         limits = meter()
@@ -46,6 +46,8 @@ def loop_of(node: Node, body: Body) -> Loop:
         with meter().timed("evaluator_seconds", node):
             if node.operator == "Loop":
                 return _loop(node, trip, given)
+            if node.operator == "SequenceMap":
+                return _mapped(node, trip, given)
             return _scan(node, trip, given) if node.version >= 9 else _scan_of_batches(node, trip, given)
 
     return run
@@ -67,6 +69,14 @@ def _loop(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
     declared = graph.output[1 + len(state) :]
     stacked = [_stacked(stack, 0, each) for stack, each in zip(stacks, declared, strict=True)]
     return [*state, *stacked]
+
+
+def _mapped(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
+    """For each element of the first sequence, with the elements there of other sequences."""
+    stacks: list[list[Any]] = [[] for _ in node.attributes["body"].output]
+    for number in range(len(given[0])):
+        _append(stacks, body([each[number] if isinstance(each, list) else each for each in given]))
+    return [*stacks]
 
 
 def _scan(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:

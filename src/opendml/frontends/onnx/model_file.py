@@ -14,6 +14,7 @@ from onnx.external_data_helper import load_external_data_for_tensor, uses_extern
 
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.message_size import parsed_size
 from opendml.frontends.onnx.valid import require_valid, tensors_of
 from opendml.model_files import read_file
 from opendml.spec.wording import shown
@@ -28,6 +29,9 @@ _PACKED_BITS = {
     "FLOAT6E3M2": 6,
 }
 """Bits of types whose elements share bytes in files."""
+
+_MOST_GROWTH = 80
+"""Bytes in memory for each byte of a message, at most."""
 
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
@@ -59,6 +63,10 @@ def read_model(given: ModelLike) -> tuple[onnx.ModelProto, str]:
 def _parsed(content: bytes, name: str) -> onnx.ModelProto:
     if not content:
         raise InvalidArgument(f"{name}: no ONNX model: it is empty")
+    allowed = meter().limits.memory_bytes - meter().held
+    if _MOST_GROWTH * len(content) > allowed:
+        size = parsed_size(content, onnx.ModelProto.DESCRIPTOR, allowed)
+        meter().require_memory(size, f"{name}: what its messages take")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)

@@ -51,7 +51,8 @@ def full_matches(pattern: str, texts: Sequence[str], where: object) -> list[bool
         )
     except subprocess.TimeoutExpired as error:
         allowed = meter().limits.evaluator_seconds
-        raise LimitExceeded("evaluator_seconds", allowed, allowed, f"{where}: {pattern!r}") from error
+        text = f"{where} (RegexFullMatch): a search of {pattern!r}"
+        raise LimitExceeded("evaluator_seconds", allowed, allowed, text) from error
     if done.returncode:
         raise ValueError(f"pattern {pattern!r}: {done.stderr.strip().splitlines()[-1:]}")
     found: list[bool] = json.loads(done.stdout)
