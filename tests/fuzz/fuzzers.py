@@ -17,6 +17,7 @@ from tests.fuzz import (
     onnx_models,
     peers,
     samples,
+    saved,
     serialized,
 )
 from tests.fuzz.case import Case, vocabulary
@@ -34,6 +35,7 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "nodes": onnx_graphs.make,
     "onnx": onnx_models.make,
     "peers": peers.make,
+    "saved": saved.make,
     "serialized": serialized.make,
 }
 _MODULES = (
@@ -49,6 +51,7 @@ _MODULES = (
     onnx_models,
     peers,
     samples,
+    saved,
     serialized,
 )
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from opendml.program.node import REDUCTIONS, Node, Operation, Recurrence, ordered
 
-_FREE = frozenset({Operation.SOURCE, Operation.CONSTANT, Operation.PARAMETER, Operation.RESHAPE})
+_FREE = frozenset(
+    {
+        Operation.BITCAST,
+        Operation.CONSTANT,
+        Operation.PARAMETER,
+        Operation.RESHAPE,
+        Operation.SOURCE,
+        Operation.VIEW,
+    }
+)
+"""Operations that the next one does as it reads."""
 
 
-def steps_of(roots: Iterable[Node]) -> int:
-    """Return how many elements the nodes that `roots` need compute, and how many they reduce.
+def steps_of(roots: Sequence[Node]) -> int:
+    """Return how many elements the nodes that `roots` need compute and reduce, and how many are written.
 
     The number does not depend on a target. Fusing may compute an element more than once, a few times at most.
     """
-    return sum(_steps(node) for node in ordered(roots))
+    return sum(map(_steps, ordered(roots))) + sum(math.prod(root.sizes) for root in roots)
 
 
 def _steps(node: Node) -> int:

@@ -138,6 +138,15 @@ def _range(node: Node, sizes: Sizes, contents: Contents) -> Result:
     return (math.ceil(min(max(0, length), sys.float_info.max)),), 0
 
 
+def _square(node: Node, sizes: Sizes, contents: Contents) -> Result:
+    """The evaluator makes a square of one dimension, of which ONNX says nothing."""
+    if sizes[0] is None or len(sizes[0]) != 1:
+        return None
+    type = node.attributes.get("dtype")
+    width = _POINTER if type is None else onnx.helper.tensor_dtype_to_np_dtype(type).itemsize
+    return (*sizes[0], *sizes[0]), width
+
+
 def _tile(node: Node, sizes: Sizes, contents: Contents) -> Result:
     if sizes[0] is None or contents[1] is None:
         return None
@@ -218,6 +227,7 @@ def _counted_words(node: Node, sizes: Sizes, contents: Contents) -> Result:
 _RULES: Mapping[str, Callable[[Node, Sizes, Contents], Result]] = {
     "Cast": _strings,
     "ConcatFromSequence": _concatenated,
+    "EyeLike": _square,
     "Pad": _padded,
     "Range": _range,
     "Resize": _resized,

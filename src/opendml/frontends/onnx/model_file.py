@@ -15,6 +15,7 @@ from onnx.external_data_helper import load_external_data_for_tensor, uses_extern
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.message_size import parsed_size
+from opendml.frontends.onnx.node import ONNX_ERRORS
 from opendml.frontends.onnx.valid import require_valid, tensors_of
 from opendml.model_files import read_file
 from opendml.spec.wording import shown
@@ -91,7 +92,7 @@ def _load_external(model: onnx.ModelProto, path: Path) -> None:
         try:
             _require_length(tensor, f"{path}: tensor {tensor.name!r} in {location}")
             load_external_data_for_tensor(tensor, str(folder))
-        except (OSError, RuntimeError, ValueError, onnx.checker.ValidationError) as error:
+        except (*ONNX_ERRORS, OSError) as error:
             raise InvalidArgument(f"{path}: tensor {tensor.name!r} in {location}: {error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
