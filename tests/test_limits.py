@@ -118,7 +118,7 @@ def test_time_counts_for_the_innermost_block_alone(monkeypatch: pytest.MonkeyPat
     ("error", "kind"), [(MemoryError(), dml.Unsupported), (RecursionError(), dml.InvalidArgument)]
 )
 def test_what_python_runs_out_of_is_an_error_of_the_model(error: Exception, kind: type[dml.Error]) -> None:
-    with pytest.raises(kind, match="^file: "), metered(name="file"):
+    with pytest.raises(kind, match=r"^file: "), metered(name="file"):
         raise error
 
 
