@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import opendml as dml
 from opendml import onnx as dml_onnx
+from opendml.frontends.onnx.check import check
 from tests.onnx.models import one_node
 
 _X = np.arange(6, dtype=np.float32)
@@ -370,6 +372,8 @@ def test_attributes_that_inference_would_believe_are_refused(node: str) -> None:
     )
     with pytest.raises(dml.Error, match=r"node 'y'"):
         dml_onnx.load(model).run({"x": np.ones((1, 2), np.float32), "i": np.zeros((1, 2), np.int64)})
+    with suppress(dml.InvalidArgument):
+        assert check(model).unsupported
 
 
 def test_a_node_that_memory_has_no_room_for_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
