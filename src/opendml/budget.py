@@ -39,7 +39,8 @@ class Limits:
         memory_bytes: bytes that the model holds at once: its files, constants, results and temporary memory.
             By default 90 % of the memory that this process may use.
         tensor_elements: elements of one tensor.
-        graph_parts: nodes of the model, with all functions, branches and bodies of loops written out.
+        graph_parts: nodes of the model, with all functions, branches and bodies of loops written out, or
+            steps of a recurrent network.
         kernel_steps: elementary operations of one run: each element of each primitive counts as one, and each
             product of a sum of products.
         compile_seconds: seconds to load and compile, in one load or one run. They are looked at between the
@@ -131,7 +132,15 @@ class Meter:
         self.held += size
 
     def require_tensor(self, sizes: Iterable[int], width: float, where: object) -> None:
-        """Check the elements of a tensor, and its bytes at `width` for each element."""
+        """Check the elements of a tensor, and its bytes at `width` for each element.
+
+        Raises:
+            InvalidArgument: sizes below 0, as ONNX's inference says where they are too large for it.
+            LimitExceeded: it is larger than allowed.
+        """
+        sizes = tuple(sizes)
+        if min(sizes, default=0) < 0:
+            raise InvalidArgument(f"{where}: sizes must not be negative")
         count = math.prod(sizes)
         self.require("tensor_elements", count, where)
         self.require_memory(math.ceil(count * width), where)

@@ -100,6 +100,13 @@ def test_strings_that_double_end_at_the_memory() -> None:
     assert "(StringConcat-20): output 's" in error.where
 
 
+def test_long_names_are_no_part_of_messages() -> None:
+    model = _model(_node("Nope", "x", name="n" * 10_000))
+    with pytest.raises(dml.Unsupported) as caught:
+        dml_onnx.load(model)(_X)
+    assert len(str(caught.value)) < 2000
+
+
 def test_what_is_folded_adds_up() -> None:
     model = _model(_node("ConstantOfShape", "n", output="a"), _node("EyeLike", "a", dtype=11), n=[600, 600])
     error = _refusal(model, dml.Limits(memory_bytes=4 * 10**6))
@@ -182,6 +189,12 @@ def test_nodes_are_counted_with_their_functions() -> None:
     model = _model(*(_node("Neg", "x", output=f"a{n}") for n in range(20)), _node("Neg", "x"))
     assert _refusal(model, dml.Limits(graph_parts=20)).limit == "graph_parts"
     dml_onnx.load(model, limits=dml.Limits(graph_parts=21))(_X)
+
+
+def test_steps_of_recurrent_networks_are_parts() -> None:
+    stored = {"w": np.ones((1, 4, 4), np.float32), "r": np.ones((1, 4, 4), np.float32), "n": [50_001, 1, 4]}
+    nodes = [_node("Expand", "x", "n", output="a"), _node("RNN", "a", "w", "r", hidden_size=4)]
+    assert _refusal(_model(*nodes, **stored)).limit == "graph_parts"
 
 
 def test_trees_that_lead_in_a_circle_are_refused() -> None:

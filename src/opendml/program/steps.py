@@ -28,6 +28,11 @@ def steps_of(roots: Sequence[Node]) -> int:
     return sum(map(_steps, ordered(roots))) + sum(math.prod(root.sizes) for root in roots)
 
 
+def repeats_of(roots: Sequence[Node]) -> int:
+    """Return the steps of all recurrences: each is launches of its own."""
+    return sum(each.attribute.count for each in ordered(roots) if isinstance(each.attribute, Recurrence))
+
+
 def _steps(node: Node) -> int:
     if node.operation in _FREE:
         return 0
