@@ -133,6 +133,11 @@ REPRS: dict[str, Callable[[Made], dict[str, Any]]] = {
         "IntermediateEdge(from_node_index=0, from_node_output_index=1, to_node_index=2, "
         "to_node_input_index=3, name='')": dml.IntermediateEdge(0, 1, 2, 3)
     },
+    "Limits": lambda m: {
+        "Limits(memory_bytes=1024, tensor_elements=1099511627776, graph_parts=1000000, "
+        "kernel_steps=1000000000000000, compile_seconds=3600, evaluator_steps=10000000000000, "
+        "evaluator_seconds=3600)": dml.Limits(memory_bytes=1024)
+    },
     "Model": lambda m: {
         "<Model cpu: a FLOAT32 [2, 3, 4] -> y FLOAT32 [2, 3, 4], b FLOAT32 [2, 3, 4]>": m.model
     },
@@ -271,6 +276,8 @@ MEMBERS: dict[str, str] = {
     "InputEdge": "graph_input_index name to_node_index to_node_input_index",
     "Intermediate": "name operator output sequence values",
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
+    "Limits": "compile_seconds evaluator_seconds evaluator_steps graph_parts kernel_steps memory_bytes "
+    "tensor_elements untrusted",
     "Model": "bind device explain input_names output_names persistent_bytes run save temporary_bytes",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",

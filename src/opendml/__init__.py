@@ -8,7 +8,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
+from opendml.budget import Limits
+from opendml.errors import DeviceRemoved, Error, InvalidArgument, LimitExceeded, Unsupported
 from opendml.functions import *  # noqa: F403
 from opendml.functions import __all__ as _functions
 from opendml.runtime.graphs.desc import (
@@ -126,6 +127,8 @@ __all__ = [
     "InterpolationMode",
     "InvalidArgument",
     "IsInfinityMode",
+    "LimitExceeded",
+    "Limits",
     "MatrixTransform",
     "Model",
     "MultiheadAttentionMaskType",

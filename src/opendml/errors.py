@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 class Error(Exception):
     """Base class of every error that opendml raises on purpose."""
 
+    def _within(self, where: object) -> Error:
+        """Return the same error with `where` before its message."""
+        return type(self)(f"{where}: {self}")
+
 
 class Failure(str):
     """One broken rule: its message, which it is as a string, and the parts of it that are known.
@@ -72,3 +76,35 @@ class Unsupported(Error):  # noqa: N818 - DirectML's word
 
 class DeviceRemoved(Error):  # noqa: N818 - DirectML's word
     """The device was lost while it worked; everything that was created on it is void."""
+
+
+class LimitExceeded(Error):  # noqa: N818 - as the other errors
+    """A model needs more than its `Limits` allow.
+
+    Attributes:
+        limit: the field of `Limits`, such as "memory_bytes".
+        needed: how much of it the model needs, at least.
+        allowed: the value of the limit.
+        where: what needs it: the file, the node and its output.
+    """
+
+    def __init__(self, limit: str, needed: float, allowed: float, where: str) -> None:
+        super().__init__(limit, needed, allowed, where)
+        self.limit, self.needed, self.allowed, self.where = limit, needed, allowed, where
+
+    def __str__(self) -> str:
+        needed, allowed = _number(self.needed), _number(self.allowed)
+        return (
+            f"{self.where}: {self.limit} {needed}; the limit is {allowed}; for a model that you trust, raise "
+            f"it: limits=dml.Limits({self.limit}=...), or --limit {self.limit}=..."
+        )
+
+    def _within(self, where: object) -> LimitExceeded:
+        if self.where.startswith(str(where)):
+            return self
+        return LimitExceeded(self.limit, self.needed, self.allowed, f"{where}: {self.where}")
+
+
+def _number(value: float) -> str:
+    """Return a number as messages write it."""
+    return f"{value:,}" if isinstance(value, int) and value < 10**24 else f"{value:.4g}"

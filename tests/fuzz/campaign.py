@@ -20,7 +20,7 @@ PROGRESS = 60.0
 """After how many seconds it is said how far the campaign is, again and again."""
 SHRINKING = 500
 """How often a failure is tried to be made simpler."""
-READERS = ("models", "onnx", "serialized")
+READERS = ("models", "onnx", "saved", "serialized")
 """Fuzzers of files that strangers wrote, which must not cost more than this."""
 READING_SECONDS = 10.0
 READING_BYTES = 2 << 30

@@ -18,6 +18,7 @@ from tests.fuzz import (
     onnx_models,
     peers,
     samples,
+    saved,
     serialized,
 )
 from tests.fuzz.case import Case, vocabulary
@@ -35,6 +36,7 @@ FUZZERS: dict[str, Callable[[Choices], Case]] = {
     "nodes": onnx_graphs.make,
     "onnx": onnx_models.make,
     "peers": peers.make,
+    "saved": saved.make,
     "serialized": serialized.make,
     "faults": faults.make,
 }
@@ -52,6 +54,7 @@ _MODULES = (
     onnx_models,
     peers,
     samples,
+    saved,
     serialized,
 )
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import opendml as dml
+from opendml.budget import metered
 from opendml.frontends import dxdispatch
 from tests.conftest import SHARED
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 
+_LIMITS = dml.Limits(memory_bytes=1 << 30, kernel_steps=10**10, compile_seconds=8)
 ROOT = Path(__file__).parents[2]
 FOLDERS = (ROOT / "examples", SHARED / "models" / "dxdispatch")
 TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|[-+.\w]+|\s+|.', re.DOTALL)
@@ -103,8 +105,9 @@ class OnModel(Case):
                 (Path(folder) / other.name).write_bytes(content)
             path.write_bytes("".join(tokens).encode("utf-8", "surrogatepass"))
             try:
-                for _ in dxdispatch.prepare(dxdispatch.load(path), dml.Device("cpu")).run():
-                    pass
+                with metered(_LIMITS):
+                    for _ in dxdispatch.prepare(dxdispatch.load(path), dml.Device("cpu")).run():
+                        pass
             except dml.Error:
                 return
 

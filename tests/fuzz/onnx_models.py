@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import onnx
 
 import opendml as dml
 import opendml.onnx
-from opendml.frontends.onnx.loops import Body, Loop, loop_of
-from opendml.frontends.onnx.node import Node
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 from tests.fuzz.onnx_graphs import drafted, model_of
@@ -59,10 +56,14 @@ _TEXTS = (
 )
 _MOST_ELEMENTS = 1 << 20
 """Of inputs that a model is run with: damage may say any sizes."""
-_MEMORY = 1 << 28
-"""Of the machine, it is said."""
-_MOST_TRIPS = 100
-"""Of a loop: damage may ask for any number, which it then has a right to."""
+_LIMITS = dml.Limits(
+    memory_bytes=1 << 28,
+    kernel_steps=10**9,
+    compile_seconds=8,
+    evaluator_steps=10**7,
+    evaluator_seconds=5,
+)
+"""Damage may ask for anything, which it would have a right to by default."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,7 @@ class OnOnnxModel(Case):
             (Path(folder) / "w.bin").write_bytes(bytes(4096))
             path = Path(folder) / "model.onnx"
             path.write_bytes(content[: self.length])
-            with (
-                patch("opendml.frontends.onnx.growth.physical_memory", lambda: _MEMORY),
-                patch("opendml.frontends.onnx.trace.loop_of", _short_loop_of),
-            ):
-                refusal = _refusal(path)
+            refusal = _refusal(path)
             assert refusal is None or "model.onnx" in refusal, f"no file in: {refusal}"
 
 
@@ -151,7 +148,7 @@ def _refusal(path: Path) -> str | None:
 
 
 def _run(path: Path) -> None:
-    model = dml.onnx.load(path, "reference")
+    model = dml.onnx.load(path, "reference", limits=_LIMITS)
     feed = {}
     for each in model.inputs:
         if each.type is None:
@@ -162,20 +159,6 @@ def _run(path: Path) -> None:
         feed[each.name] = np.ones(sizes, each.type)
     for _ in range(2):
         model.run(feed)
-
-
-def _short_loop_of(node: Node, body: Body) -> Loop:
-    """A loop that gives up."""
-    trips = 0
-
-    def counted(given: Sequence[Any]) -> Sequence[Any]:
-        nonlocal trips
-        trips += 1
-        if trips > _MOST_TRIPS:
-            raise dml.Unsupported("more trips than are tried here")
-        return body(given)
-
-    return loop_of(node, counted)
 
 
 def _change(model: onnx.ModelProto, change: Change) -> None:

@@ -27,6 +27,7 @@ from tests.fuzz.random_descs import any_desc
 
 _MOST_BYTES = 1 << 24
 """Tensors that a graph is run with: damage may say any sizes."""
+_LIMITS = dml.Limits(memory_bytes=1 << 28, kernel_steps=10**9, compile_seconds=8)
 _WORDS = (0, 1, 4, 255, 65_535, 2**31 - 1, 2**31, 2**32 - 4, 2**32 - 1)
 _TEXTS: tuple[str, ...] = (
     "",
@@ -112,7 +113,7 @@ def _run(path: Path) -> None:
     tensors = [*graph.tensors("inputs").values(), *graph.tensors("outputs").values()]
     if sum(tensor.size_in_bytes for tensor in tensors) > _MOST_BYTES:
         return
-    model = serialized.load(path)
+    model = serialized.load(path, limits=_LIMITS)
     model.run({name: np.zeros(tensor.size_in_bytes, np.uint8) for name, tensor in model.inputs.items()})
 
 

@@ -21,6 +21,7 @@ CASES = {
     "nodes": 15,
     "onnx": 25,
     "peers": 20,
+    "saved": 20,
     "serialized": 30,
     "faults": 10,
 }

@@ -10,6 +10,7 @@ import click
 
 from opendml.cli import completion
 from opendml.cli.dxdispatch_options import refused_options
+from opendml.cli.limit_options import limit_options
 from opendml.cli.program import Program
 from opendml.cli.size_options import size_options
 
@@ -176,6 +177,7 @@ def main() -> None:
 @_any_path
 @_inputs
 @size_options
+@limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object with all that was done.")
 @refused_options
 def run(
@@ -257,6 +259,7 @@ def run(
 @_any_path
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array with an object for each model.")
 @size_options
+@limit_options
 def check(
     models: tuple[Path, ...],
     feature_level: str | None,
@@ -294,6 +297,7 @@ def check(
 )
 @_any_path
 @size_options
+@limit_options
 def export(models: tuple[Path, ...], output: Path, allow_any_path: bool, sizes: Sizes) -> None:
     """Write each MODEL, a JSON model of DxDispatch or an ONNX model (FILE.onnx), as a serialized DirectML
     graph, which `opendml run` and DxDispatch run.
@@ -329,6 +333,7 @@ def export(models: tuple[Path, ...], output: Path, allow_any_path: bool, sizes: 
 @_any_path
 @_inputs
 @size_options
+@limit_options
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object with one for each dispatchable.")
 def explain(
     model: Path,

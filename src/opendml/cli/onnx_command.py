@@ -15,9 +15,10 @@ import click
 import numpy as np
 from rich.table import Table
 
+from opendml.budget import meter
 from opendml.cli.console import console
 from opendml.cli.program import CANNOT, WRONG
-from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported
 from opendml.folders import replacing_within
 from opendml.frontends.dxdispatch.foreign import assumed_sizes
 from opendml.frontends.onnx.sizes import Sizes
@@ -157,7 +158,10 @@ def _assuming(model: OnnxModel, files: Container[str]) -> Iterator[None]:
             if each.name not in files and each.sizes is not None and sizes != tuple(each.sizes):
                 form = ",".join("N" for _ in sizes)
                 problem = f"input {each.name!r} was {shown(list(sizes))}, as the model leaves sizes open"
-                raise type(error)(f"{error}; {problem}: -b {each.name}:{form} says others") from error
+                hint = f"{problem}: -b {each.name}:{form} says others"
+                if isinstance(error, LimitExceeded):
+                    raise error._within(hint) from error
+                raise type(error)(f"{error}; {hint}") from error
         raise
 
 
@@ -191,6 +195,7 @@ def _made(info: TensorInfo, random: np.random.Generator) -> Given:
             f"input {info.name!r} cannot be made up: --input {info.name}=FILE.npy is needed"
         )
     lengths = assumed_sizes(info)
+    meter().require_tensor(lengths, 8 + info.type.itemsize, f"input {info.name!r} of sizes {list(lengths)}")
     if info.type.kind == "f":
         return Given(info.name, random.standard_normal(lengths).astype(info.type), "random")
     return Given(info.name, np.zeros(lengths, info.type), "zeros")

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
+from opendml.budget import check_time
 from opendml.compiler.chains import Takes, chained
 from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, home_of
@@ -102,6 +103,7 @@ def _fused(program: Program, takes: Takes | None = None, ends_loops: bool = Fals
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
+    check_time()
     arena = len(inputs) + len(outputs)
     temporaries = _temporaries(cuts, roots, outputs, arena)
     stores = {id(node): [temporaries[id(node)]] for node in cuts}
@@ -117,6 +119,7 @@ def _fused(program: Program, takes: Takes | None = None, ends_loops: bool = Fals
         if each.buffer >= arena:
             sizes[each.buffer] = max(sizes.get(each.buffer, 0), each.offset + each.layout.span[1])
     for key, places in stores.items():
+        check_time()
         node = nodes[key]
         if not isinstance(node.attribute, Recurrence):
             between += writer.kernels(node, places)
@@ -235,6 +238,7 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
     users = Users(nodes, roots)
     pending = [*roots, *cuts.values()]
     while pending:
+        check_time()
         root = pending.pop()
         held = Except(cuts, id(root))
         for body in _bodies(root, held):

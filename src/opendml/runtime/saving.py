@@ -8,6 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from opendml.budget import Limits
     from opendml.runtime.graphs.model import Model
     from opendml.runtime.objects.compiled import CompiledOperator
     from opendml.runtime.objects.device import Device
@@ -18,7 +19,9 @@ def saving() -> Any:
     return import_module("opendml.frontends.saved")
 
 
-def load(path: str | PathLike[str], device: str | Device | None = None) -> Model | CompiledOperator:
+def load(
+    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+) -> Model | CompiledOperator:
     """The model, or the compiled operator, that `save` has written, compiled for this machine.
 
     A file holds no code: everything in it is checked as if a caller had said it, so files from anywhere may
@@ -27,10 +30,13 @@ def load(path: str | PathLike[str], device: str | Device | None = None) -> Model
     Args:
         path: the file.
         device: where it is to run; None: on a device as it was saved for.
+        limits: what loading and compiling it may take; `dml.Limits.untrusted()` for a file from a stranger.
+            None: the defaults of `dml.Limits`.
 
     Raises:
         InvalidArgument: no such file, no saved model, or a damaged one.
         Unsupported: of a newer version, or for a device that is not there.
+        LimitExceeded: the model takes more than its limits allow.
     """
-    found: Model | CompiledOperator = saving().load(path, device)
+    found: Model | CompiledOperator = saving().load(path, device, limits=limits)
     return found

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,14 +14,6 @@ from opendml.errors import Unsupported
 from opendml.program.program import Layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@cache
-def physical_memory() -> int:
-    """Of the machine, in bytes."""
-    if not hasattr(os, "sysconf"):
-        return 2**46  # where no number is to be had, the system says that memory is short
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Place(NamedTuple):

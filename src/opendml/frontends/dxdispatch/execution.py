@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.budget import meter
+from opendml.errors import Error, InvalidArgument
 from opendml.frontends.dxdispatch import files, printing
 from opendml.frontends.dxdispatch.foreign import CompiledOnnx
 from opendml.frontends.dxdispatch.model import (
@@ -234,6 +235,7 @@ def _in_order(
 
 
 def _filled(resource: Resource) -> Bytes:
+    meter().hold(resource.allocated_bytes, resource.path)
     try:
         buffer = _aligned(resource.allocated_bytes)
         start = resource.offset
@@ -263,5 +265,5 @@ def _located(path: str) -> Iterator[None]:
         yield
     except InvalidArgument as error:
         raise InvalidArgument(f"{path}: {failure}" for failure in error.failures) from error
-    except Unsupported as error:
-        raise Unsupported(f"{path}: {error}") from error
+    except Error as error:
+        raise error._within(path) from error

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch.model import BindPoint, Dispatch, Dispatchable, Model, Print, WriteFile
 from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
@@ -92,6 +93,7 @@ class _Exporter:
         if binding is None:
             return None
         resource = model.resources[binding.resource]
+        meter().hold(resource.allocated_bytes, resource.path)
         buffer = np.zeros(resource.allocated_bytes, np.uint8)
         resource.initializer.write(buffer[resource.offset :][: resource.initializer.size_in_bytes])
         content = buffer[binding.offset :][: point.tensors[number].size_in_bytes]

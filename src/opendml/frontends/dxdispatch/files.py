@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.folders import open_within, replacing, replacing_within
 from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count, numpy_type
@@ -35,6 +36,7 @@ def read_npy(file: BinaryIO) -> tuple[Elements, TensorDataType]:
     Raises:
         OSError: the file cannot be read.
         ValueError: it is damaged or of another type.
+        LimitExceeded: its elements take more memory than the model may hold.
     """
     shape, is_column_major, dtype = _read_npy_header(file)
     name = "UINT8" if dtype == np.bool_ else dtype.name.upper()
@@ -43,6 +45,7 @@ def read_npy(file: BinaryIO) -> tuple[Elements, TensorDataType]:
     needed, given = prod(shape) * dtype.itemsize, os.fstat(file.fileno()).st_size - file.tell()
     if needed > given:
         raise ValueError(f"{given} bytes of elements; the header promises {needed} for shape {shape}")
+    meter().hold(needed, file.name)
     elements = np.fromfile(file, dtype, prod(shape))
     if is_column_major:
         elements = elements.reshape(shape[::-1]).T

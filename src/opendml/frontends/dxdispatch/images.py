@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from opendml.errors import Unsupported
+from opendml.budget import meter
+from opendml.errors import Error, Unsupported
 from opendml.frontends.dxdispatch.values import Elements, is_float, numpy_type
 from opendml.spec.enums import TensorDataType
 
@@ -43,7 +44,7 @@ def read(file: BinaryIO, data_type: TensorDataType, dimensions: tuple[int, ...] 
     image_library = pillow()
     try:
         return _read(image_library, file, data_type, dimensions)
-    except OSError:
+    except (Error, OSError):
         raise
     except Exception as error:  # Pillow's decoders fail in many ways on damaged files
         raise OSError(f"cannot decode the picture: {error or type(error).__name__}") from error
@@ -58,6 +59,7 @@ def _read(
             own = 1 if image.mode in ("1", "L") else 4 if image.has_transparency_data else 3
             dimensions = (1, own, image.height, image.width)
         axis = channel_axis(dimensions)
+        meter().require_tensor((image.width, image.height), 4, file.name)
         height, width = dimensions[2:] if axis == 1 else dimensions[1:3]
         picture = image.convert(_MODES[dimensions[axis or 1]])
         if picture.size != (width, height):

@@ -10,6 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import NoReturn
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.folders import within
 from opendml.frontends.dxdispatch import images
@@ -124,6 +125,7 @@ def _parse(root: Node, folders: Folders | None, foreign: Folders | None, sizes: 
     with failures.collected():
         command_nodes = root.member("commands").elements()
     failures.raise_any()
+    meter().require("graph_parts", len(dispatchables) + len(command_nodes), root.path)
     # Bindings can only be judged when all resources and descs are known.
     commands = []
     known_dispatchables = {name: each for name, each in dispatchables.items() if each is not None}

@@ -9,6 +9,7 @@ from typing import BinaryIO, NoReturn
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch import files, images
 from opendml.frontends.dxdispatch.enums import enum_value
@@ -23,6 +24,7 @@ from opendml.frontends.dxdispatch.values import (
     scalar,
 )
 from opendml.frontends.json_files.node import Failures, Node
+from opendml.model_files import read_all
 from opendml.spec.enums import TensorDataType
 
 _UINT32_MAX = 2**32 - 1
@@ -240,7 +242,7 @@ def _npy(source: Node, file: BinaryIO, data_type: TensorDataType) -> tuple[Value
 
 
 def _raw(source: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
-    data = np.fromfile(file, np.uint8)
+    data = np.frombuffer(read_all(file, source.path), np.uint8)
     element_size = numpy_type(data_type).itemsize
     if data.size % element_size:
         source.fail(f"a multiple of {element_size} bytes, the size of {data_type.name}", f"{data.size} bytes")
@@ -258,4 +260,5 @@ def _image(resource: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
         dimensions = tuple(element.integer(1, _UINT32_MAX) for element in size.elements())
         if images.channel_axis(dimensions) is None:
             size.fail("[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", str(list(dimensions)))
+        meter().require_tensor(dimensions, 1 + numpy_type(data_type).itemsize, size.path)
     return _values(images.read(file, data_type, dimensions), data_type)

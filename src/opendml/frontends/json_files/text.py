@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument
 
 STANDARD_INPUT = Path("-")
@@ -27,6 +28,8 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPELLINGS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 _LARGEST_FILE = 2**30
 """Bytes. More, such as the endless /dev/zero, would fill the memory; so many values belong in .npy files."""
+_EXPANSION = 8
+"""Bytes that a value takes for each byte of its text: a list holds 8 for `0,`, which is one object."""
 _DEEPEST = 32
 """Arrays and objects within each other. A model needs fewer than ten, and recursive readers stay safe."""
 
@@ -66,6 +69,7 @@ def _bytes(path: Path) -> bytes:
     """The file's bytes, and no more than tell that it is too long."""
     if path != STANDARD_INPUT:
         with path.open("rb") as file:
+            meter().require_memory(_EXPANSION * min(path.stat().st_size, _LARGEST_FILE), path)
             return file.read(_LARGEST_FILE + 1)
     if sys.stdin is None:
         raise OSError("closed")

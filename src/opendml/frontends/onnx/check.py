@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from opendml.budget import check_time, meter
 from opendml.errors import Error
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
+from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.judge import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
 from opendml.frontends.onnx.model_file import ModelLike, read_model
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import ONNX_ERRORS, Node
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
@@ -77,7 +79,8 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     require_possible(given)
     checker = traced(Checker, given, as_device(None))
-    checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
+    with meter().timed("compile_seconds", name):
+        checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)
     found = (tuple(checker.unsupported), tuple(checker.evaluated), tuple(checker.unknown))
     return Findings(name, opset, inputs, len(given.graph.node), *found)
@@ -98,6 +101,7 @@ class Checker(Tracer):
         known = {name: value for name, value in inputs.items() if value.sizes is not None}
         segment, pending = Segment(ChainMap({**self._known, **known})), self._start
         while pending:
+            check_time()
             node, pending = pending.taken()
             missing = [name for name in node.reads if name not in segment.values]
             try:
@@ -157,9 +161,12 @@ def _held(info: TensorInfo) -> Held:
 
 def _inferred(model: onnx.ModelProto) -> dict[str, Held]:
     """What ONNX's inference knows of the tensors between nodes: those whose sizes are all numbers."""
+    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    if not all(map(is_safe, nodes)):
+        return {}
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, ValueError):
+        inferred = onnx.shape_inference.infer_shapes(model)
+    except ONNX_ERRORS:
         return {}  # a broken or very large model: what is behind a gap stays unknown
     infos = [tensor_info(each) for each in (*inferred.graph.value_info, *inferred.graph.output)]
     return {

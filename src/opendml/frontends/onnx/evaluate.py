@@ -9,11 +9,14 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.budget import meter
+from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.evaluator_faults import fault
 from opendml.frontends.onnx.evaluator_operators import MENDED
+from opendml.frontends.onnx.evaluator_work import bytes_of, require_work
+from opendml.frontends.onnx.growth import results_of
 from opendml.frontends.onnx.inference import inferred_outputs
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import Node, graphs_of
 from opendml.frontends.onnx.values import Array, Known
 
 RANDOM = frozenset(
@@ -53,10 +56,12 @@ class Evaluator:
     """One node, prepared for the evaluator.
 
     Raises:
-        Unsupported: the evaluator has no such operator.
+        Unsupported: the evaluator has no such operator, or the node has graphs, which the tracer takes.
     """
 
     def __init__(self, node: Node) -> None:
+        if graphs_of(node.message):
+            raise Unsupported(f"{node}: its graphs are no work for onnx's evaluator")
         self._node = node
         reads = sorted(node.reads)
         graph = onnx.GraphProto(name="node")
@@ -78,6 +83,7 @@ class Evaluator:
         Raises:
             InvalidArgument: what the evaluator finds wrong, or what of its results is not ONNX's.
             Unsupported: what the evaluator is known to compute otherwise than ONNX says.
+            LimitExceeded: the node takes more than the model may.
         """
         given = {name: contents[name] for name in self._reads}
         try:
@@ -86,19 +92,25 @@ class Evaluator:
             raise InvalidArgument(f"{self._node}: {error}") from error
         if reason is not None:
             raise Unsupported(f"{self._node}: onnx's evaluator {reason}")
+        values = {name: Known(content) for name, content in given.items()}
+        types = inferred_outputs(self._node, values)
+        require_work(self._node, given, results_of(self._node, values, types))
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), meter().timed("evaluator_seconds", self._node):
                 results = self._evaluator.run(None, given)
+        except Error:
+            raise
         except Exception as error:
             raise InvalidArgument(f"{self._node}: {error}") from error
         names = [name for name in self._node.outputs if name]
         found = {name: _array(result) for name, result in zip(names, results, strict=True)}
-        self._require_inferred(given, found)
+        self._require_inferred(types, found)
+        for name, content in found.items():
+            meter().hold(bytes_of(content), f"{self._node}: output {name!r}")
         return found
 
-    def _require_inferred(self, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    def _require_inferred(self, types: Mapping[str, onnx.TypeProto], found: Mapping[str, Any]) -> None:
         """Checks that results are of the sizes and types that ONNX's inference says."""
-        types = inferred_outputs(self._node, {name: Known(content) for name, content in given.items()})
         for name, type in types.items():
             result = found.get(name)
             if isinstance(result, np.ndarray) and not _fits(result, type.tensor_type):
@@ -123,5 +135,9 @@ def _fits(result: Array, tensor: onnx.TypeProto.Tensor) -> bool:
 
 
 def _array(result: Any) -> Any:
-    """A result as an array, where it is one; sequences stay lists."""
-    return np.asarray(result) if isinstance(result, np.ndarray | np.generic) else result
+    """A result as an array, where it is one; sequences stay lists. Strings are objects: in arrays of NumPy's
+    own strings each takes as much as the longest."""
+    if not isinstance(result, np.ndarray | np.generic):
+        return result
+    array = np.asarray(result)
+    return array.astype(object) if array.dtype.kind == "U" else array

@@ -8,6 +8,8 @@ import numpy as np
 from onnx.reference.op_run import OpRun
 
 from opendml.frontends.onnx.operators.movement import slice_range
+from opendml.frontends.onnx.regular_expressions import full_matches
+from opendml.frontends.onnx.values import strings_of
 
 
 class Unique(OpRun):  # type: ignore[misc,unused-ignore]
@@ -79,4 +81,18 @@ class BatchNormalization(OpRun):  # type: ignore[misc,unused-ignore]
         return (y.astype(x.dtype), *running)[:count]
 
 
-MENDED = [BatchNormalization, Slice, Unique]
+class RegexFullMatch(OpRun):  # type: ignore[misc,unused-ignore]
+    """Whether each string is what a pattern describes. Onnx's may search for ever."""
+
+    op_domain = ""
+
+    def _run(self, x: Any, pattern: str | None = None) -> tuple[Any, ...]:
+        if x.dtype.kind not in "OU":
+            raise TypeError(f"elements of type {x.dtype.name}; must be strings")
+        if pattern is None:
+            raise ValueError("attribute pattern is missing")
+        matches = full_matches(pattern, strings_of(x), f"node {self.onnx_node.output[0]!r}")
+        return (np.array(matches, np.bool_).reshape(x.shape),)
+
+
+MENDED = [BatchNormalization, RegexFullMatch, Slice, Unique]

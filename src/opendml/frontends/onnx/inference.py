@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from opendml.frontends.onnx.bodies import type_of
-from opendml.frontends.onnx.node import ONNX_ERRORS, Node
+from opendml.frontends.onnx.node import ONNX_ERRORS, Node, graphs_of
 from opendml.frontends.onnx.values import Array, Known, Value
 
 _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
@@ -19,7 +19,7 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
     """Their types by name; nothing of those of a node that is not valid."""
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
-        if not is_safe(node):
+        if not is_safe(node.message):
             return {}
         types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
         known = {
@@ -38,16 +38,17 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
     return inferred
 
 
-def is_safe(node: Node) -> bool:
-    """Whether ONNX's inference comes to an end: it takes these attributes at their word, and runs for ever,
-    or reads what is not its own."""
-    match node.operator:
+def is_safe(message: onnx.NodeProto) -> bool:
+    """Return whether ONNX's inference of a node comes to an end: it takes these attributes at their word, and
+    runs for ever, or reads what is not its own."""
+    match message.op_type:
         case "Einsum":
-            return bool(_EQUATION.fullmatch(str(node.attributes.get("equation"))))
+            equations = [each.s for each in message.attribute if each.name == "equation"]
+            return all(_EQUATION.fullmatch(each.decode(errors="replace")) for each in equations)
         case "GatherND":
-            return bool(node.attributes.get("batch_dims", 0) >= 0)
+            return all(each.i >= 0 for each in message.attribute if each.name == "batch_dims")
         case _:
-            return True
+            return all(is_safe(inner) for graph in graphs_of(message) for inner in graph.node)
 
 
 def empty_of(type: onnx.TypeProto) -> Array | None:

@@ -71,7 +71,7 @@ def _is_inferable(node: Node) -> bool:
     """
     is_old = not node.domain and node.version < FIRST_MODERN_OPSET
     is_broadcast = node.operator == "Einsum" and "..." in str(node.attributes.get("equation"))
-    return is_safe(node) and not is_old and not is_broadcast
+    return is_safe(node.message) and not is_old and not is_broadcast
 
 
 def _reason(node: Node) -> str | None:

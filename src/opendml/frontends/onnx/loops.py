@@ -1,4 +1,4 @@
-"""`Loop` and `Scan`: their bodies run again and again, what they leave is stacked."""
+"""`Loop`, `Scan` and `SequenceMap`: their bodies run again and again, what they leave is stacked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import onnx
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.evaluator_work import bytes_of
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.values import Array
+
+_TRIP_STEPS = 1000
+"""Steps of one trip beside those of its nodes: it takes Python as long as so many elements take NumPy."""
 
 Body = Callable[[Sequence[Any]], Sequence[Any]]
 """Runs the graph of a loop once, on its inputs in their order."""
@@ -21,17 +26,29 @@ Loop = Callable[[Mapping[str, Any]], list[Any]]
 
 def is_loop(node: Node) -> bool:
     """Whether the node runs a body several times."""
-    return not node.domain and node.operator in ("Loop", "Scan")
+    return not node.domain and node.operator in ("Loop", "Scan", "SequenceMap")
 
 
 def loop_of(node: Node, body: Body) -> Loop:
-    """A `Loop` or a `Scan` around its body."""
+    """A `Loop`, a `Scan` or a `SequenceMap` around its body."""
+
+    def trip(given: Sequence[Any]) -> Sequence[Any]:
+        limits = meter()
+        limits.count("evaluator_steps", _TRIP_STEPS, node)
+        limits.check_time()
+        held = limits.held
+        results = body(given)
+        limits.held = held  # what the trip leaves is counted where it is kept
+        return results
 
     def run(contents: Mapping[str, Any]) -> list[Any]:
         given = [contents[name] if name else None for name in node.inputs]
-        if node.operator == "Loop":
-            return _loop(node, body, given)
-        return _scan(node, body, given) if node.version >= 9 else _scan_of_batches(node, body, given)
+        with meter().timed("evaluator_seconds", node):
+            if node.operator == "Loop":
+                return _loop(node, trip, given)
+            if node.operator == "SequenceMap":
+                return _mapped(node, trip, given)
+            return _scan(node, trip, given) if node.version >= 9 else _scan_of_batches(node, trip, given)
 
     return run
 
@@ -52,6 +69,14 @@ def _loop(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
     declared = graph.output[1 + len(state) :]
     stacked = [_stacked(stack, 0, each) for stack, each in zip(stacks, declared, strict=True)]
     return [*state, *stacked]
+
+
+def _mapped(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
+    """For each element of the first sequence, with the elements there of other sequences."""
+    stacks: list[list[Any]] = [[] for _ in node.attributes["body"].output]
+    for number in range(len(given[0])):
+        _append(stacks, body([each[number] if isinstance(each, list) else each for each in given]))
+    return [*stacks]
 
 
 def _scan(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
@@ -117,6 +142,7 @@ def _scan_of_batches(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
 
 def _append(stacks: Sequence[list[Any]], elements: Sequence[Any]) -> None:
     for stack, element in zip(stacks, elements, strict=True):
+        meter().hold(bytes_of(element), "what the trips of a loop give out")
         stack.append(element)
 
 

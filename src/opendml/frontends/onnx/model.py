@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import onnx
 
+from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import functions_of
 from opendml.frontends.onnx.judge import require_possible, require_runnable
@@ -51,6 +52,7 @@ class OnnxModel:
         graph = model.graph
         initializers = {each.name: each for each in graph.initializer}
         self.device, self._name = device, name
+        self._limits, self._bytes = limits_of(None), meter().held
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
@@ -84,6 +86,7 @@ class OnnxModel:
         Raises:
             InvalidArgument: an input that is missing or unknown, or of another type or size than declared.
             Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
+            LimitExceeded: the run takes more than the limits of the model allow.
         """
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
@@ -125,11 +128,12 @@ class OnnxModel:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Puts the model's name before what is raised inside."""
+        """Meters a run, and puts the model's name before what is raised inside."""
         try:
-            yield
+            with metered(self._limits, held=self._bytes, name="a run"):
+                yield
         except Error as error:
-            raise type(error)(f"{self._name}: {error}") from error
+            raise error._within(self._name) from error
 
     @property
     def _needed(self) -> str:
@@ -165,23 +169,33 @@ class OnnxModel:
         return array
 
 
-def load(model: ModelLike, device: str | Device | None = None, *, sizes: Sizes = NO_SIZES) -> OnnxModel:
+def load(
+    model: ModelLike,
+    device: str | Device | None = None,
+    *,
+    sizes: Sizes = NO_SIZES,
+    limits: Limits | None = None,
+) -> OnnxModel:
     """An ONNX model, ready to be called.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto.
         device: a device, its kind, or None for the CPU.
         sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
+        limits: what loading the model, and each run of it, may take; `dml.Limits.untrusted()` for a file from
+            a stranger. None: the defaults of `dml.Limits`.
 
     Raises:
         InvalidArgument: no such file, no ONNX model in it, sizes that it does not have or contradicts, or a
             node that cannot take the sizes and types of its inputs.
         Unsupported: an operator set that is newer than the `onnx` package, or an operator that neither
             DirectML nor the evaluator of `onnx` has.
+        LimitExceeded: the model is larger than its limits allow.
     """
-    read, name = read_model(model)
-    sizes.require_used([read], name)
-    return OnnxModel(sizes.of(read, name), name, as_device(device))
+    with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
+        read, name = read_model(model)
+        sizes.require_used([read], name)
+        return OnnxModel(sizes.of(read, name), name, as_device(device))
 
 
 def require_by_name(inputs: object) -> None:
@@ -217,6 +231,7 @@ def dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
     """A sparse initializer with all its zeros."""
     values, indices, sizes = array_of(tensor.values), array_of(tensor.indices), tuple(tensor.dims)
     try:
+        meter().require_tensor(sizes, values.dtype.itemsize, f"sparse tensor {tensor.values.name!r}")
         places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), sizes)
         if len(places) != len(values) or min(places, default=0) < 0:
             raise ValueError(f"{len(values)} values at {places.tolist()}")

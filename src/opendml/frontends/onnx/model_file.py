@@ -3,6 +3,7 @@ alone."""
 
 from __future__ import annotations
 
+import math
 import os
 from os import PathLike, fspath
 from pathlib import Path
@@ -12,10 +13,28 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
 from onnx.external_data_helper import uses_external_data
 
-from opendml.errors import InvalidArgument
+from opendml.budget import meter
+from opendml.errors import Error, InvalidArgument
 from opendml.folders import open_within, within
+from opendml.frontends.onnx.message_size import parsed_size
+from opendml.frontends.onnx.node import ONNX_ERRORS
 from opendml.frontends.onnx.valid import require_valid, tensors_of
+from opendml.model_files import read_file
 from opendml.spec.wording import shown
+
+_PACKED_BITS = {
+    "UINT4": 4,
+    "INT4": 4,
+    "FLOAT4E2M1": 4,
+    "UINT2": 2,
+    "INT2": 2,
+    "FLOAT6E2M3": 6,
+    "FLOAT6E3M2": 6,
+}
+"""Bits of types whose elements share bytes in files."""
+
+_MOST_GROWTH = 80
+"""Bytes in memory for each byte of a message, at most."""
 
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
@@ -30,16 +49,17 @@ def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.Model
     Raises:
         InvalidArgument: no such file, no ONNX model in it, one that breaks ONNX's rules, or a tensor's file
             outside of the model's folder.
-        Unsupported: an operator set that is newer than the `onnx` package, or functions that amount to too
-            many nodes.
+        Unsupported: an operator set that is newer than the `onnx` package.
+        LimitExceeded: files or functions that are larger than the model may be.
     """
     if isinstance(given, onnx.ModelProto):
         model, name = given, "model"
     elif isinstance(given, bytes | bytearray):
+        meter().hold(len(given), "model")
         model, name = _parsed(bytes(given), "model"), "model"
     elif isinstance(given, str | PathLike):
         path = Path(fspath(given))
-        model, name = _parsed(_content(path, folder), str(path)), str(path)
+        model, name = _parsed(read_file(path, path, folder), str(path)), str(path)
         _load_external(model, path, folder)
     else:
         raise InvalidArgument(f"model: {shown(given)}; a path, bytes or an onnx.ModelProto is needed")
@@ -47,19 +67,13 @@ def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.Model
     return model, name
 
 
-def _content(path: Path, folder: Path | None) -> bytes:
-    try:
-        with path.open("rb") if folder is None else open_within(folder, path.absolute()) as file:
-            return file.read()
-    except OSError as error:
-        raise InvalidArgument(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:  # a path with a zero byte
-        raise InvalidArgument(f"{str(path)!r}: {error}") from error
-
-
 def _parsed(content: bytes, name: str) -> onnx.ModelProto:
     if not content:
         raise InvalidArgument(f"{name}: no ONNX model: it is empty")
+    allowed = meter().limits.memory_bytes - meter().held
+    if _MOST_GROWTH * len(content) > allowed:
+        size = parsed_size(content, onnx.ModelProto.DESCRIPTOR, allowed)
+        meter().require_memory(size, f"{name}: what its messages take")
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)
@@ -81,25 +95,47 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None) -> N
             raise InvalidArgument(
                 f"{path}: tensor {tensor.name!r} lies in {shown(location)}; must be in the model's folder"
             )
+        where = f"{path}: tensor {tensor.name!r} in {location}"
         try:
+            needed = _bytes_of(tensor, keys.get("length"), where)
             with open_within(folder or path.parent, path.parent.absolute() / location) as file:
-                tensor.raw_data = _part(file, int(keys.get("offset") or 0), keys.get("length"))
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise InvalidArgument(f"{path}: tensor {tensor.name!r} in {location}: {reason}") from error
+                tensor.raw_data = _part(file, int(keys.get("offset") or 0), needed)
+        except Error:
+            raise
+        except (*ONNX_ERRORS, OSError) as error:
+            raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
 
 
-def _part(file: BinaryIO, offset: int, length: str | None) -> bytes:
-    """Return bytes of a file: up to its end, or `length` of them.
+def _part(file: BinaryIO, offset: int, count: int) -> bytes:
+    """Return so many bytes of a file.
 
     Raises:
         ValueError: it does not have them.
     """
-    left = os.fstat(file.fileno()).st_size - offset
-    count = left if length is None else int(length)
-    if offset < 0 or not 0 <= count <= left:
-        raise ValueError(f"offset {offset} and length {count}; the file has {left + offset} bytes")
+    size = os.fstat(file.fileno()).st_size
+    if not 0 <= offset <= size - count:
+        raise ValueError(f"{count:,} bytes at offset {offset:,}; the file has {size:,}")
     file.seek(offset)
     return file.read(count)
+
+
+def _bytes_of(tensor: onnx.TensorProto, length: str | None, where: str) -> int:
+    """Return the bytes that a tensor takes of its file: as many as it has elements.
+
+    Raises:
+        InvalidArgument: a length of other elements.
+        LimitExceeded: more than the model may hold.
+        LookupError, TypeError, ValueError: elements of an unknown type, or numbers that are none.
+    """
+    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    bits = _PACKED_BITS.get(onnx.TensorProto.DataType.Name(tensor.data_type), 8 * type.itemsize)
+    if min(tensor.dims, default=0) < 0:
+        raise InvalidArgument(f"{where}: sizes {list(tensor.dims)}; must not be negative")
+    needed: int = -(-math.prod(tensor.dims) * bits // 8)
+    meter().require("tensor_elements", math.prod(tensor.dims), where)
+    meter().hold(needed, where)
+    if length and int(length) != needed:
+        raise InvalidArgument(f"{where}: length {int(length):,}; its sizes need {needed:,} bytes")
+    return needed

@@ -22,6 +22,8 @@ ONNX_ERRORS = (
     ValueError,
 )
 """What the `onnx` package raises over a node that is not valid."""
+_LONGEST = 200
+"""Characters of a name in a message: a file may say any number."""
 OWN = "opendml"
 """The domain of the parts that operators of ONNX are taken apart into."""
 
@@ -53,7 +55,7 @@ class Node:
 
     def __str__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
-        return f"node {self.name!r} ({domain}{self.operator}-{self.version})"
+        return f"node {self.name[:_LONGEST]!r} ({domain}{self.operator[:_LONGEST]}-{self.version})"
 
     @cached_property
     def reads(self) -> frozenset[str]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from opendml.errors import Error, Unsupported
+from opendml.budget import meter
+from opendml.errors import Error, LimitExceeded, Unsupported
 from opendml.frontends.onnx.conversion import (
     Conversion,
     NotExpressible,
@@ -59,7 +60,7 @@ class Segment:
         Raises:
             NotExpressible: DirectML cannot say it.
             ValueNeeded: it depends on the content of a tensor that is not known yet.
-            InvalidArgument: its results are larger than the memory.
+            LimitExceeded: its results are larger than the model's may be.
         """
         values = [self._value(node, name) for name in node.inputs]
         require_memory(node, self.values)
@@ -110,6 +111,8 @@ class Segment:
         contents = {name: value.content for name in reads if isinstance(value := self.values[name], Known)}
         try:
             results = Evaluator(node)(contents)
+        except LimitExceeded:
+            raise
         except Error:
             return None
         return {name: Known(content) for name, content in results.items()}
@@ -121,7 +124,7 @@ class Segment:
         conversion = Conversion(node, self._graph, values, lambda number: self._tensor(node.inputs[number]))
         try:
             result = converter(conversion)
-        except NotExpressible:
+        except (LimitExceeded, NotExpressible):
             raise
         except NotRunnable as error:
             raise NotRunnable(f"{node}: {error}") from error
@@ -176,6 +179,7 @@ class Compiled:
 
     def __call__(self, contents: dict[str, Any]) -> None:
         """Computes the results into `contents`."""
+        meter().count("kernel_steps", self.model._kernel_steps, "one run")
         outputs = self.model(**{name: _packed(contents[name]) for name in self.inputs})
         for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
             shaped = array if array.shape == sizes else array.reshape(sizes)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from opendml.budget import Limits, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.model import OnnxModel, require_by_name, tensor_info
 from opendml.frontends.onnx.model_file import ModelLike, read_model
@@ -62,10 +63,12 @@ class InferenceSession:
             a device that is here decides (CUDAExecutionProvider: "cuda", CPUExecutionProvider: "cpu"). None,
             or none of them: the CPU.
         provider_options: mappings for the providers, in their order; `device_id` alone counts.
+        limits: what the session may take, as for `load`; ONNX Runtime has no such argument.
 
     Raises:
         InvalidArgument: no ONNX model.
         Unsupported: an option that cannot be obeyed, or an operator set that is too new.
+        LimitExceeded: the model is larger than its limits allow.
     """
 
     def __init__(
@@ -74,6 +77,8 @@ class InferenceSession:
         sess_options: SessionOptions | None = None,
         providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        limits: Limits | None = None,
         **unused: Any,
     ) -> None:
         unused = {name: each for name, each in unused.items() if name not in _WITHOUT_EFFECT}
@@ -86,10 +91,11 @@ class InferenceSession:
         self._options = sess_options or SessionOptions()
         self._options.require_supported()
         kind, self._providers = _chosen(providers, provider_options)
-        model, name = read_model(path_or_bytes)
-        self._proto = self._options.sizes.of(model)
         threads = self._options.intra_op_num_threads or None
-        self.model = OnnxModel(self._proto, name, Device(kind, threads=threads))
+        with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
+            model, name = read_model(path_or_bytes)
+            self._proto = self._options.sizes.of(model)
+            self.model = OnnxModel(self._proto, name, Device(kind, threads=threads))
 
     def __repr__(self) -> str:
         return f"<InferenceSession of {self.model!r}>"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.node import Node
 from opendml.frontends.onnx.values import Array
@@ -18,6 +19,7 @@ def suppression_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 
     Raises (the function):
         InvalidArgument: boxes or scores of other sizes.
+        LimitExceeded: more boxes than a run may go through.
     """
 
     def run(contents: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,6 +69,8 @@ def _candidates(scores: Array, least: float | None) -> Array:
 def _chosen(corners: Array, candidates: Array, count: int, greatest: Any) -> list[int]:
     """Of the candidates each whose overlap with those that were chosen before it is not too great, up to so
     many."""
+    # Each box that is chosen is compared with all that are left.
+    meter().count("evaluator_steps", min(count, len(candidates)) * len(candidates), "NonMaxSuppression")
     chosen: list[int] = []
     while len(chosen) < count and len(candidates):
         best, candidates = int(candidates[0]), candidates[1:]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import (
     Functions,
@@ -47,6 +48,10 @@ _MOST_KEPT = 64
 _MOST_STAGES = 4096
 """How many steps a graph makes before it forgets all and starts anew: those behind each other's answers are
 many more than each keeps."""
+
+_MOST_OF_A_NAME = 64
+"""Characters of a node's name that go before the names in its body. A file could make names long, and bodies
+many and deep."""
 
 Step = Callable[[dict[str, Any]], Hashable]
 """Computes into the contents of all tensors by name; returns what the next step depends on."""
@@ -136,7 +141,8 @@ class Tracer(Locked):
                 self._made += 1
                 while len(stages) >= _MOST_KEPT:
                     stages.pop(next(iter(list(stages))), None)
-                stages[key] = self._stage(state())
+                with meter().timed("compile_seconds", "tracing the model"):
+                    stages[key] = self._stage(state())
             return stages[key]
 
     def _stage(self, state: State) -> Stage:
@@ -144,6 +150,7 @@ class Tracer(Locked):
         segment, pending = Segment(state.values), state.pending
         while pending:
             node, rest = pending.taken()
+            check_time()
             try:
                 replaced = self._replaced(node, segment)
                 if replaced is not None:
@@ -204,7 +211,7 @@ class Tracer(Locked):
         return schema_nodes(node, types, self._prefix(node))
 
     def _prefix(self, node: Node) -> str:
-        return f"{node.name}/{next(self._prefixes)}/"
+        return f"{node.name[:_MOST_OF_A_NAME]}/{next(self._prefixes)}/"
 
     def _computed(self, before: State, segment: Segment, pending: Pending) -> Stage:
         """The graph so far as a step, in front of the nodes that are left."""
@@ -275,7 +282,7 @@ class Tracer(Locked):
             try:
                 results = loop_of(node, body)(contents)
             except Error as error:
-                raise type(error)(f"{node}: {error}") from error
+                raise error._within(node) from error
             except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a body that does not fit
                 raise InvalidArgument(f"{node}: {type(error).__name__}: {error}") from error
             return {name: each for name, each in zip(node.outputs, results, strict=False) if name}

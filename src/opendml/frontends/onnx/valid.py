@@ -11,14 +11,12 @@ from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.budget import meter
+from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.node import domain_of, graphs_of, opsets_of
 
 _MOST_LEVELS = 30
 """Of graphs in each other; files of more cannot be parsed."""
-
-_MOST_NODES = 1_000_000
-"""Of a model with all its functions written out."""
 
 
 def require_valid(model: onnx.ModelProto, name: str) -> None:
@@ -30,7 +28,8 @@ def require_valid(model: onnx.ModelProto, name: str) -> None:
     Raises:
         InvalidArgument: names that are there twice, functions that call themselves, attributes of wrong
             types, and the like.
-        Unsupported: operator sets that are too new, or functions that amount to too many nodes.
+        Unsupported: operator sets that are too new.
+        LimitExceeded: functions that amount to too many nodes.
     """
     try:
         opsets = _checked_opsets(model.opset_import)
@@ -46,10 +45,8 @@ def require_valid(model: onnx.ModelProto, name: str) -> None:
         _require_functions(model)
         for tensor in tensors_of(model):
             _require_tensor(tensor)
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{name}: {error}") from error
-    except Unsupported as error:
-        raise Unsupported(f"{name}: {error}") from error
+    except Error as error:
+        raise error._within(name) from error
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
@@ -197,8 +194,7 @@ def _require_functions(model: onnx.ModelProto) -> None:
     for key in order:
         sizes[key] = 1 + sum(sizes[each] for each in calls.get(key, ()))
     count = sum(sizes.get(key, 1) for key in _calls(model.graph.node))
-    if count > _MOST_NODES:
-        raise Unsupported(f"{count:,} nodes with all functions written out; at most {_MOST_NODES:,} are run")
+    meter().require("graph_parts", count, "nodes with all functions written out")
 
 
 def _calls(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, str, str]]:

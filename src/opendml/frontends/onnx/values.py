@@ -82,9 +82,19 @@ def array_of(tensor: onnx.TensorProto) -> Array:
         InvalidArgument: of an unknown type, or with more or less data than its sizes say.
     """
     try:
+        if tensor.data_type == onnx.TensorProto.STRING:
+            # NumPy's own strings all take as much as the longest.
+            texts = np.empty(len(tensor.string_data), object)
+            texts[:] = [each.decode() for each in tensor.string_data]
+            return texts.reshape(tensor.dims)
         return np.asarray(onnx.numpy_helper.to_array(tensor))
     except (LookupError, TypeError, ValueError) as error:
         raise InvalidArgument(f"tensor {tensor.name!r}: {error}") from error
+
+
+def strings_of(array: Array) -> list[str]:
+    """Return the elements of a tensor of strings."""
+    return [str(each) for each in array.flat]
 
 
 @dataclass(frozen=True)

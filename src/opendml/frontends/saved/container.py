@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import struct
 from collections.abc import Mapping
 from typing import Any
@@ -93,9 +94,9 @@ def array_in(node: Node, content: memoryview) -> Array:
     if len(sizes) > _MOST_DIMENSIONS or sorted(order) != list(range(len(sizes))):
         node.fail(f"up to {_MOST_DIMENSIONS} sizes and an order of as many dimensions")
     stored = [sizes[axis] for axis in order]
-    count = 1
-    for size in stored:
-        count *= size
+    count = math.prod(stored)
+    if math.prod(size or 1 for size in stored) * type.bytes >= 2**63:
+        node.member("sizes").fail("sizes of fewer than 2^63 bytes, sizes of 0 apart")
     start = node.member("start").integer(0, 2**64 - 1)
     if start % _ALIGNMENT or start + count * type.bytes > len(content):
         node.fail(f"{count * type.bytes} bytes within the file, from a multiple of {_ALIGNMENT} on")

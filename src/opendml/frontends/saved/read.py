@@ -7,10 +7,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from opendml.budget import Limits, meter, metered
 from opendml.errors import Error, InvalidArgument
 from opendml.frontends.json_files.node import Node
-from opendml.frontends.saved.container import MAGIC, array_in, opened_file
+from opendml.frontends.saved.container import array_in, opened_file
 from opendml.frontends.saved.values import desc_from_json, from_json
+from opendml.model_files import read_file
 from opendml.runtime.calls.arguments import CAST
 from opendml.runtime.calls.call import Call, flattened
 from opendml.runtime.calls.operator_call import told_of_call
@@ -34,20 +36,25 @@ from opendml.spec.schema import operators
 _UINT32_MAX = 2**32 - 1
 
 
-def load(path: str | PathLike[str], device: str | Device | None = None) -> Model | CompiledOperator:
+def load(
+    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+) -> Model | CompiledOperator:
     """The same as `opendml.load`."""
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(len(MAGIC))
-            data += file.read() if data == MAGIC else b""
-    except OSError as error:
-        raise InvalidArgument(f"{path}: {error.strerror or error}") from error
-    except (TypeError, ValueError) as error:  # no path, or one with a zero byte
+        file = Path(path)
+    except TypeError as error:
         raise InvalidArgument(f"{path!r}: {error}") from error
+    with metered(limits, name=str(path)) as limit, limit.timed("compile_seconds", path):
+        data = read_file(file, path)
+        return _located(path, data, device)
+
+
+def _located(path: Any, data: bytes, device: str | Device | None) -> Model | CompiledOperator:
+    """What the bytes of a file hold; errors name the file."""
     try:
         return loaded(data, device)
     except Error as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise error._within(path) from error
 
 
 def loaded(data: bytes, device: str | Device | None = None) -> Model | CompiledOperator:
@@ -81,14 +88,12 @@ def _graph(program: Node, content: memoryview, device: Device) -> Model:
     program.members(("kind", "device", "feature_level", "steps", "outputs"))
     graph = Graph(feature_level=program.member("feature_level").string())
     tensors: list[GraphTensor] = []
+    meter().require("graph_parts", len(program.member("steps").elements()), "steps of the graph")
     for step in program.member("steps").elements():
         try:
             tensors += _made(step, graph, tensors, content)
         except Error as error:
-            message = str(error)
-            raise type(error)(
-                message if message.startswith(step.path) else f"{step.path}: {message}"
-            ) from error
+            raise error if str(error).startswith(step.path) else error._within(step.path) from error
     outputs = {name: _tensor(number, tensors) for name, number in program.member("outputs").members().items()}
     return graph.compile(outputs, device)
 
@@ -196,6 +201,7 @@ def _graph_desc(program: Node, content: memoryview, device: Device) -> GraphDesc
             "intermediate_edges",
         )
     )
+    meter().require("graph_parts", len(program.member("nodes").elements()), "nodes of the graph")
     return GraphDesc(
         program.member("input_count").integer(0, _UINT32_MAX),
         program.member("output_count").integer(0, _UINT32_MAX),

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.folders import Folder, open_within, within
+from opendml.folders import Folder, within
 from opendml.frontends.serialized.flatbuffer_reader import read_flatbuffer
 from opendml.frontends.serialized.flatbuffer_writer import write_flatbuffer
 from opendml.frontends.serialized.nodes import read_operator, written_operator
+from opendml.model_files import read_file
 from opendml.runtime.graphs.desc import (
     ConstantNode,
     GraphDesc,
@@ -175,8 +177,8 @@ def located(where: str) -> Iterator[None]:
         yield
     except InvalidArgument as error:
         raise InvalidArgument(f"{where}: {failure}" for failure in error.failures) from error
-    except Unsupported as error:
-        raise Unsupported(f"{where}: {error}") from error
+    except Error as error:
+        raise error._within(where) from error
 
 
 class _Edges:
@@ -267,8 +269,9 @@ def read_graph(path: str | PathLike[str], folder: Path | None = None) -> Seriali
         InvalidArgument: no such file, no serialized graph, or a constant that is no file in that folder.
     """
     path = _as_path(path)
-    root = read_flatbuffer(_content(path, folder, str(path)), str(path))
+    root = read_flatbuffer(read_file(path, path, folder), str(path))
     nodes = []
+    meter().require("graph_parts", len(root["nodes"] or []), path)
     for number, each in enumerate(root["nodes"] or []):
         name = each["name"] or ""
         where = f"{path}: nodes[{number}:{name}]" if name else f"{path}: nodes[{number}]"
@@ -295,17 +298,6 @@ def _as_path(path: Any) -> Path:
         raise InvalidArgument(f"{shown(path)}: {error}") from error
 
 
-def _content(path: Path, folder: Path | None, where: str) -> bytes:
-    """The bytes of a regular file, which must lie in a folder; None: anywhere."""
-    try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise InvalidArgument(f"{where}: not a file")
-        with path.open("rb") if folder is None else open_within(folder, path.absolute()) as file:
-            return file.read()
-    except (OSError, ValueError) as error:
-        raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
-
-
 def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: Path, where: str) -> Bytes:
     """The bytes of a constant, in the file or in one beside it, which must lie in a folder."""
     if data is None:
@@ -322,7 +314,7 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: 
         file = beside / f"{name}.bin"
         if within(beside, file.name) is None:
             raise InvalidArgument(f"{where}: constant {shown(name)}: {file} leads out of its folder")
-        found = _content(file, folder, f"{where}: constant {shown(name)}: {file}")
+        found = read_file(file, f"{where}: constant {shown(name)}: {file}", folder)
         content = np.frombuffer(found, np.uint8)
     if content is None or not len(content):
         raise InvalidArgument(f"{where}: a constant of 0 bytes")

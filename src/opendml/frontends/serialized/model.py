@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.budget import Limits, metered
 from opendml.errors import InvalidArgument
 from opendml.frontends.serialized.graph import SerializedGraph, located, read_graph
 from opendml.runtime.memory.packing import from_buffer
@@ -68,15 +69,21 @@ class SerializedModel:
         return {name: from_buffer(buffers[name], tensor) for name, tensor in self.outputs.items()}
 
 
-def load(path: str | PathLike[str], device: str | Device | None = None) -> SerializedModel:
+def load(
+    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+) -> SerializedModel:
     """The graph in a file, ready to be called; its constants that are files are read from the same folder.
 
     Args:
         path: a file that ONNX Runtime or `save` wrote.
         device: a device, its kind, or None for the CPU.
+        limits: what loading and compiling it may take; `dml.Limits.untrusted()` for a file from a stranger.
+            None: the defaults of `dml.Limits`.
 
     Raises:
         InvalidArgument: no such file, no serialized graph, or one that breaks DirectML's rules.
         Unsupported: an operator that the device cannot run.
+        LimitExceeded: the graph takes more than its limits allow.
     """
-    return SerializedModel(read_graph(path), as_device(device))
+    with metered(limits, name=str(path)) as limit, limit.timed("compile_seconds", path):
+        return SerializedModel(read_graph(path), as_device(device))

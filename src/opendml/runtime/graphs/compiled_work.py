@@ -9,11 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from opendml.budget import meter
 from opendml.floating_point import default_mode
 from opendml.logs import log
 from opendml.program.four_bit import in_bytes
 from opendml.program.program import Program, packed
 from opendml.runtime.graphs.work import Work, WorkStage
+from opendml.runtime.graphs.work_limits import require_work
 from opendml.runtime.memory.buffers import copy_bytes
 from opendml.runtime.memory.ranges import Range
 from opendml.targets.backend import Backend
@@ -33,13 +35,19 @@ class CompiledWork:
 
     Raises:
         Unsupported: the device lacks something that the work needs.
+        LimitExceeded: the model that it is part of may not take so much.
     """
 
     def __init__(self, work: Work, device: Device) -> None:
         self._backend = device._backend
         self._layouts, self._input_count = (*work.inputs, *work.outputs), len(work.inputs)
         self.work = work
-        self.executable = _compiled(work, device._backend, device.threads, device._debug)
+        limits = meter()
+        self._kernel_steps = require_work(work)
+        with limits.timed("compile_seconds", "a graph"):
+            self.executable = _compiled(work, device._backend, device.threads, device._debug)
+        own = self.temporary_bytes + self.persistent_bytes
+        limits.require_memory(own, "the temporary and prepared tensors of a graph")
 
     @property
     def temporary_bytes(self) -> int:

@@ -82,6 +82,7 @@ class Model(Locked):
         self.output_names = output_names
         self._names, self._program = names, program
         self._work = CompiledWork(work_of(program, watched), device)
+        self._kernel_steps = self._work._kernel_steps
         self._held = held
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
         if not held:

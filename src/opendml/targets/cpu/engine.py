@@ -18,6 +18,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 
 from opendml.across_forks import compiling
+from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.kernel_code import ROOM_SYMBOL
@@ -70,6 +71,7 @@ def kernel_codes(patterns: Sequence[Pattern]) -> list[Code]:
         needed = dict(zip(texts, patterns, strict=True))
         missing = [(text, pattern) for text, pattern in needed.items() if text not in _codes]
         for first in range(0, len(missing), _BATCH):
+            check_time()
             with deferred_signals():
                 _load_kernels(dict(missing[first : first + _BATCH]))
         return [_codes[text] for text in texts]

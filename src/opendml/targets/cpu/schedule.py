@@ -7,6 +7,7 @@ depend on it.
 
 from __future__ import annotations
 
+from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import SCANS
 from opendml.targets.common.candidates import cheapest
@@ -21,6 +22,7 @@ from opendml.targets.cpu.schedule_scans import SCANNED_COLUMNS, SCANNED_ROWS
 
 def schedule(kernel: Kernel) -> list[Launch]:
     """The launches that run `kernel`, in order."""
+    check_time()
     tiles = chained(kernel) or tiled(kernel)
     if tiles:
         return tiles

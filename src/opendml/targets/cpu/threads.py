@@ -6,6 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
+from opendml.control_groups import group_folders, text_of
 from opendml.errors import InvalidArgument
 from opendml.spec.wording import shown
 from opendml.targets.backend import MOST_THREADS
@@ -60,43 +61,18 @@ def quota(root: Path) -> float | None:
     Args:
         root: the folder that holds proc and sys.
     """
-    try:
-        lines = (root / "proc/self/cgroup").read_text("utf-8").splitlines()
-    except OSError:
-        return None
-    groups = root / "sys/fs/cgroup"
-    shares = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            shares += [_share(folder) for folder in _up(groups, path)]
-        elif "cpu" in controllers.split(","):
-            for mount in (groups / controllers, groups / "cpu"):
-                shares += [_old_share(folder) for folder in _up(mount, path)]
+    new, old = group_folders(root, "cpu")
+    shares = [*map(_share, new), *map(_old_share, old)]
     return min((share for share in shares if share is not None), default=None)
-
-
-def _up(mount: Path, path: str) -> list[Path]:
-    """A group's folder and those of the groups around it. Within a container the path may be the one outside:
-    the last is always the mount itself."""
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    return [mount.joinpath(*parts[:count]) for count in range(len(parts), -1, -1)]
 
 
 def _share(folder: Path) -> float | None:
     """The share of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
-    words = _text(folder / "cpu.max").split()
+    words = text_of(folder / "cpu.max").split()
     return None if len(words) != 2 or words[0] == "max" else int(words[0]) / int(words[1])
 
 
 def _old_share(folder: Path) -> float | None:
     """The share of a group of version 1, in which a quota of -1 is none."""
-    quota, period = (_text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    quota, period = (text_of(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     return None if not quota or not period or int(quota) <= 0 else int(quota) / int(period)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except OSError:
-        return ""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import Unsupported
+from opendml.host_memory import host_memory
 from opendml.program.node import (
     PLACINGS,
     REDUCTIONS,
@@ -25,7 +26,6 @@ from opendml.program.node import (
     ordered,
 )
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.memory import physical_memory
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -53,9 +53,9 @@ def _values(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
 
 def _require_memory(node: Node) -> None:
     """Checks that as many places, and their parts, fit: systems hand out memory that they have not."""
-    needed, there = 2 * 8 * math.prod(node.sizes), physical_memory()
+    needed, there = 2 * 8 * math.prod(node.sizes), host_memory()
     if needed > there:
-        raise _out_of_memory(node, f"{needed:,} bytes; the machine has {there:,}")
+        raise _out_of_memory(node, f"{needed:,} bytes; this process may use {there:,}")
 
 
 def _out_of_memory(node: Node, problem: str) -> Unsupported:
