@@ -15,8 +15,8 @@ from opendml.compiler.views import IN_MEMORY
 from opendml.program.node import Node, ordered
 
 MOST_STEPS = 64
-"""Values above a reduction that are looked at, at most, and that its kernel may compute beyond it: for each of
-them the whole kernel is searched."""
+"""Values above a reduction that are looked at, at most, and that its kernel may compute beyond it: for each
+of them the whole kernel is searched."""
 
 
 class Users:

@@ -130,7 +130,7 @@ class Writer:
                 yield from self._computed(node, stores, held)
 
     def _computed(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
-        """The kernel that computes a node, which is no movement, behind those that write what it places into."""
+        """The kernel that computes a node, no movement, behind those that write what it places into."""
         if node.operation in _EMPTY:
             yield from self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
         if node.operation is Operation.SCATTER_LAST and _line_count(node) < _MANY_LINES:
