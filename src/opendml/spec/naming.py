@@ -40,7 +40,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return known[found[0]] if found else None
 
 
-MOST_COMPARED = 1024
+MOST_COMPARED = 512
 """Names that a misspelt one is compared with, at most: more than there are operators and their aliases."""
 LONGEST_COMPARED = 80
 """Characters of names that are compared, at most: it takes the product of two names' lengths."""
