@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from itertools import islice
 
-from opendml.compiler.views import MOST_COPIED, above_memory
+from opendml.compiler.views import above_memory
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
+
+MOST_VISITED = 1024
+"""Nodes of a value that are looked at, at most, to find out whether it pays to compute it ahead."""
 
 
 def split(program: Program) -> tuple[Program, Program]:
@@ -87,7 +90,7 @@ def _are_made_of(node: Node, needed: float, program: Program) -> bool:
     """Whether the constants of a node have as many bytes as are `needed`."""
     pending, seen, total = [node], {id(node)}, 0
     numbers = set[int]()
-    while pending and total < needed and len(seen) <= MOST_COPIED:
+    while pending and total < needed and len(seen) <= MOST_VISITED:
         each = pending.pop()
         if isinstance(each.attribute, int) and each.operation is Operation.SOURCE:
             if each.attribute not in numbers:
@@ -104,7 +107,7 @@ def _is_gathered(value: Node) -> bool:
     """Whether an element-wise value is made of elements at computed places."""
     return any(
         isinstance(each.attribute, View) and each.attribute.indexed
-        for each in islice(above_memory(value), MOST_COPIED)
+        for each in islice(above_memory(value), MOST_VISITED)
     )
 
 

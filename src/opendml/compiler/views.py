@@ -43,10 +43,10 @@ _REPEATED_OPERATIONS = 2
 
 _MOST_PARTS = 32
 """Parts of joined tensors, each of which gets a copy of the operations on these."""
-MOST_COPIED = 1024
+MOST_COPIED = 128
 """Nodes that a view or a reshape copies when it moves below a value, at most; a value with more is written to
 memory. So a program grows by no more than this factor: `x + x[::-1]`, applied k times, would take 2^k nodes.
-The operator that needs most, ROI_ALIGN_GRAD, has 665."""
+Views in definitions of operators copy fewer than 100, but for one of ROI_ALIGN_GRAD."""
 
 
 def moved(roots: Sequence[Node]) -> tuple[Node, ...]:

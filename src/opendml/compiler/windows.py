@@ -13,7 +13,7 @@ from itertools import chain, islice, product
 
 from opendml.compiler.bounds import is_bounded
 from opendml.compiler.homes import domain_of
-from opendml.compiler.views import MOST_COPIED, Seen, above_memory
+from opendml.compiler.views import Seen, above_memory
 from opendml.program.functions import maximum, minimum, multiply_add, select
 from opendml.program.node import (
     COLLECTIVE,
@@ -29,6 +29,8 @@ from opendml.program.node import (
 
 MOST_ELEMENTS = 32
 """Of a window that is put together one by one: each is a load of its own."""
+MOST_PARTS = 1024
+"""Nodes of what is reduced, at most: each of them is copied for each element of a window."""
 MOST_BOUNDED = 4
 """The same where fewer elements may count than there are, and a loop ends where they do."""
 
@@ -49,8 +51,8 @@ def _unrolled(node: Node, ends_loops: bool) -> Node:
     if elements > MOST_ELEMENTS:
         return node
     inside = chain.from_iterable(map(above_memory, node.operands))
-    parts = list(islice(inside, MOST_COPIED + 1))
-    if len(parts) > MOST_COPIED or any(part.operation in COLLECTIVE for part in parts):
+    parts = list(islice(inside, MOST_PARTS + 1))
+    if len(parts) > MOST_PARTS or any(part.operation in COLLECTIVE for part in parts):
         return node
     seen = [part.attribute for part in parts if _is_window(part, node.attribute)]
     computed = sum(isinstance(each, View) and bool(each.indexed) for each in seen)
