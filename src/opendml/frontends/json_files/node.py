@@ -19,7 +19,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
 _SPECIAL_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-MOST_MESSAGES = 100
+MOST_MESSAGES = 32
 """Mistakes that one error lists: a file may have any number, each with a name that is looked for."""
 
 
