@@ -284,7 +284,7 @@ class OnFamily(Growing):
 
 def make(choices: Choices) -> Growing:
     """A chain of up to four steps that take turns, or one of the families."""
-    size = choices.of((128, 64, 256))
+    size = choices.of((32, 64, 128))
     if choices.rarely(6):
         return OnFamily(size, choices.of(tuple(FAMILIES)))
     steps = tuple(choices.of(tuple(STEPS)) for _ in range(choices.between(1, 4)))
