@@ -98,8 +98,8 @@ class Growing(Case):
         raise NotImplementedError
 
     def check(self) -> None:
-        _measured(self.make(2))  # what is imported and kept
-        before, after = (_measured(self.make(size)) for size in (self.size, 2 * self.size))
+        measured(self.make(2))  # what is imported and kept
+        before, after = (measured(self.make(size)) for size in (self.size, 2 * self.size))
         shown = f"at {self.size} and at {2 * self.size}"
         for code, lines in after.lines.items():
             fewer = before.lines.get(code, 0)
@@ -114,14 +114,22 @@ class Growing(Case):
 
 
 @dataclass(frozen=True)
-class _Measured:
+class Measured:
+    """What some work takes.
+
+    Attributes:
+        lines: the lines of each function that ran.
+        elements: what the work returned, the elements that kernels go through.
+        bytes: the most memory that Python objects took.
+    """
+
     lines: Mapping[CodeType, int]
     elements: int
     bytes: int
 
 
-def _measured(work: Callable[[], int]) -> _Measured:
-    """What some work takes, which may end in an error of opendml."""
+def measured(work: Callable[[], int]) -> Measured:
+    """Measure some work, which may end in an error of opendml."""
     lines, elements = Counter[CodeType](), 0
 
     def count(frame: FrameType, event: str, argument: object) -> Any:
@@ -143,7 +151,7 @@ def _measured(work: Callable[[], int]) -> _Measured:
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return _Measured(lines, elements, most)
+    return Measured(lines, elements, most)
 
 
 def _planned(graph: dml.Graph, outputs: Mapping[str, Tensor]) -> int:
@@ -215,7 +223,8 @@ def _parts(size: int) -> int:
 def _window(size: int) -> int:
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, [1, 1, 2, 2])
-    window = {"window_size": [size << 20, 1], "start_padding": [(size << 20) - 1, 0], "end_padding": [0, 0]}
+    rows = size * size << 14
+    window = {"window_size": [rows, 1], "start_padding": [rows - 1, 0], "end_padding": [0, 0]}
     average = dml.average_pooling(x, include_padding=True, **window)
     return _planned(graph, {"average": average, "norm": dml.lp_pooling(x, p=2, **window)})
 
