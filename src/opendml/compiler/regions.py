@@ -31,7 +31,7 @@ HARDLY_MORE = 1.25
 FUNCTION_OPERATIONS = 16
 LONGEST_ROW = 1024
 """Bytes between parts of a row, at most, that share enough cache lines to be worth it."""
-FARTHEST = 256
+FARTHEST = 64
 """Kernels back to which a partner is looked for, so that merging takes linear time."""
 MOST_REDUCTIONS = 4
 """Of such a kernel; as many states are live at once."""
