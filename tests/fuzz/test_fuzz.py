@@ -15,6 +15,7 @@ CASES = {
     "aliasing": 20,
     "expressions": 20,
     "graphs": 15,
+    "growth": 1,
     "neighbours": 8,
     "calls": 40,
     "models": 75,

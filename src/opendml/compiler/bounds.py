@@ -17,6 +17,8 @@ from opendml.program.scalar_type import ScalarType
 _NOTHING = {Operation.SUM: 0.0, Operation.LEAST: math.inf, Operation.GREATEST: -math.inf}
 """What changes nothing about a reduction of floats, whose sum is never -0."""
 _IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.RESHAPE, Operation.JOIN, Operation.RECURRENCE}
+_MOST_CONDITIONS = 64
+"""Conditions among which a bound is looked for, at most."""
 _COUNTED = (ScalarType.INT32, ScalarType.INT64, ScalarType.FLOAT32, ScalarType.FLOAT64)
 
 
@@ -30,9 +32,12 @@ def bounds_of(reduction: Node) -> Iterator[tuple[Node, Node]]:
         or value.operands[2].attribute != _NOTHING[reduction.operation]
     ):
         return
-    pending = [value.operands[0]]
-    while pending:
+    pending, seen = [value.operands[0]], set[int]()
+    while pending and len(seen) < _MOST_CONDITIONS:
         condition = pending.pop()
+        if id(condition) in seen:
+            continue
+        seen.add(id(condition))
         if condition.operation is Operation.AND:
             pending += condition.operands
         elif condition.operation is Operation.LESS and condition.operands[0].type in _COUNTED:

@@ -41,6 +41,12 @@ MOST_AGAIN = 12
 """Operations for each element in a third pass, some of which two have made already: those of a softmax of a
 normalization with scale and bias. With more, it takes less time to write and read elements than to compute
 them again, and there is less code to compile."""
+MOST_KERNELS = 16
+"""Kernels that compute a value of more than `MOST_NODES_AGAIN` nodes each for itself, at most; for more of
+them it is stored, however few elements it has."""
+MOST_NODES_AGAIN = 64
+MOST_PARTS_AGAIN = 32
+"""Parts of a joined tensor that several others consist of, each of which writes them itself, at most."""
 MAXIMUM_REDUCTIONS = 16
 """In a kernel: all states are live at once. Of 32, for want of registers, each takes half as long again, of
 64 three times as long; and the time to compile grows faster than their number."""
@@ -164,21 +170,23 @@ def _lent(
 ) -> Iterator[tuple[int, Place]]:
     """Where temporaries lie of which a tensor in memory is made by movements alone: perhaps as parts of it,
     in other sizes, or with their dimensions in another order, in which nothing else reads them."""
-    if id(node) in held:
-        is_reshaped = any(user.operation is Operation.RESHAPE for user in users.get(id(node), ()))
-        if place.is_packed or not is_reshaped:
-            yield id(node), place
-    elif node.operation is Operation.JOIN:
-        for operand, part in parts_of(node, place):
-            yield from _lent(operand, part, held, users)
-    elif node.operation is Operation.RESHAPE:
-        below = place.reshaped(node.operands[0].sizes)
-        if below is not None:
-            yield from _lent(node.operands[0], below, held, users)
-    elif node.operation is Operation.VIEW and len(users[id(node.operands[0])]) == 1:
-        before = place.before(node)
-        if before is not None:
-            yield from _lent(node.operands[0], before, held, users)
+    pending = [(node, place)]
+    while pending:
+        node, place = pending.pop()
+        if id(node) in held:
+            is_reshaped = any(user.operation is Operation.RESHAPE for user in users.get(id(node), ()))
+            if place.is_packed or not is_reshaped:
+                yield id(node), place
+        elif node.operation is Operation.JOIN:
+            pending += reversed(list(parts_of(node, place)))
+        elif node.operation is Operation.RESHAPE:
+            below = place.reshaped(node.operands[0].sizes)
+            if below is not None:
+                pending.append((node.operands[0], below))
+        elif node.operation is Operation.VIEW and len(users[id(node.operands[0])]) == 1:
+            before = place.before(node)
+            if before is not None:
+                pending.append((node.operands[0], before))
 
 
 def _placed(
@@ -237,19 +245,24 @@ def _cuts(roots: Sequence[Node], program: Program) -> list[Node]:
     cuts = {id(node): node for node in _in_memory(nodes, roots, program)}
     users = Users(nodes, roots)
     pending = [*roots, *cuts.values()]
+    again = _Again()
     while pending:
         check_time()
         root = pending.pop()
         held = Except(cuts, id(root))
+        is_whole = True
         for body in _bodies(root, held):
+            for node in again.shared(root, body, held):
+                cuts[id(node)] = node
+                pending.append(node)
             found = _foreign(body, held)
-            if found:
-                for node in found:
-                    last = users.stored_for(node, body, cuts)
-                    cuts[id(last)] = last
-                    pending.append(last)
-                pending.append(root)
-                break
+            for node in found:
+                last = users.stored_for(node, body, cuts)
+                cuts[id(last)] = last
+                pending.append(last)
+            is_whole = is_whole and not found
+        if not is_whole:
+            pending.append(root)
     for node in _sums_of_several(_walks(roots, cuts)):
         last = users.stored_for(node, node, cuts)
         cuts[id(last)] = last
@@ -292,6 +305,7 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
     for node in nodes:
         for operand in node.operands:
             users.setdefault(id(operand), []).append(node)
+    copied = _copied_joins(nodes, users, written)
     for node in nodes:
         if node.operation is Operation.RECURRENCE:
             yield node
@@ -300,7 +314,9 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
         used_by = users.get(id(node), ())
         if node.operation in PLACINGS and used_by and not _is_gone_on_from(node, used_by):
             yield node
-        if node.operation is Operation.JOIN and any(user.operation not in _MOVEMENTS for user in used_by):
+        if node.operation is Operation.JOIN and (
+            any(user.operation not in _MOVEMENTS for user in used_by) or id(node) in copied
+        ):
             yield node
         if node.operation not in (Operation.VIEW, Operation.RESHAPE):
             continue
@@ -318,6 +334,31 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
             yield value
 
 
+def _copied_joins(
+    nodes: Sequence[Node], users: Mapping[int, Sequence[Node]], results: Container[int]
+) -> set[int]:
+    """The identities of joined tensors that are part of several others, or of one more than once, and have
+    many parts. The others copy them: `join([x, x])`, applied k times, would have 2^k parts."""
+    uses: dict[int, int] = {}
+    for node in reversed(nodes):
+        uses[id(node)] = int(id(node) in results)
+        for user in users.get(id(node), ()):
+            # A node that has another one twice is among its users twice.
+            uses[id(node)] += uses[id(user)] if user.operation is Operation.RESHAPE else 1
+    found, parts = set[int](), dict[int, int]()
+    for node in nodes:
+        if node.operation is Operation.RESHAPE:
+            parts[id(node)] = parts[id(node.operands[0])]
+        elif node.operation is not Operation.JOIN:
+            parts[id(node)] = 1
+        else:
+            parts[id(node)] = sum(parts[id(operand)] for operand in node.operands)
+            if uses[id(node)] > 1 and parts[id(node)] > MOST_PARTS_AGAIN:
+                found.add(id(node))
+                parts[id(node)] = 1
+    return found
+
+
 def _is_gone_on_from(node: Node, used_by: Sequence[Node]) -> bool:
     """Whether the kernel that places computes what is made of that, too: of as many positions as elements."""
     if node.operation is not Operation.POSITIONS or node.sizes != node.operands[0].sizes:
@@ -329,17 +370,63 @@ _SOURCES = frozenset({Operation.SOURCE, Operation.RESHAPE})
 _MOVEMENTS = frozenset({Operation.VIEW, Operation.RESHAPE, Operation.JOIN})
 
 
+class _Again:
+    """Counts how many kernels compute each node, and finds what must be stored since too many do.
+
+    Without it n outputs of a chain of n operations would take n^2 / 2 operations in all.
+    """
+
+    def __init__(self) -> None:
+        self._counted: set[tuple[int, int]] = set()
+        self._times: dict[int, int] = {}
+        self._long: dict[int, bool] = {}
+
+    def shared(self, root: Node, body: Node, held: Container[int]) -> list[Node]:
+        """Counts the kernel of a `body` of `root`; returns what it should read rather than compute."""
+        if (id(root), id(body)) in self._counted:
+            return []
+        self._counted.add((id(root), id(body)))
+        found: dict[int, Node] = {}
+        pending, seen = [body], {id(body)}
+        while pending:
+            node = pending.pop()
+            times = self._times.get(id(node), 0)
+            if node is not body and times >= MOST_KERNELS and self._is_long(node, held):
+                found[id(node)] = node
+                continue
+            self._times[id(node)] = times + 1
+            for operand in node.operands:
+                if id(operand) not in seen and id(operand) not in held:
+                    seen.add(id(operand))
+                    pending.append(operand)
+        return list(found.values())
+
+    def _is_long(self, value: Node, held: Container[int]) -> bool:
+        """Whether a value is element-wise and takes more nodes than many kernels may compute again."""
+        if id(value) not in self._long:
+            pending, seen = [value], {id(value)}
+            while pending and len(seen) <= MOST_NODES_AGAIN:
+                new = {id(each): each for each in pending.pop().operands if id(each) not in seen}
+                seen.update(new)
+                pending += [each for key, each in new.items() if key not in held]
+            is_stored = value.operation not in IN_MEMORY and bool(value.sizes)
+            self._long[id(value)] = is_stored and len(seen) > MOST_NODES_AGAIN
+        return self._long[id(value)]
+
+
 def _bodies(root: Node, held: Container[int]) -> Iterator[Node]:
     """What the kernels of a node compute: it, or parts of it, or it in other sizes."""
-    if id(root) in held:
-        return
-    if root.operation is Operation.JOIN:
-        for operand in root.operands:
-            yield from _bodies(operand, held)
-    elif root.operation in (Operation.RESHAPE, Operation.RECURRENCE):
-        yield from _bodies(root.operands[0], held)
-    else:
-        yield root
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if id(node) in held:
+            continue
+        if node.operation is Operation.JOIN:
+            pending += reversed(node.operands)
+        elif node.operation in (Operation.RESHAPE, Operation.RECURRENCE):
+            pending.append(node.operands[0])
+        else:
+            yield node
 
 
 def _foreign(root: Node, held: Container[int]) -> list[Node]:

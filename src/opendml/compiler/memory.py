@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 ALIGNMENT = 256
 """DirectML's TEMPORARY_BUFFER_ALIGNMENT, in bytes."""
 
@@ -25,20 +27,20 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
     A lifetime is the first and the last step at which a temporary holds data, both included. The largest are
     placed first, each at the lowest offset where nothing alive at the same time lies.
     """
-    offsets = [0] * len(sizes)
-    placed: list[int] = []
-    for index in sorted(range(len(sizes)), key=lambda index: -sizes[index]):
-        first, last = lifetimes[index]
-        others = [other for other in placed if lifetimes[other][0] <= last and first <= lifetimes[other][1]]
-        offset = 0
-        for other in sorted(others, key=lambda other: offsets[other]):
-            if offset + sizes[index] <= offsets[other]:
-                break
-            offset = max(offset, aligned(offsets[other] + sizes[other]))
-        offsets[index] = offset
-        placed.append(index)
-    total = max((aligned(offset + size) for offset, size in zip(offsets, sizes, strict=True)), default=0)
-    return offsets, total
+    count = len(sizes)
+    # NumPy compares each one with all others: for thousands of them, loops would take seconds.
+    begins, ends, starts, stops = np.zeros((4, count), np.int64)
+    offsets = [0] * count
+    for number, index in enumerate(sorted(range(count), key=lambda index: -sizes[index])):
+        begins[number], ends[number] = first, last = lifetimes[index]
+        alive = np.flatnonzero((begins[:number] <= last) & (ends[:number] >= first))
+        alive = alive[np.argsort(starts[alive], kind="stable")]
+        free = np.maximum.accumulate(np.concatenate([[0], stops[alive]]))
+        gaps = np.flatnonzero(free[:-1] + sizes[index] <= starts[alive])
+        offset = int(free[gaps[0] if len(gaps) else -1])
+        offsets[index] = starts[number] = offset
+        stops[number] = aligned(offset + sizes[index])
+    return offsets, int(stops.max(initial=0))
 
 
 def aligned(offset: int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, with_operands
 from opendml.program.scalar_type import ScalarType, number_in
-from opendml.program.vector_math import KNOWN_ERRORS, is_power_of_two
+from opendml.program.vector_math import KNOWN_ERRORS, changes_of_sign, is_power_of_two
 
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
 
@@ -82,9 +82,8 @@ def _looked_at(nodes: Iterable[Node]) -> set[int]:
 
 def _magnitude(node: Node) -> Node:
     """The node below changes of sign."""
-    while node.operation in (Operation.NEGATE, Operation.ABSOLUTE):
-        (node,) = node.operands
-    return node
+    *_, last = (None, *changes_of_sign(node))
+    return node if last is None else last.operands[0]
 
 
 def _is_whole(node: Node) -> bool:

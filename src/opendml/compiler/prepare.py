@@ -7,9 +7,15 @@ reading it would cost more than computing it again, but for sums and the like, w
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+from itertools import islice
+
 from opendml.compiler.views import above_memory
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
+
+MOST_VISITED = 1024
+"""Nodes of a value that are looked at, at most, to find out whether it pays to compute it ahead."""
 
 
 def split(program: Program) -> tuple[Program, Program]:
@@ -36,11 +42,12 @@ def _prepared(program: Program) -> list[Node]:
     """The nodes to compute ahead, in the order in which they are met."""
     if not program.constants:
         return []
-    made_of = _made_of(program)
-    pending = [root for root in program.results if id(root) in made_of]
-    for node in ordered(program.results):
-        if id(node) not in made_of:
-            pending += [operand for operand in node.operands if id(operand) in made_of]
+    nodes = ordered(program.results)
+    fixed, used = _fixed(nodes, program.constants)
+    pending = [root for root in program.results if id(root) in fixed]
+    for node in nodes:
+        if id(node) not in fixed:
+            pending += [operand for operand in node.operands if id(operand) in fixed]
     result: dict[int, Node] = {}
     seen: set[int] = set()
     while pending:
@@ -48,42 +55,60 @@ def _prepared(program: Program) -> list[Node]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if _pays(node, made_of[id(node)], program):
+        if id(node) in used and _pays(node, program):
             result[id(node)] = node
         else:
-            pending += [operand for operand in node.operands if id(operand) in made_of]
-    return [node for node in ordered(program.results) if id(node) in result]
+            pending += [operand for operand in node.operands if id(operand) in fixed]
+    return [node for node in nodes if id(node) in result]
 
 
-def _made_of(program: Program) -> dict[int, frozenset[int]]:
-    """The nodes that depend on constants alone, by identity, each with the numbers of these; pure numbers and
-    indices depend on none."""
-    known: dict[int, frozenset[int]] = {}
-    for node in ordered(program.results):
-        if node.operation is Operation.SOURCE:
-            if isinstance(node.attribute, int) and node.attribute in program.constants:
-                known[id(node)] = frozenset({node.attribute})
-        elif all(id(operand) in known for operand in node.operands):
-            known[id(node)] = frozenset().union(*(known[id(operand)] for operand in node.operands))
-    return known
+def _fixed(nodes: Sequence[Node], constants: Container[object]) -> tuple[set[int], set[int]]:
+    """The identities of the nodes that depend on constants or numbers alone, and of those among them that
+    depend on constants."""
+    fixed, used = set[int](), set[int]()
+    for node in nodes:
+        is_source = node.operation is Operation.SOURCE
+        if node.attribute in constants if is_source else all(id(each) in fixed for each in node.operands):
+            fixed.add(id(node))
+            if is_source or any(id(each) in used for each in node.operands):
+                used.add(id(node))
+    return fixed, used
 
 
-def _pays(node: Node, constants: frozenset[int], program: Program) -> bool:
-    """Whether a run is faster if it finds the node's value in memory."""
+def _pays(node: Node, program: Program) -> bool:
+    """Whether a run is faster if it finds the value in memory of a node that depends on constants."""
     if node.operation in COLLECTIVE or node.operation is Operation.RECURRENCE:
-        return bool(constants)
-    is_free = node.operation in _FREE and not (isinstance(node.attribute, View) and node.attribute.indexed)
-    if is_free or not constants:
+        return True
+    if node.operation in _FREE and not (isinstance(node.attribute, View) and node.attribute.indexed):
         return False
-    spans = [program.inputs[number].span for number in constants]
     layout = packed(node.type, node.sizes)
-    most = sum(last - first for first, last in spans) * (2 if _is_gathered(node) else 1)
-    return layout.element_count * layout.type.bytes <= most
+    needed = layout.element_count * layout.type.bytes / (2 if _is_gathered(node) else 1)
+    return _are_made_of(node, needed, program)
+
+
+def _are_made_of(node: Node, needed: float, program: Program) -> bool:
+    """Whether the constants of a node have as many bytes as are `needed`."""
+    pending, seen, total = [node], {id(node)}, 0
+    numbers = set[int]()
+    while pending and total < needed and len(seen) <= MOST_VISITED:
+        each = pending.pop()
+        if isinstance(each.attribute, int) and each.operation is Operation.SOURCE:
+            if each.attribute not in numbers:
+                first, last = program.inputs[each.attribute].span
+                total += last - first
+            numbers.add(each.attribute)
+        new = {id(operand): operand for operand in each.operands if id(operand) not in seen}
+        seen.update(new)
+        pending += new.values()
+    return total >= needed
 
 
 def _is_gathered(value: Node) -> bool:
     """Whether an element-wise value is made of elements at computed places."""
-    return any(isinstance(each.attribute, View) and each.attribute.indexed for each in above_memory(value))
+    return any(
+        isinstance(each.attribute, View) and each.attribute.indexed
+        for each in islice(above_memory(value), MOST_VISITED)
+    )
 
 
 _FREE = frozenset({Operation.SOURCE, Operation.VIEW, Operation.RESHAPE, Operation.CONVERT, Operation.BITCAST})

@@ -31,6 +31,8 @@ HARDLY_MORE = 1.25
 FUNCTION_OPERATIONS = 16
 LONGEST_ROW = 1024
 """Bytes between parts of a row, at most, that share enough cache lines to be worth it."""
+FARTHEST = 64
+"""Kernels back to which a partner is looked for, so that merging takes linear time."""
 MOST_REDUCTIONS = 4
 """Of such a kernel; as many states are live at once."""
 
@@ -61,7 +63,7 @@ class _Placed:
 def _partner(kernels: Sequence[_Placed], kernel: _Placed) -> int | None:
     """The kernel that another may join: between them nothing is written that it reads, and nothing is read
     that it writes. What both write are parts of one tensor, which do not overlap."""
-    for position in range(len(kernels) - 1, -1, -1):
+    for position in range(len(kernels) - 1, max(-1, len(kernels) - 1 - FARTHEST), -1):
         other = kernels[position]
         if not other.written.isdisjoint(kernel.read):
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation, ordered
+from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation
 
 OPERATIONS_PER_BYTE = 4
 """Operations on an element in the time that a byte takes to be read or written."""
@@ -17,6 +17,9 @@ FUNCTION_OPERATIONS = 16
 """Those that a transcendental function counts for."""
 LEAST_ELEMENTS = 1 << 14
 """Of a value that is stored: a kernel of its own takes some time to begin."""
+
+MOST_COUNTED = 512
+"""Nodes whose operations are counted for one value, at most, so that counting takes linear time."""
 
 _GIVEN = frozenset({Operation.SOURCE, Operation.CONSTANT, Operation.PARAMETER, Operation.INDEX})
 _IN_MEMORY = COLLECTIVE | _GIVEN | {Operation.JOIN, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
@@ -34,14 +37,16 @@ def costs_more_again(value: Node, kernels: int, held: Container[int] = ()) -> bo
     if kernels < 2 or elements < LEAST_ELEMENTS:
         return False
     own = OPERATIONS_PER_BYTE * value.type.bytes
-    return (kernels - 1) * _operations(value, held) > own * (kernels + 1)
+    enough = own * (kernels + 1) / (kernels - 1)
+    return (kernels - 1) * _operations(value, held, enough) > own * (kernels + 1)
 
 
-def _operations(value: Node, held: Container[int]) -> float:
-    """What an element of a value takes, of what is not in memory."""
+def _operations(value: Node, held: Container[int], enough: float) -> float:
+    """What an element of a value takes, of what is not in memory. Counting ends when it is more than
+    `enough`."""
     operations, read = 0, dict[int, Node]()
     pending, seen = [value], {id(value)}
-    while pending:
+    while pending and operations <= enough and len(seen) <= MOST_COUNTED:
         node = pending.pop()
         operands = node.operands
         if node.operation in _IN_MEMORY or (id(node) in held and node is not value):
@@ -84,13 +89,18 @@ def stored_once(
         for operand in node.operands:
             if node.operation not in _IN_MEMORY and _is_further(node, operand, needed):
                 further.add(id(operand))
-    stored = set[int]()
+    stored, reduced = set[int](), set[int]()
+    apart = _Either(held, stored)
     for node in nodes:
+        # A kernel of the value had to reduce or scan something.
+        if node.operation in COLLECTIVE or any(
+            id(each) in reduced and id(each) not in apart for each in node.operands
+        ):
+            reduced.add(id(node))
         if node.operation in _IN_MEMORY or id(node) in held or id(node) in further:
             continue
         count = len(needed.get(id(node), ()))
-        apart = _Either(held, stored)
-        if costs_more_again(node, count, apart) and not _reduces(node, apart):
+        if id(node) not in reduced and costs_more_again(node, count, apart):
             stored.add(id(node))
             yield node
 
@@ -99,11 +109,6 @@ def _is_further(user: Node, node: Node, needed: Mapping[int, set[object]]) -> bo
     """Whether the same kernels need what is made of a node alone, in no more bytes."""
     is_alike = user.sizes == node.sizes and user.type.bits <= node.type.bits
     return is_alike and needed.get(id(user)) == needed.get(id(node))
-
-
-def _reduces(value: Node, held: Container[int]) -> bool:
-    """Whether the kernel of a value had to reduce or scan something."""
-    return any(node.operation in COLLECTIVE for node in ordered([value], held))
 
 
 class _Either:

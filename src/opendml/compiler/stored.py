@@ -14,6 +14,10 @@ from opendml.compiler.homes import Except, home_of
 from opendml.compiler.views import IN_MEMORY
 from opendml.program.node import Node, ordered
 
+MOST_STEPS = 64
+"""Values above a reduction that are looked at, at most, and that its kernel may compute beyond it: for each
+of them the whole kernel is searched."""
+
 
 class Users:
     """The nodes that read each node of a program, and which of them are its results."""
@@ -31,7 +35,10 @@ class Users:
         """The last value that the kernel of a reduction can store instead, so that its readers find all that
         they need of it: below `root`, which reads it, and below the other `cuts`, which are stored too."""
         result = node
-        while (above := self._only_way(result, root, cuts)) is not None:
+        for _ in range(MOST_STEPS):
+            above = self._only_way(result, root, cuts)
+            if above is None:
+                break
             home = home_of(above, ordered([above], Except(cuts, id(above))))
             if not any(each is node for each in home.own):
                 break
@@ -44,7 +51,7 @@ class Users:
         open: list[int] = []
         reached: set[int] = set()
         last = node
-        while True:
+        while len(reached) <= MOST_STEPS:
             if id(last) in self._results or (last.operation in IN_MEMORY and last is not node):
                 return None
             for user in self._users[id(last)]:
@@ -58,3 +65,4 @@ class Users:
                 return None
             if not open:
                 return last if last.type.bits <= node.type.bits else None
+        return None

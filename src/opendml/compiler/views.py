@@ -4,7 +4,8 @@ offsets and strides, or to the results above."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 
 from opendml.compiler.homes import domain_of
 from opendml.compiler.repeated import costs_more_again
@@ -42,6 +43,10 @@ _REPEATED_OPERATIONS = 2
 
 _MOST_PARTS = 32
 """Parts of joined tensors, each of which gets a copy of the operations on these."""
+MOST_COPIED = 128
+"""Nodes that a view or a reshape copies when it moves below a value, at most; a value with more is written to
+memory. So a program grows by no more than this factor: `x + x[::-1]`, applied k times, would take 2^k nodes.
+Views in definitions of operators copy fewer than 100, but for one of ROI_ALIGN_GRAD."""
 
 
 def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -121,10 +126,10 @@ def _narrowest(value: Node) -> Node:
     written and read."""
     result = node = value
     operations = 0
-    while node.operation not in IN_MEMORY:
+    for _ in range(MOST_COPIED):
         whole = {id(operand): operand for operand in node.operands if operand.sizes == value.sizes}
         operations += node.operation not in _FREE
-        if len(whole) != 1 or operations > _REPEATED_OPERATIONS:
+        if node.operation in IN_MEMORY or len(whole) != 1 or operations > _REPEATED_OPERATIONS:
             break
         (node,) = whole.values()
         if node.type.bits < result.type.bits:
@@ -141,8 +146,16 @@ def _is_in_memory(value: Node, repeats: bool, copies: int) -> bool:
     """Whether a view reads a value from memory. What lies at computed indices is written there rather than
     gathered again for all that the view repeats."""
     if value.operation is Operation.VIEW:
-        return repeats and isinstance(value.attribute, View) and bool(value.attribute.indexed)
-    return value.operation in IN_MEMORY or _stays(value, repeats) or costs_more_again(value, copies)
+        is_computed = isinstance(value.attribute, View) and bool(value.attribute.indexed)
+        return (repeats and is_computed) or _is_large(value)
+    if value.operation in IN_MEMORY or _is_large(value):
+        return True
+    return _stays(value, repeats) or costs_more_again(value, copies)
+
+
+def _is_large(value: Node) -> bool:
+    """Whether a view of a value copies more nodes than it may."""
+    return len(list(islice(_walk(value, _read_by), MOST_COPIED + 1))) > MOST_COPIED
 
 
 def _seen_by(node: Node) -> Seen:
@@ -166,14 +179,18 @@ def _stays(value: Node, repeats: bool) -> bool:
 
 def above_memory(value: Node) -> Iterator[Node]:
     """A value and what it is made of, down to tensors in memory."""
+    return _walk(value, lambda node: () if node.operation in IN_MEMORY else node.operands)
+
+
+def _walk(value: Node, below: Callable[[Node], Sequence[Node]]) -> Iterator[Node]:
+    """A value and everything that `below` leads to from it. An operand that a node has twice comes twice."""
     pending, seen = [value], {id(value)}
     while pending:
         node = pending.pop()
         yield node
-        if node.operation not in IN_MEMORY:
-            new = [each for each in node.operands if id(each) not in seen]
-            seen.update(map(id, new))
-            pending += new
+        new = [each for each in below(node) if id(each) not in seen]
+        seen.update(map(id, new))
+        pending += new
 
 
 def _read_by(node: Node) -> Sequence[Node]:
@@ -322,8 +339,10 @@ def _lowered(node: Node) -> Node:
         return _view(split, repeats=False, copies=1)
     if value.operation in IN_MEMORY or not _moves_below(value):
         return node
+    inside = list(above_memory(value))
+    below = {id(operand) for each in inside for operand in each.operands} - set(map(id, inside))
     lowered: dict[int, Node] = {}
-    for each in ordered([value]):
+    for each in ordered([value], below):
         if not each.sizes:
             lowered[id(each)] = each
         elif each.operation in IN_MEMORY:
@@ -337,11 +356,13 @@ def _lowered(node: Node) -> Node:
 
 
 def _moves_below(value: Node) -> bool:
-    """Whether all that an element-wise value is made of can be reshaped as it is."""
-    return all(
+    """Whether all that an element-wise value is made of can be reshaped as it is, and is no more than a
+    reshape copies."""
+    inside = list(islice(above_memory(value), MOST_COPIED + 1))
+    return len(inside) <= MOST_COPIED and all(
         each.sizes in ((), value.sizes)
         and each.operation not in COLLECTIVE | {Operation.JOIN, Operation.INDEX}
-        for each in above_memory(value)
+        for each in inside
     )
 
 
@@ -395,7 +416,11 @@ def _reshaped_last(node: Node) -> Node:
         if in_parts is not None:
             return in_parts
     if node.operation not in IN_MEMORY:
-        for sizes in {sizes: None for operand in reshaped for sizes in _sizes_of(operand.operands[0])}:
+        tried = set[tuple[int, ...]]()
+        for sizes in chain.from_iterable(_sizes_of(operand.operands[0]) for operand in reshaped):
+            if sizes in tried:
+                continue
+            tried.add(sizes)
             operands = _in_sizes(node, sizes)
             if operands is not None:
                 value = Node(node.operation, node.type, sizes, operands, node.attribute)
@@ -411,7 +436,7 @@ def _sizes_of(value: Node) -> Iterator[tuple[int, ...]]:
     """The sizes in which an element-wise node over a value may be computed: its own, and those of what it was
     reduced from, as a normalization does that multiplies by what it has reduced."""
     yield value.sizes
-    for node in above_memory(value):
+    for node in islice(above_memory(value), MOST_COPIED):
         if node.operation in REDUCTIONS:
             yield node.operands[0].sizes
 
@@ -435,7 +460,7 @@ def _is_written(value: Node) -> bool:
     """Whether a kernel writes something to memory in other sizes before a value can be computed of it."""
     return any(
         each.operation is Operation.RESHAPE and each.operands[0].operation is not Operation.SOURCE
-        for each in above_memory(value)
+        for each in islice(above_memory(value), MOST_COPIED)
     )
 
 
@@ -556,4 +581,7 @@ def _part(value: Node, axis: int, first: int, extent: int) -> Node:
     rank = range(len(value.sizes))
     sizes = tuple(extent if each == axis else size for each, size in enumerate(value.sizes))
     steps = tuple(tuple(int(row == column and sizes[row] > 1) for column in rank) for row in rank)
-    return Seen(sizes, View(tuple(first if each == axis else 0 for each in rank), steps)).of(value)
+    view = View(tuple(first if each == axis else 0 for each in rank), steps)
+    if _is_large(value):
+        return Node(Operation.VIEW, value.type, sizes, (value,), view)
+    return Seen(sizes, view).of(value)

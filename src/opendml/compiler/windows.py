@@ -6,10 +6,10 @@ from each place in the window. So few elements are put together one by one, in a
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import chain, islice, product
 
 from opendml.compiler.bounds import is_bounded
 from opendml.compiler.homes import domain_of
@@ -29,6 +29,8 @@ from opendml.program.node import (
 
 MOST_ELEMENTS = 32
 """Of a window that is put together one by one: each is a load of its own."""
+MOST_PARTS = 1024
+"""Nodes of what is reduced, at most: each of them is copied for each element of a window."""
 MOST_BOUNDED = 4
 """The same where fewer elements may count than there are, and a loop ends where they do."""
 
@@ -48,8 +50,9 @@ def _unrolled(node: Node, ends_loops: bool) -> Node:
     elements = math.prod(domain[axis] for axis in node.attribute)
     if elements > MOST_ELEMENTS:
         return node
-    parts = [part for operand in node.operands for part in above_memory(operand)]
-    if any(part.operation in COLLECTIVE for part in parts):
+    inside = chain.from_iterable(map(above_memory, node.operands))
+    parts = list(islice(inside, MOST_PARTS + 1))
+    if len(parts) > MOST_PARTS or any(part.operation in COLLECTIVE for part in parts):
         return node
     seen = [part.attribute for part in parts if _is_window(part, node.attribute)]
     computed = sum(isinstance(each, View) and bool(each.indexed) for each in seen)
@@ -91,7 +94,7 @@ def _elements(node: Node, domain: Sequence[int]) -> Iterator[list[Node]]:
     assert isinstance(axes, tuple)
     rank = range(len(domain))
     steps = tuple(tuple(int(row == column and row not in axes) for column in rank) for row in rank)
-    for place in itertools.product(*(range(domain[axis]) for axis in axes)):
+    for place in product(*(range(domain[axis]) for axis in axes)):
         offsets = tuple(place[axes.index(axis)] if axis in axes else 0 for axis in rank)
         seen = Seen(node.sizes, View(offsets, steps))
         yield [seen.of(operand) for operand in node.operands]

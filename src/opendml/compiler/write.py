@@ -109,24 +109,28 @@ class Writer:
 
     def _kernels(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
         """As `kernels`, where the temporaries `held` are written already."""
-        if id(node) in held:
-            yield from self._kernel(node, stores, held)
-            return
-        if node.operation is Operation.JOIN:
-            for parts in zip(*(parts_of(node, each) for each in stores), strict=True):
-                yield from self._kernels(parts[0][0], [place for _, place in parts], held)
-            return
-        if node.operation is Operation.RECURRENCE:
-            (initial, *_) = node.operands
-            first = (0,) * len(node.sizes)
-            yield from self._kernels(initial, [each.part(first, initial.sizes) for each in stores], held)
-            return
-        if node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
-            value = node.operands[0]
-            places = [place for each in stores if (place := each.reshaped(value.sizes)) is not None]
-            assert len(places) == len(stores), f"{node} is written to {stores}"
-            yield from self._kernels(value, places, held)
-            return
+        pending = [(node, stores)]
+        while pending:
+            node, stores = pending.pop()
+            if id(node) in held:
+                yield from self._kernel(node, stores, held)
+            elif node.operation is Operation.JOIN:
+                places = zip(*(parts_of(node, each) for each in stores), strict=True)
+                pending += reversed([(parts[0][0], [place for _, place in parts]) for parts in places])
+            elif node.operation is Operation.RECURRENCE:
+                (initial, *_) = node.operands
+                first = (0,) * len(node.sizes)
+                pending.append((initial, [each.part(first, initial.sizes) for each in stores]))
+            elif node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
+                value = node.operands[0]
+                reshaped = [place for each in stores if (place := each.reshaped(value.sizes)) is not None]
+                assert len(reshaped) == len(stores), f"{node} is written to {stores}"
+                pending.append((value, reshaped))
+            else:
+                yield from self._computed(node, stores, held)
+
+    def _computed(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
+        """The kernel that computes a node, no movement, behind those that write what it places into."""
         if node.operation in _EMPTY:
             yield from self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
         if node.operation is Operation.SCATTER_LAST and _line_count(node) < _MANY_LINES:

@@ -8,12 +8,16 @@ from collections.abc import Sequence
 from opendml.operators.quantization import aligned, exact_sum_type, less_zero_point, requantized
 from opendml.operators.registry import defines, fused
 from opendml.program.functions import rounded
-from opendml.program.node import Node, contraction, convert
+from opendml.program.node import Node, contraction, convert, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import padded, permuted, reshaped, sliced, view
+from opendml.program.view import gathered, padded, permuted, reshaped, sliced, view, whole_quotient
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
+
+MOST_IDLE = 256
+"""Zeros between the elements of a filter, or outputs that nothing adds to, at most, before a transposed
+convolution goes from tap to tap."""
 
 
 @defines("CONVOLUTION", output=True)
@@ -55,8 +59,14 @@ def convolution(
         sums = _sums(_seen(grouped, taps, counts, strides, dilations, start_padding), taps)
         after = [*(0,) * (3 + spatial), *output_padding, *(0,) * (1 + spatial)]
         return _finished(_padded_after(sums, after), bias, fused_activation, spatial)
-    dilated = _dilated(_backward_filter(filter, group_count), dilations)
-    taps = _taps_by_phase(dilated, strides)
+    backward = _backward_filter(filter, group_count)
+    gaps = zip(filter.sizes[2:], dilations, strict=True)
+    idle = [(extent - 1) * (dilation - 1) for extent, dilation in gaps]
+    idle += [stride - size for stride, size in zip(strides, output.sizes[2:], strict=True)]
+    if max(idle) > MOST_IDLE:
+        sums = _sums_tap_by_tap(grouped, backward, output.sizes[2:], (strides, dilations, start_padding))
+        return _finished(sums, bias, fused_activation, spatial)
+    taps = _taps_by_phase(_dilated(backward, dilations), strides)
     # The outputs at stride * q + phase - start_padding, for each phase of the stride, from the first q.
     firsts = [margin // stride for margin, stride in zip(start_padding, strides, strict=True)]
     lasts = [
@@ -232,6 +242,35 @@ def _backward_filter(filter: Node, groups: int) -> Node:
     inputs, *rest = filter.sizes
     grouped = reshaped(filter, (groups, inputs // groups, *rest))
     return permuted(grouped, (0, 2, 1, *range(3, len(grouped.sizes))))
+
+
+def _sums_tap_by_tap(
+    x: Node,
+    filter: Node,
+    counts: Sequence[int],
+    windows: tuple[Sequence[int], Sequence[int], Sequence[int]],
+) -> Node:
+    """The sums of a transposed convolution of x (N, G, C, ...) with a filter (G, O, C, ...), for each of its
+    elements with the one input that it adds, if there is one: without the zeros between the filter's elements
+    and the outputs between two inputs' first ones, which may be any number."""
+    spatial = len(counts)
+    batch, groups, channels = x.sizes[:3]
+    extents = filter.sizes[3:]
+    taps = reshaped(filter, (*filter.sizes[:2], *(1,) * spatial, *filter.sizes[2:]))
+    sizes = (batch, groups, 1, *(1,) * spatial, *counts, channels, *extents)
+
+    def moving(*columns: tuple[int, int]) -> list[int]:
+        return [dict(columns).get(column, 0) for column in range(len(sizes))]
+
+    places = {}
+    for axis, (stride, dilation, before) in enumerate(zip(*windows, strict=True)):
+        of_axis = [1] * len(sizes)
+        count, tap = 3 + spatial + axis, 4 + 2 * spatial + axis
+        of_axis[count], of_axis[tap] = counts[axis], extents[axis]
+        distance = index(ScalarType.INT64, of_axis, before, moving((count, 1), (tap, -dilation)))
+        places[3 + axis] = whole_quotient(distance, stride)
+    steps = [moving((0, 1)), moving((1, 1)), moving((3 + 2 * spatial, 1)), *[moving()] * spatial]
+    return _sums(gathered(x, sizes, places, steps=steps), taps)
 
 
 def _dilated(filter: Node, dilations: Sequence[int]) -> Node:

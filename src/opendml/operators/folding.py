@@ -72,7 +72,8 @@ def folded(
     sums is rounded to a type."""
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
-    folds = list(map(_folding, image, extents, strides, dilations, before))
+    counts = columns.sizes[2 + len(image) :]
+    folds = list(map(_folding, image, extents, counts, strides, dilations, before))
     sums = _phase_by_phase(columns, folds, image, 0)
     sums = convert(sums if share == 1.0 else sums * share, type)
     whole = reshaped(sums, (batch, channels, *(each.blocks * each.phases for each in folds)))
@@ -94,6 +95,9 @@ def _phase_by_phase(columns: Node, folds: Sequence[_Folding], image: Sequence[in
     return joined(parts, 3 + 2 * axis)
 
 
+MOST_IDLE = 64
+"""Places by which a stride exceeds the image, at most, before windows are looked for from the image's places:
+otherwise all places between two windows are computed."""
 _MOST_PHASES = 4
 """Of a dimension, that are computed apart: each is a kernel of its own."""
 
@@ -149,8 +153,11 @@ class _Folding(NamedTuple):
         return self._replace(phases=1, taps=taps, first=first, element=element, turned=False)
 
 
-def _folding(size: int, extent: int, stride: int, dilation: int, before: int) -> _Folding:
-    if stride > 1 and dilation > 1:
+def _folding(size: int, extent: int, count: int, stride: int, dilation: int, before: int) -> _Folding:
+    if stride == 0:
+        # All windows are the image.
+        return _Folding(1, size, count, 0, 0, -1, 1, 0)
+    if stride > 1 and (dilation > 1 or stride > size + MOST_IDLE):
         return _Folding(size, 1, extent, 1, before, dilation, stride, 0)
     if stride == 2 and before % 2:
         blocks, taps = -(-size // 2), -(-extent // 2)

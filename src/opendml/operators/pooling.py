@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from opendml.operators.registry import defines
 from opendml.program.functions import (
     first_greatest,
     maximum,
+    minimum,
     power,
     reduce_maximum,
     reduce_sum,
@@ -47,7 +49,7 @@ def average_pooling(
     """
     seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
     count = number_of_elements(seen, start_padding, end_padding, include_padding)
-    return seen.pooled(shared(reduce_sum(seen.elements(x, 0), seen.axes), count))
+    return seen.pooled(shared(seen.sums(x), count))
 
 
 @defines("QUANTIZED_LINEAR_AVERAGE_POOLING", stored=True, output=True)
@@ -75,7 +77,7 @@ def quantized_linear_average_pooling(
     x = less_zero_point(x, zero_point and aligned(zero_point, rank), ScalarType.INT32)
     seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
     count = number_of_elements(seen, start_padding, end_padding, include_padding)
-    sums = convert(reduce_sum(seen.elements(x, 0), seen.axes), ScalarType.FLOAT64)
+    sums = convert(seen.sums(x), ScalarType.FLOAT64)
     averages = seen.pooled(sums / count)
     zero = output_zero_point and aligned(output_zero_point, rank)
     return requantized(averages, aligned(scale, rank), aligned(output_scale, rank), zero, output)
@@ -154,10 +156,19 @@ def max_pooling2(
     return (greatest,) if indices is None else (greatest, index_of_greatest(seen, x))
 
 
+MOST_IDLE = 64
+"""Elements that a window has more than the input, at most, before only those of the input are visited."""
+
+
 @dataclass(frozen=True, slots=True)
 class Windows:
     """The windows over the spatial dimensions of a tensor of `sizes` (N, C, ...): in (N, C, counts, extents)
-    the elements at o * stride + k * dilation - before."""
+    the elements at o * stride + k * dilation - before.
+
+    Along a dimension where windows are much larger than the tensor, `clipped` has the window that was asked
+    for. There the element k of each window is that of the tensor at k, whether or not the window has it:
+    extents are sizes, strides and margins are 0.
+    """
 
     sizes: tuple[int, ...]
     counts: tuple[int, ...]
@@ -165,6 +176,7 @@ class Windows:
     strides: Sequence[int]
     dilations: Sequence[int]
     before: Sequence[int]
+    clipped: Mapping[int, Window]
 
     @property
     def axes(self) -> range:
@@ -173,7 +185,19 @@ class Windows:
 
     def elements(self, x: Node, fill: Number) -> Node:
         """The elements of x; what is not in x is `fill`."""
-        return windows(x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
+        seen = windows(x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
+        return self.masked(seen, fill)
+
+    def masked(self, value: Node, fill: Number) -> Node:
+        """A value of each element where a window has that, and `fill` where it was clipped."""
+        for axis in self.clipped:
+            value = select(self._has_place(axis), value, fill)
+        return value
+
+    def sums(self, x: Node) -> Node:
+        """The sum of each window's elements. What a window has beyond x is +0, also if it is clipped."""
+        sums = reduce_sum(self.elements(x, 0), self.axes)
+        return sums + 0.0 if self.clipped and sums.type.is_float else sums
 
     def pooled(self, value: Node) -> Node:
         """A value of each window as the output has it."""
@@ -181,6 +205,8 @@ class Windows:
 
     def number_of_elements(self, axis: int, before: int, after: int) -> Node | Number:
         """How many of a window's elements along a spatial dimension are in x, or in so much padding."""
+        if axis in self.clipped:
+            return self._number_within(axis, -before, self.sizes[2 + axis] + after)
         inside = self.is_inside(axis, before, after)
         if inside is None:
             return float(self.extents[axis])
@@ -188,6 +214,8 @@ class Windows:
 
     def is_inside(self, axis: int, before: int = 0, after: int = 0) -> Node | None:
         """Whether elements along a spatial dimension are in x, or in so much padding; None: all are."""
+        if axis in self.clipped:
+            return self._has_place(axis)
         rank = 2 + 2 * len(self.counts)
         sizes, steps = [1] * rank, [0] * rank
         sizes[2 + axis], steps[2 + axis] = self.counts[axis], self.strides[axis]
@@ -198,6 +226,40 @@ class Windows:
         if least >= 0 and most < size:
             return None
         return is_index(sizes, least, steps, size, max(-least, most + 1))
+
+    def _has_place(self, axis: int) -> Node:
+        """Whether each window has a place of x along a clipped dimension."""
+        window, sizes, steps = self.clipped[axis], self._ones, [0] * (2 + 2 * len(self.counts))
+        sizes[2 + axis], steps[2 + axis] = self.counts[axis], -window.stride
+        sizes[self.axes[axis]], steps[self.axes[axis]] = self.sizes[2 + axis], 1
+        reach = window.before + window.stride * self.counts[axis] + self.sizes[2 + axis]
+        span = (window.extent - 1) * window.dilation + 1
+        inside = is_index(sizes, window.before, steps, span, max(reach, span))
+        if window.dilation == 1:
+            return inside
+        distance = index(ScalarType.INT64, sizes, window.before, steps)
+        between = apply(Operation.REMAINDER, distance, index(ScalarType.INT64, (), window.dilation, ()))
+        return apply(Operation.AND, inside, apply(Operation.EQUAL, between, 0))
+
+    def _number_within(self, axis: int, first: int, end: int) -> Node | Number:
+        """How many elements of each window lie from a place up to another one, along a clipped dimension; 1
+        of none."""
+        window, sizes, steps = self.clipped[axis], self._ones, [0] * (2 + 2 * len(self.counts))
+        last = window.stride * (self.counts[axis] - 1) + (window.extent - 1) * window.dilation - window.before
+        if first <= -window.before and last < end:
+            return float(window.extent)
+        sizes[2 + axis], steps[2 + axis] = self.counts[axis], -window.stride
+
+        def number_before(place: int) -> Node:
+            distance = index(ScalarType.INT64, sizes, place + window.before + window.dilation - 1, steps)
+            return minimum(maximum(distance, 0) / window.dilation, window.extent)
+
+        number = maximum(number_before(end) - number_before(first), 1)
+        return convert(number, ScalarType.FLOAT64)
+
+    @property
+    def _ones(self) -> list[int]:
+        return [1] * (2 + 2 * len(self.counts))
 
     def numbers(self) -> Node:
         """The number of each element in x, in row-major order."""
@@ -213,6 +275,16 @@ class Windows:
         return index(counting(math.prod(self.sizes)), sizes, first, (*strides[:2], *moving))
 
 
+class Window(NamedTuple):
+    """The windows along one dimension: each has `extent` elements, `dilation` apart, and the first one begins
+    `before` the tensor."""
+
+    extent: int
+    stride: int
+    dilation: int
+    before: int
+
+
 def windows_of(
     sizes: tuple[int, ...],
     counts: tuple[int, ...],
@@ -222,7 +294,15 @@ def windows_of(
     before: Sequence[int],
 ) -> Windows:
     """The windows of an operator; those without dilations give none."""
-    return Windows(sizes, counts, extents, strides, dilations or (1,) * len(strides), before)
+    asked = list(map(Window, extents, strides, dilations or (1,) * len(strides), before))
+    clipped = {
+        axis: window
+        for axis, (window, size) in enumerate(zip(asked, sizes[2:], strict=True))
+        if window.extent > size + MOST_IDLE
+    }
+    each = [Window(sizes[2 + axis], 0, 1, 0) if axis in clipped else own for axis, own in enumerate(asked)]
+    extents, strides, dilations, before = zip(*each, strict=True)
+    return Windows(sizes, counts, extents, strides, dilations, before, clipped)
 
 
 def number_of_elements(

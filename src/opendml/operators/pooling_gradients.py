@@ -38,7 +38,7 @@ def average_pooling_grad(
         single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
         shares = seen.pooled(single / convert(number, gradient.type))
     share = 1.0 if isinstance(number, Node) else 1.0 / float(number)
-    return _folded(seen, _in_windows(seen, shares), output, share)
+    return _folded(seen, _masked(seen, _in_windows(seen, shares)), output, share)
 
 
 @defines("MAX_POOLING_GRAD", output=True)
@@ -60,9 +60,22 @@ def max_pooling_grad(
     float64 and rounded once.
     """
     seen = windows_of(x.sizes, gradient.sizes[2:], window_size, strides, dilations, start_padding)
-    order = (0, 1, *seen.axes, *range(2, seen.axes[0]))
-    is_greatest = equal(_in_windows(seen, index_of_greatest(seen, x)), permuted(seen.numbers(), order))
-    return _folded(seen, select(is_greatest, _in_windows(seen, gradient), 0.0), output)
+    numbers = permuted(seen.numbers(), _folding_order(seen))
+    is_greatest = equal(_in_windows(seen, index_of_greatest(seen, x)), numbers)
+    return _folded(seen, _masked(seen, select(is_greatest, _in_windows(seen, gradient), 0.0)), output)
+
+
+def _folding_order(seen: Windows) -> tuple[int, ...]:
+    """The dimensions (N, C, extents, counts) by their places in (N, C, counts, extents)."""
+    return (0, 1, *seen.axes, *range(2, seen.axes[0]))
+
+
+def _masked(seen: Windows, value: Node) -> Node:
+    """A value of (N, C, extents, counts) where the windows have the elements; elsewhere 0."""
+    if not seen.clipped:
+        return value
+    order = _folding_order(seen)
+    return permuted(seen.masked(permuted(value, order), 0.0), order)
 
 
 def _in_windows(seen: Windows, value: Node) -> Node:

@@ -16,7 +16,7 @@ The coefficients come from tools/minimax.py, the constant term first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from opendml.errors import Unsupported
 from opendml.program import angle_math, hyperbolic_math, power_math
@@ -219,13 +219,32 @@ def _error_within(within: Node, x: Node) -> Node | None:
 
 
 def _rounding_error(x: Node) -> Node | None:
-    """The part that was rounded off x if it is computed as a product or a quotient; None if not, or if it is
-    exact."""
-    if x.operation in (Operation.NEGATE, Operation.ABSOLUTE):
-        error = _rounding_error(x.operands[0])
-        if error is None:
-            return None
-        return -error if x.operation is Operation.NEGATE else select(x.operands[0] < 0.0, -error, error)
+    """The part that was rounded off x if it is computed as a product or a quotient, perhaps below changes of
+    sign; None if not, or if it is exact."""
+    signs = list(changes_of_sign(x))
+    error = _error_of_product(signs[-1].operands[0] if signs else x)
+    if error is not None:
+        for sign in reversed(signs):
+            is_flipped = sign.operation is Operation.NEGATE
+            error = -error if is_flipped else select(sign.operands[0] < 0.0, -error, error)
+    return error
+
+
+def changes_of_sign(x: Node) -> Iterator[Node]:
+    """Yield x and the nodes below it, as long as they do no more than change a sign; no more than a few."""
+    for _ in range(_MOST_SIGNS):
+        if x.operation not in (Operation.NEGATE, Operation.ABSOLUTE):
+            return
+        yield x
+        (x,) = x.operands
+
+
+_MOST_SIGNS = 16
+"""Changes of sign below which a rounding error is looked for."""
+
+
+def _error_of_product(x: Node) -> Node | None:
+    """The part that was rounded off a product or a quotient; None of others, and where it is exact."""
     if x.operation not in KNOWN_ERRORS or any(map(is_power_of_two, x.operands)):
         return None
     a, b = x.operands

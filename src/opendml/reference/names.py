@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -10,7 +9,7 @@ from functools import cache
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import implemented
 from opendml.spec.facts import alias_facts
-from opendml.spec.naming import nearest
+from opendml.spec.naming import close_matches, nearest
 from opendml.spec.schema import Operator, operators
 
 _PREFIXES = ("ACTIVATION_", "ELEMENT_WISE_")
@@ -71,7 +70,7 @@ def _hint(key: str) -> str:
     """The operators whose own name contains `key`, else those with a similar name anywhere."""
     own, known = _by_own_name(), _by_other_name() | _by_own_name()
     containing = [own[each] for each in own if key in each] if key else []
-    nearest = containing or [known[each] for each in difflib.get_close_matches(key, known, n=3, cutoff=0.5)]
+    nearest = containing or [known[each] for each in close_matches(key, known, 3, 0.5)]
     names = list(dict.fromkeys(name for each in nearest for name in sorted(each)))[:5]
     return f"did you mean {' or '.join(names)}?" if names else "`opendml ops` lists them all"
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.json_files.text import JsonObject
+from opendml.spec.naming import MOST_COMPARED, close_matches
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
 _SPECIAL_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
+MOST_MESSAGES = 32
+"""Mistakes that one error lists: a file may have any number, each with a name that is looked for."""
+
+
 class Failures:
-    """Gathers what is wrong in several places, so that one run of the parser names all of it."""
+    """Gathers what is wrong in several places, so that one run of the parser names all of it, or the first
+    `MOST_MESSAGES` of it."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
@@ -31,6 +37,9 @@ class Failures:
             yield
         except InvalidArgument as error:
             self._messages.extend(error.failures)
+        if len(self._messages) > MOST_MESSAGES:
+            self._messages[MOST_MESSAGES:] = ["there are more mistakes, which are not listed"]
+            self.raise_any()
 
     def raise_any(self) -> None:
         """Raises InvalidArgument with all that was collected, if anything was."""
@@ -126,8 +135,9 @@ class Node:
 def suggestion(name: str, known: Collection[str]) -> str:
     """'; did you mean X?' for the one of `known` that contains `name` or is near to it; else all that is
     known, unless that is much."""
-    containing = [other for other in known if len(name) > 2 and name.upper() in other.upper()]
-    nearest = containing or difflib.get_close_matches(name, known, n=1)
+    compared = islice(known, MOST_COMPARED)
+    containing = [other for other in compared if len(name) > 2 and name.upper() in other.upper()]
+    nearest = containing or close_matches(name, known)
     if nearest:
         return f'; did you mean "{nearest[0]}"?'
     return f"; expected one of {listed(known)}" if 0 < len(known) <= 12 else ""

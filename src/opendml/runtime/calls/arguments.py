@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -14,7 +13,7 @@ from opendml.runtime.calls.call import returns_tuple
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, QuantizationType, ReduceFunction, TensorDataType
 from opendml.spec.four_bit import CARRIERS
-from opendml.spec.naming import snake_case
+from opendml.spec.naming import close_matches, snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import Field, Operator, operator
@@ -38,7 +37,7 @@ def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> T
     """The error of a call with keywords that its function does not have."""
     names = list(signature(function).parameters)
     keyword = next(iter(unknown))
-    near = "".join(f"; did you mean {name!r}?" for name in get_close_matches(keyword, names, 1))
+    near = "".join(f"; did you mean {name!r}?" for name in close_matches(keyword, names))
     return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")
 
 

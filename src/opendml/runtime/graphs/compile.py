@@ -7,7 +7,7 @@ elements does the tensor lie in memory between two programs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,11 @@ def compilable_of_graph(desc: GraphDesc, device: Device) -> Compilable:
         Unsupported: one of its operators cannot be run yet.
     """
     wiring = wiring_of(desc, device)
-    inputs = tuple(_input_slot(number, wiring) for number in range(desc.input_count))
+    readers: dict[int, list[Port]] = {}
+    for port, origin in wiring.sources.items():
+        if isinstance(origin, int):
+            readers.setdefault(origin, []).append(port)
+    inputs = tuple(_input_slot(number, readers.get(number, ()), wiring) for number in range(desc.input_count))
     outputs = tuple(_output_slot(number, wiring) for number in range(desc.output_count))
     constants = {
         number: _content(node) for number, node in enumerate(desc.nodes) if isinstance(node, ConstantNode)
@@ -64,11 +68,10 @@ def _unchanging(desc: GraphDesc, constants: Mapping[int, bytes]) -> GraphDesc:
     return GraphDesc(desc.input_count, desc.output_count, nodes, *edges)
 
 
-def _input_slot(number: int, wiring: Wiring) -> Slot:
-    """An input of the graph as the nodes see it that read it: with the most bytes and the greatest alignment
+def _input_slot(number: int, readers: Sequence[Port], wiring: Wiring) -> Slot:
+    """An input of the graph as the ports see it that read it: with the most bytes and the greatest alignment
     of all. Absent, if there are none."""
     name = f"inputs[{number}]"
-    readers = [port for port, source in wiring.sources.items() if source == number]
     tensors = [tensor for node, index in readers if (tensor := wiring.inputs[node][index].tensor)]
     if not tensors:
         return Slot(name, name, None)
@@ -144,6 +147,11 @@ class _Graph:
         self._stages: list[_Stage] = []
         self._stage_of: dict[int, int] = {}
         self._values: dict[Port, Node] = {}
+        self._results: dict[Port, list[int]] = {}
+        """The outputs of the graph that each port is."""
+        for output, port in sorted(wiring.results.items()):
+            self._results.setdefault(port, []).append(output)
+        self._buffers: dict[Port, int] = {}
         self.between: dict[Port, int] = {}
         """The tensors between the stages, and their bytes."""
 
@@ -169,9 +177,8 @@ class _Graph:
             self._values[number, index] = result
             name = f"{node_name(self._desc, number)}.{slot.name}"
             stage.watched.append(Watched(name, desc.operator, slot.name, result, tensor.sizes))
-            for output, port in sorted(self._wiring.results.items()):
-                if port == (number, index):
-                    stage.store(self._first_output + output, tensor, result)
+            for output in self._results.get((number, index), ()):
+                stage.store(self._first_output + output, tensor, result)
 
     def _earliest(self, port: Port) -> int:
         """The first stage that may read this input."""
@@ -214,10 +221,11 @@ class _Graph:
         """The buffer in which a tensor lies for later stages."""
         tensor = self._wiring.outputs[origin[0]][origin[1]].tensor
         if origin not in self.between and tensor is not None:
+            self._buffers[origin] = self._tensor_count + len(self.between)
             self.between[origin] = tensor.size_in_bytes
             stage = self._stages[self._stage_of[origin[0]]]
-            stage.store(self._tensor_count + len(self.between) - 1, tensor, self._values[origin])
-        return self._tensor_count + list(self.between).index(origin)
+            stage.store(self._buffers[origin], tensor, self._values[origin])
+        return self._buffers[origin]
 
     def stages(self) -> tuple[WorkStage, ...]:
         """The programs of the stages."""

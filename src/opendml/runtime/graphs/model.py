@@ -472,6 +472,10 @@ class Model(Locked):
         return CopiesOnStream(self.device)
 
 
+MOST_HINTS = 8
+"""Unknown names for which a similar one is looked for."""
+
+
 def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     """Checks that `what`, the inputs or the outputs, are those of the graph.
 
@@ -484,12 +488,12 @@ def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) ->
         raise InvalidArgument(
             f"{what}: {shown(given)}; must be a dict of arrays by their names; {_needed(known)}"
         )
+    names = set(known)
     missing = [f"{name} is missing" for name in known if name not in given]
-    unknown = [
-        f"{name} is unknown" + (f" (did you mean {near}?)" if (near := nearest(name, known)) else "")
-        for name in given
-        if name not in known
-    ]
+    unknown = [f"{name} is unknown" for name in given if name not in names]
+    for number, name in enumerate([name for name in given if name not in names][:MOST_HINTS]):
+        near = nearest(name, known)
+        unknown[number] += f" (did you mean {near}?)" if near else ""
     if missing or unknown:
         raise InvalidArgument(f"{what}: {', '.join(missing + unknown)}; {_needed(known)}")
 

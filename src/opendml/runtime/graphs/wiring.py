@@ -250,18 +250,26 @@ def _size_problems(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
 def _ordered(count: int, wiring: Wiring) -> list[int]:
     """The nodes, each after those that it reads."""
     reads: list[set[int]] = [set() for _ in range(count)]
+    readers: list[set[int]] = [set() for _ in range(count)]
     for (node, _), source in wiring.sources.items():
         if isinstance(source, tuple):
             reads[node].add(source[0])
+            readers[source[0]].add(node)
     order: list[int] = []
-    done: set[int] = set()
-    while len(order) < count:
-        ready = [node for node in range(count) if node not in done and reads[node] <= done]
-        if not ready:
-            left = [node for node in range(count) if node not in done]
-            raise InvalidArgument(f"graph.nodes{left}: they are, or wait for, a cycle of edges")
+    waiting = list(map(len, reads))
+    ready = [node for node in range(count) if not waiting[node]]
+    while ready:
         order += ready
-        done |= set(ready)
+        following = []
+        for node in ready:
+            for reader in readers[node]:
+                waiting[reader] -= 1
+                if not waiting[reader]:
+                    following.append(reader)
+        ready = sorted(following)
+    if len(order) < count:
+        left = [node for node in range(count) if waiting[node]]
+        raise InvalidArgument(f"graph.nodes{left}: they are, or wait for, a cycle of edges")
     return order
 
 

@@ -69,6 +69,8 @@ class KernelCode:
         self.parameters = self.code.once(lambda: self.code.offset(parameters, I64(8 * first_parameter)))
         self.room_bytes = 0
         self._uniforms: dict[tuple[int, int], ir.Value] = {}
+        self._scalars = set[int]()
+        """The identities of the nodes that are among the uniforms as scalars."""
         self._bundled = {bundle[0]: len(bundle) for bundle in pattern.bundles}
         """How many elements bundles have, by their first access."""
         self._streams = True
@@ -321,16 +323,21 @@ class KernelCode:
 
     def _uniform(self, node: Node, lanes: int) -> ir.Value:
         """What is made of constants and parameters alone: computed once, before all loops."""
-        key = id(node), lanes
-        if key not in self._uniforms:
-            parts = [node] if lanes > 1 else node.operands
-            operands = [self.value(part, 1, {}) for part in parts]
-            self._uniforms[key] = self.code.once(lambda: self._computed_once(node, lanes, operands))
-        return self._uniforms[key]
-
-    def _computed_once(self, node: Node, lanes: int, operands: list[ir.Value]) -> ir.Value:
+        uniforms, once = self._uniforms, self.code.once
+        if (id(node), lanes) in uniforms:
+            return uniforms[id(node), lanes]
         if lanes > 1:
-            return splat(self.builder, operands[0], lanes)
+            scalar = self._uniform(node, 1)
+            return uniforms.setdefault((id(node), lanes), once(lambda: splat(self.builder, scalar, lanes)))
+        for each in ordered([node], self._scalars):
+            # A constant is part of the instructions that use it.
+            if each.operation is not Operation.CONSTANT:
+                uniforms[id(each), 1] = once(partial(self._computed_once, each))
+                self._scalars.add(id(each))
+        return uniforms[id(node), 1]
+
+    def _computed_once(self, node: Node) -> ir.Value:
+        operands = [self.value(operand, 1, {}) for operand in node.operands]
         if node.operation is Operation.PARAMETER:
             place = self.layout.number(number_of(node))
             return self.code.element(self.parameters, place, llvm_type(node.type, 1))

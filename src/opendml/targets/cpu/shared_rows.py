@@ -3,7 +3,7 @@ what the row before it did."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, number_of
@@ -53,10 +53,11 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
     loads = _loads(kernel, nest)
     read = [number for number in loads if kernel.loads[number].buffer is not None]
     (loop,) = nest.rows
-    alone = _readings(kernel, nest, 1, loads)
     most = _MOST_LOADS // max(1, len(read))
     counts = [*range(2, min(_MOST_ROWS, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
-    for rows in (count for count in counts if 1 < count <= most):
+    counts = [count for count in counts if 1 < count <= most]
+    alone = _readings(kernel, nest, 1, loads) if counts else ()
+    for rows in counts:
         together = _readings(kernel, nest, rows, loads)
         distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
@@ -142,33 +143,49 @@ class _Names:
         return self._changing[id(node)]
 
     def _of(self, node: Node, row: int) -> int:
-        """The number of a value."""
-        known = id(node), row
-        if known not in self._known:
-            self._known[known] = self._numbered(node, row)
-        return self._known[known]
+        """Return the number of a value."""
+        pending = [node]
+        while pending:
+            value = pending[-1]
+            operands = [each for each in value.operands if not self._holds(each, row)]
+            missing = [each for each in operands if (id(each), row) not in self._known]
+            if (id(value), row) not in self._known and not missing:
+                self._known[id(value), row] = self._numbered(value, operands, row)
+            if (id(value), row) in self._known:
+                pending.pop()
+            else:
+                pending += reversed(missing)
+        return self._known[id(node), row]
 
-    def _numbered(self, node: Node, row: int) -> int:
-        operands = [each for each in node.operands if not self._holds(each, row)]
+    def _numbered(self, node: Node, operands: Sequence[Node], row: int) -> int:
+        """Return the number of a value whose `operands` that matter have numbers."""
+        numbers = tuple(self._known[id(each), row] for each in operands)
         if node.operation is Operation.AND and len(operands) == 1:
-            return self._of(operands[0], row)
+            return numbers[0]
         attribute: object = node.attribute
         if node.operation is Operation.SOURCE:
             load = self._kernel.loads[number_of(node)]
             attribute = load.offset + row * self._stride(node), *_moves(load)
-        key = node.operation, node.type, repr(attribute), tuple(self._of(each, row) for each in operands)
+        key = node.operation, node.type, repr(attribute), numbers
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _holds(self, node: Node, row: int) -> bool:
-        """Whether a condition of guards is true in all such rows."""
-        if node.operation is Operation.AND:
-            return all(self._holds(each, row) for each in node.operands)
-        if node.operation is not Operation.LESS:
-            return False
-        known = id(node), row
-        if known not in self._always:
-            self._always[known] = self._is_less(node, row)
-        return self._always[known]
+        """Return whether a condition of guards is true in all such rows."""
+        pending = [node]
+        while pending:
+            condition = pending[-1]
+            parts = condition.operands if condition.operation is Operation.AND else ()
+            missing = [each for each in parts if (id(each), row) not in self._always]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            if parts:
+                holds = all(self._always[id(each), row] for each in parts)
+            else:
+                holds = condition.operation is Operation.LESS and self._is_less(condition, row)
+            self._always[id(condition), row] = holds
+        return self._always[id(node), row]
 
     def _is_less(self, node: Node, row: int) -> bool:
         left, right = (self._range(each, row) for each in node.operands)
@@ -199,9 +216,14 @@ def _moves(load: Access) -> tuple[object, ...]:
 
 
 def conditions_of(guard: Node) -> Iterator[Node]:
-    """Those that hold where a guard does."""
-    if guard.operation is Operation.AND:
-        for each in guard.operands:
-            yield from conditions_of(each)
-    else:
-        yield guard
+    """Yield the conditions that hold where a guard does, each once."""
+    pending, seen = [guard], set[int]()
+    while pending:
+        condition = pending.pop()
+        if id(condition) in seen:
+            continue
+        seen.add(id(condition))
+        if condition.operation is Operation.AND:
+            pending += reversed(condition.operands)
+        else:
+            yield condition
