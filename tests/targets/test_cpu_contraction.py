@@ -15,7 +15,6 @@ from opendml.program.node import Node, apply, convert
 from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cpu.contraction import schedule as contraction_schedule
 from opendml.targets.cpu.contraction.costs import block_sizes, largest_tiles
 from opendml.targets.cpu.contraction.schedule import (
     Tiles,
@@ -24,7 +23,7 @@ from opendml.targets.cpu.contraction.schedule import (
     lies_in_tiles,
     with_strips,
 )
-from opendml.targets.cpu.machine import assumed, machine
+from opendml.targets.cpu.machine import assumed, detected, machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.pairwise import pairwise
@@ -485,15 +484,15 @@ def test_the_way_that_costs_least_is_chosen(sizes: tuple[int, int, int], registe
 
 @pytest.mark.parametrize("sizes", [(512, 512, 512), (128, 768, 768), (33, 65, 127), (1, 512, 512)], ids=str)
 def test_the_number_of_threads_decides_blocks_and_nothing_that_bits_depend_on(
-    sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+    sizes: tuple[int, int, int],
 ) -> None:
     m, n, k = sizes
     a, b, out = np.empty((m, 1, k), "f"), np.empty((1, n, k), "f"), np.empty((m, n, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
     items, operands = [], set()
     for threads in (1, 2, 8):
-        monkeypatch.setattr(contraction_schedule, "available_threads", lambda count=threads: count)
-        launches = schedule(kernel)
+        with assumed(replace(detected(), threads=threads)):
+            launches = schedule(kernel)
         items.append(launches[-1].items)
         operands.add((launches[-1].pattern.mode, launches[-1].pattern.stores))
     assert items == sorted(items)
