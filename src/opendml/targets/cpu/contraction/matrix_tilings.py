@@ -118,10 +118,12 @@ def _matrix_divisions(
             for count, each in zip((rows, columns), far, strict=True)
         )
         here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
-        if worth(item, rows, columns):
-            yield here(item_cycles=item + a_packed + b_packed)
-            yield here(item_cycles=item + a_fetched + b_packed, ahead=True, packing_work=a_work)
-            yield here(item_cycles=item + a_packed + b_fetched, b_ahead=True, packing_work=b_work)
+        if worth(alone := item + a_packed + b_packed, rows, columns):
+            yield here(item_cycles=alone)
+        if worth(a_ahead := item + a_fetched + b_packed, rows, columns):
+            yield here(item_cycles=a_ahead, ahead=True, packing_work=a_work)
+        if worth(b_ahead := item + a_packed + b_fetched, rows, columns):
+            yield here(item_cycles=b_ahead, b_ahead=True, packing_work=b_work)
 
 
 def _shapes(roles: Roles) -> Iterator[MicroKernel]:
@@ -189,9 +191,10 @@ def _word_matrix_divisions(roles: Roles, lanes: int, tile: float, worth: Worth) 
     for rows, columns, count in _blocks(m, n, lanes):
         item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes) + columns * k * b / lanes
         here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
-        if worth(item, rows, columns):
-            yield here(item_cycles=item + rows * k * a / lanes)
-            yield here(item_cycles=item + rows * words * _FETCHED / lanes, ahead=True, packing_work=a_work)
+        if worth(alone := item + rows * k * a / lanes, rows, columns):
+            yield here(item_cycles=alone)
+        if worth(fetched := item + rows * words * _FETCHED / lanes, rows, columns):
+            yield here(item_cycles=fetched, ahead=True, packing_work=a_work)
 
 
 def matrix_tile_cycles(k: int, together: int, micro: MicroKernel = MATRIX_TILE) -> float:
