@@ -17,7 +17,7 @@ from opendml.frontends.onnx.conversion import (
     Result,
     require_expressible,
 )
-from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, Evaluator
+from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, evaluator_of
 from opendml.frontends.onnx.growth import require_memory
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import Node
@@ -109,7 +109,7 @@ class Segment:
             return None
         contents = {name: value.content for name in reads if isinstance(value := self.values[name], Known)}
         try:
-            results = Evaluator(node)(contents)
+            results = evaluator_of(node).folded(contents)
         except Error:
             return None
         return {name: Known(content) for name, content in results.items()}

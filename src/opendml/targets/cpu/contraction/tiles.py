@@ -83,8 +83,8 @@ class Tiles:
 
 
 Worth = Callable[[float, int, int], bool]
-"""Whether blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are made of those
-that are not. The cycles are exact: with more work more threads join, so a bound of them would bound nothing."""
+"""Whether blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are made of
+others. The cycles are exact: with more work more threads join, so a bound of them would bound nothing."""
 
 
 @dataclass(frozen=True, slots=True)
