@@ -8,8 +8,8 @@ import logging  # noqa: F401
 import os
 import threading
 
-remembering = threading.Lock()
-"""Held while a memo of the process is read or changed. No lock is taken under it."""
+remembering = threading.RLock()
+"""Held while a memo of the process is read or changed. No other lock is taken under it."""
 importing = threading.RLock()
 """Held while modules are imported that are needed after `import opendml`: the child would wait for ever for
 one that was half imported."""

@@ -11,7 +11,7 @@ import pytest
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.compiler.simplify import simplify
-from opendml.program.node import Node, Operation
+from opendml.program.node import Node, Operation, contraction, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction import schedule
 from opendml.targets.cpu.contraction.schedule import (
@@ -24,7 +24,7 @@ from opendml.targets.cpu.contraction.schedule import (
 )
 from opendml.targets.cpu.contraction.tiles import Tiles, packed_ahead
 from opendml.targets.cpu.machine import Machine, assumed
-from tools.cuda_contraction_cases import contraction_cases, convolution, matrix_product
+from tools.cuda_contraction_cases import contraction_cases, convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
 from tools.schedule_cases import kernels
 from tools.schedules import PROCESSORS
@@ -143,6 +143,16 @@ def test_the_search_finds_what_trying_all_does_of_integers(name: str) -> None:
             for result in case.program.results:
                 for kernel in kernels_of(result):
                     assert [facts(chosen_tiles(kernel, 2))] == list(map(facts, tried(kernel, [2])))
+
+
+def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
+    bytes_of_both = operands_of((ScalarType.UINT8, ScalarType.UINT8), (40, 48, 200), False, False)
+    rows, columns = (convert(each, ScalarType.INT32) for each in bytes_of_both)
+    total = contraction(rows - 3, columns, (3,))
+    with assumed(MACHINES["amx of bytes"]):
+        (kernel,) = kernels_of(total)
+        assert facts(chosen_tiles(kernel, 8)) == facts(tried(kernel, [8])[0])
+        assert not any(tiles.in_place for priced in families_of(kernel) for tiles in priced.tiles())
 
 
 @pytest.mark.parametrize("name", PROCESSORS)

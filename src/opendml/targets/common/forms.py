@@ -146,9 +146,10 @@ class Memo(Generic[Result]):
             if key not in self._found:
                 self._found[key] = result, parts
                 self._parts += parts
-            while len(self._found) > self._most[0] or self._parts > self._most[1]:
+            while self._found and (len(self._found) > self._most[0] or self._parts > self._most[1]):
                 _, (_, forgotten) = self._found.popitem(last=False)
-                self._parts -= forgotten
+                # A handler of a signal that schedules may have come between: nothing is left of nothing.
+                self._parts = self._parts - forgotten if self._found else 0
         return result
 
     def clear(self) -> None:
