@@ -8,6 +8,8 @@ import logging  # noqa: F401
 import os
 import threading
 
+remembering = threading.RLock()
+"""Held while a memo of the process is read or changed. No other lock is taken under it."""
 importing = threading.RLock()
 """Held while modules are imported that are needed after `import opendml`: the child would wait for ever for
 one that was half imported."""
@@ -19,5 +21,5 @@ making = threading.RLock()
 # A fork takes locks in the reverse order of their registration, and threads must nest them as it does: these
 # come after those of the modules above, which are taken under them, and before a thread can need them.
 if hasattr(os, "register_at_fork"):
-    for _lock in (importing, compiling, making):
+    for _lock in (remembering, importing, compiling, making):
         os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

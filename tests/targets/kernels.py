@@ -13,6 +13,8 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
+from opendml.targets.cpu.contraction.tiles import Family, Tiles
+from opendml.targets.cpu.contraction.tilings import strips_ahead
 from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.machine import Machine
@@ -97,3 +99,11 @@ def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: i
             call_type(code.address)(begin, end, words.ctypes.data, ctypes.addressof(table), place)
             assert (room[before + code.room_bytes :] == 0xFF).all()
     assert (arena[first + partial_bytes :] == 0xFF).all()
+
+
+def with_strips(tiles: Tiles) -> Tiles | None:
+    """The same tiles where b is packed ahead; None: the part of each tile is not packed apart from others."""
+    windows = tiles.seen is not None and not tiles.seen.broadcast
+    packs = not (tiles.in_pieces or tiles.apart or tiles.b_in_place or tiles.dots or windows)
+    strips = strips_ahead(Family(tiles.roles, 0.0, lambda worth: iter(()), packs, tiles.seen is not None))
+    return strips.of(tiles) if strips else None

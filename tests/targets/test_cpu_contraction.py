@@ -15,20 +15,17 @@ from opendml.program.node import Node, apply, convert
 from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cpu.contraction import schedule as contraction_schedule
 from opendml.targets.cpu.contraction.costs import block_sizes, largest_tiles
 from opendml.targets.cpu.contraction.schedule import (
     Tiles,
     candidates,
     launches_of,
-    lies_in_tiles,
-    with_strips,
 )
-from opendml.targets.cpu.machine import assumed, machine
+from opendml.targets.cpu.machine import assumed, detected, machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.pairwise import pairwise
-from tests.targets.kernels import contraction_kernel, run_launches
+from tests.targets.kernels import contraction_kernel, run_launches, with_strips
 from tests.tolerances import assert_within
 
 RANDOM = np.random.default_rng(9)
@@ -120,15 +117,16 @@ def check_tilings(
         out[...] = np.nan
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, a, b, axes, name)
-        if lies_in_tiles(tiles) and not ahead:
-            check_strips(tiles, [a, b], out)
+        strips = with_strips(tiles)
+        if strips and not ahead:
+            check_strips(strips, [a, b], out)
 
 
 def check_strips(tiles: Tiles, arrays: list[Array], out: Array) -> None:
     """Packing the operand whose elements are vectors ahead changes no bit of what is in `out`."""
     expected = out.copy()
     out[...] = np.nan
-    strips, products = launches_of(with_strips(tiles))
+    strips, products = launches_of(tiles)
     run_launches([strips, products], [*arrays, out])
     assert strips.pattern.mode is Mode.CONTRACTION_STRIPS
     np.testing.assert_array_equal(out, expected)
@@ -345,7 +343,9 @@ def test_operands_are_computed_while_they_are_packed() -> None:
     for name, tiles in every_tiling(kernel).items():
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, *(each.astype("f") * np.abs(each.astype("f")) for each in (a, b)), (2,), name)
-        check_strips(tiles, [a, b], out)
+        strips = with_strips(tiles)
+        assert strips is not None
+        check_strips(strips, [a, b], out)
 
 
 @pytest.mark.parametrize("in_pieces", [False, True])
@@ -485,15 +485,15 @@ def test_the_way_that_costs_least_is_chosen(sizes: tuple[int, int, int], registe
 
 @pytest.mark.parametrize("sizes", [(512, 512, 512), (128, 768, 768), (33, 65, 127), (1, 512, 512)], ids=str)
 def test_the_number_of_threads_decides_blocks_and_nothing_that_bits_depend_on(
-    sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+    sizes: tuple[int, int, int],
 ) -> None:
     m, n, k = sizes
     a, b, out = np.empty((m, 1, k), "f"), np.empty((1, n, k), "f"), np.empty((m, n, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
     items, operands = [], set()
     for threads in (1, 2, 8):
-        monkeypatch.setattr(contraction_schedule, "available_threads", lambda count=threads: count)
-        launches = schedule(kernel)
+        with assumed(replace(detected(), threads=threads)):
+            launches = schedule(kernel)
         items.append(launches[-1].items)
         operands.add((launches[-1].pattern.mode, launches[-1].pattern.stores))
     assert items == sorted(items)

@@ -22,13 +22,11 @@ from opendml.targets.cpu.contraction.schedule import (
     Tiles,
     candidates,
     launches_of,
-    lies_in_tiles,
-    with_strips,
 )
 from opendml.targets.cpu.machine import Machine, assumed, detected
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
-from tests.targets.kernels import access, run_launches
+from tests.targets.kernels import access, run_launches, with_strips
 from tests.targets.test_cpu_contraction import laid_out
 from tests.targets.test_cpu_symbols import PROCESSORS, Processor, compiled, undefined_symbols
 from tests.targets.test_cpu_windows import FORMS, Form, windows_of
@@ -125,8 +123,9 @@ class Product:
         """That way is exact; `strips`: with b packed ahead."""
         tiles = self.tiles(exchanged, ahead)
         if strips:
-            assert lies_in_tiles(tiles)
-            tiles = with_strips(tiles)
+            packed_ahead = with_strips(tiles)
+            assert packed_ahead is not None
+            tiles = packed_ahead
         self.check_tiles(tiles)
 
     def check_tiles(self, tiles: Tiles) -> None:

@@ -14,10 +14,10 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.roles import roles_of
-from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of, tiled, with_strips
+from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of, tiled
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode, Tiling, Window
-from tests.targets.kernels import contraction_kernel, run_launches
+from tests.targets.kernels import contraction_kernel, run_launches, with_strips
 from tests.targets.test_cpu_contraction import assert_accurate, values
 
 
@@ -100,7 +100,8 @@ def test_windows_are_multiplied_and_broadcast_where_their_image_lies(form: Form)
 def test_neither_blocks_nor_what_is_packed_ahead_change_a_bit() -> None:
     kernel, arrays = convolution(FORMS[0])
     ways = ways_with_an_image(kernel, all=True)
-    strips = [with_strips(tiles) for tiles in ways if tiles.seen and tiles.seen.broadcast]
+    strips = list(filter(None, map(with_strips, ways)))
+    assert strips
     check_ways([*ways, *strips[:1]], arrays)
 
 
@@ -109,7 +110,9 @@ def test_one_tile_of_filters_after_the_other_is_multiplied_by_all_windows() -> N
     kernel, arrays = convolution(Form((7, 9), (3, 3)), channels=64, filters=100)
     ways = [each for each in ways_with_an_image(kernel, all=True) if each.seen and each.seen.broadcast]
     assert len({(each.rows, each.columns) for each in ways}) > 1
-    check_ways([*ways, *map(with_strips, ways)], arrays)
+    strips = list(filter(None, map(with_strips, ways)))
+    assert len(strips) == len(ways)
+    check_ways([*ways, *strips], arrays)
 
 
 @pytest.mark.usefixtures("no_matrix_registers")

@@ -139,4 +139,4 @@ def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int,
         bundle = [replace(access, offset=access.offset + number * size) for number in range(width)]
         if all(each in free for each in bundle):
             result.append(tuple(free.pop(each) for each in bundle))
-    return result
+    return sorted(result)

@@ -58,6 +58,11 @@ class Node:
         return f"node {self.name[:_LONGEST]!r} ({domain}{self.operator[:_LONGEST]}-{self.version})"
 
     @cached_property
+    def kept(self) -> dict[object, Any]:
+        """What is found out about the node once, for all traces, by who finds it out."""
+        return {}
+
+    @cached_property
     def reads(self) -> frozenset[str]:
         """The names of all tensors that the node needs: its inputs, and what its graphs take from outside."""
         return frozenset(filter(None, self.inputs)) | captured(self.message)

@@ -18,7 +18,7 @@ from opendml.frontends.onnx.conversion import (
     Result,
     require_expressible,
 )
-from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, Evaluator
+from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, evaluator_of
 from opendml.frontends.onnx.growth import require_memory
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import Node
@@ -110,7 +110,7 @@ class Segment:
             return None
         contents = {name: value.content for name in reads if isinstance(value := self.values[name], Known)}
         try:
-            results = Evaluator(node)(contents)
+            results = evaluator_of(node).folded(contents)
         except LimitExceeded:
             raise
         except Error:

@@ -12,6 +12,7 @@ from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
 from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.targets.common.candidates import Candidate
+from opendml.targets.common.forms import Binding
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
@@ -80,6 +81,35 @@ _LONG_ROW = 256
 
 
 @dataclass(frozen=True, slots=True)
+class Rebound:
+    """Positions in a launch's parameters: those of buffers, each of which an offset follows, and those of
+    numbers."""
+
+    addresses: tuple[int, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The parameters of a launch, or some of them."""
+
+    words: tuple[int, ...]
+    rebound: Rebound
+
+    def __add__(self, other: Words) -> Words:
+        """These parameters, then others."""
+        first = len(self.words)
+        addresses, numbers = (
+            (*own, *[first + position for position in others])
+            for own, others in (
+                (self.rebound.addresses, other.rebound.addresses),
+                (self.rebound.numbers, other.rebound.numbers),
+            )
+        )
+        return Words((*self.words, *other.words), Rebound(addresses, numbers))
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """One call of a pattern's function over `items` items from `first` on, taken `grain` at a time."""
 
@@ -104,6 +134,20 @@ class Launch:
     """Whether each thread begins with a share of its own, the same in all launches like this one."""
     work: float = 0.0
     """Estimated, in as much as a thread should claim at a time, where items may have more."""
+    rebound: Rebound = Rebound()
+    """The parameters by which alone kernels of one form differ."""
+
+    def bound(self, binding: Binding) -> Launch:
+        """The launch of a kernel, if this is the launch of its form."""
+        parameters = list(self.parameters)
+        for position in self.rebound.addresses:
+            tensor = parameters[position]
+            parameters[position] = binding.buffers[tensor]
+            parameters[position + 1] += binding.offsets[tensor]
+        for position in self.rebound.numbers:
+            parameters[position] = binding.numbers[parameters[position]]
+        reads = frozenset([binding.buffers[tensor] for tensor in self.reads])
+        return replace(self, parameters=tuple(parameters), reads=reads)
 
     @property
     def claims(self) -> int:
@@ -232,7 +276,8 @@ def launch_of(
     )
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
     reads = buffers_of(kernel.loads)
-    return Launch(pattern, parameters_of(kernel, nest, numbers), 0, items, grain, reads=reads)
+    parameters = parameters_of(kernel, nest, numbers)
+    return Launch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)
 
 
 def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
@@ -384,7 +429,7 @@ def is_past_caches(written_bytes: int) -> bool:
     return written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
 
 
-def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int, ...]:
+def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> Words:
     """The parameters of a kernel, as `Parameters` has them."""
     header = Header(
         inner=nest.inner.count,
@@ -399,7 +444,11 @@ def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> tuple[int
     )
     head: list[int] = [*header]
     head += [loop.count for loop in (*nest.groups, *nest.rows)]
+    loops, addresses = (nest.inner, *nest.groups, *nest.rows), []
     for position, access in enumerate((*kernel.loads, *kernel.stores)):
-        head += [access.buffer or 0, access.offset, nest.inner.strides[position]]
-        head += [loop.strides[position] for loop in (*nest.groups, *nest.rows)]
-    return *head, *kernel.numbers
+        if access.buffer is not None:
+            addresses.append(len(head))
+        head += [access.buffer or 0, access.offset]
+        head += [loop.strides[position] for loop in loops]
+    last = len(head) + len(kernel.numbers)
+    return Words((*head, *kernel.numbers), Rebound(tuple(addresses), tuple(range(len(head), last))))

@@ -273,7 +273,7 @@ class Packing:
         """Whether the operand is but a matrix of FLOAT32 in memory, whose rows are those of the major
         dimension."""
         pattern = self.pattern
-        if (len(pattern.loads), pattern.rows, self.majors) != (1, 1, 1):
+        if (len(pattern.loads), len(pattern.values), pattern.rows, self.majors) != (1, 1, 1, 1):
             return False
         (load,), (value,) = pattern.loads, pattern.values
         in_memory = load.type is ScalarType.FLOAT32 and load.step is Step.CONTIGUOUS and not load.counter

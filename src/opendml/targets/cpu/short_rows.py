@@ -26,7 +26,7 @@ def streams_of(
             chains[-1] += unit
         else:
             chains.append(unit)
-    found = [chain for chain in chains if _is_stream(kernel, nest, chain)]
+    found = sorted(chain for chain in chains if _is_stream(kernel, nest, chain))
     return tuple(found) if len(found) <= _MOST_STREAMS else ()
 
 

@@ -129,15 +129,10 @@ class CudaExecutable:
 def plan(program: Program, machine: Machine) -> Planned:
     """The kernels of a program, and the modes in which they are run where all tensors are aligned."""
     kernels = _fused(program)
-    modes: dict[tuple[object, ...], str] = {}
 
     def mode(kernel: Kernel) -> str:
-        accesses = (*kernel.loads, *kernel.stores)
-        # Those of steps differ in offsets alone.
-        key = id(kernel.values[0]), kernel.domain, kernel.axes, tuple(each.strides for each in accesses)
-        if key not in modes:
-            modes[key] = schedule(kernel, machine, (VECTOR_BYTES,) * len(accesses)).pattern.mode.name.lower()
-        return modes[key]
+        aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
+        return schedule(kernel, machine, aligned).pattern.mode.name.lower()
 
     return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
 

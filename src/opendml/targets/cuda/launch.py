@@ -12,6 +12,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.targets.common.candidates import Candidate
+from opendml.targets.common.forms import Binding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.machine import Machine
@@ -26,6 +27,8 @@ POSTS_BYTES = 2 * 16
 `kernels/posts.cuh`."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
+NUMBER = "number"
+"""How the names of those parameters begin that are a kernel's numbers."""
 _NEAR = 32
 """The greatest distance, and number, that is part of the code: few kernels differ in such numbers alone."""
 
@@ -48,6 +51,12 @@ class Launch:
     cooperative: bool = False
     counters_bytes: int = 0
     scratch_bytes: int = 0
+
+    def bound(self, binding: Binding) -> Launch:
+        """The launch of a kernel, if this is the launch of its form."""
+        numbers = {name: word for name, word in self.values.items() if name.startswith(NUMBER)}
+        bound = {name: binding.numbers[number] for name, number in numbers.items()}
+        return replace(self, values={**self.values, **bound}) if bound else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +320,7 @@ def needs_64_bits(loops: Sequence[Loop], units: int) -> bool:
 
 def loop_values(kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop]) -> dict[str, int]:
     """The parameters of outer loops: counts, and the bytes that each moves each access; and the numbers."""
-    values = {f"number{index}": word for index, word in enumerate(kernel.numbers)}
+    values = {f"{NUMBER}{index}": word for index, word in enumerate(kernel.numbers)}
     for kind, loops in (("group", groups), ("row", rows)):
         for position, loop in enumerate(loops):
             values[f"{kind}_count{position}"] = loop.count

@@ -3,6 +3,7 @@ taken."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,10 @@ from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
 from opendml.program.node import SCANS, Operation, ordered
 from opendml.targets.common.candidates import cheapest
+from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.groups import in_widest_units
-from opendml.targets.cuda.launch import Launch, Query, Table, nest_of
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, Table, nest_of
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule_chain import schedule_chain
 from opendml.targets.cuda.schedule_contraction import schedule_contraction
@@ -25,9 +27,11 @@ from opendml.targets.cuda.schedule_resident import RESIDENT
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
 from opendml.targets.cuda.schedule_shares import SHARES
 
+_known = Memo[Launch]()
+
 
 def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
-    """The launch that runs `kernel`.
+    """The launch that runs `kernel`. Kernels of equal form are scheduled once.
 
     Args:
         kernel: what to compute.
@@ -35,6 +39,14 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
         alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
             they are multiples of 2, 4, 8, 16 counts.
     """
+    form, binding = form_of(kernel)
+    counting = tuple([math.gcd(each, VECTOR_BYTES) for each in alignments])
+    found = _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
+    return found.bound(binding)
+
+
+def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+    """The launch that runs `kernel`, found anew."""
     if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
         launch = schedule_chain(kernel, machine, alignments)
         launch = launch or schedule_contraction(kernel, machine, alignments)

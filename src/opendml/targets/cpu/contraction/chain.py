@@ -266,4 +266,4 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     items = groups * chunks
     grain = max(1, min(items // 32, int(CLAIMED // way.item_cycles)))
     reads = buffers_of(load for part in roles.parts for load in part.loads)
-    return Launch(pattern, parameters, 0, items, grain, reads=reads)
+    return Launch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)

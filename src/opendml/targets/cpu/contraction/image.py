@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
@@ -18,7 +19,7 @@ from opendml.targets.cpu.pattern import LINE, PIECES, STEP, Image, Mode, Packing
 _ONE = Window(1, 1, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Seen:
     """Windows of an image that are multiplied: the roles in which they are, the dimensions of each along the
     rows and columns of the image (None: there is none), and the channels."""
@@ -35,27 +36,27 @@ class Seen:
     in_pieces: bool = False
     """Whether matrix registers multiply them: STEP channels at a time."""
 
-    @property
+    @cached_property
     def image(self) -> Image:
         """How the image is packed."""
         return Image(self.rows[0], self.columns[0], machine().l2_bytes // 4 // F32.bytes)
 
-    @property
+    @cached_property
     def part(self) -> Kernel:
         """The operand that they are."""
         return self.roles.a if self.broadcast else self.roles.b
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Windows beside each other."""
         return _size(self.roles, self.columns[1])
 
-    @property
+    @cached_property
     def height(self) -> int:
         """Rows of windows."""
         return _size(self.roles, self.rows[1])
 
-    @property
+    @cached_property
     def pitch(self) -> int:
         """Elements from one row of the image to the next."""
         return self.width + self.image.columns.reach

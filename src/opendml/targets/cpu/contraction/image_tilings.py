@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from opendml.targets.cpu.contraction.costs import (
     COPIED,
@@ -23,7 +24,7 @@ from opendml.targets.cpu.contraction.costs import (
 from opendml.targets.cpu.contraction.image import Seen
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.tiles import DEPTH, Tiles, groups_of, most_results
+from opendml.targets.cpu.contraction.tiles import DEPTH, Family, Tiles, Worth, groups_of, most_results
 from opendml.targets.cpu.contraction.tilings import FEW_ROWS, SCATTERED, STREAMED
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import MicroKernel
@@ -34,29 +35,40 @@ MOST_COLUMNS = 4096
 """Of an image's block."""
 
 
-def image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+def image_tilings(seen: Seen, lanes: int) -> Iterator[Family]:
     """Where windows are the lanes of vectors: each tile in registers, with each division of the results into
     blocks of whole rows of windows."""
-    roles, reach = seen.roles, seen.image.columns.reach
-    m, k, words = roles.count(roles.rows), roles.count(roles.depth), roles.words
+    roles = seen.roles
+    outer, m, n, _ = roles.sizes
     a, _ = packing_cycles(roles, lanes)
-    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     for micro in _micro_kernels(m):
-        width = micro.vectors * lanes
-        for lines in block_lines(seen):
-            span = lines * seen.pitch - reach
-            if span > MOST_COLUMNS:
-                break
-            tiles = -(-span // width)
-            most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows
-            for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
-                item = STARTED + -(-rows // micro.rows) * tiles * words * _image_tile_cycles(micro)
-                item += image_cycles(seen, lines, lanes)
-                item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
-                columns = lines * seen.width
-                yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes, seen=seen)
-                packing = groups_of(roles, roles.a) * m * k * a / lanes
-                item += rows * words * STREAMED / lanes
+        tiles = outer * -(-m // micro.rows) * n / (micro.vectors * lanes)
+        least = tiles * roles.words * _image_tile_cycles(micro)
+        yield Family(roles, least, partial(_image_divisions, seen, micro, lanes, a))
+
+
+def _image_divisions(seen: Seen, micro: MicroKernel, lanes: int, a: float, worth: Worth) -> Iterator[Tiles]:
+    roles, reach = seen.roles, seen.image.columns.reach
+    _, m, _, k = roles.sizes
+    words, width, product_cycles = roles.words, micro.vectors * lanes, _image_tile_cycles(micro)
+    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    packing = groups_of(roles, roles.a) * m * k * a / lanes
+    for lines in block_lines(seen):
+        span = lines * seen.pitch - reach
+        if span > MOST_COLUMNS:
+            break
+        tiles, columns = -(-span // width), lines * seen.width
+        packed = image_cycles(seen, lines, lanes)
+        most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows
+        for rows in block_sizes(m, micro.rows, max(micro.rows, most_rows)):
+            item = STARTED + -(-rows // micro.rows) * tiles * words * product_cycles
+            item += packed
+            item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
+            alone = item + rows * k * a / lanes
+            if worth(alone, rows, columns):
+                yield Tiles(roles, micro, rows, columns, alone, seen=seen)
+            item += rows * words * STREAMED / lanes
+            if worth(item, rows, columns):
                 yield Tiles(roles, micro, rows, columns, item, True, packing, seen=seen)
 
 
@@ -81,25 +93,38 @@ def _image_tile_cycles(micro: MicroKernel) -> float:
     return max(micro.rows * micro.vectors / 2, loads, LATENCY) + _FOUND
 
 
-def broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+def broadcast_image_tilings(seen: Seen, lanes: int) -> Iterator[Family]:
     """Where windows are broadcast: likewise, with tiles of windows beside each other."""
     roles = seen.roles
-    n, k = roles.count(roles.columns), roles.count(roles.depth)
-    most_rows, most_columns = most_results()
+    outer, m, n, k = roles.sizes
     _, b = packing_cycles(roles, lanes)
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
     for largest in largest_tiles():
         divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
         micro = replace(largest, rows=next(divisors))
-        width = micro.vectors * lanes
-        for lines in block_lines(seen):
-            rows = lines * seen.width
-            if rows > most_rows:
-                break
-            for columns in block_sizes(n, width, most_columns // width * width):
-                tiles = rows // micro.rows * -(-columns // width)
-                item = STARTED + tiles * k * tile_cycles(micro) + image_cycles(seen, lines, lanes)
-                item += (columns * k * b + rows * columns * stored) / lanes
+        tiles = outer * (m // micro.rows) * -(-n // (micro.vectors * lanes))
+        least = tiles * k * tile_cycles(micro)
+        divisions = partial(_broadcast_image_divisions, seen, micro, lanes, b)
+        yield Family(roles, least, divisions, packs_tiles=True, broadcasts=True)
+
+
+def _broadcast_image_divisions(
+    seen: Seen, micro: MicroKernel, lanes: int, b: float, worth: Worth
+) -> Iterator[Tiles]:
+    roles = seen.roles
+    _, _, n, k = roles.sizes
+    most_rows, most_columns = most_results()
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
+    for lines in block_lines(seen):
+        rows = lines * seen.width
+        if rows > most_rows:
+            break
+        packed = image_cycles(seen, lines, lanes)
+        for columns in block_sizes(n, width, most_columns // width * width):
+            tiles = rows // micro.rows * -(-columns // width)
+            item = STARTED + tiles * k * product_cycles + packed
+            item += (columns * k * b + rows * columns * stored) / lanes
+            if worth(item, rows, columns):
                 yield Tiles(roles, micro, rows, columns, item, seen=seen)
 
 

@@ -97,7 +97,17 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     if cycles > _ALONE:
         grain = max(1, min(items // (4 * ITEMS), int(CLAIMED // tiles.item_cycles)))
     reads = buffers_of(load for part in parts for load in part.loads)
-    launch = Launch(pattern, parameters, 0, items, grain, room, reads, work=cycles / CLAIMED)
+    launch = Launch(
+        pattern,
+        parameters.words,
+        0,
+        items,
+        grain,
+        room,
+        reads,
+        work=cycles / CLAIMED,
+        rebound=parameters.rebound,
+    )
     return [*launches, launch]
 
 
@@ -128,7 +138,18 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
     grain, room = max(1, int(CLAIMED // (size * k))), groups * group_bytes
     reads = buffers_of(part.loads)
-    launch = Launch(pattern, parameters, 0, groups * count, grain, room, reads, is_fixed(part), steady)
+    launch = Launch(
+        pattern,
+        parameters.words,
+        0,
+        groups * count,
+        grain,
+        room,
+        reads,
+        is_fixed(part),
+        steady,
+        rebound=parameters.rebound,
+    )
     return launch, _counter(roles, moving, group_bytes)
 
 

@@ -27,7 +27,15 @@ from opendml.targets.cpu.contraction.image_tilings import (
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles
-from opendml.targets.cpu.contraction.tiles import DEPTH, PRODUCTS_IN_REGISTERS, Tiles, groups_of, steps_of
+from opendml.targets.cpu.contraction.tiles import (
+    DEPTH,
+    PRODUCTS_IN_REGISTERS,
+    Family,
+    Tiles,
+    Worth,
+    groups_of,
+    steps_of,
+)
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
@@ -76,33 +84,46 @@ _CROSSED = 16.0
 have made before, some lies in the caches of other cores, as does what they read next."""
 
 
-def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
+def matrix_tilings(roles: Roles, lanes: int) -> Iterator[Family]:
     """Each division of the results into blocks."""
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
     if roles.types[0] is not F32 or not machine().has("amx-bf16"):
         return
-    a, b = (each + SPLIT for each in packing_cycles(roles, lanes))
+    outer, m, n, k = roles.sizes
+    costs = packing_cycles(roles, lanes)
+    for micro in _shapes(roles):
+        tiles = outer * -(-m // micro.rows) * -(-n // (micro.vectors * lanes))
+        least = tiles * matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS, micro)
+        yield Family(roles, least, partial(_matrix_divisions, roles, micro, lanes, costs))
+
+
+def _matrix_divisions(
+    roles: Roles, micro: MicroKernel, lanes: int, packed: tuple[float, float], worth: Worth
+) -> Iterator[Tiles]:
+    _, m, n, k = roles.sizes
+    a, b = (each + SPLIT for each in packed)
     stored = _stored(roles)
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_TAKEN
     a_work = groups_of(roles, roles.a) * m * (k * (a + _PUT_AHEAD) / lanes + begun)
     b_work = groups_of(roles, roles.b) * n * k * (b + _PUT_AHEAD) / lanes
     a, b = (each - _ASKED * distant for each, distant in zip((a, b), far, strict=True))
-    for micro in _shapes(roles):
-        tile = matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS, micro)
-        for rows, columns, count in _blocks(m, n, lanes, micro):
-            item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
-            if steps_of(roles.b) > 1 and columns < n:
-                item += rows * (k + columns) * _CROSSED / lanes
-            a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
-            a_fetched, b_fetched = (
-                count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
-                for count, each in zip((rows, columns), far, strict=True)
-            )
-            here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
-            yield here(item_cycles=item + a_packed + b_packed)
-            yield here(item_cycles=item + a_fetched + b_packed, ahead=True, packing_work=a_work)
-            yield here(item_cycles=item + a_packed + b_fetched, b_ahead=True, packing_work=b_work)
+    tile = matrix_tile_cycles(k, PRODUCTS_IN_REGISTERS, micro)
+    for rows, columns, count in _blocks(m, n, lanes, micro):
+        item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
+        if steps_of(roles.b) > 1 and columns < n:
+            item += rows * (k + columns) * _CROSSED / lanes
+        a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
+        a_fetched, b_fetched = (
+            count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
+            for count, each in zip((rows, columns), far, strict=True)
+        )
+        here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
+        if worth(alone := item + a_packed + b_packed, rows, columns):
+            yield here(item_cycles=alone)
+        if worth(a_ahead := item + a_fetched + b_packed, rows, columns):
+            yield here(item_cycles=a_ahead, ahead=True, packing_work=a_work)
+        if worth(b_ahead := item + a_packed + b_fetched, rows, columns):
+            yield here(item_cycles=b_ahead, b_ahead=True, packing_work=b_work)
 
 
 def _shapes(roles: Roles) -> Iterator[MicroKernel]:
@@ -113,12 +134,20 @@ def _shapes(roles: Roles) -> Iterator[MicroKernel]:
             yield micro
 
 
-def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
+def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Family]:
     """The same where b is windows of an image: blocks have whole rows of windows."""
-    roles, image = seen.roles, seen.image
-    m, k = roles.count(roles.rows), roles.count(roles.depth)
-    if not machine().has("amx-bf16") or image.taps > _MOST_TAPS or m < _FEWEST:
+    roles = seen.roles
+    outer, m, n, k = roles.sizes
+    if not machine().has("amx-bf16") or seen.image.taps > _MOST_TAPS or m < _FEWEST:
         return
+    tiles = outer * -(-m // MATRIX_TILE.rows) * n / (MATRIX_TILE.vectors * lanes)
+    least = tiles * matrix_tile_cycles(k, seen.depth(DEPTH))
+    yield Family(roles, least, partial(_matrix_image_divisions, seen, lanes))
+
+
+def _matrix_image_divisions(seen: Seen, lanes: int, worth: Worth) -> Iterator[Tiles]:
+    roles, image = seen.roles, seen.image
+    _, m, _, k = roles.sizes
     a, _ = packing_cycles(roles, lanes)
     a_work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
@@ -134,25 +163,38 @@ def matrix_image_tilings(seen: Seen, lanes: int) -> Iterator[Tiles]:
             item += image_cycles(seen, lines, lanes)
             item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
             columns = lines * seen.width
-            yield Tiles(roles, MATRIX_TILE, rows, columns, item, True, a_work, seen=seen, in_registers=True)
+            if worth(item, rows, columns):
+                yield Tiles(
+                    roles, MATRIX_TILE, rows, columns, item, True, a_work, seen=seen, in_registers=True
+                )
 
 
-def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
+def word_matrix_tilings(roles: Roles, lanes: int) -> Iterator[Family]:
     """The same of matrices of 8-bit integers, in words."""
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    outer, m, n, _ = roles.sizes
     if roles.types[0] not in BYTES or not machine().has("amx-int8") or min(m, n) < _FEWEST:
         return
+    words = roles.words
+    tile = -(-words // REGISTER_ROWS) * _sums(MATRIX_TILE) * _MULTIPLIED
+    tile += -(-words // PRODUCTS_IN_REGISTERS) * _sums(MATRIX_TILE) * _WORDS_PUT_DOWN
+    tiles = outer * -(-m // MATRIX_TILE.rows) * -(-n // (MATRIX_TILE.vectors * lanes))
+    divisions = partial(_word_matrix_divisions, roles, lanes, tile)
+    yield Family(roles, tiles * tile, divisions, packs_tiles=True)
+
+
+def _word_matrix_divisions(roles: Roles, lanes: int, tile: float, worth: Worth) -> Iterator[Tiles]:
+    _, m, n, k = roles.sizes
     a, b = packing_cycles(roles, lanes)
     a += _TURNED
     stored, words = _stored(roles), roles.words
-    tile = -(-words // REGISTER_ROWS) * _sums(MATRIX_TILE) * _MULTIPLIED
-    tile += -(-words // PRODUCTS_IN_REGISTERS) * _sums(MATRIX_TILE) * _WORDS_PUT_DOWN
+    a_work = groups_of(roles, roles.a) * m * k * a / lanes
     for rows, columns, count in _blocks(m, n, lanes):
         item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes) + columns * k * b / lanes
         here = partial(Tiles, roles, MATRIX_TILE, rows, columns, in_registers=True)
-        yield here(item_cycles=item + rows * k * a / lanes)
-        a_work = groups_of(roles, roles.a) * m * k * a / lanes
-        yield here(item_cycles=item + rows * words * _FETCHED / lanes, ahead=True, packing_work=a_work)
+        if worth(alone := item + rows * k * a / lanes, rows, columns):
+            yield here(item_cycles=alone)
+        if worth(fetched := item + rows * words * _FETCHED / lanes, rows, columns):
+            yield here(item_cycles=fetched, ahead=True, packing_work=a_work)
 
 
 def matrix_tile_cycles(k: int, together: int, micro: MicroKernel = MATRIX_TILE) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.loops import Loop, merged_neighbours
@@ -13,7 +14,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.integers import packed_operands
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Roles:
     """A sum of products, of an operand `a` whose elements are broadcast and `b` whose are vectors.
 
@@ -34,6 +35,12 @@ class Roles:
     """Those along which b moves and a does not, n, and which the epilogue's accesses walk as one."""
     depth: tuple[int, ...]
     """Those that are summed: k."""
+
+    @cached_property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """How many products there are, and the rows, columns and depth of each."""
+        outer, m, n, k = map(self.count, (self.outer, self.rows, self.columns, self.depth))
+        return outer, m, n, k
 
     @property
     def group(self) -> int:

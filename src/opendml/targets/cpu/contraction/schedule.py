@@ -1,14 +1,18 @@
 """Decides how sums of products are computed: which operand is broadcast, the tile in registers, the blocks.
 
 Each way is a candidate with an estimate of its cost; the least wins. How results are divided among tiles and
-items changes no bit of them: the products of each are added in the same order.
+items changes no bit of them: the products of each are added in the same order. Candidates are numbers until
+one wins: `chosen_tiles` compares them, and passes over those that take more than the best at any rate;
+`launches_of` makes launches of the winner.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
 
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.compiler.loops import loop_nest
@@ -27,18 +31,20 @@ from opendml.targets.cpu.contraction.roles import Roles, roles_of
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ITEMS,
+    Family,
     Tiles,
+    Worth,
     groups_of,
     is_fixed,
     packed_ahead,
     steps_of,
 )
 from opendml.targets.cpu.contraction.tilings import (
-    lies_in_tiles,
+    StripsAhead,
+    strips_ahead,
     tilings,
     tilings_in_rows,
     tilings_of_dots,
-    with_strips,
 )
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.machine import machine
@@ -62,12 +68,25 @@ _LAUNCHED = 3000.0
 class Candidate:
     """One way to compute sums of products; `tiles`: None where they are reduced like any others."""
 
-    name: str
     cycles: float
     """Estimated, for the thread that works longest, of as many threads as ITEMS."""
     work: float
     """Estimated, of all threads together."""
     tiles: Tiles | None = None
+    exchanged: bool = False
+    """Whether the first operand is the one whose elements are vectors."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        tiles = self.tiles
+        if tiles is None:
+            return "as any reduction"
+        kind = "dots" if tiles.dots else "matrices" if tiles.in_registers else "tiles"
+        name = f"{kind} of {tiles.micro.rows}x{tiles.micro.vectors}"
+        name += " of an image" if tiles.seen else ""
+        name += (" exchanged" if self.exchanged else "") + (" packed ahead" if packed_ahead(tiles) else "")
+        return name + (" in place" if tiles.in_place else " by rows" if tiles.b_in_place else "")
 
     @property
     def order(self) -> tuple[int, float]:
@@ -75,18 +94,118 @@ class Candidate:
         than enough for ITEMS of them takes as long."""
         return round(self.cycles), self.work + (self.tiles.packing_work if self.tiles else 0.0)
 
-    def cycles_on(self, threads: int) -> float:
-        """Of tiles, those of the thread that works longest of so many, without the packing of constants,
-        which is done once."""
-        if self.tiles is None:
-            return self.cycles
-        items = round(self.work / self.tiles.item_cycles)
-        claimed = _CLAIMED_AWAKE if steps_of(self.tiles.roles.b) > 1 else CLAIMED
-        longest = -(-items // max(1, min(threads, self.work // claimed))) * self.tiles.item_cycles
-        part = packed_ahead(self.tiles)
+
+Found = TypeVar("Found")
+
+
+def _always(item: float, rows: int, columns: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A family of tilings, and the costs of its divisions as candidates."""
+
+    family: Family
+    exchanged: bool
+    strips_wanted: bool = False
+    """Whether tilings with b packed ahead are candidates of their own."""
+
+    @cached_property
+    def strips(self) -> StripsAhead | None:
+        """Those, if they are candidates of their own."""
+        return strips_ahead(self.family) if self.strips_wanted else None
+
+    @cached_property
+    def fixed_strips(self) -> StripsAhead | None:
+        """Those, if b is a constant, among tilings with equal bits: when constants are packed decides
+        neither the bits nor the roles."""
+        return strips_ahead(self.family) if is_fixed(self.family.roles.b) else None
+
+    @cached_property
+    def stays(self) -> bool:
+        """Whether b stays the same in all steps of a recurrence."""
+        return steps_of(self.family.roles.b) > 1
+
+    @cached_property
+    def again(self) -> bool:
+        """Whether an operand does."""
+        return self.stays or steps_of(self.family.roles.a) > 1
+
+    def candidates(self, worth: Worth = _always) -> Iterator[Candidate]:
+        """The candidates, but for those that are not worth it."""
+        return map(self.candidate, self.tiles(worth))
+
+    def tiles(self, worth: Worth = _always) -> Iterator[Tiles]:
+        """The tiles of the candidates."""
+        for tiles in self.family.divisions(worth):
+            yield tiles
+            if self.strips and packed_ahead(tiles) is None:
+                yield self.strips.of(tiles)
+
+    def candidate(self, tiles: Tiles) -> Candidate:
+        """The candidate of one division."""
+        items, work = self.work(tiles.item_cycles, tiles.rows, tiles.columns)
+        cycles = _shared(work, items, self.again)
+        part = packed_ahead(tiles)
+        if part:
+            roles, micro = tiles.roles, tiles.micro
+            across, size = (
+                (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
+            )
+            parts = groups_of(roles, part) * -(-roles.count(across) // size)
+            cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, self.again)) / steps_of(part)
+        return Candidate(cycles, work, tiles, self.exchanged)
+
+    def work(self, item: float, rows: int, columns: int) -> tuple[int, float]:
+        """How many blocks of so many rows and columns there are, and their cycles, if each takes `item`."""
+        outer, m, n, _ = self.family.roles.sizes
+        items = outer * (-(-m // rows) * -(-n // columns))
+        return items, item * items
+
+    @property
+    def least_of_all(self) -> tuple[int, float]:
+        """What of a candidate's `order` any of them has at least."""
+        return round(_shared(self.family.least, ITEMS, self.again)), self.family.least
+
+    def least(self, item: float, rows: int, columns: int) -> tuple[int, float]:
+        """What of a candidate's `order` such blocks have at least, with b packed ahead or not."""
+        if self.strips:
+            item = min(item, self.strips.item(item, columns))
+        items, work = self.work(item, rows, columns)
+        return round(_shared(work, items, self.again)), work
+
+    def cycles_on(self, tiles: Tiles, threads: int) -> float:
+        """Of the thread that works longest of so many, without the packing of constants, which is done
+        once."""
+        longest = self._longest(
+            tiles.item_cycles, *self.work(tiles.item_cycles, tiles.rows, tiles.columns), threads
+        )
+        part = packed_ahead(tiles)
         if part is None or is_fixed(part):
             return longest
-        return longest + (_LAUNCHED + self.tiles.packing_work / threads) / steps_of(part)
+        return longest + (_LAUNCHED + tiles.packing_work / threads) / steps_of(part)
+
+    def on_threads(self, tiles: Tiles, threads: int) -> tuple[int, float]:
+        """Tiles with less are better on so many threads."""
+        _, work = self.work(tiles.item_cycles, tiles.rows, tiles.columns)
+        return round(self.cycles_on(tiles, threads)), work
+
+    def least_on_threads(self, item: float, rows: int, columns: int, threads: int) -> tuple[int, float]:
+        """What such blocks have of that at least."""
+        items, work = self.work(item, rows, columns)
+        least = round(self._longest(item, items, work, threads)), work
+        for strips in (self.strips, self.fixed_strips):
+            if strips:
+                ahead = strips.item(item, columns)
+                items, work = self.work(ahead, rows, columns)
+                least = min(least, (round(self._longest(ahead, items, work, threads)), work))
+        return least
+
+    def _longest(self, item: float, items: int, work: float, threads: int) -> float:
+        """The cycles of the thread that works longest."""
+        claimed = _CLAIMED_AWAKE if self.stays else CLAIMED
+        return -(-items // max(1, min(threads, work // claimed))) * item
 
 
 def tiled(kernel: Kernel) -> list[Launch]:
@@ -94,29 +213,76 @@ def tiled(kernel: Kernel) -> list[Launch]:
     as any other reduction."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return []
-    ways = list(candidates(kernel))
-    best = min(ways, key=lambda way: way.order).tiles
+    tiles = chosen_tiles(kernel, machine().threads or available_threads())
+    return launches_of(tiles) if tiles else []
+
+
+def chosen_tiles(kernel: Kernel, threads: int) -> Tiles | None:
+    """The tiles that compute a kernel's sums of products best on so many threads; None if it is better off as
+    any other reduction.
+
+    What bits depend on is that of the candidate with the least order. Among the ways with equal bits, the
+    threads at hand decide.
+    """
+    families = list(families_of(kernel))
+    best = _least_candidate(kernel, families).tiles
     if best is None:
-        return []
-    # That constants are packed once changes neither the bits, which all tiles share, nor the roles.
-    alike = [way.tiles for way in ways if way.tiles and _sums_alike(way.tiles, best)]
-    if best.in_registers and best.seen:
-        alike = _of_one_width(alike)
-    alike += [
-        with_strips(tiles)
-        for tiles in alike
-        if is_fixed(tiles.roles.b) and packed_ahead(tiles) is None and lies_in_tiles(tiles)
-    ]
-    # Of ways with equal bits the threads at hand decide.
-    threads = machine().threads or available_threads()
-    chosen = min(
-        (_candidate(tiles, False) for tiles in alike),
-        key=lambda way: (round(way.cycles_on(threads)), way.work),
-    )
-    return launches_of(chosen.tiles or best)
+        return None
+    return _best_of_equal_bits(best, families, threads)
 
 
-def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
+class _Least(Generic[Found]):
+    """What has the least cost so far; of equal ones, what comes first."""
+
+    def __init__(self, found: Found, cost: tuple[float, float], place: tuple[int, ...]) -> None:
+        self.found, self.cost, self._place = found, cost, place
+
+    def offer(self, found: Found, cost: tuple[float, float], place: tuple[int, ...]) -> None:
+        """Takes what costs less than all before."""
+        if (cost, place) < (self.cost, self._place):
+            self.found, self.cost, self._place = found, cost, place
+
+
+def _least_candidate(kernel: Kernel, families: Sequence[Priced]) -> Candidate:
+    """The candidate with the least order; of equal ones, the first. Families come by what their candidates
+    take at least, so most are passed over."""
+    plain = _as_any_reduction(kernel, lane_count())
+    best = _Least(plain, plain.order, (-1,))
+    for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
+        if priced.least_of_all > best.cost:
+            continue
+
+        def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
+            return priced.least(item, rows, columns) <= best.cost
+
+        for count, candidate in enumerate(priced.candidates(worth)):
+            best.offer(candidate, candidate.order, (number, count))
+    return best.found
+
+
+def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> Tiles:
+    """Of all tiles that give the bits of `best` those that take so many threads least time; of equal ones,
+    the first."""
+    # Among blocks of an image whose bits depend on their columns, all have as many.
+    only = columns_of_all(best, families) if best.in_registers and best.seen else None
+    least = _Least(best, (math.inf, math.inf), ())
+    for number, priced in enumerate(families):
+
+        def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
+            return priced.least_on_threads(item, rows, columns, threads) <= least.cost
+
+        for count, tiles in enumerate(priced.tiles(worth)):
+            if not sums_alike(tiles, best):
+                break
+            if only in (None, tiles.columns):
+                least.offer(tiles, priced.on_threads(tiles, threads), (0, number, count))
+                if priced.fixed_strips and packed_ahead(tiles) is None:
+                    ahead = priced.fixed_strips.of(tiles)
+                    least.offer(ahead, priced.on_threads(ahead, threads), (1, number, count))
+    return least.found
+
+
+def sums_alike(tiles: Tiles, others: Tiles) -> bool:
     """Whether two divisions into tiles add the same products in the same order, to the same bits. Integers
     may be added in any order."""
     if tiles.roles.types[0] is not F32:
@@ -132,78 +298,58 @@ def _sums_alike(tiles: Tiles, others: Tiles) -> bool:
     return tiles.roles is others.roles and tiles.depth == others.depth
 
 
-def _of_one_width(alike: list[Tiles]) -> list[Tiles]:
-    """Those whose blocks have as many columns as suits any number of threads best: of a block of an image
-    with a number that cannot be taken apart all is multiplied in another way."""
-    by_columns: dict[int, list[Tiles]] = {}
-    for tiles in alike:
-        by_columns.setdefault(tiles.columns, []).append(tiles)
+def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:
+    """As many columns of a block as suit any number of threads best: of a block of an image with a number
+    that cannot be taken apart all is multiplied in another way."""
+    by_columns: dict[int, list[tuple[Priced, Tiles]]] = {}
+    for priced in families:
+        for tiles in priced.tiles():
+            if sums_alike(tiles, best):
+                by_columns.setdefault(tiles.columns, []).append((priced, tiles))
 
-    def cycles(same: list[Tiles]) -> float:
-        ways = [_candidate(tiles, False) for tiles in same]
-        return math.prod(min(way.cycles_on(threads) for way in ways) for threads in _THREADS)
+    def cycles(columns: int) -> float:
+        same = by_columns[columns]
+        return math.prod(
+            min(priced.cycles_on(tiles, threads) for priced, tiles in same) for threads in _THREADS
+        )
 
-    return min(by_columns.values(), key=cycles)
+    return min(by_columns, key=cycles)
 
 
 def candidates(kernel: Kernel) -> Iterator[Candidate]:
-    """The ways to compute a kernel's sums of products."""
+    """All ways to compute a kernel's sums of products."""
+    yield _as_any_reduction(kernel, lane_count())
+    for priced in families_of(kernel):
+        yield from priced.candidates()
+
+
+def families_of(kernel: Kernel) -> Iterator[Priced]:
+    """The families of tilings that may compute a kernel's sums of products."""
     lanes = lane_count()
-    yield _as_any_reduction(kernel, lanes)
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
-        if roles is not None:
-            stays = steps_of(roles.b) > 1
-            for tiles in tilings(roles, lanes):
-                yield _candidate(tiles, exchanged)
-                if stays and not tiles.ahead and lies_in_tiles(tiles):
-                    yield _candidate(with_strips(tiles), exchanged)
-            for tiles in _in_pieces(roles, lanes):
-                yield _candidate(tiles, exchanged)
-            if roles.types[0] is F32 and not stays:
-                # What all steps multiply by is packed once, for all of them.
-                for tiles in (*tilings_in_rows(roles, lanes), *tilings_of_dots(roles, lanes)):
-                    yield _candidate(tiles, exchanged)
-            for tiles in word_matrix_tilings(roles, lanes):
-                yield _candidate(tiles, exchanged)
-                if stays and not tiles.ahead and lies_in_tiles(tiles):
-                    yield _candidate(with_strips(tiles), exchanged)
-            for broadcast, divisions in ((False, image_tilings), (True, broadcast_image_tilings)):
-                seen = seen_by(roles, broadcast)
-                if seen is not None and seen.depth(DEPTH):
-                    for tiles in divisions(seen, lanes):
-                        yield _candidate(tiles, exchanged)
-                        if broadcast and roles.outer and lies_in_tiles(tiles):
-                            yield _candidate(with_strips(tiles), exchanged)
+        if roles is None:
+            continue
+        stays = steps_of(roles.b) > 1
+        found = [(stays, tilings(roles, lanes)), (False, _in_pieces(roles, lanes))]
+        if roles.types[0] is F32 and not stays:
+            # What all steps multiply by is packed once, for all of them.
+            found += [(False, tilings_in_rows(roles, lanes)), (False, tilings_of_dots(roles, lanes))]
+        found.append((stays, word_matrix_tilings(roles, lanes)))
+        for broadcast, in_images in ((False, image_tilings), (True, broadcast_image_tilings)):
+            seen = seen_by(roles, broadcast)
+            if seen is not None and seen.depth(DEPTH):
+                found.append((broadcast and bool(roles.outer), in_images(seen, lanes)))
+        for strips_wanted, families in found:
+            for family in families:
+                yield Priced(family, exchanged, strips_wanted)
 
 
-def _in_pieces(roles: Roles, lanes: int) -> Iterator[Tiles]:
+def _in_pieces(roles: Roles, lanes: int) -> Iterator[Family]:
     """The ways in matrix registers, for numbers in pieces. What several windows see is taken apart once."""
     seen = seen_by(roles, False, in_pieces=True) if roles.types[0] is F32 else None
     images = [] if seen is None else list(matrix_image_tilings(seen, lanes))
     yield from images or matrix_tilings(roles, lanes)
-
-
-def _candidate(tiles: Tiles, exchanged: bool) -> Candidate:
-    roles, micro = tiles.roles, tiles.micro
-    part = packed_ahead(tiles)
-    kind = "dots" if tiles.dots else "matrices" if tiles.in_registers else "tiles"
-    name = f"{kind} of {micro.rows}x{micro.vectors}"
-    name += " of an image" if tiles.seen else ""
-    name += (" exchanged" if exchanged else "") + (" packed ahead" if part else "")
-    name += " in place" if tiles.in_place else " by rows" if tiles.b_in_place else ""
-    items = roles.count(roles.outer)
-    items *= -(-roles.count(roles.rows) // tiles.rows) * -(-roles.count(roles.columns) // tiles.columns)
-    work = tiles.item_cycles * items
-    again = max(steps_of(roles.a), steps_of(roles.b)) > 1
-    cycles = _shared(work, items, again)
-    if part:
-        across, size = (
-            (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
-        )
-        parts = groups_of(roles, part) * -(-roles.count(across) // size)
-        cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, again)) / steps_of(part)
-    return Candidate(name, cycles, work, tiles)
 
 
 def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
@@ -219,7 +365,7 @@ def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
     rows = math.prod(kernel.domain) // inner.count
     work = rows * (ROW + -(-inner.count // lanes) * vector)
     again = any(load.steps > 1 for load in kernel.loads)
-    return Candidate("as any reduction", _shared(work, kept, again), work)
+    return Candidate(_shared(work, kept, again), work)
 
 
 def _shared(cycles: float, items: int, again: bool = False) -> float:

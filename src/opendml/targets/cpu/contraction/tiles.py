@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Kernel
@@ -79,6 +80,26 @@ class Tiles:
     def parts_together(self) -> int:
         """Parts of so many products whose sums are added up before they are added to those of others."""
         return DEPTH * PARTS_TOGETHER // ROWS_TOGETHER if self.b_in_place else PARTS_TOGETHER
+
+
+Worth = Callable[[float, int, int], bool]
+"""Whether blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are made of
+others. The cycles are exact: with more work more threads join, so a bound of them would bound nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The divisions into blocks of one kind of tiles."""
+
+    roles: Roles
+    least: float
+    """Cycles of all threads that any of them takes: those of the products in whole tiles."""
+    divisions: Callable[[Worth], Iterator[Tiles]]
+    """Those that are worth it."""
+    packs_tiles: bool = False
+    """Whether items pack b, as it is, in the parts that tiles have of it."""
+    broadcasts: bool = False
+    """Whether the windows of an image are broadcast."""
 
 
 def packed_ahead(tiles: Tiles) -> Kernel | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
+from opendml.compiler.loops import merged_neighbours
 from opendml.targets.cpu.contraction.costs import (
     COPIED,
     ROW,
@@ -28,12 +30,14 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of,
 )
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.roles import Roles
+from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ROWS_TOGETHER,
     VECTORS_TOGETHER,
+    Family,
     Tiles,
+    Worth,
     groups_of,
     in_tiles,
     is_fixed,
@@ -74,41 +78,49 @@ _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
 """Cycles to read a vector of b in place, and to begin and end with a part of a tile there."""
 
 
-def tilings(roles: Roles, lanes: int) -> Iterator[Tiles]:
+def tilings(roles: Roles, lanes: int) -> Iterator[Family]:
     """Each tile in registers, with each division of the results into blocks."""
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    words = roles.words
-    largest_block = most_results()
-    a, b = packing_cycles(roles, lanes)
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
-    far = far_cycles(roles.a, roles.a.loads)
-    packing = groups_of(roles, roles.a) * m * k * a / lanes
-    in_place = _can_be_read_in_place(roles)
+    outer, m, n, _ = roles.sizes
+    costs = packing_cycles(roles, lanes)
     for micro in _tile_shapes(roles):
-        width = micro.vectors * lanes
-        most_rows, most_columns = in_tiles(largest_block, micro, lanes)
-        for rows, columns in product(
-            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
-        ):
-            tiles = -(-rows // micro.rows) * -(-columns // width)
-            item = STARTED + tiles * words * tile_cycles(micro, roles.types[0])
-            item += (columns * k * b + rows * columns * stored) / lanes
-            yield Tiles(roles, micro, rows, columns, item + rows * k * a / lanes)
-            # What is fetched for all tiles of a panel comes while those of the one before are multiplied.
-            item += rows * words * (STREAMED + far * width / columns) / lanes
-            yield Tiles(roles, micro, rows, columns, item, True, packing)
-            if in_place:
-                yield Tiles(roles, micro, rows, columns, item, in_place=True)
+        tiles = outer * -(-m // micro.rows) * -(-n // (micro.vectors * lanes))
+        least = tiles * roles.words * tile_cycles(micro, roles.types[0])
+        yield Family(roles, least, partial(_divisions, roles, micro, lanes, costs), packs_tiles=True)
     if _lie_apart(roles):
         yield from _tilings_apart(roles, lanes)
 
 
-def _tilings_apart(roles: Roles, lanes: int) -> Iterator[Tiles]:
-    """Where rows of the operand whose elements are broadcast are read where they lie, apart: likewise."""
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
-    _, b = packing_cycles(roles, lanes)
-    far_a, far_b = (far_cycles(part, part.loads) for part in (roles.a, roles.b))
+def _divisions(
+    roles: Roles, micro: MicroKernel, lanes: int, packed: tuple[float, float], worth: Worth
+) -> Iterator[Tiles]:
+    """The divisions into blocks where packing a vector of either operand takes so many cycles."""
+    _, m, n, k = roles.sizes
+    (a, b), words, width = packed, roles.words, micro.vectors * lanes
+    product_cycles = tile_cycles(micro, roles.types[0])
     stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    far = far_cycles(roles.a, roles.a.loads)
+    packing = groups_of(roles, roles.a) * m * k * a / lanes
+    in_place = _can_be_read_in_place(roles)
+    most_rows, most_columns = in_tiles(most_results(), micro, lanes)
+    for rows, columns in product(block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)):
+        tiles = -(-rows // micro.rows) * -(-columns // width)
+        item = STARTED + tiles * words * product_cycles
+        item += (columns * k * b + rows * columns * stored) / lanes
+        alone = item + rows * k * a / lanes
+        if worth(alone, rows, columns):
+            yield Tiles(roles, micro, rows, columns, alone)
+        # What is fetched for all tiles of a panel comes while those of the one before are multiplied.
+        item += rows * words * (STREAMED + far * width / columns) / lanes
+        if worth(item, rows, columns):
+            yield Tiles(roles, micro, rows, columns, item, True, packing)
+            if in_place:
+                yield Tiles(roles, micro, rows, columns, item, in_place=True)
+
+
+def _tilings_apart(roles: Roles, lanes: int) -> Iterator[Family]:
+    """Where rows of the operand whose elements are broadcast are read where they lie, apart: likewise."""
+    outer, m, n, k = roles.sizes
+    _, b = packing_cycles(roles, lanes)
     shapes = {
         (even_part(m, most), largest.vectors)
         for largest in largest_tiles()
@@ -116,18 +128,25 @@ def _tilings_apart(roles: Roles, lanes: int) -> Iterator[Tiles]:
         for most in (largest.rows, largest.rows - 1)
     }
     for micro in (MicroKernel(*shape) for shape in sorted(shapes)):
-        width = micro.vectors * lanes
-        most_rows, most_columns = in_tiles(most_results_apart(), micro, lanes)
-        for rows, columns in product(
-            block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)
-        ):
-            # The last block may be narrower.
-            panels, beside = -(-rows // micro.rows), -(-n // width) / -(-n // columns)
-            item = STARTED + panels * beside * k * tile_cycles(micro) + rows * columns * stored / lanes
-            # With each tile a row of the next panel and two of the next block are asked for.
-            read = _READ_APART + far_a * max(0.0, 1.0 - beside / micro.rows)
-            packed = b - far_b * min(1.0, 2 * panels * beside / DEPTH)
-            item += (rows * read + columns * packed) * k / lanes
+        tiles = outer * -(-m // micro.rows) * -(-n // (micro.vectors * lanes))
+        yield Family(roles, tiles * k * tile_cycles(micro), partial(_divisions_apart, roles, micro, lanes, b))
+
+
+def _divisions_apart(roles: Roles, micro: MicroKernel, lanes: int, b: float, worth: Worth) -> Iterator[Tiles]:
+    _, m, n, k = roles.sizes
+    far_a, far_b = (far_cycles(part, part.loads) for part in (roles.a, roles.b))
+    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    width = micro.vectors * lanes
+    most_rows, most_columns = in_tiles(most_results_apart(), micro, lanes)
+    for rows, columns in product(block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)):
+        # The last block may be narrower.
+        panels, beside = -(-rows // micro.rows), -(-n // width) / -(-n // columns)
+        item = STARTED + panels * beside * k * tile_cycles(micro) + rows * columns * stored / lanes
+        # With each tile a row of the next panel and two of the next block are asked for.
+        read = _READ_APART + far_a * max(0.0, 1.0 - beside / micro.rows)
+        packed = b - far_b * min(1.0, 2 * panels * beside / DEPTH)
+        item += (rows * read + columns * packed) * k / lanes
+        if worth(item, rows, columns):
             yield Tiles(roles, micro, rows, columns, item, in_place=True, apart=True)
 
 
@@ -157,29 +176,39 @@ def _lie_apart(roles: Roles) -> bool:
 def _can_be_read_in_place(roles: Roles) -> bool:
     """Whether the operand whose elements are broadcast is a matrix of short rows, which lie one behind the
     other."""
-    if not a_along_depth(roles):
+    k = roles.sizes[-1]
+    if k > DEPTH or not a_along_depth(roles):
         return False
     packing, nest = packing_of(roles.a, [], roles.rows, roles.depth, True, roles.types[0])
-    k = roles.count(roles.depth)
-    return packing.is_plain and k <= DEPTH and nest.rows[0].strides == (k * F32.bytes,)
+    return packing.is_plain and nest.rows[0].strides == (k * F32.bytes,)
 
 
-def tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Tiles]:
+def tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Family]:
     """Where there are few rows, and b is read where it lies: tiles of all of these, with each division of the
     columns."""
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    outer, m, n, k = roles.sizes
     if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
         return
-    a, b = packing_cycles(roles, lanes)
+    costs = packing_cycles(roles, lanes)
+    for vectors in range(1, min(_MOST_VECTORS, (register_count() - 1) // (m + 1)) + 1):
+        micro = MicroKernel(m, vectors)
+        tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
+        least = outer * -(-n // (vectors * lanes)) * tile
+        yield Family(roles, least, partial(_divisions_in_rows, roles, micro, lanes, tile, costs))
+
+
+def _divisions_in_rows(
+    roles: Roles, micro: MicroKernel, lanes: int, tile: float, packed: tuple[float, float], worth: Worth
+) -> Iterator[Tiles]:
+    _, m, n, k = roles.sizes
+    (a, b), width = packed, micro.vectors * lanes
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     read = _READ_IN_ROWS + far_cycles(roles.b, roles.b.loads, in_rows=True)
-    for vectors in range(1, min(_MOST_VECTORS, (register_count() - 1) // (m + 1)) + 1):
-        micro, width = MicroKernel(m, vectors), vectors * lanes
-        tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
-        for columns in block_sizes(n, width, COLUMNS_IN_ROWS // width * width):
-            packed = min(n, columns) % width
-            item = STARTED + -(-columns // width) * tile
-            item += (columns * k * read + packed * k * b + m * k * a + m * columns * stored) / lanes
+    for columns in block_sizes(n, width, COLUMNS_IN_ROWS // width * width):
+        rest = min(n, columns) % width
+        item = STARTED + -(-columns // width) * tile
+        item += (columns * k * read + rest * k * b + m * k * a + m * columns * stored) / lanes
+        if worth(item, m, columns):
             yield Tiles(roles, micro, m, columns, item, b_in_place=True)
 
 
@@ -191,9 +220,9 @@ def _lies_in_rows(roles: Roles) -> bool:
     return packing.is_plain
 
 
-def tilings_of_dots(roles: Roles, lanes: int) -> Iterator[Tiles]:
+def tilings_of_dots(roles: Roles, lanes: int) -> Iterator[Family]:
     """Where there are few rows, and both lie along k: vectors of both, with each division of the columns."""
-    m, n, k = (roles.count(part) for part in (roles.rows, roles.columns, roles.depth))
+    outer, m, n, k = roles.sizes
     if m > _MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
         return
     a, _ = packing_cycles(roles, lanes)
@@ -203,9 +232,14 @@ def tilings_of_dots(roles: Roles, lanes: int) -> Iterator[Tiles]:
     vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
     parts = -(-k // (VECTORS_TOGETHER * lanes))
     column = -(-k // lanes) * vector + m * parts * _FOLDED + parts * ROW / together
-    for columns in block_sizes(n, together, COLUMNS_OF_DOTS // together * together):
-        item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
-        yield Tiles(roles, MicroKernel(m, together), m, columns, item, dots=True)
+
+    def divisions(worth: Worth) -> Iterator[Tiles]:
+        for columns in block_sizes(n, together, COLUMNS_OF_DOTS // together * together):
+            item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
+            if worth(item, m, columns):
+                yield Tiles(roles, MicroKernel(m, together), m, columns, item, dots=True)
+
+    yield Family(roles, outer * n * column, divisions)
 
 
 def _lies_in_columns(roles: Roles) -> bool:
@@ -216,30 +250,39 @@ def _lies_in_columns(roles: Roles) -> bool:
     return len(nest.rows) == packing.majors
 
 
-def lies_in_tiles(tiles: Tiles) -> bool:
-    """Whether each tile's part of b is packed apart from the others, and so may be packed ahead; in pieces
-    that is a way of its own."""
-    roles = tiles.roles
-    if (
-        tiles.in_pieces
-        or tiles.apart
-        or tiles.b_in_place
-        or tiles.dots
-        or (tiles.seen and not tiles.seen.broadcast)
-    ):
-        return False
-    packing, nest = packing_of(roles.b, [], *b_order(roles), b_along_depth(roles), roles.types[1])
-    return packing.along_depth or len(nest.rows) == packing.majors
+@dataclass(frozen=True, slots=True)
+class StripsAhead:
+    """Tilings of which b, which stays the same, is packed ahead, by what that changes."""
+
+    depth: float
+    """Vectors along k."""
+    saved: float
+    """Cycles that an item saves for each of them."""
+    work: float
+    """Cycles of all threads to pack b."""
+
+    def item(self, item: float, columns: int) -> float:
+        """The cycles of an item that takes `item` where it packs so many columns itself."""
+        return item - columns * self.depth * self.saved
+
+    def of(self, tiles: Tiles) -> Tiles:
+        """The same tiles where b is packed ahead."""
+        item = self.item(tiles.item_cycles, tiles.columns)
+        return replace(tiles, b_ahead=True, item_cycles=item, packing_work=self.work)
 
 
-def with_strips(tiles: Tiles) -> Tiles:
-    """The same tiles where b, which stays the same, is packed ahead."""
-    roles, lanes = tiles.roles, lane_count()
+def strips_ahead(family: Family) -> StripsAhead | None:
+    """How b of a family's tiles is packed ahead; None where the part of each tile is not packed apart from
+    the others'."""
+    roles, lanes = family.roles, lane_count()
+    if not family.packs_tiles:
+        return None
+    if not b_along_depth(roles) and len(merged_neighbours(loops_over(roles.b, roles.columns))) > 1:
+        return None
     packing = packing_cycles(roles, lanes)[1]
     # Beside windows of an image a strip comes while all panels are multiplied by the one before.
-    fetched = STREAMED if tiles.seen else _FETCHED_STRIP + far_cycles(roles.b, roles.b.loads)
-    saved = packing - fetched
-    depth = roles.count(roles.depth) / lanes
-    item = tiles.item_cycles - tiles.columns * depth * saved
-    work = groups_of(roles, roles.b) * roles.count(roles.columns) * depth * packing
-    return replace(tiles, b_ahead=True, item_cycles=item, packing_work=work)
+    fetched = STREAMED if family.broadcasts else _FETCHED_STRIP + far_cycles(roles.b, roles.b.loads)
+    _, _, n, k = roles.sizes
+    depth = k / lanes
+    work = groups_of(roles, roles.b) * n * depth * packing
+    return StripsAhead(depth, packing - fetched, work)

@@ -1,0 +1,159 @@
+"""Forms of kernels, and a memo of what is found out about them.
+
+How a kernel is scheduled depends on its values, sizes and strides. It does not depend on which buffers it
+accesses, where in these its tensors lie, or which numbers its values have. Its form is the kernel without
+those three. Kernels of equal form are scheduled once in a process, and their launches differ in a `Binding`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+from opendml.across_forks import remembering
+from opendml.compiler.kernel import Access, Kernel
+from opendml.program.node import Node, View, ordered
+
+Result = TypeVar("Result")
+
+NEAR = 64
+"""Bytes up to which the distance of two accesses counts for any schedule: a line of a cache."""
+_MOST_ENTRIES = 2048
+"""Forms of a memo, at most: eight sizes of MobileNetV2, ResNet-50 and BERT have 200, of 10 KB each."""
+_MOST_PARTS = 256 * 1024
+"""Nodes and strides of a memo's forms, at most: with the launches each takes some 115 bytes, 30 MB in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What makes a form a kernel: by the numbers of the form's tensors, the buffer that each lies in and its
+    offset there; by the form's numbers, those of the kernel."""
+
+    buffers: tuple[int, ...]
+    offsets: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+def form_of(kernel: Kernel) -> tuple[Kernel, Binding]:
+    """The form of a kernel, and what binds the form to it.
+
+    In the form, accesses that may touch the same bytes, or begin near each other, are of one tensor; its
+    number is their buffer, and their offsets count from its first access. Counters keep their offsets.
+    """
+    accesses = (*kernel.loads, *kernel.stores)
+    tensors = _tensors(accesses, kernel.domain)
+    buffers: list[int] = []
+    offsets: list[int] = []
+    places = dict[int, int]()
+    result = []
+    for access, tensor in zip(accesses, tensors, strict=True):
+        if access.buffer is not None:
+            if tensor not in places:
+                places[tensor] = len(buffers)
+                buffers.append(access.buffer)
+                offsets.append(access.offset)
+            place = places[tensor]
+            access = replace(access, buffer=place, offset=access.offset - offsets[place])
+        result.append(access)
+    loads = len(kernel.loads)
+    numbers = tuple(range(len(kernel.numbers)))
+    form = Kernel(
+        kernel.domain, kernel.axes, tuple(result[:loads]), tuple(result[loads:]), kernel.values, numbers
+    )
+    return form, Binding(tuple(buffers), tuple(offsets), kernel.numbers)
+
+
+def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:
+    """For each access the number of one that lies in the same tensor."""
+    result = list(range(len(accesses)))
+    in_buffers: dict[int, list[int]] = {}
+    for number, access in enumerate(accesses):
+        if access.buffer is not None:
+            in_buffers.setdefault(access.buffer, []).append(number)
+    for numbers in in_buffers.values():
+        if len(numbers) > 1:
+            spans = sorted((*_span(accesses[number], domain), number) for number in numbers)
+            _, end, tensor = spans[0]
+            for first, last, number in spans[1:]:
+                if first > end:
+                    tensor = number
+                end = max(end, last)
+                result[number] = tensor
+    return result
+
+
+def _span(access: Access, domain: Sequence[int]) -> tuple[int, int]:
+    """The first and the last byte that an access may touch, and at least those near its offset."""
+    reaches = [(size - 1) * stride for size, stride in zip(domain, access.strides, strict=True)]
+    last = sum(reach for reach in reaches if reach > 0) + access.type.bytes - 1
+    return access.offset + sum(reach for reach in reaches if reach < 0), access.offset + max(last, NEAR)
+
+
+@lru_cache(maxsize=1024)
+def structure_of(values: tuple[Node, ...]) -> tuple[Hashable, ...]:
+    """A value that is equal for graphs that are equal in all, sizes and numbers included."""
+    names: dict[int, int] = {}
+    parts: list[Hashable] = []
+    for node in ordered(values):
+        names[id(node)] = len(names)
+        operands = [names[id(operand)] for operand in node.operands]
+        parts.append((node.operation, node.type, node.sizes, _exact(node.attribute), *operands))
+    return *parts, tuple([names[id(root)] for root in values])
+
+
+def _exact(attribute: object) -> Hashable:
+    """A value that is equal for equal attributes alone: 1 is not 1.0, and 0.0 is not -0.0."""
+    if isinstance(attribute, float):
+        return struct.pack("<d", attribute)
+    if isinstance(attribute, View):
+        return View, attribute.offsets, attribute.steps, attribute.indexed
+    return attribute
+
+
+class Memo(Generic[Result]):
+    """What is found out about forms of kernels in this process; the least recently used are forgotten."""
+
+    def __init__(self, most_entries: int = _MOST_ENTRIES, most_parts: int = _MOST_PARTS) -> None:
+        self._most = most_entries, most_parts
+        self._found: OrderedDict[Hashable, tuple[Result, int]] = OrderedDict()
+        self._parts = 0
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def get(self, form: Kernel, circumstances: Hashable, find: Callable[[], Result]) -> Result:
+        """What `find` returns for a form, maybe by an earlier call.
+
+        Args:
+            form: the form of a kernel, whose numbers do not count.
+            circumstances: all that the result depends on beside the form.
+            find: is called where the result is not known. Two threads may call it at once.
+        """
+        structure = structure_of(form.values)
+        key = structure, form.domain, form.axes, form.loads, form.stores, circumstances
+        with remembering:
+            known = self._found.get(key)
+            if known is not None:
+                self._found.move_to_end(key)
+                return known[0]
+        result = find()
+        parts = len(structure) + len(form.domain) * (len(form.loads) + len(form.stores))
+        with remembering:
+            if key not in self._found:
+                self._found[key] = result, parts
+                self._parts += parts
+            while self._found and (len(self._found) > self._most[0] or self._parts > self._most[1]):
+                _, (_, forgotten) = self._found.popitem(last=False)
+                # A handler of a signal that schedules may have come between: nothing is left of nothing.
+                self._parts = self._parts - forgotten if self._found else 0
+        return result
+
+    def clear(self) -> None:
+        """Forgets all."""
+        with remembering:
+            self._found.clear()
+            self._parts = 0
