@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -26,9 +26,11 @@ from opendml.runtime.graphs.relaid import (
     new_on_host,
     wrong_strides,
 )
+from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import Recipe
 from opendml.runtime.graphs.work import Watched, work_of
 from opendml.runtime.locked import Locked
+from opendml.runtime.memory.constant_store import ConstantStore
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,
@@ -74,6 +76,8 @@ class Model(Locked):
         watched: Sequence[Watched] = (),
         recipe: Recipe | None = None,
         held: tuple[int, ...] = (),
+        identities: Mapping[int, Hashable] | None = None,
+        shared: SharedMemory | None = None,
     ) -> None:
         super().__init__()
         device._require_present()
@@ -82,7 +86,8 @@ class Model(Locked):
         self.output_names = output_names
         self._names, self._program = names, program
         self._work = CompiledWork(work_of(program, watched), device)
-        self._held = held
+        self._held, self._shared = held, shared
+        self._identities = identities or {}
         self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
         if not held:
             self._prepared = self._prepare()
@@ -252,11 +257,22 @@ class Model(Locked):
         for copy in relaid.after:
             copy()
 
-    def _prepare(self, held: Sequence[TensorMemory] = ()) -> Prepared:
+    def _prepare(
+        self, held: Sequence[TensorMemory] = (), identities: Sequence[Hashable] | None = None
+    ) -> Prepared:
         """The model over these values of the constants that the graph holds (`Graph._hold`), in their order.
-        They are read now, after all earlier work on the device, and not afterwards."""
+        They are read now, after all earlier work on the device, and not afterwards.
+
+        Args:
+            held: the values.
+            identities: by which models that share memory know them; None: they do not.
+        """
         known = self._constants | dict(zip(self._held, held, strict=True))
-        return Prepared(self._work, self.device._backend.place, self._work.prepare(known))
+        names = {**self._identities, **dict(zip(self._held, identities or (), strict=False))}
+        store = self._shared.constants if self._shared else ConstantStore()
+        kept = self._work.keep(known, names, store)
+        arenas = self._shared.arenas if self._shared else None
+        return Prepared(self._work, self.device._backend.place, kept, arenas)
 
     def _run_at(
         self,
@@ -310,11 +326,11 @@ class Model(Locked):
                 raise wrong_strides(
                     str(name), memory.layout, layout, "; run copies such arrays, bind does not"
                 )
-        instance = self._work.instantiate(place, self._prepared.persistent)
+        instance = self._work.instantiate(place, self._prepared.kept)
         for number, memory in enumerate(memories):
             if memory is not None:
                 instance.bind(number, memory.address)
-        instance.keep((memories, self._prepared.persistent))
+        instance.keep((memories, self._prepared.kept))
         return BoundModel(self.device, instance, self._signature)
 
     def explain(self, /, **inputs: Any) -> Explanation:
@@ -355,7 +371,7 @@ class Model(Locked):
         constants = [number for number, name in enumerate(self._names) if name is None]
         names = {number: f"constant {index}" for index, number in enumerate(constants)}
         names |= {number: name for number, name in enumerate(self._names) if name is not None}
-        return explained(self.device, self._work, self._prepared.persistent, self._signature, names, given)
+        return explained(self.device, self._work, self._prepared.kept, self._signature, names, given)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
         """Where all arrays are, None for host memory."""

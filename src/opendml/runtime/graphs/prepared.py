@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 
 from opendml.runtime.graphs.compiled_work import CompiledWork
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.constant_store import KeptMemory
+from opendml.targets.arenas import Arenas
 from opendml.targets.executable import Instance
 from opendml.targets.memory import Place
 from opendml.targets.streams import StreamInstances
@@ -17,21 +19,28 @@ class Prepared:
     Args:
         work: the compiled work.
         place: the memory of its device; None: host memory.
-        persistent: what it keeps of its constants (`CompiledWork.prepare`).
+        kept: what it keeps of its constants (`CompiledWork.keep`).
+        arenas: where instances over host memory take their arenas from; None: each has its own.
     """
 
-    def __init__(self, work: CompiledWork, place: Place | None, persistent: Range) -> None:
-        self._work, self._place, self.persistent = work, place, persistent
+    def __init__(
+        self,
+        work: CompiledWork,
+        place: Place | None,
+        kept: Sequence[KeptMemory],
+        arenas: Arenas | None = None,
+    ) -> None:
+        self._work, self._place, self.kept, self._arenas = work, place, kept, arenas
 
     @cached_property
     def instance(self) -> Instance:
         """Over host memory."""
-        return self._work.instantiate(None, self.persistent)
+        return self._work.instantiate(None, self.kept, arenas=self._arenas)
 
     @cached_property
     def on_streams(self) -> StreamInstances:
         """Over memory of the device."""
-        return StreamInstances(partial(self._work.instantiate, self._place, self.persistent))
+        return StreamInstances(partial(self._work.instantiate, self._place, self.kept))
 
     def free_temporaries(self) -> None:
         """Frees what instances hold beside their tensors; the next run takes new memory. None may run now."""
