@@ -3,9 +3,9 @@
 python -m benchmarks.memory [--models chain transformer convolutions] [--engines opendml onnxruntime]
     [--counts 1 8 64] [--threads N]
 
-Each engine loads a file in a process of its own, runs the first sizes of a list, and tells its resident memory
-(VmRSS) after so many of them, its peak (VmHWM), and the seconds that all runs took. Weights are random: only
-their sizes matter. The files lie in the folder for temporary files, and are made once.
+Each engine loads a file in a process of its own, runs the first sizes of a list, and tells its resident
+memory (VmRSS) after so many of them, its peak (VmHWM), and the seconds that all runs took. Weights are random:
+only their sizes matter. The files lie in the folder for temporary files, and are made once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -58,7 +58,10 @@ def main() -> None:
         figures = {engine: _apart(engine, name, arguments) for engine in arguments.engines}
         for number, count in enumerate(figures[arguments.engines[0]]["counts"]):
             for engine, each in figures.items():
-                resident, peer = each["resident"][number], figures.get("onnxruntime", each)["resident"][number]
+                resident, peer = (
+                    each["resident"][number],
+                    figures.get("onnxruntime", each)["resident"][number],
+                )
                 peak, seconds = each["peak"][number], each["seconds"][number]
                 print(
                     f"| {name} | {count} | {engine} | {resident:.0f} | {peak:.0f} | {resident / peer:.2f} "
@@ -124,11 +127,11 @@ ENGINES: dict[str, Callable[[Path, int], Callable[[Any], object]]] = {
 
 def file_of(name: str) -> Path:
     """The file of a model, which is made if it is not there."""
-    import onnx
-
     make, _, dimensions = MODELS[name]
     path = Path(tempfile.gettempdir()) / f"opendml-memory-{name}.onnx"
     if not path.exists():
+        import onnx
+
         builder = Builder("float32")
         result = make(builder)
         helper = onnx.helper
@@ -137,7 +140,9 @@ def file_of(name: str) -> Path:
             for each, sizes in (("x", dimensions), (result, None))
         )
         graph = helper.make_graph(builder.nodes, name, [x], [y], builder.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION
+        )
         part = path.with_suffix(".part")
         part.write_bytes(model.SerializeToString())
         part.replace(path)

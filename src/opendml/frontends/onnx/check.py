@@ -66,14 +66,14 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
         InvalidArgument: no such file, no ONNX model in it, or sizes that contradict it.
         Unsupported: an operator set that is too old.
     """
-    read, name = read_model(model)
+    read, name, weights = read_model(model)
     sizes.require_used([read], name)
     given = sizes.of(read, name)
     assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
     given = Sizes(assumed).of(given)
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
-    checker = traced(Checker, given, as_device(None))
+    checker = traced(Checker, given, as_device(None), weights)
     checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)
     found = (tuple(checker.unsupported), tuple(checker.evaluated), tuple(checker.unknown))
@@ -93,7 +93,7 @@ class Checker(Tracer):
         self.evaluated: list[Gap] = []
         self.unknown: list[Gap] = []
         known = {name: value for name, value in inputs.items() if value.sizes is not None}
-        segment, pending = Segment(ChainMap({**self._known, **known})), self._start
+        segment, pending = Segment(ChainMap({**self._known, **known}), self._kept_models.shared), self._start
         while pending:
             node, pending = pending.taken()
             missing = [name for name in node.reads if name not in segment.values]

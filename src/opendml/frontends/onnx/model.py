@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -17,7 +17,9 @@ from opendml.frontends.onnx.node import nodes_of, opsets_of
 from opendml.frontends.onnx.segment import Compiled
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer, known_tensors
-from opendml.frontends.onnx.values import Array, array_of
+from opendml.frontends.onnx.values import Array, Known, array_of
+from opendml.frontends.onnx.weights import Weights
+from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
@@ -46,7 +48,14 @@ class OnnxModel:
     Calls from several threads are safe.
     """
 
-    def __init__(self, model: onnx.ModelProto, name: str, device: Device) -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        name: str,
+        device: Device,
+        weights: Weights | None = None,
+        most_kept_bytes: int | None = None,
+    ) -> None:
         graph = model.graph
         initializers = {each.name: each for each in graph.initializer}
         self.device, self._name = device, name
@@ -55,7 +64,7 @@ class OnnxModel:
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
         self._declared = {each.name: tensor_info(each) for each in graph.input}
         try:
-            self._tracer = traced(Tracer, model, device)
+            self._tracer = traced(Tracer, model, device, weights or Weights(), most_kept_bytes)
         except InvalidArgument as error:
             raise InvalidArgument(f"{name}: {error}") from error
 
@@ -164,21 +173,37 @@ class OnnxModel:
         return array
 
 
-def load(model: ModelLike, device: str | Device | None = None, *, sizes: Sizes = NO_SIZES) -> OnnxModel:
+def load(
+    model: ModelLike,
+    device: str | Device | None = None,
+    *,
+    sizes: Sizes = NO_SIZES,
+    most_kept_bytes: int | None = None,
+) -> OnnxModel:
     """An ONNX model, ready to be called.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto; opset 7 or newer.
         device: a device, its kind, or None for the CPU.
         sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
+        most_kept_bytes: how much memory may be kept for sizes of inputs that ran before, beside what the last
+            ones need; None: a quarter of the machine's memory, or of what a container may use. Sizes that
+            were used longest ago are forgotten first, and compiled again when they come back.
+
+    >>> import numpy as np, onnx, opendml as dml
+    >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
+    >>> model = dml.onnx.load(onnx.parser.parse_model(text), most_kept_bytes=100_000_000)
+    >>> model(np.ones(2, np.float32))["y"]
+    array([-1., -1.], dtype=float32)
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, or sizes that it does not have or contradicts.
+        InvalidArgument: no such file, no ONNX model in it, sizes that it does not have or contradicts, or no
+            number of bytes.
         Unsupported: an operator set that is too old.
     """
-    read, name = read_model(model)
+    read, name, weights = read_model(model)
     sizes.require_used([read], name)
-    return OnnxModel(sizes.of(read, name), name, as_device(device))
+    return OnnxModel(sizes.of(read, name), name, as_device(device), weights, most_kept_bytes)
 
 
 def require_by_name(inputs: object) -> None:
@@ -188,15 +213,28 @@ def require_by_name(inputs: object) -> None:
         raise InvalidArgument(f"run.inputs: {problem}")
 
 
-def traced(kind: type[T], model: onnx.ModelProto, device: Device) -> T:
-    """A model's graph, to be traced by a class of that kind."""
+def traced(
+    kind: type[T],
+    model: onnx.ModelProto,
+    device: Device,
+    weights: Weights,
+    most_kept_bytes: int | None = None,
+) -> T:
+    """A model's graph, to be traced by a class of that kind.
+
+    Args:
+        weights: the initializers that are not in the message.
+        most_kept_bytes: as of `load`.
+    """
     graph = model.graph
-    known = dict(known_tensors({each.name: each for each in graph.initializer}))
-    for each in graph.sparse_initializer:
-        known.update(known_tensors({each.values.name: dense(each)}))
+    known = {name: Known(array, name) for name, array in weights.arrays.items()}
+    stored = {each.name: each for each in graph.initializer if each.name not in known}
+    stored |= {each.values.name: dense(each) for each in graph.sparse_initializer}
+    known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
     nodes = nodes_of(graph.node, opsets_of(model.opset_import))
     inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-    return kind(nodes, inputs, outputs, known, functions_of(model), device)
+    kept = KeptModels(most_kept_bytes)
+    return kind(nodes, inputs, outputs, known, functions_of(model), device, kept, weights)
 
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:

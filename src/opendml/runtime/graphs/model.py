@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from numpy import ndarray
 
 from opendml.errors import InvalidArgument
+from opendml.program.node import ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.prepared import Prepared
 from opendml.runtime.graphs.relaid import (
     CopiesOnStream,
@@ -57,6 +59,11 @@ A = TypeVar("A")
 """Arrays of any library."""
 
 
+_NODE_BYTES = 2048
+"""About what a compiled model holds for each node of its program, beside constants and temporaries: objects
+of Python and the parameters of launches."""
+
+
 class Model(Locked):
     """A compiled graph. Calls from several threads take turns.
 
@@ -88,10 +95,14 @@ class Model(Locked):
         self._work = CompiledWork(work_of(program, watched), device)
         self._held, self._shared = held, shared
         self._identities = identities or {}
-        self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
+        self._constants = {
+            number: TensorMemory(address_of(array), program.inputs[number], False, array)
+            for number, array in constants.items()
+        }
         if not held:
             self._prepared = self._prepare()
             self._constants.clear()
+        self._own_bytes = _NODE_BYTES * len(ordered(program.results))
         self._all_names = (*names, *output_names)
         self._layouts = (*program.inputs, *program.outputs)
         self._expected = [
@@ -303,6 +314,12 @@ class Model(Locked):
                 if each is not None:
                     instance.bind(place, each)
             instance.dispatch()
+
+    def _footprint(self, prepared: Sequence[Prepared] | None = None) -> Footprint:
+        """What the model takes, with these values of its constants (None: the graph's own)."""
+        known = [self._prepared] if prepared is None else prepared
+        kept = frozenset(memory for each in known for memory in each.kept)
+        return Footprint(self._own_bytes, kept, self.temporary_bytes)
 
     def _free_temporaries(self, prepared: Prepared | None = None) -> None:
         """Frees the temporaries of runs with these constants (None: with the graph's own)."""

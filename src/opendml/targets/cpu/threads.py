@@ -9,6 +9,7 @@ from pathlib import Path
 from opendml.errors import InvalidArgument
 from opendml.spec.wording import shown
 from opendml.targets.backend import MOST_THREADS
+from opendml.targets.control_groups import limits, text
 
 VARIABLE = "OPENDML_THREADS"
 
@@ -35,14 +36,14 @@ def chosen_threads() -> int | None:
     Raises:
         InvalidArgument: it is no whole number from 1 to 1024.
     """
-    text = os.environ.get(VARIABLE)
-    if not text:
+    given = os.environ.get(VARIABLE)
+    if not given:
         return None
     # So many digits are enough, and Python does not convert thousands.
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 20 else 0
     if not 1 <= number <= MOST_THREADS:
         raise InvalidArgument(
-            f"{VARIABLE}: {shown(text)}; a whole number from 1 to {MOST_THREADS} is needed, or no such "
+            f"{VARIABLE}: {shown(given)}; a whole number from 1 to {MOST_THREADS} is needed, or no such "
             "variable"
         )
     return number
@@ -60,43 +61,16 @@ def quota(root: Path) -> float | None:
     Args:
         root: the folder that holds proc and sys.
     """
-    try:
-        lines = (root / "proc/self/cgroup").read_text("utf-8").splitlines()
-    except OSError:
-        return None
-    groups = root / "sys/fs/cgroup"
-    shares = []
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            shares += [_share(folder) for folder in _up(groups, path)]
-        elif "cpu" in controllers.split(","):
-            for mount in (groups / controllers, groups / "cpu"):
-                shares += [_old_share(folder) for folder in _up(mount, path)]
-    return min((share for share in shares if share is not None), default=None)
-
-
-def _up(mount: Path, path: str) -> list[Path]:
-    """A group's folder and those of the groups around it. Within a container the path may be the one outside:
-    the last is always the mount itself."""
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    return [mount.joinpath(*parts[:count]) for count in range(len(parts), -1, -1)]
+    return min(limits(root, "cpu", _share, _old_share), default=None)
 
 
 def _share(folder: Path) -> float | None:
     """The share of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
-    words = _text(folder / "cpu.max").split()
+    words = text(folder / "cpu.max").split()
     return None if len(words) != 2 or words[0] == "max" else int(words[0]) / int(words[1])
 
 
 def _old_share(folder: Path) -> float | None:
     """The share of a group of version 1, in which a quota of -1 is none."""
-    quota, period = (_text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+    quota, period = (text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     return None if not quota or not period or int(quota) <= 0 else int(quota) / int(period)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except OSError:
-        return ""
