@@ -34,6 +34,8 @@ from opendml.targets.cpu.contraction.tiles import (
     steps_of,
 )
 from opendml.targets.cpu.contraction.tilings import (
+    few_rows_in_strips,
+    keeps_usual_form,
     lies_in_tiles,
     tilings,
     tilings_in_rows,
@@ -54,6 +56,9 @@ _CLAIMED_AWAKE = 20_000
 """Cycles of work for which a thread joins that has worked on the step before, and is awake."""
 _THREADS = (1, 2, 4, 8)
 """What must not depend on how many threads there are suits so many."""
+_NEARLY = 1.15
+"""By how much a way may be more expensive than the cheapest, which packs constants in another form: a form
+takes as much memory as the constant itself."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -94,6 +99,11 @@ def tiled(kernel: Kernel) -> list[Launch]:
     as any other reduction."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return []
+    for exchanged in (False, True):
+        roles = roles_of(kernel, exchanged)
+        few = few_rows_in_strips(roles, lane_count()) if roles else None
+        if few is not None:
+            return launches_of(few)
     ways = list(candidates(kernel))
     best = min(ways, key=lambda way: way.order).tiles
     if best is None:
@@ -109,10 +119,15 @@ def tiled(kernel: Kernel) -> list[Launch]:
     ]
     # Of ways with equal bits the threads at hand decide.
     threads = machine().threads or available_threads()
-    chosen = min(
-        (_candidate(tiles, False) for tiles in alike),
-        key=lambda way: (round(way.cycles_on(threads)), way.work),
-    )
+    ways = [_candidate(tiles, False) for tiles in alike]
+    costs = {id(way): (round(way.cycles_on(threads)), way.work) for way in ways}
+    chosen = min(ways, key=lambda way: costs[id(way)])
+    if any(is_fixed(part) for part in (best.roles.a, best.roles.b)):
+        # Weights stay in as few forms as possible, whatever the other operand's size.
+        usual = [way for way in ways if way.tiles and keeps_usual_form(way.tiles)]
+        nearest = min(usual, key=lambda way: costs[id(way)], default=chosen)
+        if costs[id(nearest)][0] <= _NEARLY * costs[id(chosen)][0]:
+            chosen = nearest
     return launches_of(chosen.tiles or best)
 
 
