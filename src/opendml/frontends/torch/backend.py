@@ -26,7 +26,11 @@ from opendml.frontends.torch.partition import (
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.report import Explanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
+from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.shared import SharedMemory
 
+_OPTIONS = ("freezing", "most_kept_bytes")
+_MOST = "torch.compile: option 'most_kept_bytes'"
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 _aten = torch.ops.aten
@@ -44,16 +48,18 @@ def backend(
     Args:
         mode: one of PyTorch's; all compile alike.
         options: "freezing": True reads the parameters of graphs without gradients ahead of the runs, and
-            again after each change that PyTorch counts.
+            again after each change that PyTorch counts. "most_kept_bytes": how much memory each graph may
+            keep for sizes of its inputs that ran before, beside what the last ones need (None: a quarter of
+            the machine's memory, or of what a container may use).
 
     Raises:
         InvalidArgument: an unknown mode or option.
         Error: a part cannot be compiled.
     """
-    freezes = _freezes(mode, options or {})
+    freezes, most = _options(mode, options or {})
     # Attention is products and a softmax, which the compiler puts together again, in both directions.
     with sdpa_kernel(SDPBackend.MATH):
-        compiled: Run = _autograd(freezes)(module, inputs)
+        compiled: Run = _autograd(freezes, most)(module, inputs)
     return compiled
 
 
@@ -77,24 +83,27 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return explanation
 
 
-def _freezes(mode: str | None, options: Mapping[str, Any]) -> bool:
-    """Whether parameters are read ahead."""
+def _options(mode: str | None, options: Mapping[str, Any]) -> tuple[bool, int | None]:
+    """Whether parameters are read ahead, and how many bytes are kept for other sizes."""
     if mode is not None and mode not in _MODES:
         raise InvalidArgument(f"torch.compile: mode={mode!r}; known are {', '.join(_MODES)}")
     for name in options:
-        if name != "freezing":
-            raise InvalidArgument(f"torch.compile: option {name!r} is unknown; there is 'freezing'")
+        if name not in _OPTIONS:
+            known = " and ".join(map(repr, _OPTIONS))
+            raise InvalidArgument(f"torch.compile: option {name!r} is unknown; there are {known}")
     freezes = options.get("freezing", False)
     if not isinstance(freezes, bool):
         raise InvalidArgument(f"torch.compile: option 'freezing' is {freezes!r}; needs True or False")
-    return freezes
+    most = options.get("most_kept_bytes")
+    KeptModels(most, _MOST)  # refuses what is no number of bytes
+    return freezes, most
 
 
-def _autograd(freezes: bool) -> Run:
+def _autograd(freezes: bool, most: int | None) -> Run:
     compiled: Run = aot_autograd(
-        fw_compiler=partial(_compile, "forward"),
-        bw_compiler=partial(_compile, "backward"),
-        inference_compiler=partial(_compile, "inference", freezes=freezes),
+        fw_compiler=partial(_compile, "forward", most_kept_bytes=most),
+        bw_compiler=partial(_compile, "backward", most_kept_bytes=most),
+        inference_compiler=partial(_compile, "inference", freezes=freezes, most_kept_bytes=most),
         decompositions=_decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
@@ -117,14 +126,22 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tenso
     return x * mask * (1 / (1 - p) if p < 1 else 0.0), mask
 
 
-def _compile(kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False) -> Run:
+def _compile(
+    kind: str,
+    module: GraphModule,
+    inputs: Sequence[Any],
+    freezes: bool = False,
+    most_kept_bytes: int | None = None,
+) -> Run:
     held = _parameters() if freezes else []
-    compiled = partial(_compiled, kind, held=held)
     run: Run
     if depends_on_values(module):
         run = _left(kind, module)
+    elif has_symbols(module):
+        kept = KeptModels(most_kept_bytes, _MOST)
+        run = Sized(module, partial(_compiled, kind, held=held, shared=kept.shared), kept)
     else:
-        run = Sized(module, compiled) if has_symbols(module) else compiled(module)
+        run = _compiled(kind, module, held)
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -152,11 +169,13 @@ def _left(kind: str, module: GraphModule) -> GraphModule:
     return module
 
 
-def _compiled(kind: str, module: GraphModule, held: Collection[int] = ()) -> GraphModule:
+def _compiled(
+    kind: str, module: GraphModule, held: Collection[int] = (), shared: SharedMemory | None = None
+) -> GraphModule:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
     device = device_of(module)
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)
     report(kind, module, parts, reasons)
-    return divided(module, parts, device, held)
+    return divided(module, parts, device, held, shared)

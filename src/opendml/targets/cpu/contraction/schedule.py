@@ -34,12 +34,13 @@ from opendml.targets.cpu.contraction.tiles import (
     steps_of,
 )
 from opendml.targets.cpu.contraction.tilings import (
+    UsualForm,
     few_rows_in_strips,
-    keeps_usual_form,
     lies_in_tiles,
     tilings,
     tilings_in_rows,
     tilings_of_dots,
+    usual_form,
     with_strips,
 )
 from opendml.targets.cpu.launch import Launch
@@ -124,10 +125,11 @@ def tiled(kernel: Kernel) -> list[Launch]:
     chosen = min(ways, key=lambda way: costs[id(way)])
     if any(is_fixed(part) for part in (best.roles.a, best.roles.b)):
         # Weights stay in as few forms as possible, whatever the other operand's size.
-        usual = [way for way in ways if way.tiles and keeps_usual_form(way.tiles)]
-        nearest = min(usual, key=lambda way: costs[id(way)], default=chosen)
-        if costs[id(nearest)][0] <= _NEARLY * costs[id(chosen)][0]:
-            chosen = nearest
+        for form in UsualForm:
+            usual = [way for way in ways if way.tiles and usual_form(way.tiles) is form]
+            nearest = min(usual, key=lambda way: costs[id(way)], default=chosen)
+            if costs[id(nearest)][0] <= _NEARLY * costs[id(chosen)][0]:
+                return launches_of(nearest.tiles or best)
     return launches_of(chosen.tiles or best)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum
 from itertools import product
 
 from opendml.targets.cpu.contraction.costs import (
@@ -274,12 +275,19 @@ def with_strips(tiles: Tiles) -> Tiles:
     return replace(tiles, b_ahead=True, item_cycles=item, packing_work=work)
 
 
-def keeps_usual_form(tiles: Tiles) -> bool:
-    """Whether the constant among the operands is packed ahead as for most sizes of the other one: in strips
-    of STRIP_VECTORS, or in the panels of the largest tile."""
+class UsualForm(Enum):
+    """The forms in which constants are packed for most sizes of the other operand, the preferred one first."""
+
+    STRIPS = "strips of STRIP_VECTORS"
+    PANELS = "panels of the largest tile"
+
+
+def usual_form(tiles: Tiles) -> UsualForm | None:
+    """The usual form in which a constant among the operands is packed ahead; None: it is in another one."""
     if tiles.b_ahead and is_fixed(tiles.roles.b):
-        return tiles.in_registers or tiles.micro.vectors == STRIP_VECTORS
+        is_usual = tiles.in_registers or tiles.micro.vectors == STRIP_VECTORS
+        return UsualForm.STRIPS if is_usual else None
     if tiles.ahead and is_fixed(tiles.roles.a):
-        most = largest_tiles()[0].rows
-        return tiles.in_registers or tiles.micro.rows == even_part(tiles.roles.count(tiles.roles.rows), most)
-    return False
+        rows = even_part(tiles.roles.count(tiles.roles.rows), largest_tiles()[0].rows)
+        return UsualForm.PANELS if tiles.in_registers or tiles.micro.rows == rows else None
+    return None
