@@ -69,6 +69,6 @@ class Executable(Protocol):
                 them, for this instance alone while it runs; None: it allocates them itself.
             kept: the addresses of all that `kept` lists, filled before the first dispatch; the memory must
                 live as long as the instance.
-            arenas: where an instance that runs over host memory may take its arena from, for each dispatch
-                anew; None: it has one of its own.
+            arenas: the instance may take its arena for each dispatch anew, from these or in the order of a
+                stream; None: it has one of its own.
         """

@@ -64,7 +64,8 @@ class OnnxModel:
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
         self._declared = {each.name: tensor_info(each) for each in graph.input}
         try:
-            self._tracer = traced(Tracer, model, device, weights or Weights(), most_kept_bytes)
+            self._kept = KeptModels(most_kept_bytes)
+            self._tracer = traced(Tracer, model, device, weights or Weights(), self._kept)
         except InvalidArgument as error:
             raise InvalidArgument(f"{name}: {error}") from error
 
@@ -85,6 +86,12 @@ class OnnxModel:
     def output_names(self) -> tuple[str, ...]:
         """The outputs in the model's order."""
         return self._names[1]
+
+    @property
+    def kept_bytes(self) -> int:
+        """About what the model keeps by now: weights as they are packed, and what is compiled for the sizes
+        that it met, with its temporary memory."""
+        return self._kept.bytes
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs by name, for arrays in the order of the inputs or by their names.
@@ -218,13 +225,13 @@ def traced(
     model: onnx.ModelProto,
     device: Device,
     weights: Weights,
-    most_kept_bytes: int | None = None,
+    kept: KeptModels | None = None,
 ) -> T:
     """A model's graph, to be traced by a class of that kind.
 
     Args:
         weights: the initializers that are not in the message.
-        most_kept_bytes: as of `load`.
+        kept: decides for which sizes the graph stays compiled; None: as by default.
     """
     graph = model.graph
     known = {name: Known(array, name) for name, array in weights.arrays.items()}
@@ -233,8 +240,7 @@ def traced(
     known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
     nodes = nodes_of(graph.node, opsets_of(model.opset_import))
     inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-    kept = KeptModels(most_kept_bytes)
-    return kind(nodes, inputs, outputs, known, functions_of(model), device, kept, weights)
+    return kind(nodes, inputs, outputs, known, functions_of(model), device, kept or KeptModels(), weights)
 
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:

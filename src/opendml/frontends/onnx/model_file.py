@@ -92,7 +92,9 @@ def _load_external(model: onnx.ModelProto, path: Path, weights: Weights) -> None
 def _mapped(tensor: onnx.TensorProto, path: Path, entries: Mapping[str, str], weights: Weights) -> bool:
     """Add an initializer in a file of its own to the weights, if it is large and of a plain type; return
     whether it is."""
-    content = weights.mapped(path.resolve()).content
+    if path.is_symlink() or not path.is_file() or path.stat().st_size == 0:
+        return False  # the `onnx` package says what is wrong
+    content = weights.mapped(path).content
     offset = int(entries.get("offset", "0"))
     size = int(entries.get("length", len(content) - offset))
     return offset >= 0 and size >= 0 and weights.add(tensor, content, offset, size)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import onnx
@@ -94,9 +95,10 @@ class MappedFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: IO[bytes] = path.open("rb")
+        self._file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        weakref.finalize(self, os.close, self._file)
         self._state = self._stated()
-        self.content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.content = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
 
     def require_unchanged(self) -> None:
         """Raise InvalidArgument if somebody has written to the file since."""
@@ -107,7 +109,7 @@ class MappedFile:
             )
 
     def _stated(self) -> tuple[int, int]:
-        status = os.fstat(self._file.fileno())
+        status = os.fstat(self._file)
         return status.st_size, status.st_mtime_ns
 
 

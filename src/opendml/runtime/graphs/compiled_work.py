@@ -150,7 +150,7 @@ class CompiledWork:
             kept: what `prepare` or `keep` returns, which must live as long as the instance; None if
                 `persistent_bytes` is 0.
             temporary: `temporary_bytes` bytes where the work runs; None: the instance has its own.
-            arenas: where an instance over host memory may take its own from, for each dispatch anew.
+            arenas: where the instance may take its own from, for each dispatch anew.
         """
         if kept is None or isinstance(kept, Range):
             addresses = addresses_within(self.executable.kept, kept.address if kept else 0)

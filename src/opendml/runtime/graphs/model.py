@@ -321,11 +321,6 @@ class Model(Locked):
         kept = frozenset(memory for each in known for memory in each.kept)
         return Footprint(self._own_bytes, kept, self.temporary_bytes)
 
-    def _free_temporaries(self, prepared: Prepared | None = None) -> None:
-        """Frees the temporaries of runs with these constants (None: with the graph's own)."""
-        with self._lock:
-            (prepared or self._prepared).free_temporaries()
-
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
         place.

@@ -20,7 +20,7 @@ class Prepared:
         work: the compiled work.
         place: the memory of its device; None: host memory.
         kept: what it keeps of its constants (`CompiledWork.keep`).
-        arenas: where instances over host memory take their arenas from; None: each has its own.
+        arenas: where instances take their arenas from; None: each has its own.
     """
 
     def __init__(
@@ -40,9 +40,5 @@ class Prepared:
     @cached_property
     def on_streams(self) -> StreamInstances:
         """Over memory of the device."""
-        return StreamInstances(partial(self._work.instantiate, self._place, self.kept))
-
-    def free_temporaries(self) -> None:
-        """Frees what instances hold beside their tensors; the next run takes new memory. None may run now."""
-        for name in ("instance", "on_streams"):
-            self.__dict__.pop(name, None)
+        make = partial(self._work.instantiate, self._place, self.kept, arenas=self._arenas)
+        return StreamInstances(make)

@@ -40,6 +40,11 @@ class ConstantStep:
     array: Array
     is_unchanging: bool = False
 
+    @property
+    def aligned(self) -> Array:
+        """The values in memory that is aligned to them; in files they may lie anywhere."""
+        return self.array if self.array.flags.aligned else self.array.copy("K")
+
 
 @dataclass(frozen=True, slots=True)
 class Reinterpretation:

@@ -112,8 +112,11 @@ class CudaExecutable:
     def instantiate(
         self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
     ) -> CudaInstance:
-        """Return a new instance with nothing bound but its constants."""
-        instance = CudaInstance(self, self._dispatched, arena)
+        """Return a new instance with nothing bound but its constants. If it may share arenas, each dispatch
+        takes one in the order of its stream."""
+        is_sharing = arenas is not None and arena is None and self.arena_bytes > 0
+        kind = ScratchInstance if is_sharing else CudaInstance
+        instance = kind(self, self._dispatched, 0 if is_sharing else arena)
         prepared = self._prepared_count
         for buffer, address in enumerate(kept[:prepared], self._first_prepared):
             instance.bind(buffer, address)

@@ -276,7 +276,7 @@ def with_strips(tiles: Tiles) -> Tiles:
 
 
 class UsualForm(Enum):
-    """The forms in which constants are packed for most sizes of the other operand, the preferred one first."""
+    """A form in which constants are packed for most sizes of the other operand; the first is preferred."""
 
     STRIPS = "strips of STRIP_VECTORS"
     PANELS = "panels of the largest tile"
