@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ def release(array: Any) -> None:
     """Tell the system that the pages of an array in a mapped file are not needed for now. They are read again
     from the file when somebody does need them."""
     mapping = mapping_of(array)
-    if mapping is None or not hasattr(mmap, "MADV_DONTNEED") or not array.flags.c_contiguous:
+    if mapping is None or not array.flags.c_contiguous:
         return
     begin = array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
     first = begin // mmap.PAGESIZE * mmap.PAGESIZE
-    mapping.madvise(mmap.MADV_DONTNEED, first, begin + array.nbytes - first)
+    with suppress(AttributeError):  # Windows has no such call
+        mapping.madvise(mmap.MADV_DONTNEED, first, begin + array.nbytes - first)
