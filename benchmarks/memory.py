@@ -4,8 +4,8 @@ python -m benchmarks.memory [--models chain transformer convolutions] [--engines
     [--counts 1 8 64] [--threads N]
 
 Each engine loads a file in a process of its own, runs the first sizes of a list, and tells its resident
-memory (VmRSS) after so many of them, its peak (VmHWM), and the seconds that all runs took. Weights are random:
-only their sizes matter. The files lie in the folder for temporary files, and are made once.
+memory (VmRSS) after so many of them, its peak (VmHWM), and the seconds that all runs took. Weights are
+random: only their sizes matter. The files lie in the folder for temporary files, and are made once.
 """
 
 from __future__ import annotations

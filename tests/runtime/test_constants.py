@@ -54,6 +54,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[list[int]]]] = {
     "convolution": (convolved, [SIZES, [48, 6, 3, 3], [48, 1, 1, 1]]),
     "deep convolution": (dml.convolution, [[1, 64, 14, 14], [64, 64, 3, 3]]),
     "product": (multiplied, [[1, 1, 64, 256], [1, 1, 192, 256]]),
+    "few rows": (dml.gemm, [[1, 1, 5, 512], [1, 1, 512, 1100]]),
     "softmax": (weighted, [SIZES, SIZES]),
 }
 
