@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -31,6 +31,14 @@ def sources(*arrays: Array) -> list[Node]:
         source(number, ScalarType[array.dtype.name.upper()], array.shape)
         for number, array in enumerate(arrays)
     ]
+
+
+def initialize(executable: Executable, constants: Mapping[int, int], addresses: Sequence[int]) -> None:
+    """Fill all that an executable keeps, at these addresses, of constants at others."""
+    for step in sorted({each.step for each in executable.kept}):
+        filled = {place: addresses[place] for place, each in enumerate(executable.kept) if each.step == step}
+        read = {number: constants[number] for number in executable.constants_of(step)}
+        executable.initialize(step, read, filled)
 
 
 def compile_program(program: Program, kind: str) -> Executable:

@@ -11,8 +11,8 @@ from opendml.errors import InvalidArgument
 from opendml.folders import open_within
 
 
-def read_file(path: Path, where: object, folder: Path | None = None) -> bytes:
-    """Return the content of a file, whose bytes the model holds from now on.
+def open_file(path: Path, where: object, folder: Path | None = None) -> BinaryIO:
+    """Open a file for reading.
 
     Args:
         path: the file.
@@ -22,15 +22,32 @@ def read_file(path: Path, where: object, folder: Path | None = None) -> bytes:
     Raises:
         InvalidArgument: it cannot be read, lies elsewhere, or is a folder, a device or a pipe, which may
             never end.
-        LimitExceeded: it has more bytes than the model may hold.
     """
     try:
         if path.exists() and not path.is_file():
             raise InvalidArgument(f"{where}: not a file")
-        with path.open("rb") if folder is None else open_within(folder, path.absolute()) as file:
-            return read_all(file, where)
+        return path.open("rb") if folder is None else open_within(folder, path.absolute())
     except (OSError, ValueError) as error:  # the latter of a path with a zero byte
         raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_file(path: Path, where: object, folder: Path | None = None) -> bytes:
+    """Return the content of a file, whose bytes the model holds from now on.
+
+    Args:
+        path: the file.
+        where: what errors call it.
+        folder: the folder that it must lie in; None: any.
+
+    Raises:
+        InvalidArgument: it cannot be read, as for `open_file`.
+        LimitExceeded: it has more bytes than the model may hold.
+    """
+    with open_file(path, where, folder) as file:
+        try:
+            return read_all(file, where)
+        except OSError as error:
+            raise InvalidArgument(f"{where}: {error.strerror or error}") from error
 
 
 def read_all(file: BinaryIO, where: object) -> bytes:

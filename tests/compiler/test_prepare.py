@@ -59,7 +59,7 @@ def test_what_changes_or_depends_on_nothing_is_not_prepared() -> None:
     assert prepared(X * root(X + 3.0) * SCALE) == ()
     program = program_of(X * root(SHIFT), constants=frozenset())
     assert not fuse(program).initializers
-    assert fuse(program).persistent_bytes == 0
+    assert not fuse(program).prepared
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,17 @@ def test_results_that_are_constant_are_copied() -> None:
     program = fuse(program_of(WHOLE + 1.0))
     (ahead,), (copy,) = program.initializers, program.kernels
     assert [load.buffer for load in ahead.loads] == [3]
-    assert [store.buffer for store in ahead.stores] == [program.persistent]
-    assert [load.buffer for load in copy.loads] == [program.persistent]
+    assert [store.buffer for store in ahead.stores] == [program.first_prepared]
+    assert [load.buffer for load in copy.loads] == [program.first_prepared]
     assert copy.values[0].operation is Operation.SOURCE
 
 
 def test_kernels_read_what_is_prepared_from_memory_of_its_own() -> None:
     program = fuse(program_of(X * root(SCALE) + root(SHIFT) * X * X))
     (kernel,) = program.kernels
-    assert {load.buffer: load.fixed for load in kernel.loads} == {0: False, program.persistent: True}
-    places = {load.offset for load in kernel.loads if load.fixed}
-    assert places == {store.offset for each in program.initializers for store in each.stores} == {0, 256}
-    assert program.persistent_bytes == 512
+    first = program.first_prepared
+    assert {load.buffer: load.fixed for load in kernel.loads} == {0: False, first: True, first + 1: True}
+    assert {store.buffer for each in program.initializers for store in each.stores} == {first, first + 1}
+    assert len({each.recipe.text for each in program.prepared}) == 1
+    assert [each.recipe.constants for each in program.prepared] == [(1,), (2,)]
     assert [store.buffer for store in kernel.stores] == [len(INPUTS)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -18,8 +18,10 @@ from opendml.runtime.calls import immediate
 from opendml.runtime.calls import streams as streamed_calls
 from opendml.runtime.calls.plans import Plans
 from opendml.runtime.memory.host_array import Array, memory_of
+from opendml.targets.arenas import Arenas
 from opendml.targets.cuda import backend, dlpack, driver, executable, streams
 from opendml.targets.cuda.place import place
+from opendml.targets.kept import Kept
 from opendml.targets.memory import HostMemory, TensorMemory
 from opendml.targets.reference.executable import ReferenceExecutable
 
@@ -65,8 +67,8 @@ class FakeDevice:
 class FakeInstance(executable.CudaInstance):
     """A program over the fake device's memory."""
 
-    def __init__(self, reference: ReferenceExecutable, device: FakeDevice, persistent: int) -> None:
-        self._reference = reference.instantiate(None, persistent)
+    def __init__(self, reference: ReferenceExecutable, device: FakeDevice, kept: Sequence[int]) -> None:
+        self._reference = reference.instantiate(None, kept)
         self.device: Any = device
 
     def bind(self, buffer: int, address: int) -> None:
@@ -89,17 +91,22 @@ class FakeExecutable:
         self._reference, self.device = ReferenceExecutable(program), driver.device(device_index)
 
     @property
-    def persistent_bytes(self) -> int:
-        return self._reference.persistent_bytes
+    def kept(self) -> list[Kept]:
+        return self._reference.kept
 
-    def initialize(self, constants: dict[int, int], persistent: int) -> None:
-        self._reference.initialize(constants, persistent)
+    def constants_of(self, step: int) -> Collection[int]:
+        return self._reference.constants_of(step)
+
+    def initialize(self, step: int, constants: dict[int, int], addresses: dict[int, int]) -> None:
+        self._reference.initialize(step, constants, addresses)
 
     def instantiate_without_arena(self) -> FakeInstance:
         return self.instantiate()
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> FakeInstance:
-        return FakeInstance(self._reference, self.device, persistent)
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> FakeInstance:
+        return FakeInstance(self._reference, self.device, kept)
 
 
 class FakeArray:

@@ -14,7 +14,9 @@ from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.kept import addresses_within, kept_bytes
 from tests.cuda import fake
+from tests.programs import initialize
 
 F32 = ScalarType.FLOAT32
 SIZES = (1, 8, 4, 4)
@@ -52,18 +54,19 @@ def test_constants_are_prepared_in_one_run_and_read_from_memory_that_stays(launc
     layouts = tuple(packed(each.type, each.sizes) for each in (X, SCALE, BIAS))
     result = X * apply(Operation.SQUARE_ROOT, SCALE) + BIAS
     program = CudaExecutable(Program(layouts, (layouts[0],), (result,), frozenset({1, 2})))
-    assert program.persistent_bytes == 512
+    assert kept_bytes(program.kept) == 512
     scale, bias = (np.full(8, number, np.float32) for number in (4, 5))
-    memory: Any = driver.device(0).allocate(program.persistent_bytes)
+    memory: Any = driver.device(0).allocate(512)
     constants = {1: scale.ctypes.data, 2: bias.ctypes.data}
-    program.initialize(constants, memory.address)
+    addresses = addresses_within(program.kept, memory.address)
+    initialize(program, constants, addresses)
     ((kernel, places),) = launched
     assert kernel.domain == ROW
     assert places == [scale.ctypes.data, memory.address]
     assert (memory.bytes[256:288].view(np.float32) == 5).all()
 
     launched.clear()
-    instance = program.instantiate(None, memory.address)
+    instance = program.instantiate(None, addresses)
     instance.bind(0, 1 << 20)
     instance.bind(3, 1 << 21)
     for _ in range(2):
@@ -76,8 +79,6 @@ def test_constants_are_prepared_in_one_run_and_read_from_memory_that_stays(launc
 def test_programs_without_constants_keep_nothing(launched: Launched) -> None:
     layout = packed(F32, SIZES)
     program = CudaExecutable(Program((layout,), (layout,), (X * 2.0,)))
-    assert program.persistent_bytes == 0
-    program.initialize({}, 0)
-    assert launched == []
+    assert not program.kept
     program.instantiate().dispatch()
     assert len(launched) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import pickle
 import signal
@@ -17,7 +16,6 @@ import onnx
 
 import opendml as dml
 from opendml import onnx as dml_onnx
-from opendml.frontends.onnx import trace
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
 _X = np.array([1, -2, 3], np.float32)
@@ -133,21 +131,6 @@ def test_the_child_of_a_fork_compiles_though_a_thread_did(model: dml_onnx.OnnxMo
     done.set()
     thread.join()
     assert os.waitpid(child, 0)[1] == 0
-
-
-def test_steps_behind_many_contents_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace, "_MOST_STAGES", 12)
-    model = _loaded(
-        "g (float[n] x, int64[1] a, int64[1] b) => (float[m] y) { r = Tile (x, a)  y = Tile (r, b) }"
-    )
-    for a, b in itertools.product(range(1, 7), repeat=2):
-        found = model(_X, np.array([a]), np.array([b]))["y"]
-        assert found.tolist() == _X.tolist() * (a * b)
-        waiting, count = [*model._tracer._roots.values()], 0
-        while waiting:
-            count += 1
-            waiting.extend(waiting.pop().following.values())
-        assert count <= 12
 
 
 def test_indices_that_are_not_there_are_the_nearest_ones_or_nobodys() -> None:

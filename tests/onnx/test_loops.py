@@ -159,13 +159,13 @@ def test_a_body_is_compiled_once_for_its_sizes(monkeypatch: pytest.MonkeyPatch) 
     from opendml.runtime.graphs.graph import Graph
 
     compiled: list[int] = []
-    compile = Graph.compile
+    compile = Graph._compile
 
     def counting(self: Graph, *arguments: Any, **options: Any) -> Any:
         compiled.append(1)
         return compile(self, *arguments, **options)
 
-    monkeypatch.setattr(Graph, "compile", counting)
+    monkeypatch.setattr(Graph, "_compile", counting)
     node = helper.make_node("Loop", ["i_count", "", "s_0"], ["t_last", "outs"], body=_doubling())
     _run([node], {"i_count": np.array(20), "s_0": S, "k": K}, ["t_last", "outs"])
     assert len(compiled) == 1

@@ -24,8 +24,9 @@ from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import Mode, Tiling
 from opendml.targets.cpu.schedule import schedule
+from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.evaluate import evaluate
-from tests.programs import layout_of, sources
+from tests.programs import initialize, layout_of, sources
 from tests.targets.test_cpu_matrix_registers import X86, assert_compiles, with_matrix_registers
 from tests.tolerances import assert_within
 
@@ -55,11 +56,10 @@ def _program(result: Node, arrays: Sequence[Array], constants: Sequence[int] = (
 
 def _run(program: Program, arrays: Sequence[Array], threads: int) -> Array:
     executable = CpuExecutable(program, threads)
-    kept = np.zeros(executable.persistent_bytes + 64, np.uint8)
-    executable.initialize(
-        {number: arrays[number].ctypes.data for number in program.constants}, kept.ctypes.data
-    )
-    instance = executable.instantiate(persistent=kept.ctypes.data)
+    kept = np.zeros(kept_bytes(executable.kept) + 64, np.uint8)
+    addresses = addresses_within(executable.kept, kept.ctypes.data)
+    initialize(executable, {number: arrays[number].ctypes.data for number in program.constants}, addresses)
+    instance = executable.instantiate(kept=addresses)
     out = np.full(program.outputs[0].sizes, np.nan, np.float32)
     for number, array in enumerate((*arrays, out)):
         if number not in program.constants:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import pytest
@@ -14,7 +16,10 @@ from opendml.compiler.simplify import simplify
 from opendml.program.node import Node, Operation, contraction, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction import schedule
+from opendml.targets.cpu.contraction.costs import lane_count
+from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
+    NEARLY,
     Priced,
     candidates,
     chosen_tiles,
@@ -23,6 +28,7 @@ from opendml.targets.cpu.contraction.schedule import (
     sums_alike,
 )
 from opendml.targets.cpu.contraction.tiles import Tiles, packed_ahead
+from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
 from opendml.targets.cpu.machine import Machine, assumed
 from tools.cuda_contraction_cases import contraction_cases, convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
@@ -78,9 +84,9 @@ def all_kernels() -> Iterator[Kernel]:
 
 
 def large_products() -> Iterator[Kernel]:
-    """Those of whose tilings more are for more threads."""
+    """Those of whose tilings more are for more threads, and of few rows."""
     random = Random(5)
-    for m, n, k in ((196, 512, 1024), (784, 128, 512), (64, 2304, 768), (50, 3072, 768)):
+    for m, n, k in ((196, 512, 1024), (784, 128, 512), (64, 2304, 768), (50, 3072, 768), (5, 3072, 768)):
         for turned in (False, True):
             for kernel in kernels_of(matrix_product(F32, (m, n, k), b_turned=turned)):
                 yield kernel
@@ -89,6 +95,10 @@ def large_products() -> Iterator[Kernel]:
 
 def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
     """The tiles that win where all are tried, by the number of threads."""
+    both_roles = (roles_of(kernel, exchanged) for exchanged in (False, True))
+    few = [few_rows_in_strips(roles, lane_count()) for roles in both_roles if roles]
+    if any(few):
+        return [next(filter(None, few)) for _ in all_threads]
     families = list(families_of(kernel))
     ways = [(priced, list(priced.candidates())) for priced in families]
     for priced, found in ways:
@@ -112,7 +122,19 @@ def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
         for priced, tiles in alike
         if priced.fixed_strips and packed_ahead(tiles) is None
     ]
-    return [min(alike, key=lambda each: each[0].on_threads(each[1], threads))[1] for threads in all_threads]
+    return [cheapest_or_usual(alike, threads) for threads in all_threads]
+
+
+def cheapest_or_usual(ways: Sequence[tuple[Priced, Tiles]], threads: int) -> Tiles:
+    """The tiles that cost least, or those with a constant in a usual form that cost little more."""
+    costs = [(priced.on_threads(tiles, threads), tiles) for priced, tiles in ways]
+    cost, chosen = min(costs, key=lambda each: each[0])
+    for form in UsualForm:
+        usual = [each for each in costs if usual_form(each[1]) is form]
+        nearest, tiles = min(usual, key=lambda each: each[0], default=((math.inf, 0.0), chosen))
+        if nearest[0] <= NEARLY * cost[0]:
+            return tiles
+    return chosen
 
 
 def facts(tiles: Tiles | None) -> object:
@@ -130,6 +152,19 @@ def test_the_search_finds_what_trying_all_does_and_bounds_are_bounds(name: str) 
         for kernel in (*all_kernels(), *large_products()):
             chosen = [chosen_tiles(kernel, threads) for threads in THREADS]
             assert list(map(facts, chosen)) == list(map(facts, tried(kernel, THREADS)))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_few_rows_read_a_large_constant_from_the_strips_of_many(name: str) -> None:
+    with assumed(MACHINES[name]):
+        for m, turned in product((2, 5, 8, 64, 200), (False, True)):
+            (kernel,) = kernels_of(matrix_product(F32, (m, 3072, 768), b_turned=turned))
+            loads = [replace(load, fixed=load.buffer == 1) for load in kernel.loads]
+            for threads in THREADS:
+                tiles = chosen_tiles(replace(kernel, loads=tuple(loads)), threads)
+                assert tiles
+                assert usual_form(tiles) is UsualForm.STRIPS
+                assert tiles.in_strips == (m <= 8)
 
 
 INTEGERS = [case for case in contraction_cases() if "INT" in case.name]

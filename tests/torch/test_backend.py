@@ -15,9 +15,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn
 
 import opendml as dml  # noqa: E402
-from opendml.frontends.torch import sizes  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
-from opendml.runtime.graphs.prepared import Prepared  # noqa: E402
+from opendml.runtime.graphs.kept_models import KeptModels  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
 # PyTorch's own compiler uses what it says is deprecated.
@@ -40,8 +39,12 @@ def test_every_mode_of_pytorch_compiles(mode: str) -> None:
     ("given", "problem"),
     [
         ({"mode": "fast"}, "mode='fast'; known are default, reduce-overhead"),
-        ({"options": {"frozen": True}}, "option 'frozen' is unknown; known are freezing, check_indices"),
+        (
+            {"options": {"frozen": True}},
+            "option 'frozen' is unknown; known are freezing, check_indices, most_kept_bytes",
+        ),
         ({"options": {"freezing": 1}}, "option 'freezing' is 1; needs True or False"),
+        ({"options": {"most_kept_bytes": -1}}, "option 'most_kept_bytes': -1; a number of bytes"),
     ],
 )
 def test_unknown_modes_and_options_are_refused(given: dict[str, Any], problem: str) -> None:
@@ -63,39 +66,46 @@ def test_symbolic_sizes_are_compiled_for_each_size() -> None:
     assert [(graph.part_count, graph.left.total()) for graph in explanation.graphs] == [(1, 0)] * 3
 
 
-def test_the_sizes_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizes, "MOST_SIZES", 2)
+def test_as_many_sizes_are_kept_as_bytes_allow() -> None:
     function = compiled(lambda x: x * 2 + x.shape[0], dynamic=True)
     with explained() as explanation:
-        for rows in (2, 3, 2, 4, 2, 3):
+        for rows in (*range(2, 82), *range(2, 82)):
             torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
-    assert len(explanation.graphs) == 4
+    assert len(explanation.graphs) == 80
 
 
-@pytest.mark.parametrize("freezing", [False, True])
-def test_temporaries_of_sizes_that_were_used_long_ago_are_freed(
-    freezing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layer = nn.Linear(64, 64)
-    freed: list[Prepared] = []
-    free = Prepared.free_temporaries
+def test_without_bytes_for_others_the_last_size_is_kept() -> None:
+    function = compiled(lambda x: x * 2 + x.shape[0], dynamic=True, options={"most_kept_bytes": 0})
+    with explained() as explanation:
+        for rows in (2, 2, 3, 3, 2):
+            torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
+    assert len(explanation.graphs) == 3
 
-    def counted(each: Prepared) -> None:
-        freed.append(each)
-        free(each)
 
-    monkeypatch.setattr(Prepared, "free_temporaries", counted)
-    monkeypatch.setattr(sizes, "MOST_TEMPORARY_BYTES", 100_000)
+def test_sizes_share_parameters_that_are_read_ahead_and_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer, made = nn.Linear(64, 512), list[KeptModels]()
+    init = KeptModels.__init__
+
+    def noted(self: KeptModels, *arguments: Any) -> None:
+        init(self, *arguments)
+        made.append(self)
+
+    monkeypatch.setattr(KeptModels, "__init__", noted)
     function = compiled(
-        lambda x: torch.softmax(layer(x).cumsum(0) @ x.t(), 0), dynamic=True, options={"freezing": freezing}
+        lambda x: torch.softmax(layer(x).cumsum(0), 0),
+        dynamic=True,
+        options={"freezing": True},
     )
     with torch.no_grad():
-        for rows in (200, 300, 300, 200):
+        for rows in (20, 30, 40, 50):
             x = torch.randn(rows, 64)
-            torch.testing.assert_close(function(x), torch.softmax(layer(x).cumsum(0) @ x.t(), 0))
-    assert len(freed) == 2
-    assert "instance" in freed[0].__dict__
-    assert "instance" not in freed[1].__dict__
+            expected = torch.softmax(layer(x).cumsum(0), 0)
+            torch.testing.assert_close(function(x), expected)
+        shared = made[-1].shared
+        assert shared.constants.bytes < 3 * layer.weight.nbytes
+        assert shared.arenas.free_bytes == shared.arenas.most > 0
+        layer.weight.mul_(2)
+        torch.testing.assert_close(function(x), torch.softmax(layer(x).cumsum(0), 0))
 
 
 def test_threads_share_what_is_compiled_for_their_sizes() -> None:

@@ -24,9 +24,9 @@ class Prepared:
         self.count = 0
         prepare = Model._prepare
 
-        def counted(model: Model, held: Any = ()) -> Any:
+        def counted(model: Model, held: Any = (), identities: Any = None) -> Any:
             self.count += bool(held)
-            return prepare(model, held)
+            return prepare(model, held, identities)
 
         monkeypatch.setattr(Model, "_prepare", counted)
 

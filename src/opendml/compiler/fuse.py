@@ -14,17 +14,16 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 
 from opendml.budget import check_time
 from opendml.compiler.chains import Takes, chained
 from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, home_of
-from opendml.compiler.kernel import Access, Kernel, KernelProgram, Repeat
-from opendml.compiler.memory import Temporary, aligned, place
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, PreparedTensor, Repeat
+from opendml.compiler.memory import Temporary, place
 from opendml.compiler.numbers import Shared, with_parameters
 from opendml.compiler.placings import in_any_order
-from opendml.compiler.prepare import split
+from opendml.compiler.prepare import recipes_of, split
 from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
 from opendml.compiler.repeated import stored_once
@@ -67,35 +66,33 @@ def fuse(
     ahead, kernels = (_fused(each, takes=takes, ends_loops=ends_loops) for each in (first, rest))
     input_count = len(program.inputs)
     arena = input_count + len(program.outputs)
-    offsets = list(accumulate((aligned(layout.span[1]) for layout in first.outputs), initial=0))
-    kept = [(arena + 1, offset) for offset in offsets[:-1]]
-    inputs = [(number, 0) for number in range(input_count)]
-    outputs = [(number, 0) for number in range(input_count, arena)]
+    kept = range(arena + 1, arena + 1 + len(first.outputs))
+    inputs, outputs = range(input_count), range(input_count, arena)
+    prepared = tuple(
+        PreparedTensor(layout.span[1], recipe)
+        for layout, recipe in zip(first.outputs, recipes_of(first), strict=True)
+    )
     return KernelProgram(
-        _over(kernels.kernels, [*inputs, *kept, *outputs, (arena, 0)], rest.constants),
+        _over(kernels.kernels, [*inputs, *kept, *outputs, arena], rest.constants),
         input_count,
         len(program.outputs),
         kernels.arena_bytes,
-        _over(ahead.kernels, [*inputs, *kept, (arena, 0)], first.constants),
+        _over(ahead.kernels, [*inputs, *kept, arena], first.constants),
         ahead.arena_bytes,
-        offsets[-1],
+        prepared,
         kernels.repeats,
         kernels.temporaries,
     )
 
 
-def _over(
-    kernels: Sequence[Kernel], places: Sequence[tuple[int, int]], constants: Container[int]
-) -> tuple[Kernel, ...]:
-    """The kernels over another table of buffers: for each of their own, the buffer and the offset there. Of
-    their own, `constants` are fixed."""
+def _over(kernels: Sequence[Kernel], buffers: Sequence[int], constants: Container[int]) -> tuple[Kernel, ...]:
+    """The kernels over another table of buffers: for each of their own, the buffer there. Of their own,
+    `constants` are fixed."""
 
     def moved_to(access: Access) -> Access:
         if access.buffer is None:
             return access
-        buffer, offset = places[access.buffer]
-        fixed = access.buffer in constants
-        return replace(access, buffer=buffer, offset=access.offset + offset, fixed=fixed)
+        return replace(access, buffer=buffers[access.buffer], fixed=access.buffer in constants)
 
     return tuple(
         replace(kernel, loads=tuple(map(moved_to, kernel.loads)), stores=tuple(map(moved_to, kernel.stores)))

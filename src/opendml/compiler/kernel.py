@@ -60,12 +60,34 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """How some memory is made of constants. Equal texts over the same constants make the same bytes.
+
+    Args:
+        text: what is computed of the constants, which it numbers from 0 on; None: no text says it.
+        constants: the numbers of the constants in the program, in the order of the text.
+    """
+
+    text: str | None
+    constants: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTensor:
+    """A tensor that is computed of constants, once."""
+
+    size: int
+    """Its bytes."""
+    recipe: Recipe
+
+
+@dataclass(frozen=True, slots=True)
 class KernelProgram:
     """Kernels in order, over a table of buffers: the inputs, the outputs, one arena for the temporaries, then
-    memory that stays from run to run. Those that are repeated stand there as often as they run.
+    the `prepared` tensors. Those that are repeated stand there as often as they run.
 
-    The `initializers` run once, over the same table: they read inputs that are constants, and write what the
-    kernels need of them to the memory that stays. Their temporaries have an arena of their own.
+    The `initializers` run once, over the same table: they read inputs that are constants, and write the
+    prepared tensors. Their temporaries have an arena of their own.
     """
 
     kernels: tuple[Kernel, ...]
@@ -74,7 +96,7 @@ class KernelProgram:
     arena_bytes: int
     initializers: tuple[Kernel, ...] = ()
     initializer_arena_bytes: int = 0
-    persistent_bytes: int = 0
+    prepared: tuple[PreparedTensor, ...] = ()
     repeats: tuple[Repeat, ...] = ()
     """Among the kernels, not the initializers."""
     temporaries: tuple[Temporary, ...] = ()
@@ -86,9 +108,14 @@ class KernelProgram:
         return self.input_count + self.output_count
 
     @property
-    def persistent(self) -> int:
-        """Index of the memory that stays."""
+    def first_prepared(self) -> int:
+        """Index of the first prepared tensor; the others follow."""
         return self.arena + 1
+
+    @property
+    def buffer_count(self) -> int:
+        """The length of the table."""
+        return self.first_prepared + len(self.prepared)
 
 
 @lru_cache

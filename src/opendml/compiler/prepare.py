@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from itertools import islice
 
+from opendml.compiler.kernel import Recipe
 from opendml.compiler.views import above_memory
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
@@ -36,6 +37,40 @@ def split(program: Program) -> tuple[Program, Program]:
             program.constants | set(range(first, first + len(layouts))),
         ),
     )
+
+
+def recipes_of(first: Program) -> list[Recipe]:
+    """Return the recipes of the results of a program that prepares constants.
+
+    Sums may depend on what shares their kernel, so a recipe of a sum says the whole program.
+    """
+    result = []
+    for number, root in enumerate(first.results):
+        if COLLECTIVE.isdisjoint(node.operation for node in ordered([root])):
+            result.append(_recipe([root], first))
+        else:
+            whole = _recipe(first.results, first)
+            text = None if whole.text is None else f"{number} of\n{whole.text}"
+            result.append(Recipe(text, whole.constants))
+    return result
+
+
+def _recipe(roots: Sequence[Node], program: Program) -> Recipe:
+    """Return the recipe of some nodes. The body of a recurrence has no text."""
+    names: dict[int, int] = {}
+    constants: dict[int, int] = {}
+    lines = []
+    for node in ordered(roots):
+        names[id(node)] = len(names)
+        attribute = repr(node.attribute)
+        if node.operation is Operation.SOURCE and isinstance(node.attribute, int):
+            number = node.attribute
+            attribute = f"{constants.setdefault(number, len(constants))} {program.inputs[number]}"
+        operands = ",".join(str(names[id(operand)]) for operand in node.operands)
+        lines.append(f"{node.operation.name} {node.type.name} {node.sizes} {attribute} {operands}")
+    lines.append(",".join(str(names[id(root)]) for root in roots))
+    has_body = any(node.operation is Operation.RECURRENCE for node in ordered(roots))
+    return Recipe(None if has_body else "\n".join(lines), tuple(constants))
 
 
 def _prepared(program: Program) -> list[Node]:

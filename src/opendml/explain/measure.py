@@ -23,6 +23,7 @@ from opendml.program.node import Node, Operation, claim, ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
+from opendml.runtime.memory.constant_store import KeptMemory
 from opendml.runtime.memory.ranges import Range
 from opendml.targets.backend import Backend
 from opendml.targets.executable import Instance
@@ -40,7 +41,7 @@ SECONDS = 0.3
 def explained(
     device: Device,
     compiled: CompiledWork,
-    persistent: Range | None,
+    kept: Range | Sequence[KeptMemory] | None,
     title: str,
     names: Mapping[int, str],
     given: Mapping[int, TensorMemory],
@@ -50,7 +51,7 @@ def explained(
     Args:
         device: where it was compiled.
         compiled: the work.
-        persistent: what is kept of its constants; None: as if all of them were zeros.
+        kept: what is kept of its constants; None: as if all of them were zeros.
         title: from what to what it computes.
         names: what the buffers are called, by their numbers: inputs, constants and outputs.
         given: inputs and outputs that are there. Other inputs are made up: floats lie between 0 and 1, the
@@ -66,8 +67,7 @@ def explained(
         )
     backend, work = device._backend, compiled.work
     memory = _Memory(backend, work, given)
-    kept = persistent.address if persistent else memory.zeros(compiled.persistent_bytes)
-    instance = compiled.executable.instantiate(None, kept)
+    instance = compiled.instantiate(backend.place, kept or memory.zeros(compiled.persistent_bytes))
     for number, address in memory.addresses.items():
         instance.bind(number, address)
     seconds = median(rounds([on_the_clock(instance.dispatch)], SECONDS / 3)[0])
@@ -118,9 +118,10 @@ class _Memory:
                 content = given.get(number) or self._made_up(layout, is_read=number < len(work.inputs))
                 self.addresses[number] = self._address(content, layout)
 
-    def zeros(self, size: int) -> int:
-        """The address of so many zeros."""
-        return self._keep(filled(self._backend, np.zeros(size, np.uint8)))
+    def zeros(self, size: int) -> Range:
+        """So many zeros."""
+        memory = filled(self._backend, np.zeros(size, np.uint8))
+        return Range(self._keep(memory), size, memory, self._backend.place)
 
     def _address(self, content: TensorMemory, layout: Layout) -> int:
         """Where the first element is, copied to the device if it is elsewhere."""

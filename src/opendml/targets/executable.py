@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from opendml.targets.arenas import Arenas
+    from opendml.targets.kept import Kept
 
 
 class Runnable(Protocol):
@@ -37,24 +41,34 @@ class Executable(Protocol):
         """Memory that each instance needs beside the tensors."""
 
     @property
-    def persistent_bytes(self) -> int:
-        """Memory for what dispatches need of the program's constants, which all instances may share."""
+    def kept(self) -> Sequence[Kept]:
+        """What dispatches need of the program's constants, which all instances may share."""
 
-    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
-        """Prepares the program's constants, after all earlier work on the device, and returns when that is
-        done. Nothing reads them afterwards.
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the numbers of the constants that a step of the initialization reads."""
+
+    def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
+        """Run one step of the initialization, after all earlier work on the device, and return when it is
+        done. Nothing reads the constants afterwards.
 
         Args:
-            constants: the addresses of their first elements, where the program runs, by their numbers.
-            persistent: the address of `persistent_bytes` bytes there, as `Backend.allocate` gives them.
+            step: its number, which `kept` tells.
+            constants: the addresses of the first elements of those that it reads, where the program runs, by
+                their numbers.
+            addresses: those of all memory that the step fills, by its place in `kept`, as `Backend.allocate`
+                gives them.
         """
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> Instance:
-        """A new instance, with nothing bound but its constants.
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> Instance:
+        """Return a new instance, with nothing bound but its constants.
 
         Args:
             arena: the address of `temporary_bytes` bytes where the program runs, as `Backend.allocate` gives
                 them, for this instance alone while it runs; None: it allocates them itself.
-            persistent: the address of the memory that `initialize` writes before the first dispatch; it must
+            kept: the addresses of all that `kept` lists, filled before the first dispatch; the memory must
                 live as long as the instance.
+            arenas: the instance may take its arena for each dispatch anew, from these or in the order of a
+                stream; None: it has one of its own.
         """

@@ -1,37 +1,86 @@
-"""Constants that dispatches read as they are: copies in the memory that an executable keeps."""
+"""What dispatches read of a program's constants: memory that is filled once, ahead of all runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
+from opendml.compiler.kernel import Recipe
 from opendml.compiler.memory import aligned
 from opendml.program.program import Layout
 from opendml.targets.executable import Instance
 
 
-class KeptConstants:
-    """Of a program's inputs those with the numbers `kept`, one behind the other from the byte `first` of
-    persistent memory on; `end` is the byte after the last."""
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Memory that an executable's dispatches read, made of constants alone.
 
-    def __init__(self, layouts: Sequence[Layout], kept: Container[int], first: int) -> None:
-        self._layouts = {number: layout for number, layout in enumerate(layouts) if number in kept}
-        self._offsets: dict[int, int] = {}
-        self.end = first
-        for number, layout in self._layouts.items():
-            low, high = layout.span
-            self._offsets[number] = self.end - low
-            self.end += aligned(high - low)
+    Programs of several sizes may keep the same: memory with an equal recipe, over equal constants, holds the
+    same bytes.
+
+    Args:
+        size: its bytes.
+        recipe: how it is made.
+        step: the number of the step of the initialization that fills it.
+    """
+
+    size: int
+    recipe: Recipe
+    step: int
+
+
+def kept_bytes(kept: Sequence[Kept]) -> int:
+    """Return the bytes of one piece of memory that has all."""
+    return sum(aligned(each.size) for each in kept)
+
+
+def addresses_within(kept: Sequence[Kept], address: int) -> list[int]:
+    """Return the addresses of all, one behind the other from an address on."""
+    return list(accumulate((aligned(each.size) for each in kept[:-1]), initial=address)) if kept else []
+
+
+class KeptConstants:
+    """The constants that dispatches read as they are: copies, each filled by a step of its own.
+
+    Args:
+        layouts: the inputs of the program.
+        wanted: the numbers of those that are read as they are.
+        first_step: the step that fills the first of them.
+    """
+
+    def __init__(self, layouts: Sequence[Layout], wanted: Container[int], first_step: int) -> None:
+        self._layouts = {number: layout for number, layout in enumerate(layouts) if number in wanted}
+        self._first_step = first_step
+        self.kept = [
+            Kept(layout.span[1] - layout.span[0], Recipe(f"copy of {layout}", (number,)), step)
+            for step, (number, layout) in enumerate(self._layouts.items(), first_step)
+        ]
+
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the number of the constant that a step copies."""
+        return self.kept[step - self._first_step].recipe.constants
 
     def copy(
-        self, constants: Mapping[int, int], persistent: int, copy: Callable[[int, int, int], object]
+        self,
+        step: int,
+        constants: Mapping[int, int],
+        address: int,
+        copy: Callable[[int, int, int], object],
     ) -> None:
-        """Copies the constants, given by the addresses of their first elements, into persistent memory.
-        `copy` is given a target, a source and a size."""
-        for number, layout in self._layouts.items():
-            low, high = layout.span
-            copy(persistent + self._offsets[number] + low, constants[number] + low, high - low)
+        """Copy the constant of a step.
 
-    def bind(self, instance: Instance, persistent: int) -> None:
-        """Binds the copies."""
-        for number, offset in self._offsets.items():
-            instance.bind(number, persistent + offset)
+        Args:
+            step: its number.
+            constants: the addresses of the first elements of constants.
+            address: where the copy begins.
+            copy: is given a target, a source and a size.
+        """
+        (number,) = self.constants_of(step)
+        low, high = self._layouts[number].span
+        copy(address, constants[number] + low, high - low)
+
+    def bind(self, instance: Instance, addresses: Sequence[int]) -> None:
+        """Bind the copies, which begin at these addresses."""
+        for (number, layout), address in zip(self._layouts.items(), addresses, strict=True):
+            instance.bind(number, address - layout.span[0])

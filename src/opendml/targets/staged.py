@@ -6,13 +6,16 @@ lie in memory between two programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from opendml.compiler.memory import aligned, place
+from opendml.compiler.kernel import Recipe
+from opendml.compiler.memory import place
+from opendml.targets.arenas import Arenas
 from opendml.targets.executable import Executable, Instance
+from opendml.targets.kept import Kept
 from opendml.targets.memory import OwnMemory
 
 
@@ -41,36 +44,49 @@ class StagedExecutable:
             for number in range(len(between))
         ]
         self.offsets, self.stage_arena = place(between, [(steps[0], steps[-1]) for steps in users])
-        sizes = [aligned(stage.executable.persistent_bytes) for stage in stages]
-        *self._persistent, self._persistent_bytes = accumulate(sizes, initial=0)
+        self._first_kept = list(accumulate((len(each.executable.kept) for each in stages), initial=0))
+        self._steps: list[tuple[int, int]] = []
+        """Those of all stages: the number of the stage, and that of the step there."""
+        self.kept: list[Kept] = []
+        """What the stages need of the constants, one after the other."""
+        for number, stage in enumerate(stages):
+            first = len(self._steps)
+            count = max((each.step + 1 for each in stage.executable.kept), default=0)
+            self._steps += [(number, step) for step in range(count)]
+            for each in stage.executable.kept:
+                constants = tuple(stage.buffers[number] for number in each.recipe.constants)
+                recipe = Recipe(each.recipe.text, constants)
+                self.kept.append(replace(each, recipe=recipe, step=first + each.step))
 
     @property
     def temporary_bytes(self) -> int:
         """The tensors between the stages, and the largest arena of a stage."""
         return self.stage_arena + max(stage.executable.temporary_bytes for stage in self.stages)
 
-    @property
-    def persistent_bytes(self) -> int:
-        """What the stages need of the constants, one behind the other."""
-        return self._persistent_bytes
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the numbers of the constants that a step of the initialization reads."""
+        number, own_step = self._steps[step]
+        stage = self.stages[number]
+        return {stage.buffers[constant] for constant in stage.executable.constants_of(own_step)}
 
-    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
-        """Prepares the constants of each stage."""
-        for stage, offset in zip(self.stages, self._persistent, strict=True):
-            own = {
-                position: constants[buffer]
-                for position, buffer in enumerate(stage.buffers)
-                if buffer in constants
-            }
-            stage.executable.initialize(own, persistent + offset)
+    def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
+        """Run a step of a stage."""
+        number, own_step = self._steps[step]
+        stage, first = self.stages[number], self._first_kept[number]
+        own = {place: constants[buffer] for place, buffer in enumerate(stage.buffers) if buffer in constants}
+        stage.executable.initialize(
+            own_step, own, {place - first: address for place, address in addresses.items()}
+        )
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> StagedInstance:
-        """A new instance, with nothing bound but its constants."""
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> StagedInstance:
+        """Return a new instance, with nothing bound but its constants."""
         own = self._allocate(self.temporary_bytes) if arena is None else None
         address = own.address if own else arena or 0
         instances = [
-            stage.executable.instantiate(address + self.stage_arena, persistent + offset)
-            for stage, offset in zip(self.stages, self._persistent, strict=True)
+            stage.executable.instantiate(address + self.stage_arena, kept[first:last])
+            for stage, (first, last) in zip(self.stages, pairwise(self._first_kept), strict=True)
         ]
         return StagedInstance(self, instances, address, own)
 

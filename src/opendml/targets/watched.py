@@ -3,14 +3,16 @@ own. A value is computed anew for that, so the results are the bits that they ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from opendml.program.program import Layout
+from opendml.targets.arenas import Arenas
 from opendml.targets.executable import Executable, Instance
+from opendml.targets.kept import Kept
 from opendml.targets.memory import OwnMemory
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -39,17 +41,23 @@ class WatchedExecutable:
         return self._executable.temporary_bytes
 
     @property
-    def persistent_bytes(self) -> int:
+    def kept(self) -> Sequence[Kept]:
         """What dispatches need of the constants."""
-        return self._executable.persistent_bytes
+        return self._executable.kept
 
-    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
-        """Prepares the constants."""
-        self._executable.initialize(constants, persistent)
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the numbers of the constants that a step of the initialization reads."""
+        return self._executable.constants_of(step)
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> WatchedInstance:
-        """A new instance, with nothing bound but its constants and what it shows."""
-        return WatchedInstance(self, self._executable.instantiate(arena, persistent))
+    def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
+        """Run a step of the initialization."""
+        self._executable.initialize(step, constants, addresses)
+
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> WatchedInstance:
+        """Return a new instance, with nothing bound but its constants and what it shows."""
+        return WatchedInstance(self, self._executable.instantiate(arena, kept, arenas))
 
 
 class WatchedInstance:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from opendml.frontends.onnx.model import OnnxModel, TensorInfo
+    from opendml.frontends.onnx.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class OnnxDispatchable:
     Args:
         path: its file.
         read: what the file has.
+        weights: those initializers of it that are not in the message.
         sized: that with the sizes that are said before any binding.
         fixed: the tensors whose shapes bindings do not say.
         inputs: as it has them then; sizes that are still open count as 1, if a binding does not say them.
@@ -70,6 +72,7 @@ class OnnxDispatchable:
 
     path: Path
     read: ModelProto
+    weights: Weights
     sized: ModelProto
     fixed: frozenset[str]
     inputs: tuple[TensorInfo, ...]
@@ -94,7 +97,7 @@ class OnnxDispatchable:
         """The model on a device."""
         from opendml.frontends.onnx.model import OnnxModel
 
-        return OnnxModel(self.sized, str(self.path), device)
+        return OnnxModel(self.sized, str(self.path), device, self.weights)
 
     def _point(self, info: TensorInfo, *, is_output: bool) -> BindPoint:
         where = f"{self.path}: {'output' if is_output else 'input'} {info.name!r}"
@@ -195,11 +198,11 @@ def read_onnx(
         raise Unsupported(str(error)) from error
     from opendml.frontends.onnx.model_file import read_model
 
-    read, name = read_model(path, folder)
+    read, name, weights = read_model(path, folder)
     own.require_used([read], name)
     sized = given.over(own).of(read, name)
-    model = OnnxModel(sized, name, as_device(None))
-    return OnnxDispatchable(path, read, sized, frozenset(given.tensors), model.inputs, model.outputs)
+    model = OnnxModel(sized, name, as_device(None), weights)
+    return OnnxDispatchable(path, read, weights, sized, frozenset(given.tensors), model.inputs, model.outputs)
 
 
 def read_serialized(path: Path, folder: Path | None = None) -> SerializedDispatchable:

@@ -70,7 +70,7 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
             take the sizes and types of its inputs.
         Unsupported: an operator set that is newer than the `onnx` package.
     """
-    read, name = read_model(model)
+    read, name, weights = read_model(model)
     sizes.require_used([read], name)
     given = sizes.of(read, name)
     assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
@@ -78,7 +78,7 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     require_possible(given)
-    checker = traced(Checker, given, as_device(None))
+    checker = traced(Checker, given, as_device(None), weights)
     with meter().timed("compile_seconds", name):
         checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)
@@ -99,7 +99,7 @@ class Checker(Tracer):
         self.evaluated: list[Gap] = []
         self.unknown: list[Gap] = []
         known = {name: value for name, value in inputs.items() if value.sizes is not None}
-        segment, pending = Segment(ChainMap({**self._known, **known})), self._start
+        segment, pending = Segment(ChainMap({**self._known, **known}), self._kept_models.shared), self._start
         while pending:
             check_time()
             node, pending = pending.taken()

@@ -6,6 +6,7 @@ them alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -23,9 +24,9 @@ from opendml.frontends.onnx.registry import converter_of
 
 _MOST_STATED = 5
 """Operators that one message names."""
-_MOST_BYTES = 1024
-"""Of a weight whose content inference may need, such as the sizes of a Reshape; of larger ones it gets the
-sizes alone."""
+_MOST_ELEMENTS = 256
+"""Of a weight whose content inference may need, such as the sizes of a Reshape; of larger ones, whose content
+may not be in the message, it gets the sizes alone."""
 _NOT_INFERRED = frozenset({"MeanVarianceNormalization"})
 """Operators with the sizes and the type of their one input, whose own function body inference (onnx 1.23)
 refuses."""
@@ -133,7 +134,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
             copy.op_type = "Identity"
             del copy.attribute[:]
     for name, tensor in tensors.items():
-        if tensor.ByteSize() <= _MOST_BYTES and tensor.name == name:
+        if math.prod(tensor.dims) <= _MOST_ELEMENTS and tensor.name == name:
             graph.initializer.append(tensor)
         elif name not in declared:
             graph.input.append(onnx.helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
@@ -148,7 +149,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
 def _large_constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
     if node.op_type == "Constant" and not node.domain and len(node.output) == 1:
         for attribute in node.attribute:
-            if attribute.name == "value" and attribute.t.ByteSize() > _MOST_BYTES:
+            if attribute.name == "value" and math.prod(attribute.t.dims) > _MOST_ELEMENTS:
                 return attribute.t
     return None
 

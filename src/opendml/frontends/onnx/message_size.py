@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from opendml.frontends.onnx.weights import Content
+
 _MESSAGE_BYTES = 160
 """Bytes of a parsed message beside its content, measured for onnx's with protobuf 5 to 7: 84 to 150."""
 _TEXT_BYTES = 24
@@ -21,7 +23,7 @@ _DEEPEST = 200
 """Messages in each other; protobuf parses no deeper ones."""
 
 
-def parsed_size(content: bytes, descriptor: Any, most: float) -> int:
+def parsed_size(content: Content, descriptor: Any, most: float) -> int:
     """Return about how many bytes a message takes when it is parsed.
 
     Args:
@@ -74,7 +76,7 @@ def _fields(descriptor: Any) -> dict[int, tuple[int, Any]]:
     return {each.number: (each.type, each.message_type) for each in descriptor.fields}
 
 
-def _varint(content: bytes, place: int) -> tuple[int, int]:
+def _varint(content: Content, place: int) -> tuple[int, int]:
     """Return a number of variable length, and the place behind it."""
     value = content[place]
     if value < 128:

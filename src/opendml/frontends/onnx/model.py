@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
@@ -19,7 +19,9 @@ from opendml.frontends.onnx.node import nodes_of, opsets_of
 from opendml.frontends.onnx.segment import Compiled
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer, known_tensors
-from opendml.frontends.onnx.values import Array, array_of
+from opendml.frontends.onnx.values import Array, Known, array_of
+from opendml.frontends.onnx.weights import Weights
+from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
@@ -48,7 +50,14 @@ class OnnxModel:
     Calls from several threads are safe.
     """
 
-    def __init__(self, model: onnx.ModelProto, name: str, device: Device) -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        name: str,
+        device: Device,
+        weights: Weights | None = None,
+        most_kept_bytes: int | None = None,
+    ) -> None:
         graph = model.graph
         initializers = {each.name: each for each in graph.initializer}
         self.device, self._name = device, name
@@ -60,7 +69,8 @@ class OnnxModel:
         with self._named():
             require_runnable(model)
             require_possible(model)
-            self._tracer = traced(Tracer, model, device)
+            self._kept = KeptModels(most_kept_bytes)
+            self._tracer = traced(Tracer, model, device, weights or Weights(), self._kept)
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -79,6 +89,12 @@ class OnnxModel:
     def output_names(self) -> tuple[str, ...]:
         """The outputs in the model's order."""
         return self._names[1]
+
+    @property
+    def kept_bytes(self) -> int:
+        """About what the model keeps by now: weights as they are packed, and what is compiled for the sizes
+        that it met, with its temporary memory."""
+        return self._kept.bytes
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """The outputs by name, for arrays in the order of the inputs or by their names.
@@ -175,6 +191,7 @@ def load(
     *,
     sizes: Sizes = NO_SIZES,
     limits: Limits | None = None,
+    most_kept_bytes: int | None = None,
 ) -> OnnxModel:
     """An ONNX model, ready to be called.
 
@@ -184,18 +201,27 @@ def load(
         sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
         limits: what loading the model, and each run of it, may take; `dml.Limits.untrusted()` for a file from
             a stranger. None: the defaults of `dml.Limits`.
+        most_kept_bytes: how much memory may be kept for sizes of inputs that ran before, beside what the last
+            ones need; None: a quarter of the memory that the process may use. Sizes that were used longest
+            ago are forgotten first, and compiled again when they come back.
+
+    >>> import numpy as np, onnx, opendml as dml
+    >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
+    >>> model = dml.onnx.load(onnx.parser.parse_model(text), most_kept_bytes=100_000_000)
+    >>> model(np.ones(2, np.float32))["y"]
+    array([-1., -1.], dtype=float32)
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, sizes that it does not have or contradicts, or a
-            node that cannot take the sizes and types of its inputs.
+        InvalidArgument: no such file, no ONNX model in it, sizes that it does not have or contradicts, a node
+            that cannot take the sizes and types of its inputs, or no number of bytes.
         Unsupported: an operator set that is newer than the `onnx` package, or an operator that neither
             DirectML nor the evaluator of `onnx` has.
         LimitExceeded: the model is larger than its limits allow.
     """
     with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
-        read, name = read_model(model)
+        read, name, weights = read_model(model)
         sizes.require_used([read], name)
-        return OnnxModel(sizes.of(read, name), name, as_device(device))
+        return OnnxModel(sizes.of(read, name), name, as_device(device), weights, most_kept_bytes)
 
 
 def require_by_name(inputs: object) -> None:
@@ -205,15 +231,27 @@ def require_by_name(inputs: object) -> None:
         raise InvalidArgument(f"run.inputs: {problem}")
 
 
-def traced(kind: type[T], model: onnx.ModelProto, device: Device) -> T:
-    """A model's graph, to be traced by a class of that kind."""
+def traced(
+    kind: type[T],
+    model: onnx.ModelProto,
+    device: Device,
+    weights: Weights,
+    kept: KeptModels | None = None,
+) -> T:
+    """A model's graph, to be traced by a class of that kind.
+
+    Args:
+        weights: the initializers that are not in the message.
+        kept: decides for which sizes the graph stays compiled; None: as by default.
+    """
     graph = model.graph
-    known = dict(known_tensors({each.name: each for each in graph.initializer}))
-    for each in graph.sparse_initializer:
-        known.update(known_tensors({each.values.name: dense(each)}))
+    known = {name: Known(array, name) for name, array in weights.arrays.items()}
+    stored = {each.name: each for each in graph.initializer if each.name not in known}
+    stored |= {each.values.name: dense(each) for each in graph.sparse_initializer}
+    known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
     nodes = nodes_of(graph.node, opsets_of(model.opset_import))
     inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-    return kind(nodes, inputs, outputs, known, functions_of(model), device)
+    return kind(nodes, inputs, outputs, known, functions_of(model), device, kept or KeptModels(), weights)
 
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:

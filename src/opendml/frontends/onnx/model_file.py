@@ -19,7 +19,8 @@ from opendml.folders import open_within, within
 from opendml.frontends.onnx.message_size import parsed_size
 from opendml.frontends.onnx.node import ONNX_ERRORS
 from opendml.frontends.onnx.valid import require_valid, tensors_of
-from opendml.model_files import read_file
+from opendml.frontends.onnx.weights import Content, Weights, without_weights
+from opendml.model_files import open_file
 from opendml.spec.wording import shown
 
 _PACKED_BITS = {
@@ -39,8 +40,9 @@ _MOST_GROWTH = 80
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
 
-def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.ModelProto, str]:
-    """Return a model and what errors call it: its file's name, or "model".
+def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.ModelProto, str, Weights]:
+    """Return a model, what errors call it (its file's name, or "model"), and those of its initializers that
+    are not in the message: large ones stay in the file or in the bytes.
 
     Args:
         given: the model, or its path.
@@ -52,22 +54,30 @@ def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.Model
         Unsupported: an operator set that is newer than the `onnx` package.
         LimitExceeded: files or functions that are larger than the model may be.
     """
+    weights = Weights()
     if isinstance(given, onnx.ModelProto):
         model, name = given, "model"
     elif isinstance(given, bytes | bytearray):
         meter().hold(len(given), "model")
-        model, name = _parsed(bytes(given), "model"), "model"
+        model, name = _parsed(bytes(given), "model", weights), "model"
     elif isinstance(given, str | PathLike):
         path = Path(fspath(given))
-        model, name = _parsed(read_file(path, path, folder), str(path)), str(path)
-        _load_external(model, path, folder)
+        model, name = _parsed(_content(path, folder, weights), str(path), weights), str(path)
+        _load_external(model, path, folder, weights)
     else:
         raise InvalidArgument(f"model: {shown(given)}; a path, bytes or an onnx.ModelProto is needed")
     require_valid(model, name)
-    return model, name
+    return model, name, weights
 
 
-def _parsed(content: bytes, name: str) -> onnx.ModelProto:
+def _content(path: Path, folder: Path | None, weights: Weights) -> Content:
+    with open_file(path, path, folder) as file:
+        size = os.fstat(file.fileno()).st_size
+        meter().hold(size, path)  # also the bytes of holes, which take no disk space
+        return weights.mapped(path, file).content if size else b""
+
+
+def _parsed(content: Content, name: str, weights: Weights) -> onnx.ModelProto:
     if not content:
         raise InvalidArgument(f"{name}: no ONNX model: it is empty")
     allowed = meter().limits.memory_bytes - meter().held
@@ -76,7 +86,7 @@ def _parsed(content: bytes, name: str) -> onnx.ModelProto:
         meter().require_memory(size, f"{name}: what its messages take")
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(content)
+        model.ParseFromString(without_weights(content, weights))
     except DecodeError as error:
         raise InvalidArgument(f"{name}: no ONNX model ({error})") from error
     if not model.HasField("graph"):
@@ -84,9 +94,11 @@ def _parsed(content: bytes, name: str) -> onnx.ModelProto:
     return model
 
 
-def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None) -> None:
-    """Read the tensors that lie in files beside the model: `..` and links may not lead out of its folder."""
-    for tensor in tensors_of(model):
+def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weights: Weights) -> None:
+    """Read the tensors that lie in files beside the model, or map those of large initializers: `..` and links
+    may not lead out of the model's folder."""
+    own = len(model.graph.initializer)
+    for number, tensor in enumerate((*model.graph.initializer, *tensors_of(model))):
         if not uses_external_data(tensor):
             continue
         keys = {each.key: each.value for each in tensor.external_data}
@@ -97,9 +109,13 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None) -> N
             )
         where = f"{path}: tensor {tensor.name!r} in {location}"
         try:
-            needed = _bytes_of(tensor, keys.get("length"), where)
-            with open_within(folder or path.parent, path.parent.absolute() / location) as file:
-                tensor.raw_data = _part(file, int(keys.get("offset") or 0), needed)
+            needed, offset = _bytes_of(tensor, keys.get("length"), where), int(keys.get("offset") or 0)
+            file_path = path.parent.absolute() / location
+            with open_within(folder or path.parent, file_path) as file:
+                _require_part(file, offset, needed)
+                if number >= own or not needed or not _is_mapped(tensor, file_path, file, offset, weights):
+                    file.seek(offset)
+                    tensor.raw_data = file.read(needed)
         except Error:
             raise
         except (*ONNX_ERRORS, OSError) as error:
@@ -108,17 +124,22 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None) -> N
         del tensor.external_data[:]
 
 
-def _part(file: BinaryIO, offset: int, count: int) -> bytes:
-    """Return so many bytes of a file.
+def _is_mapped(tensor: onnx.TensorProto, path: Path, file: BinaryIO, offset: int, weights: Weights) -> bool:
+    """Add an initializer in a file of its own to the weights, if it is large and of a plain type; return
+    whether it is."""
+    size = math.prod(tensor.dims) * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+    return weights.add(tensor, weights.mapped(path, file).content, offset, size)
+
+
+def _require_part(file: BinaryIO, offset: int, count: int) -> None:
+    """Check that a file has so many bytes.
 
     Raises:
-        ValueError: it does not have them.
+        ValueError: it does not.
     """
     size = os.fstat(file.fileno()).st_size
     if not 0 <= offset <= size - count:
         raise ValueError(f"{count:,} bytes at offset {offset:,}; the file has {size:,}")
-    file.seek(offset)
-    return file.read(count)
 
 
 def _bytes_of(tensor: onnx.TensorProto, length: str | None, where: str) -> int:

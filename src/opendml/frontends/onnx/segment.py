@@ -36,6 +36,7 @@ from opendml.frontends.onnx.values import (
 )
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.device import Device
 
@@ -43,14 +44,17 @@ from opendml.runtime.objects.device import Device
 class Segment:
     """The graph that is being made, and the values of all tensors so far.
 
+    Args:
+        shared: what the graphs of all sizes share.
+
     Attributes:
         own: those that its nodes made.
     """
 
-    def __init__(self, values: Values) -> None:
+    def __init__(self, values: Values, shared: SharedMemory) -> None:
         self.own: dict[str, Value] = {}
         self.values: Values = ChainMap(self.own, *values.maps)
-        self._graph = Graph()
+        self._graph, self._shared = Graph(), shared
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
 
@@ -79,7 +83,9 @@ class Segment:
         computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
         if not computed:
             return None
-        model = self._graph.compile({name: each.tensor for name, each in computed.items()}, device)
+        model = self._graph._compile(
+            {name: each.tensor for name, each in computed.items()}, device, self._shared
+        )
         results = tuple((name, value.sizes, value.type) for name, value in computed.items())
         return Compiled(model, tuple(self._inputs), results)
 
@@ -147,7 +153,7 @@ class Segment:
 
     def _source(self, name: str, value: Known | Held) -> GraphTensor:
         if isinstance(value, Known):
-            return self._graph.constant(stored(value.content))
+            return self._graph._unchanging(*self._shared.unchanging(stored(value.content), value.identity))
         self._inputs.append(name)
         sizes, type = value.sizes, value.type
         assert sizes is not None

@@ -93,9 +93,10 @@ class InferenceSession:
         kind, self._providers = _chosen(providers, provider_options)
         threads = self._options.intra_op_num_threads or None
         with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
-            model, name = read_model(path_or_bytes)
+            model, name, weights = read_model(path_or_bytes)
             self._proto = self._options.sizes.of(model)
-            self.model = OnnxModel(self._proto, name, Device(kind, threads=threads))
+            device, most = Device(kind, threads=threads), self._options.most_kept_bytes
+            self.model = OnnxModel(self._proto, name, device, weights, most)
 
     def __repr__(self) -> str:
         return f"<InferenceSession of {self.model!r}>"

@@ -62,7 +62,8 @@ class _Options:
 class SessionOptions(_Options):
     """Options of a session (ONNX Runtime's class of this name).
 
-    `intra_op_num_threads` (0: all) is how many threads share the work on the CPU. Sizes that
+    `intra_op_num_threads` (0: all) is how many threads share the work on the CPU. `most_kept_bytes`, which
+    ONNX Runtime does not have, is that of `opendml.onnx.load`. Sizes that
     `add_free_dimension_override_by_name` and `..._by_denotation` give hold for symbolic sizes. The other
     fields change no results. What would write files or bring operators along raises Unsupported when the
     session is made.
@@ -71,6 +72,7 @@ class SessionOptions(_Options):
     enable_profiling: bool
     optimized_model_filepath: str
     intra_op_num_threads: int
+    most_kept_bytes: int | None
     _defaults: ClassVar[dict[str, Any]] = {
         "enable_cpu_mem_arena": True,
         "enable_mem_pattern": True,
@@ -84,6 +86,7 @@ class SessionOptions(_Options):
         "log_severity_level": -1,
         "log_verbosity_level": 0,
         "logid": "",
+        "most_kept_bytes": None,
         "optimized_model_filepath": "",
         "profile_file_prefix": "onnxruntime_profile_",
         "use_deterministic_compute": False,

@@ -38,16 +38,12 @@ from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
 from opendml.frontends.onnx.segment import Compiled, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
+from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
+from opendml.runtime.graphs.footprint import Footprint
+from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
-
-_MOST_KEPT = 64
-"""How many successors a step keeps, and how many sizes of inputs a graph; the oldest go first."""
-
-_MOST_STAGES = 4096
-"""How many steps a graph makes before it forgets all and starts anew: those behind each other's answers are
-many more than each keeps."""
 
 _MOST_OF_A_NAME = 64
 """Characters of a node's name that go before the names in its body. A file could make names long, and bodies
@@ -70,6 +66,19 @@ class Stage:
     after: Callable[[Hashable, Mapping[str, Any]], State] | None
     work: Compiled | Node | None = None
     following: dict[Hashable, Stage] = field(default_factory=dict)
+    beside: dict[Hashable, Stage] = field(default_factory=dict)
+    key: Hashable = None
+    """Where it is kept: `beside[key]`."""
+
+    @property
+    def footprint(self) -> Footprint:
+        """What its model takes."""
+        return self.work.model._footprint() if isinstance(self.work, Compiled) else Footprint()
+
+    def forget(self) -> None:
+        """Take it, and with it all that follows, out of the tree."""
+        if self.beside.get(self.key) is self:
+            del self.beside[self.key]
 
 
 class Tracer(Locked):
@@ -80,6 +89,8 @@ class Tracer(Locked):
         inputs, outputs: names of its tensors.
         known: tensors that every run has: initializers.
         functions: of the model.
+        kept: decides which stages stay; has the memory that all sizes share.
+        weights: of the model's file.
     """
 
     def __init__(
@@ -90,13 +101,15 @@ class Tracer(Locked):
         known: Mapping[str, Known],
         functions: Functions,
         device: Device,
+        kept: KeptModels,
+        weights: Weights,
     ) -> None:
         super().__init__()
         self._start, self._inputs, self._outputs = Pending().after(nodes), tuple(inputs), tuple(outputs)
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
+        self._kept_models, self._weights = kept, weights
         self._roots: dict[Hashable, Stage] = {}
-        self._made = 0
         self._prefixes = itertools.count(1)
 
     def run(self, given: Mapping[str, Any]) -> list[Any]:
@@ -119,14 +132,19 @@ class Tracer(Locked):
             return State(self._start, ChainMap(values, self._known))
 
         stage = self._kept(self._roots, key, first)
-        while True:
-            answer = stage.step(contents)
-            yield stage
-            after = stage.after
-            if after is None:
-                return
-            state = lambda: after(answer, contents)  # noqa: B023, E731
-            stage = self._kept(stage.following, answer, state)
+        path = [stage]
+        try:
+            while True:
+                answer = stage.step(contents)
+                yield stage
+                after = stage.after
+                if after is None:
+                    return
+                state = lambda: after(answer, contents)  # noqa: B023, E731
+                stage = self._kept(stage.following, answer, state)
+                path.append(stage)
+        finally:
+            self._kept_models.use(path)
 
     def _kept(self, stages: dict[Hashable, Stage], key: Hashable, state: Callable[[], State]) -> Stage:
         """The stage that is kept for a key, or a new one behind the state."""
@@ -134,20 +152,18 @@ class Tracer(Locked):
         if found is not None:
             return found
         with self._lock:
-            if key not in stages:
-                if self._made == _MOST_STAGES:
-                    self._roots.clear()
-                    self._made = 0
-                self._made += 1
-                while len(stages) >= _MOST_KEPT:
-                    stages.pop(next(iter(list(stages))), None)
+            found = stages.get(key)
+            if found is None:
+                self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"):
-                    stages[key] = self._stage(state())
-            return stages[key]
+                    found = self._stage(state())
+                found.beside, found.key = stages, key
+                stages[key] = found
+            return found
 
     def _stage(self, state: State) -> Stage:
         """The next step behind a state."""
-        segment, pending = Segment(state.values), state.pending
+        segment, pending = Segment(state.values, self._kept_models.shared), state.pending
         while pending:
             node, rest = pending.taken()
             check_time()
@@ -271,7 +287,9 @@ class Tracer(Locked):
         outside = sorted(captured - set(known))
         outputs = [each.name for each in graph.output]
         nodes = nodes_of(graph.node, node.opsets)
-        tracer = Tracer(nodes, [*inputs, *outside], outputs, known, self._functions, self._device)
+        names = [*inputs, *outside]
+        shared = self._kept_models, self._weights
+        tracer = Tracer(nodes, names, outputs, known, self._functions, self._device, *shared)
 
         def run(contents: Mapping[str, Any]) -> dict[str, Any]:
             taken = {name: contents[name] for name in outside}
@@ -341,6 +359,6 @@ def _copied(content: Any) -> Any:
 
 
 def known_tensors(initializers: Mapping[str, onnx.TensorProto]) -> Iterator[tuple[str, Known]]:
-    """Tensors of a file as values."""
+    """Tensors of a message as values."""
     for name, tensor in initializers.items():
         yield name, Known(array_of(tensor))

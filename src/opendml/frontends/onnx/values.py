@@ -7,7 +7,8 @@ those of the graph's tensor: DirectML has no tensors without dimensions, and no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -103,6 +104,8 @@ class Known:
     nodes outside of DirectML take."""
 
     content: Any
+    identity: Hashable = field(default=None, compare=False)
+    """What all values have that are this one; None: it is not known to be another one."""
 
     @property
     def sizes(self) -> tuple[int, ...] | None:

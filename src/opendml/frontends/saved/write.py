@@ -111,8 +111,8 @@ def _step(step: Step, arrays: Arrays) -> dict[str, object]:
             type, sizes, strides = step.data_type.name, step.sizes, step.strides
             return {"input": step.name, "data_type": type, "sizes": sizes, "strides": strides}
         case ConstantStep():
-            type_of = ScalarType.of(data_type_of(step.array, "constant"))
-            return {"constant": arrays.add(step.array, type_of)}
+            type_of = ScalarType.of(data_type_of(step.aligned, "constant"))
+            return {"constant": arrays.add(step.aligned, type_of)}
         case Reinterpretation():
             return {"reinterpret": step.of, "sizes": step.sizes, "strides": step.strides}
         case Slicing():

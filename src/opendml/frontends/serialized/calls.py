@@ -109,7 +109,7 @@ class _Writer:
                 desc = TensorDesc(step.data_type, step.sizes, step.strides)
                 made = [_Tensor(step.name, desc, desc.size_in_bytes)]
             case ConstantStep():
-                made = [self._constant(step.array)]
+                made = [self._constant(step.aligned)]
             case Reinterpretation():
                 made = [self._packed(self._tensors[step.of]).seen(step.sizes, step.strides)]
             case Slicing():

@@ -27,9 +27,13 @@ from opendml.frontends.torch.partition import (
 )
 from opendml.frontends.torch.report import Explanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
+from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.shared import SharedMemory
 from opendml.targets.registry import KINDS
 
-_OPTIONS = ("freezing", "check_indices")
+_SWITCHES = ("freezing", "check_indices")
+_OPTIONS = (*_SWITCHES, "most_kept_bytes")
+_MOST = "torch.compile: option 'most_kept_bytes'"
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -46,7 +50,9 @@ def backend(
         mode: one of PyTorch's; all compile alike.
         options: "freezing": True reads the parameters of graphs without gradients ahead of the runs, and
             again after each change that PyTorch counts. "check_indices": True refuses indices that are out of
-            range; without it they stand for the nearest element.
+            range; without it they stand for the nearest element. "most_kept_bytes": how much memory each
+            graph may keep for sizes of its inputs that ran before, beside what the last ones need (None: a
+            quarter of the memory that the process may use).
 
     Raises:
         InvalidArgument: an unknown mode or option.
@@ -82,7 +88,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
     return explanation
 
 
-def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, bool]:
+def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """All options by name."""
     if mode is not None and mode not in _MODES:
         raise InvalidArgument(f"torch.compile: mode={mode!r}; known are {', '.join(_MODES)}")
@@ -91,16 +97,19 @@ def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, bool]:
             raise InvalidArgument(
                 f"torch.compile: option {name!r} is unknown; known are {', '.join(_OPTIONS)}"
             )
-        if not isinstance(value, bool):
+        if name in _SWITCHES and not isinstance(value, bool):
             raise InvalidArgument(f"torch.compile: option {name!r} is {value!r}; needs True or False")
-    return {name: options.get(name, False) for name in _OPTIONS}
+    most = options.get("most_kept_bytes")
+    KeptModels(most, _MOST)  # refuses what is no number of bytes
+    return {name: options.get(name, False) for name in _SWITCHES} | {"most_kept_bytes": most}
 
 
-def _autograd(freezing: bool, check_indices: bool) -> Run:
+def _autograd(freezing: bool, check_indices: bool, most_kept_bytes: int | None) -> Run:
+    compile = partial(_compile, most_kept_bytes=most_kept_bytes)
     compiled: Run = aot_autograd(
-        fw_compiler=partial(_compile, "forward", checks=check_indices),
-        bw_compiler=partial(_compile, "backward"),
-        inference_compiler=partial(_compile, "inference", freezes=freezing, checks=check_indices),
+        fw_compiler=partial(compile, "forward", checks=check_indices),
+        bw_compiler=partial(compile, "backward"),
+        inference_compiler=partial(compile, "inference", freezes=freezing, checks=check_indices),
         decompositions=decompositions(),
         partition_fn=min_cut_rematerialization_partition,
     )
@@ -108,7 +117,12 @@ def _autograd(freezing: bool, check_indices: bool) -> Run:
 
 
 def _compile(
-    kind: str, module: GraphModule, inputs: Sequence[Any], freezes: bool = False, checks: bool = False
+    kind: str,
+    module: GraphModule,
+    inputs: Sequence[Any],
+    freezes: bool = False,
+    checks: bool = False,
+    most_kept_bytes: int | None = None,
 ) -> Run:
     held = _parameters() if freezes else []
     compiled = partial(_compiled, kind, held=held, checks=checks)
@@ -118,8 +132,11 @@ def _compile(
         run = _left(kind, module, "its graph has sizes that depend on values")
     elif device.type not in KINDS:
         run = _left(kind, module, f"its graph computes on {device}")
+    elif has_symbols(module):
+        kept = KeptModels(most_kept_bytes, _MOST)
+        run = Sized(module, partial(compiled, shared=kept.shared), kept)
     else:
-        run = Sized(module, compiled) if has_symbols(module) else compiled(module)
+        run = compiled(module)
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -148,7 +165,11 @@ def _left(kind: str, module: GraphModule, reason: str) -> GraphModule:
 
 
 def _compiled(
-    kind: str, module: GraphModule, held: Collection[int] = (), checks: bool = False
+    kind: str,
+    module: GraphModule,
+    held: Collection[int] = (),
+    checks: bool = False,
+    shared: SharedMemory | None = None,
 ) -> GraphModule:
     """A graph whose sizes are all known."""
     without_empty_operands(module)
@@ -161,4 +182,4 @@ def _compiled(
     reasons = reasons_against(module, device)
     parts = parts_of(module, reasons)
     report(kind, module, parts, reasons)
-    return divided(module, parts, device, held)
+    return divided(module, parts, device, held, shared)

@@ -14,7 +14,9 @@ from opendml.frontends.torch.conversion import Conversion, data_type_of
 from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import seen_of
 from opendml.frontends.torch.weights import Weights
+from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.device import Device
 
@@ -27,9 +29,16 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         module: the stretch, of which DirectML can say all.
         device: of the tensors.
         held: which inputs are read ahead of the runs, as long as they stay what they are.
+        shared: memory that the same stretch has for other sizes too.
     """
 
-    def __init__(self, module: GraphModule, device: torch.device, held: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        module: GraphModule,
+        device: torch.device,
+        held: Collection[int] = (),
+        shared: SharedMemory | None = None,
+    ) -> None:
         super().__init__()
         inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._held = sorted(held)
@@ -49,21 +58,15 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
                 f"y{number}": tensor for number, tensor in enumerate(_traced(module, inputs, computed, held))
             }
             graph = next(iter(outputs.values())).graph
-            self._model = graph.compile(outputs, Device(str(device)))
+            self._model = graph._compile(outputs, Device(str(device)), shared)
             self._weights = Weights(self._model)
 
     @property
-    def temporary_bytes(self) -> int:
-        """Memory that the model keeps for its runs."""
-        return self._model.temporary_bytes if self._model is not None else 0
-
-    def free_temporaries(self) -> None:
-        """Frees that memory; the next run takes new."""
-        if self._model is not None:
-            if self._held:
-                self._weights.free_temporaries()
-            else:
-                self._model._free_temporaries()
+    def footprint(self) -> Footprint:
+        """What the model takes by now."""
+        if self._model is None:
+            return Footprint()
+        return self._model._footprint(self._weights.all_prepared if self._held else None)
 
     def forward(self, *tensors: torch.Tensor) -> Any:
         """The outputs, in new memory, or views of it and of the inputs.

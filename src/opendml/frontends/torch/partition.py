@@ -23,6 +23,7 @@ from opendml.frontends.torch.part import Part, added_input
 from opendml.frontends.torch.registry import converter_of
 from opendml.frontends.torch.views import is_view
 from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.shared import SharedMemory
 
 _PREFIX = "opendml_"
 
@@ -135,15 +136,20 @@ def _computes(node: Node) -> bool:
 
 
 def divided(
-    module: GraphModule, parts: list[list[Node]], device: torch.device, held: Collection[int] = ()
+    module: GraphModule,
+    parts: list[list[Node]],
+    device: torch.device,
+    held: Collection[int] = (),
+    shared: SharedMemory | None = None,
 ) -> GraphModule:
-    """The graph with its parts compiled. `held` are the inputs that they read ahead of the runs."""
+    """The graph with its parts compiled. `held` are the inputs that they read ahead of the runs, `shared` is
+    memory that they have in common with those for other sizes."""
     fused: GraphModule = fuse_by_partitions(module, [dict.fromkeys(nodes) for nodes in parts], prefix=_PREFIX)
     inputs = [node for node in fused.graph.nodes if node.op == "placeholder"]
     read_ahead = {inputs[number] for number in held}
     for node in fused.graph.nodes:
         if node.op == "call_module" and node.target.startswith(_PREFIX):
             numbers = [number for number, each in enumerate(node.args) if each in read_ahead]
-            setattr(fused, node.target, Part(getattr(fused, node.target), device, numbers))
+            setattr(fused, node.target, Part(getattr(fused, node.target), device, numbers, shared))
     fused.recompile()
     return fused

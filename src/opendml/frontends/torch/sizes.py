@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -14,13 +15,9 @@ from torch.fx.node import map_arg
 
 from opendml.frontends.torch.conversion import outputs_of
 from opendml.frontends.torch.part import Part
+from opendml.runtime.graphs.footprint import Footprint
+from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.locked import Locked
-
-MOST_SIZES = 64
-"""For how many sizes of its inputs a graph is kept; those that were used longest ago go first."""
-
-MOST_TEMPORARY_BYTES = 1 << 30
-"""The sizes that were used last keep so many bytes of temporaries; others take new ones when they run."""
 
 Run = Callable[..., Any]
 
@@ -35,47 +32,70 @@ def depends_on_values(module: GraphModule) -> bool:
     return any(free_unbacked_symbols(each) for node in module.graph.nodes for each in outputs_of(node))
 
 
+@dataclass(frozen=True, eq=False)
+class _Size:
+    """A graph that is compiled for some sizes of its inputs, the entry `beside[key]`."""
+
+    run: GraphModule
+    beside: dict[Any, _Size]
+    key: Any
+
+    @property
+    def footprint(self) -> Footprint:
+        """What its parts take."""
+        every = [each.footprint for each in self.run.children() if isinstance(each, Part)]
+        return Footprint(
+            sum(each.own_bytes for each in every),
+            frozenset().union(*(each.kept for each in every)),
+            max((each.arena_bytes for each in every), default=0),
+        )
+
+    def forget(self) -> None:
+        """Drop the entry."""
+        self.beside.pop(self.key, None)
+
+
 class Sized(Locked):
     """Runs a graph with symbolic sizes.
 
     Args:
         module: the graph.
         compiled: compiles a graph whose sizes are all known.
+        kept: decides for which sizes what is compiled stays.
     """
 
-    def __init__(self, module: GraphModule, compiled: Callable[[GraphModule], GraphModule]) -> None:
+    def __init__(
+        self, module: GraphModule, compiled: Callable[[GraphModule], GraphModule], kept: KeptModels
+    ) -> None:
         super().__init__()
         self._module, self._compiled = module, compiled
         inputs = [node.meta.get("val") for node in module.graph.nodes if node.op == "placeholder"]
         self._symbolic = [number for number, value in enumerate(inputs) if _is_symbolic(value)]
-        self._kept: dict[Any, GraphModule] = {}
-        self._last: Any = None
+        self._kept = kept
+        self._sizes: dict[Any, _Size] = {}
+        self._last: _Size | None = None
 
     def __call__(self, *given: Any) -> Any:
         """The results for these inputs."""
-        return self._run_for(given)(*given)
+        size = self._size_of(given)
+        results = size.run(*given)
+        # Only a run shows what is kept of parameters.
+        if size is not self._last:
+            self._kept.use([size])
+            self._last = size
+        return results
 
-    def _run_for(self, given: Sequence[Any]) -> GraphModule:
+    def _size_of(self, given: Sequence[Any]) -> _Size:
         key = tuple(_key(given[number]) for number in self._symbolic)
+        found = self._sizes.get(key)
+        if found is not None:
+            return found
         with self._lock:
-            if key == self._last:
-                return self._kept[key]
-            run = self._kept.pop(key, None) or self._compiled(self._specialized(given))
-            while len(self._kept) >= MOST_SIZES:
-                self._kept.pop(next(iter(list(self._kept))), None)
-            self._kept[key], self._last = run, key
-            self._free_temporaries()
-        return run
-
-    def _free_temporaries(self) -> None:
-        """Frees what is too much, of those that were used longest ago."""
-        kept = 0
-        for number, run in enumerate(reversed(list(self._kept.values()))):
-            parts = [each for each in run.children() if isinstance(each, Part)]
-            kept += sum(part.temporary_bytes for part in parts)
-            if number and kept > MOST_TEMPORARY_BYTES:
-                for part in parts:
-                    part.free_temporaries()
+            found = self._sizes.get(key)
+            if found is None:
+                found = _Size(self._compiled(self._specialized(given)), self._sizes, key)
+                self._sizes[key] = found
+            return found
 
     def _specialized(self, given: Sequence[Any]) -> GraphModule:
         """The graph for the sizes of these tensors. PyTorch's tracer would refuse calls of other threads."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import torch
 
@@ -37,14 +38,16 @@ class Weights(Locked):
             kept = self._kept.get(key)
             if kept is None or not kept.is_of(tensors):
                 self._kept = {known: each for known, each in self._kept.items() if each.is_alive()}
-                kept = self._kept[key] = _Kept(tensors, self._model._prepare(self._memories(tensors)))
+                identities = [_identity(each) for each in tensors]
+                prepared = self._model._prepare(self._memories(tensors), identities)
+                kept = self._kept[key] = _Kept(tensors, prepared)
         return kept.prepared
 
-    def free_temporaries(self) -> None:
-        """Frees the temporaries of the model over each of the parameters."""
+    @property
+    def all_prepared(self) -> list[Prepared]:
+        """The model over each of the parameters."""
         with self._lock:
-            for kept in self._kept.values():
-                self._model._free_temporaries(kept.prepared)
+            return [each.prepared for each in self._kept.values()]
 
     def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
         place = self._model.device._backend.place
@@ -73,6 +76,21 @@ class _Kept:
             known() is each and state == _state(each)
             for known, state, each in zip(self._tensors, self._states, tensors, strict=True)
         )
+
+
+_names: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
+"""A number of each tensor that was read ahead, by its id, which another one may have later."""
+_numbers = itertools.count()
+
+
+def _identity(tensor: torch.Tensor) -> Hashable:
+    """What a tensor's values are known by: equal ones mean equal values."""
+    known = _names.get(id(tensor))
+    if known is None or known[0]() is not tensor:
+        for key in [key for key, (each, _) in list(_names.items()) if each() is None]:
+            _names.pop(key, None)
+        known = _names[id(tensor)] = weakref.ref(tensor), next(_numbers)
+    return known[1], _state(tensor)
 
 
 def _state(tensor: torch.Tensor) -> object:

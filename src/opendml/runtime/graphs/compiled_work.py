@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,9 +17,13 @@ from opendml.program.program import Program, packed
 from opendml.runtime.graphs.work import Work, WorkStage
 from opendml.runtime.graphs.work_limits import require_work
 from opendml.runtime.memory.buffers import copy_bytes
+from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
+from opendml.runtime.memory.mapped import release
 from opendml.runtime.memory.ranges import Range
+from opendml.targets.arenas import Arenas
 from opendml.targets.backend import Backend
 from opendml.targets.executable import Executable, Instance
+from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.staged import Stage, StagedExecutable
 from opendml.targets.watched import WatchedExecutable
@@ -57,7 +61,7 @@ class CompiledWork:
     @property
     def persistent_bytes(self) -> int:
         """Memory for what dispatches need of the constants."""
-        return self.executable.persistent_bytes
+        return kept_bytes(self.executable.kept)
 
     def prepare(self, constants: Mapping[int, TensorMemory], persistent: Range | None = None) -> Range:
         """Prepares constants, if there are any, wherever they are, and waits; they are free again then.
@@ -73,34 +77,95 @@ class CompiledWork:
             Unsupported: out of memory.
         """
         persistent = persistent or self._allocate(self.persistent_bytes)
-        addresses, copies = {}, []
-        for number, memory in constants.items():
-            addresses[number] = memory.address
-            if memory.place != persistent.place:
-                first, last = memory.layout.span
-                source = Range(memory.address + first, last - first, memory.owner, memory.place)
-                copy = self._allocate(source.size)
-                copy_bytes(source, copy)
-                addresses[number] = copy.address - first
-                copies.append(copy)
-        if constants:
-            self.executable.initialize(addresses, persistent.address)
+        kept = self.executable.kept
+        self._fill(constants, addresses_within(kept, persistent.address), range(len(kept)))
         return persistent
 
+    def keep(
+        self,
+        constants: Mapping[int, TensorMemory],
+        identities: Mapping[int, Hashable],
+        store: ConstantStore,
+    ) -> tuple[KeptMemory, ...]:
+        """Prepare constants as `prepare` does, but for what the store has already.
+
+        Args:
+            constants: as of `prepare`.
+            identities: by which the store knows constants: those of equal identities are the same. What is
+                made of others is not shared.
+            store: has what other models keep.
+
+        Returns:
+            The memory of all that the executable keeps.
+        """
+        kept = self.executable.kept
+        keys: list[Hashable] = []
+        for each in kept:
+            known = tuple(identities.get(number) for number in each.recipe.constants)
+            is_shared = each.recipe.text is not None and None not in known
+            keys.append((each.recipe.text, known) if is_shared else object())
+        found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
+        missing = [place for place in range(len(kept)) if place not in found]
+        # A step fills all of its memory: what is there already is made again, and thrown away.
+        steps = {kept[place].step for place in missing}
+        new = {
+            place: KeptMemory(self._backend.allocate(each.size), each.size)
+            for place, each in enumerate(kept)
+            if each.step in steps
+        }
+        everywhere = [(new.get(place) or found[place]).memory.address for place in range(len(kept))]
+        self._fill(constants, everywhere, new)
+        for place in missing:
+            found[place] = store.added(keys[place], new[place])
+        return tuple(found[place] for place in range(len(kept)))
+
+    def _fill(
+        self, constants: Mapping[int, TensorMemory], addresses: Sequence[int], wanted: Container[int]
+    ) -> None:
+        """Run the steps of the initialization that fill the `wanted` among the memory at `addresses`. What a
+        step reads is copied where it must be, and only for that step."""
+        places: dict[int, dict[int, int]] = {}
+        for place, each in enumerate(self.executable.kept):
+            if place in wanted:
+                places.setdefault(each.step, {})[place] = addresses[place]
+        for step, filled in places.items():
+            given, copies = {}, []
+            for number in self.executable.constants_of(step):
+                memory = constants[number]
+                given[number] = memory.address
+                if memory.place != self._backend.place or memory.address % memory.layout.type.bytes:
+                    first, last = memory.layout.span
+                    source = Range(memory.address + first, last - first, memory.owner, memory.place)
+                    copy = self._allocate(source.size)
+                    copy_bytes(source, copy)
+                    given[number] = copy.address - first
+                    copies.append(copy)
+            self.executable.initialize(step, given, filled)
+            for number in given:
+                release(constants[number].owner)
+
     def instantiate(
-        self, place: Place | None, persistent: Range | None, temporary: Range | None = None
+        self,
+        place: Place | None,
+        kept: Range | Sequence[KeptMemory] | None,
+        temporary: Range | None = None,
+        arenas: Arenas | None = None,
     ) -> Instance:
         """A new instance, with nothing bound but its constants.
 
         Args:
             place: where the tensors will be: host memory, or that of the device.
-            persistent: what `prepare` returns, which must live as long as the instance; None if
+            kept: what `prepare` or `keep` returns, which must live as long as the instance; None if
                 `persistent_bytes` is 0.
             temporary: `temporary_bytes` bytes where the work runs; None: the instance has its own.
+            arenas: where the instance may take its own from, for each dispatch anew.
         """
-        instance = self.executable.instantiate(
-            temporary.address if temporary else None, persistent.address if persistent else 0
-        )
+        if kept is None or isinstance(kept, Range):
+            addresses = addresses_within(self.executable.kept, kept.address if kept else 0)
+        else:
+            addresses = [each.memory.address for each in kept]
+        arena = temporary.address if temporary else None
+        instance = self.executable.instantiate(arena, addresses, arenas)
         if place is None:
             return self._backend.over_host_memory(instance, self._layouts, self._input_count)
         return instance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from opendml.runtime.calls.operator_call import (
 )
 from opendml.runtime.described import tensor_text
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import (
     ConstantStep,
     InputStep,
@@ -38,7 +39,7 @@ from opendml.runtime.graphs.steps import (
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.graphs.work import Watched
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.host_array import Array, layout_of_array
+from opendml.runtime.memory.host_array import Array, data_type_of, layout_of_array
 from opendml.runtime.objects.device import Device, as_device
 from opendml.runtime.objects.slots import Slot, slots_of
 from opendml.runtime.program import layout_of
@@ -70,6 +71,7 @@ class Graph:
         self._names: list[str | None] = []
         self._layouts: list[Layout] = []
         self._constants: dict[int, Array] = {}
+        self._identities: dict[int, Hashable] = {}
         self._held: list[int] = []
         self._watched: list[Watched] = []
         self._operator_count = 0
@@ -137,6 +139,15 @@ class Graph:
         for name, tensor in outputs.items():
             if not isinstance(tensor, GraphTensor) or tensor.graph is not self:
                 raise InvalidArgument(f"outputs[{name!r}]: not a tensor of this graph")
+        return self._compile(outputs, device)
+
+    def _compile(
+        self,
+        outputs: Mapping[str, GraphTensor],
+        device: str | Device | None,
+        shared: SharedMemory | None = None,
+    ) -> Model:
+        """The graph up to valid outputs, as `compile` makes it, with memory that other models share."""
         layouts = tuple(packed(tensor._node.type, tensor.sizes) for tensor in outputs.values())
         results = tuple(tensor._node for tensor in outputs.values())
         needed = {id(node): node for node in ordered(results)}
@@ -149,7 +160,16 @@ class Graph:
         recipe = None if self._held else recipe_of(self.feature_level, self._steps, numbers)
         held = tuple(self._held)
         return Model(
-            program, tuple(self._names), constants, tuple(outputs), as_device(device), watched, recipe, held
+            program,
+            tuple(self._names),
+            constants,
+            tuple(outputs),
+            as_device(device),
+            watched,
+            recipe,
+            held,
+            self._identities,
+            shared,
         )
 
     def _hold(
@@ -175,6 +195,14 @@ class Graph:
         self._names.append(name)
         self._layouts.append(layout)
         return self._made(step, [node], [layout.type.data_type])[0]
+
+    def _unchanging(self, array: Array, identity: Hashable) -> GraphTensor:
+        """A packed constant that nobody writes to; it need not be aligned. Models that share memory keep what
+        is made of it once, for all constants of its identity."""
+        number = len(self._names)
+        self._constants[number], self._identities[number] = array, identity
+        type = ScalarType.of(data_type_of(np.empty(0, array.dtype), "constant"))
+        return self._source(None, packed(type, array.shape), ConstantStep(array, is_unchanging=True))
 
     def _constant_of(self, array: Any, label: str) -> GraphTensor:
         """An array of any library as a constant."""

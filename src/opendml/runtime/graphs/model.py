@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from numpy import ndarray
 
 from opendml.errors import InvalidArgument
+from opendml.program.node import ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.prepared import Prepared
 from opendml.runtime.graphs.relaid import (
     CopiesOnStream,
@@ -26,9 +28,11 @@ from opendml.runtime.graphs.relaid import (
     new_on_host,
     wrong_strides,
 )
+from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import Recipe
 from opendml.runtime.graphs.work import Watched, work_of
 from opendml.runtime.locked import Locked
+from opendml.runtime.memory.constant_store import ConstantStore
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,
@@ -55,6 +59,11 @@ A = TypeVar("A")
 """Arrays of any library."""
 
 
+_NODE_BYTES = 2048
+"""About what a compiled model holds for each node of its program, beside constants and temporaries: objects
+of Python and the parameters of launches."""
+
+
 class Model(Locked):
     """A compiled graph. Calls from several threads take turns.
 
@@ -74,6 +83,8 @@ class Model(Locked):
         watched: Sequence[Watched] = (),
         recipe: Recipe | None = None,
         held: tuple[int, ...] = (),
+        identities: Mapping[int, Hashable] | None = None,
+        shared: SharedMemory | None = None,
     ) -> None:
         super().__init__()
         device._require_present()
@@ -83,11 +94,16 @@ class Model(Locked):
         self._names, self._program = names, program
         self._work = CompiledWork(work_of(program, watched), device)
         self._kernel_steps = self._work._kernel_steps
-        self._held = held
-        self._constants = {number: memory_of(array, "constant") for number, array in constants.items()}
+        self._held, self._shared = held, shared
+        self._identities = identities or {}
+        self._constants = {
+            number: TensorMemory(address_of(array), program.inputs[number], False, array)
+            for number, array in constants.items()
+        }
         if not held:
             self._prepared = self._prepare()
             self._constants.clear()
+        self._own_bytes = _NODE_BYTES * len(ordered(program.results))
         self._all_names = (*names, *output_names)
         self._layouts = (*program.inputs, *program.outputs)
         self._expected = [
@@ -295,11 +311,22 @@ class Model(Locked):
         for copy in relaid.after:
             copy()
 
-    def _prepare(self, held: Sequence[TensorMemory] = ()) -> Prepared:
+    def _prepare(
+        self, held: Sequence[TensorMemory] = (), identities: Sequence[Hashable] | None = None
+    ) -> Prepared:
         """The model over these values of the constants that the graph holds (`Graph._hold`), in their order.
-        They are read now, after all earlier work on the device, and not afterwards."""
+        They are read now, after all earlier work on the device, and not afterwards.
+
+        Args:
+            held: the values.
+            identities: by which models that share memory know them; None: they do not.
+        """
         known = self._constants | dict(zip(self._held, held, strict=True))
-        return Prepared(self._work, self.device._backend.place, self._work.prepare(known))
+        names = {**self._identities, **dict(zip(self._held, identities or (), strict=False))}
+        store = self._shared.constants if self._shared else ConstantStore()
+        kept = self._work.keep(known, names, store)
+        arenas = self._shared.arenas if self._shared else None
+        return Prepared(self._work, self.device._backend.place, kept, arenas)
 
     def _run_at(
         self,
@@ -322,10 +349,11 @@ class Model(Locked):
         else:
             self._enqueue([*inputs, *outputs], stream, known)
 
-    def _free_temporaries(self, prepared: Prepared | None = None) -> None:
-        """Frees the temporaries of runs with these constants (None: with the graph's own)."""
-        with self._lock:
-            (prepared or self._prepared).free_temporaries()
+    def _footprint(self, prepared: Sequence[Prepared] | None = None) -> Footprint:
+        """What the model takes, with these values of its constants (None: the graph's own)."""
+        known = [self._prepared] if prepared is None else prepared
+        kept = frozenset(memory for each in known for memory in each.kept)
+        return Footprint(self._own_bytes, kept, self.temporary_bytes)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
@@ -344,11 +372,11 @@ class Model(Locked):
                 raise wrong_strides(
                     str(name), memory.layout, layout, "; run copies such arrays, bind does not"
                 )
-        instance = self._work.instantiate(place, self._prepared.persistent)
+        instance = self._work.instantiate(place, self._prepared.kept)
         for number, memory in enumerate(memories):
             if memory is not None:
                 instance.bind(number, memory.address)
-        instance.keep((memories, self._prepared.persistent))
+        instance.keep((memories, self._prepared.kept))
         return BoundModel(self.device, instance, self._signature)
 
     def explain(self, /, **inputs: Any) -> Explanation:
@@ -389,7 +417,7 @@ class Model(Locked):
         constants = [number for number, name in enumerate(self._names) if name is None]
         names = {number: f"constant {index}" for index, number in enumerate(constants)}
         names |= {number: name for number, name in enumerate(self._names) if name is not None}
-        return explained(self.device, self._work, self._prepared.persistent, self._signature, names, given)
+        return explained(self.device, self._work, self._prepared.kept, self._signature, names, given)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
         """Where all arrays are, None for host memory."""

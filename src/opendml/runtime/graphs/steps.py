@@ -35,9 +35,15 @@ class InputStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantStep:
-    """A tensor whose values are known."""
+    """A tensor whose values are known. `is_unchanging`: nobody writes to the array."""
 
     array: Array
+    is_unchanging: bool = False
+
+    @property
+    def aligned(self) -> Array:
+        """The values in memory that is aligned to them; in files they may lie anywhere."""
+        return self.array if self.array.flags.aligned else self.array.copy("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
         case OperatorStep():
             return replace(step, tensors=tuple(map(of, step.tensors)))
         case ConstantStep():
-            return ConstantStep(_kept(step.array))
+            return step if step.is_unchanging else ConstantStep(_kept(step.array))
         case _:
             return step
 

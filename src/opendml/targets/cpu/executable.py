@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from opendml.compiler.fuse import fuse
-from opendml.compiler.kernel import KernelProgram
+from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
 from opendml.compiler.memory import aligned
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
+from opendml.targets.arenas import Arenas
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.engine import Code, kernel_codes
 from opendml.targets.cpu.launch import Launch
@@ -38,7 +39,7 @@ from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.scratch import Scratch
 from opendml.targets.cpu.threads import available_threads
-from opendml.targets.kept import KeptConstants
+from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.memory import HostMemory, aligned_bytes
 from opendml.targets.planned import Planned
 
@@ -59,39 +60,50 @@ class CpuExecutable:
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
         kernels = _fused(program)
-        self._arena, self._buffers = kernels.arena, kernels.persistent + 1
         scheduled = _scheduled(kernels)
         steady, temporary_bytes = _steady_rooms(kernels, scheduled)
-        dispatched, initializing, prepared_bytes = _launches(kernels, scheduled, steady, temporary_bytes)
-        read = {buffer for each in dispatched for buffer in each.launch.reads}
-        self._kept = KeptConstants(program.inputs, program.constants & read, prepared_bytes)
+        dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
+        self._arena, self._buffers = kernels.arena, kernels.buffer_count + len(packings)
         moved = sum(
             layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs)
         )
         threads = 1 if moved < _SHARED_BYTES else threads or available_threads()
-        codes = kernel_codes([each.launch.pattern for each in (*dispatched, *initializing)])
-        first, others = codes[: len(dispatched)], codes[len(dispatched) :]
-        self._job = _Job(dispatched, first, threads, kernels.arena, temporary_bytes)
-        self._initializer = _Job(
-            initializing, others, threads, kernels.arena, kernels.initializer_arena_bytes
-        )
+        initializing = _initializing(kernels)
+        codes = kernel_codes([each.launch.pattern for each in (*dispatched, *initializing, *packings)])
+        self._job = _Job(dispatched, codes[: len(dispatched)], threads, kernels.arena, temporary_bytes)
+        read = {buffer for each in dispatched for buffer in each.launch.reads}
+        self._steps = _steps(kernels, initializing, packings, codes[len(dispatched) :], read, threads)
+        self._constants = KeptConstants(program.inputs, program.constants & read, len(self._steps))
+        self._kept_buffers = [buffer for step in self._steps for buffer in step.buffers]
+        made = [each for step in self._steps for each in step.kept]
+        self.kept: list[Kept] = [*made, *self._constants.kept]
+        """Prepared tensors and packed operands, then the constants that are read as they are."""
 
     @property
     def temporary_bytes(self) -> int:
         """The arena of each instance: temporaries, partial sums, and a room for each thread."""
         return self._job.arena_bytes
 
-    @property
-    def persistent_bytes(self) -> int:
-        """Prepared constants, then those that are read as they are."""
-        return self._kept.end
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the numbers of the constants that a step of the initialization reads."""
+        is_copy = step >= len(self._steps)
+        return self._constants.constants_of(step) if is_copy else self._steps[step].constants
 
-    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
-        """Prepares the constants."""
-        self._kept.copy(constants, persistent, ctypes.memmove)
-        instance = self._instance(self._initializer, None, persistent)
+    def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
+        """Run one step of the initialization."""
+        if step >= len(self._steps):
+            (address,) = addresses.values()
+            self._constants.copy(step, constants, address, ctypes.memmove)
+            return
+        run = self._steps[step]
+        instance = self._instance(run.job, None)
+        between = [(buffer, HostMemory(size)) for buffer, size in run.between]
         for number, address in constants.items():
             instance.bind(number, address)
+        for buffer, memory in between:
+            instance.bind(buffer, memory.address)
+        for place, address in addresses.items():
+            instance.bind(self._kept_buffers[place], address)
         instance.dispatch()
 
     @property
@@ -99,22 +111,31 @@ class CpuExecutable:
         """The launches of a dispatch."""
         return int(self._job.words[0])
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> CpuInstance:
-        """A new instance with its own job and table of buffers, and its own arena unless one is given."""
-        instance = self._instance(self._job, arena, persistent)
-        self._kept.bind(instance, persistent)
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> CpuInstance:
+        """Return a new instance with its own job and table of buffers, and its own arena unless one is given
+        or it takes some of `arenas`."""
+        if arenas is not None and self._job.arena_bytes:
+            instance: CpuInstance = ScratchInstance(self._job, self._buffers, self._arena, None, arenas)
+        else:
+            instance = self._instance(self._job, arena)
+        made = len(self._kept_buffers)
+        for buffer, address in zip(self._kept_buffers, kept, strict=False):
+            instance.bind(buffer, address)
+        self._constants.bind(instance, kept[made:])
         return instance
 
     def instantiate_without_arena(self) -> CpuInstance:
         """A new instance with nothing bound, which holds no memory for temporaries."""
-        kind = ScratchInstance if self._job.arena_bytes else CpuInstance
-        return kind(self._job, self._buffers, self._arena, None)
+        if self._job.arena_bytes:
+            return ScratchInstance(self._job, self._buffers, self._arena, None, _scratch)
+        return CpuInstance(self._job, self._buffers, self._arena, None)
 
-    def _instance(self, job: _Job, arena: int | None, persistent: int) -> CpuInstance:
+    def _instance(self, job: _Job, arena: int | None) -> CpuInstance:
         own = HostMemory(job.arena_bytes) if arena is None and job.arena_bytes else None
         instance = CpuInstance(job, self._buffers, self._arena, own)
         instance.use_arena(own.address if own else arena or 0)
-        instance.bind(self._buffers - 1, persistent)
         return instance
 
 
@@ -122,7 +143,7 @@ def plan(program: Program) -> Planned:
     """The kernels of a program, and the modes in which they are run."""
     kernels = _fused(program)
     scheduled = _scheduled(kernels)
-    dispatched, _, _ = _launches(kernels, scheduled, *_steady_rooms(kernels, scheduled))
+    dispatched, _ = _launches(kernels, scheduled, *_steady_rooms(kernels, scheduled))
     modes: list[list[str]] = [[] for _ in kernels.kernels]
     for each in dispatched:
         modes[each.kernel].append(each.launch.pattern.mode.name.lower())
@@ -179,17 +200,18 @@ class CpuInstance:
 
 
 class ScratchInstance(CpuInstance):
-    """A program without an arena: every dispatch takes the scratch memory of the calling thread."""
+    """A program without an arena: every dispatch takes one, of the calling thread or of a model."""
 
-    def __init__(self, job: _Job, buffers: int, arena: int, own: object) -> None:
+    def __init__(self, job: _Job, buffers: int, arena: int, own: object, arenas: Scratch | Arenas) -> None:
         super().__init__(job, buffers, arena, own)
         table, size, run = self._buffers, job.arena_bytes, self.dispatch
+        take, give = arenas.take, arenas.give
 
         def dispatch() -> None:
-            memory = _scratch.take(size)
+            memory = take(size)
             table[arena] = memory.address
             run()
-            _scratch.give(memory)
+            give(memory)
 
         self.dispatch = dispatch
 
@@ -219,22 +241,17 @@ class _Placed:
 
 def _launches(
     kernels: KernelProgram, scheduled: Sequence[Sequence[Launch]], steady: Mapping[int, int], end: int
-) -> tuple[list[_Placed], list[_Placed], int]:
-    """The launches of a dispatch, those of the initialization, and the bytes that these write for the others:
-    what kernels prepare, then panels of constants.
+) -> tuple[list[_Placed], list[_Placed]]:
+    """Return the launches of a dispatch, and those that pack constants for them, each into a buffer of its
+    own behind those of the program.
 
     Args:
         kernels: what is run.
         scheduled: the launches of each kernel.
         steady, end: the rooms of what is packed for all steps of a recurrence, and where these end.
     """
-    ahead_bytes, prepared_bytes = kernels.initializer_arena_bytes, kernels.persistent_bytes
     dispatched: list[_Placed] = []
-    initializing = [
-        _Placed(launch, number, kernels.arena, ahead_bytes)
-        for number, kernel in enumerate(kernels.initializers)
-        for launch in schedule(kernel)
-    ]
+    packings: list[_Placed] = []
     packed: dict[tuple[str, tuple[int, ...]], int] = {}
     begun: set[int] = set()
     for number, launches in enumerate(scheduled):
@@ -242,12 +259,11 @@ def _launches(
             # What several kernels pack alike is packed once.
             key = launches[0].pattern.text(), launches[0].parameters
             is_new = key not in packed
-            offset = packed.setdefault(key, prepared_bytes)
-            placed = [_Placed(launch, number, kernels.persistent, offset) for launch in launches]
+            buffer = packed.setdefault(key, kernels.buffer_count + len(packings))
+            placed = [_Placed(launch, number, buffer, 0) for launch in launches]
             first = placed.pop(0)
             if is_new:
-                initializing.append(first)
-                prepared_bytes += aligned(launches[0].partial_bytes)
+                packings.append(first)
         else:
             offset = steady.get(number, end)
             placed = [_Placed(launch, number, kernels.arena, offset) for launch in launches]
@@ -256,7 +272,90 @@ def _launches(
             elif number in steady:
                 begun.add(offset)
         dispatched += placed
-    return dispatched, initializing, prepared_bytes
+    return dispatched, packings
+
+
+def _initializing(kernels: KernelProgram) -> list[_Placed]:
+    """Return the launches that prepare tensors."""
+    return [
+        _Placed(launch, number, kernels.arena, kernels.initializer_arena_bytes)
+        for number, kernel in enumerate(kernels.initializers)
+        for launch in schedule(kernel)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of the initialization: a job, the constants that it reads, what it fills, in which buffers, and
+    what it needs `between`: the buffers of tensors that no dispatch reads, and their bytes."""
+
+    job: _Job
+    constants: frozenset[int]
+    kept: list[Kept]
+    buffers: list[int]
+    between: list[tuple[int, int]]
+
+
+def _steps(
+    kernels: KernelProgram,
+    initializing: Sequence[_Placed],
+    packings: Sequence[_Placed],
+    codes: Sequence[Code],
+    read: Container[int],
+    threads: int,
+) -> list[_Step]:
+    """Return the steps of the initialization. One prepares tensors, and packs what is read of these; of the
+    constants themselves each is packed by a step of its own, so that one of them at a time need be there."""
+    tensors = {kernels.first_prepared + place: each for place, each in enumerate(kernels.prepared)}
+    first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, Code]]()
+    for each in zip(packings, codes[len(initializing) :], strict=True):
+        (others if each[0].launch.reads.isdisjoint(tensors) else first).append(each)
+    steps: list[_Step] = []
+
+    def add(
+        launches: Sequence[tuple[_Placed, Code]], arena_bytes: int, own: Mapping[int, PreparedTensor]
+    ) -> None:
+        step, wanted = len(steps), [buffer for buffer in own if buffer in read]
+        kept = [Kept(own[buffer].size, own[buffer].recipe, step) for buffer in wanted]
+        packed = [each for each, _ in launches if each.buffer != kernels.arena]
+        kept += [
+            Kept(each.launch.partial_bytes, _packing_recipe(each.launch, tensors), step) for each in packed
+        ]
+        job = _Job(
+            [each for each, _ in launches],
+            [code for _, code in launches],
+            threads,
+            kernels.arena,
+            arena_bytes,
+        )
+        between = [(buffer, each.size) for buffer, each in own.items() if buffer not in read]
+        constants = frozenset(buffer for each, _ in launches for buffer in each.launch.reads)
+        constants &= frozenset(range(kernels.input_count))
+        steps.append(_Step(job, constants, kept, [*wanted, *(each.buffer for each in packed)], between))
+
+    if first:
+        add(first, kernels.initializer_arena_bytes, tensors)
+    for pair in others:
+        add([pair], 0, {})
+    return steps
+
+
+def _packing_recipe(launch: Launch, tensors: Mapping[int, PreparedTensor]) -> Recipe:
+    """Return how a launch packs constants or prepared tensors: the numbers of buffers count for nothing, what
+    lies in them does."""
+    at = Parameters(launch.pattern)
+    parameters, constants, lines = list(launch.parameters), list[int](), [launch.pattern.text()]
+    for access, load in enumerate(launch.pattern.loads):
+        if load.counter:
+            continue
+        buffer = parameters[at.buffer(access)]
+        parameters[at.buffer(access)] = 0
+        recipe = tensors[buffer].recipe if buffer in tensors else Recipe("constant", (buffer,))
+        if recipe.text is None:
+            return Recipe(None, tuple(sorted({*constants, *recipe.constants})))
+        lines.append(f"{len(recipe.constants)} {recipe.text}")
+        constants += recipe.constants
+    return Recipe("\n".join([*lines, repr(parameters)]), tuple(constants))
 
 
 def _steady_rooms(

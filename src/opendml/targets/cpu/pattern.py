@@ -451,7 +451,8 @@ class Tiling:
     `ahead`: a is packed by another launch; `b_ahead`: b is. The one load of its pattern then counts where.
     `parts_together`: the sums of so many parts are added up apart from the others'; 0: of all.
     `image`: b is packed as an image, not window by window; or a is, in the mode that says so.
-    `b_in_place`: whole tiles of b are not packed, but read where they lie."""
+    `b_in_place`: whole tiles of b are not packed, but read where they lie. `strip_depth`: b is packed ahead
+    in parts of so many products."""
         ""
     )
 
@@ -465,11 +466,12 @@ class Tiling:
     parts_together: int = 0
     image: Image | None = None
     b_in_place: bool = False
+    strip_depth: int = 0
 
     def text(self) -> str:
         """A text that is equal for tilings with equal code."""
         head = f"{self.micro.rows} {self.micro.vectors} {self.rows} {self.columns}"
-        head += f" {self.ahead} {self.b_ahead} {self.b_in_place} {self.parts_together}"
+        head += f" {self.ahead} {self.b_ahead} {self.b_in_place} {self.parts_together} {self.strip_depth}"
         image = [self.image.text()] if self.image else []
         return "\n".join([head, self.a.text(), self.b.text(), *image])
 

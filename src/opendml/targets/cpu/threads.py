@@ -36,14 +36,14 @@ def chosen_threads() -> int | None:
     Raises:
         InvalidArgument: it is no whole number from 1 to 1024.
     """
-    text = os.environ.get(VARIABLE)
-    if not text:
+    given = os.environ.get(VARIABLE)
+    if not given:
         return None
     # So many digits are enough, and Python does not convert thousands.
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else 0
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 20 else 0
     if not 1 <= number <= MOST_THREADS:
         raise InvalidArgument(
-            f"{VARIABLE}: {shown(text)}; a whole number from 1 to {MOST_THREADS} is needed, or no such "
+            f"{VARIABLE}: {shown(given)}; a whole number from 1 to {MOST_THREADS} is needed, or no such "
             "variable"
         )
     return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
+from opendml.targets.arenas import Arenas
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
@@ -23,7 +24,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
-from opendml.targets.kept import KeptConstants
+from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
 
 _WORD = struct.calcsize("<q")
@@ -58,8 +59,13 @@ class CudaExecutable:
         self._dispatched = range(len(kernels.kernels))
         self._initializers = range(len(kernels.kernels), len(self.kernels))
         read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
-        kept = program.constants & read
-        self._kept = KeptConstants(program.inputs, kept, kernels.persistent_bytes)
+        self._first_prepared = kernels.first_prepared
+        self._prepared_count = len(kernels.prepared)
+        self.buffer_count = kernels.buffer_count
+        first_step = min(self._prepared_count, 1)
+        self._constants = KeptConstants(program.inputs, program.constants & read, first_step)
+        self.kept = [Kept(each.size, each.recipe, 0) for each in kernels.prepared] + self._constants.kept
+        """Prepared tensors, then the constants that kernels read as they are."""
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
         self._lock = threading.RLock()
         # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is
@@ -77,29 +83,44 @@ class CudaExecutable:
         """The arena of each instance."""
         return self.arena_bytes
 
-    @property
-    def persistent_bytes(self) -> int:
-        """Prepared constants, then those that kernels read as they are."""
-        return self._kept.end
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the numbers of the constants that a step of the initialization reads."""
+        if step or not self._prepared_count:
+            return self._constants.constants_of(step)
+        loads = (load for number in self._initializers for load in self.kernels[number].loads)
+        return {load.buffer for load in loads if load.buffer is not None and load.buffer < self.arena}
 
-    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
-        """Prepares the constants, at addresses on the device, after all earlier work there, and waits.
+    def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
+        """Run one step of the initialization over memory of the device: prepare tensors, or copy a constant.
 
         Raises:
             Unsupported: out of memory.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
-        self._kept.copy(constants, persistent, self.device.copy)
+        if step or not self._prepared_count:
+            (address,) = addresses.values()
+            self._constants.copy(step, constants, address, self.device.copy)
+            return
         arena = self.device.allocate(self._initializer_bytes)
-        instance = CudaInstance(self, self._initializers, arena.address, persistent)
+        instance = CudaInstance(self, self._initializers, arena.address)
         for number, address in constants.items():
             instance.bind(number, address)
+        for place, address in addresses.items():
+            instance.bind(self._first_prepared + place, address)
         instance.dispatch()
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> CudaInstance:
-        """A new instance with nothing bound but its constants."""
-        instance = CudaInstance(self, self._dispatched, arena, persistent)
-        self._kept.bind(instance, persistent)
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> CudaInstance:
+        """Return a new instance with nothing bound but its constants. If it may share arenas, each dispatch
+        takes one in the order of its stream."""
+        is_sharing = arenas is not None and arena is None and self.arena_bytes > 0
+        kind = ScratchInstance if is_sharing else CudaInstance
+        instance = kind(self, self._dispatched, 0 if is_sharing else arena)
+        prepared = self._prepared_count
+        for buffer, address in enumerate(kept[:prepared], self._first_prepared):
+            instance.bind(buffer, address)
+        self._constants.bind(instance, kept[prepared:])
         return instance
 
     def instantiate_without_arena(self) -> CudaInstance:
@@ -161,12 +182,10 @@ class CudaInstance:
     in whose order the inputs must be ready, and so must be the end of the last dispatch of this instance.
     """
 
-    def __init__(
-        self, executable: CudaExecutable, kernels: Sequence[int], arena: int | None, persistent: int = 0
-    ) -> None:
+    def __init__(self, executable: CudaExecutable, kernels: Sequence[int], arena: int | None) -> None:
         self._executable = executable
         self.device = executable.device
-        self._addresses = [0] * (executable.arena + 1) + [persistent]
+        self._addresses = [0] * executable.buffer_count
         self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
         self._addresses[executable.arena] = self._own.address if self._own else arena or 0
         self._bindings = [_Binding(executable, number, executable.kernels[number]) for number in kernels]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from opendml.floating_point import default_mode
 from opendml.program.program import Layout, Program
+from opendml.targets.arenas import Arenas
 from opendml.targets.kept import KeptConstants
 from opendml.targets.reference.evaluate import Array, evaluate
 
@@ -19,26 +20,30 @@ class ReferenceExecutable:
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._kept = KeptConstants(program.inputs, program.constants, 0)
+        self._constants = KeptConstants(program.inputs, program.constants, 0)
+        self.kept = self._constants.kept
+        """Copies of the constants: every dispatch evaluates all of the program."""
 
     @property
     def temporary_bytes(self) -> int:
         """None is planned: NumPy allocates as it goes."""
         return 0
 
-    @property
-    def persistent_bytes(self) -> int:
-        """Copies of the constants."""
-        return self._kept.end
+    def constants_of(self, step: int) -> Collection[int]:
+        """Return the numbers of the constants that a step of the initialization reads."""
+        return self._constants.constants_of(step)
 
-    def initialize(self, constants: Mapping[int, int], persistent: int) -> None:
-        """Copies the constants: every dispatch evaluates all of the program."""
-        self._kept.copy(constants, persistent, ctypes.memmove)
+    def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
+        """Copy a constant."""
+        (address,) = addresses.values()
+        self._constants.copy(step, constants, address, ctypes.memmove)
 
-    def instantiate(self, arena: int | None = None, persistent: int = 0) -> ReferenceInstance:
-        """A new instance with nothing bound but its constants, which needs no arena."""
+    def instantiate(
+        self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
+    ) -> ReferenceInstance:
+        """Return a new instance with nothing bound but its constants, which needs no arena."""
         instance = ReferenceInstance(self._program)
-        self._kept.bind(instance, persistent)
+        self._constants.bind(instance, kept)
         return instance
 
 

@@ -90,8 +90,13 @@ class ContractionCode(KernelCode):
         shares, one with each panel. Few rows read it as fast as caches give it, from which asking would
         take."""
         tiling = self.tiling
-        strips = tiling.b_ahead and tiling.micro.rows > FEW_ROWS
+        strips = tiling.b_ahead and (tiling.micro.rows > FEW_ROWS or self._reads_once)
         return tiling.b_in_place or (strips and not tiling.a.in_place and not tiling.image)
+
+    @property
+    def _reads_once(self) -> bool:
+        """Whether few rows read strips from memory, a share of each part at a time."""
+        return self.tiling.b_ahead and self.tiling.strip_depth != self.tiling.a.depth
 
     def _lay_out_rows(self, first_parameter: int) -> tuple[int, int | None]:
         """Prepares for the operand whose elements are broadcast; returns the bytes between its rows in a
@@ -258,12 +263,22 @@ class ContractionCode(KernelCode):
         if not self.tiling.b_ahead:
             self.b.pack_tiles(self._b_at, self.width, depth, (start, stop))
             return self.b_room, I64(self.tile_bytes)
-        strips = Strips(self.tiling.b, self.width, self.tiling.a.depth)
-        part_bytes = self.b.part_bytes(self.elements, strips)
-        number = self.builder.udiv(start, I64(self.width))
+        part_bytes = self.b.part_bytes(self.elements, self._strips)
+        number, within = self.builder.udiv(start, I64(self.width)), I64(0)
+        if self._reads_once:
+            parts = self.a.parts(self.elements, self._strips.depth)
+            part, row = (
+                divide(depth[0], I64(self._strips.depth)) for divide in (self.builder.udiv, self.builder.urem)
+            )
+            within = self.builder.mul(row, I64(self.width * F32.bytes))
         position = self.builder.add(self.builder.mul(number, parts), part)
-        place = self.code.offset(self.b_groups, self.builder.mul(position, part_bytes))
-        return place, self.builder.mul(parts, part_bytes)
+        distance = self.builder.add(self.builder.mul(position, part_bytes), within)
+        return self.code.offset(self.b_groups, distance), self.builder.mul(parts, part_bytes)
+
+    @property
+    def _strips(self) -> Strips:
+        """How b is packed ahead."""
+        return Strips(self.tiling.b, self.width, self.tiling.strip_depth)
 
     def _block_in_place(self, start: ir.Value, stop: ir.Value, depth: Range) -> tuple[ir.Value, ir.Value]:
         """The same where tiles are read where they lie; a last one that is not whole is packed."""
@@ -359,8 +374,10 @@ class ContractionCode(KernelCode):
     ) -> list[ir.Value]:
         """The same of tiles that are packed ahead."""
         is_last = self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
-        strips = Strips(self.tiling.b, self.width, self.tiling.a.depth)
-        below = self.code.offset(block[0], self.b.part_bytes(self.elements, strips))
+        part_bytes = self.b.part_bytes(self.elements, self._strips)
+        if self._reads_once:
+            part_bytes = I64(self.tiling.a.depth * self.width * F32.bytes)
+        below = self.code.offset(block[0], part_bytes)
         beside = self.code.offset(b, block[1])
         return [self.builder.select(is_last, below, beside), I64(self.width * F32.bytes)]
 

@@ -51,7 +51,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     depth = tiles.depth * roles.group
     launches, room = [], 0
     if packed_ahead(tiles) is not None:
-        packing, counter = _packing_ahead(tiles, depth)
+        packing, counter = _packing_ahead(tiles, tiles.packed_depth * roles.group)
         launches, room = [packing], packing.partial_bytes
         a_part, b_part = (counter, b_part) if tiles.ahead else (a_part, counter)
     parts = (a_part, b_part, roles.epilogue)
@@ -71,8 +71,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     nest = epilogue_nest(roles, outers[2])
     if tiles.apart:
         results = most_results_apart()
-    if tiles.b_in_place:
-        results = micro.rows, COLUMNS_IN_ROWS
+    if tiles.has_few_rows:
+        results = micro.rows, COLUMNS_IN_ROWS if tiles.b_in_place else tiles.columns
     rows, columns = in_tiles(results, micro, lanes)
     if tiles.in_registers and not seen:
         mode, (rows, columns) = Mode.CONTRACTION_MATRICES, in_tiles(MOST_MATRIX_RESULTS, micro, lanes)
@@ -84,7 +84,8 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     panels = Panels(a, micro.rows, depth, tiles.in_place, tiles.dots, tiles.apart, turned)
     image = seen.image if seen else None
     ahead = tiles.ahead, tiles.b_ahead
-    tiling = Tiling(panels, b, micro, rows, columns, *ahead, together, image, tiles.b_in_place)
+    strip_depth = tiles.packed_depth * roles.group if tiles.b_ahead else 0
+    tiling = Tiling(panels, b, micro, rows, columns, *ahead, together, image, tiles.b_in_place, strip_depth)
     pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)

@@ -41,10 +41,13 @@ from opendml.targets.cpu.contraction.tiles import (
 )
 from opendml.targets.cpu.contraction.tilings import (
     StripsAhead,
+    UsualForm,
+    few_rows_in_strips,
     strips_ahead,
     tilings,
     tilings_in_rows,
     tilings_of_dots,
+    usual_form,
 )
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.machine import machine
@@ -60,6 +63,9 @@ _CLAIMED_AWAKE = 20_000
 """Cycles of work for which a thread joins that has worked on the step before, and is awake."""
 _THREADS = (1, 2, 4, 8)
 """What must not depend on how many threads there are suits so many."""
+NEARLY = 1.15
+"""By how much a way may be more expensive than the cheapest, which packs constants in another form: a form
+takes as much memory as the constant itself."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -221,14 +227,28 @@ def chosen_tiles(kernel: Kernel, threads: int) -> Tiles | None:
     """The tiles that compute a kernel's sums of products best on so many threads; None if it is better off as
     any other reduction.
 
-    What bits depend on is that of the candidate with the least order. Among the ways with equal bits, the
-    threads at hand decide.
+    Few rows read a large constant from strips, at any rate. Else what bits depend on is that of the candidate
+    with the least order. Among the ways with equal bits, the threads at hand decide, and the form in which
+    constants are packed.
     """
+    few = _few_rows(kernel)
+    if few is not None:
+        return few
     families = list(families_of(kernel))
     best = _least_candidate(kernel, families).tiles
     if best is None:
         return None
     return _best_of_equal_bits(best, families, threads)
+
+
+def _few_rows(kernel: Kernel) -> Tiles | None:
+    """Tiles of few rows that read a large constant from strips."""
+    for exchanged in (False, True):
+        roles = roles_of(kernel, exchanged)
+        few = few_rows_in_strips(roles, lane_count()) if roles else None
+        if few is not None:
+            return few
+    return None
 
 
 class _Least(Generic[Found]):
@@ -262,24 +282,40 @@ def _least_candidate(kernel: Kernel, families: Sequence[Priced]) -> Candidate:
 
 def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> Tiles:
     """Of all tiles that give the bits of `best` those that take so many threads least time; of equal ones,
-    the first."""
+    the first. Those with a constant in a usual form win if they take little more."""
     # Among blocks of an image whose bits depend on their columns, all have as many.
     only = columns_of_all(best, families) if best.in_registers and best.seen else None
-    least = _Least(best, (math.inf, math.inf), ())
+    is_constant = any(is_fixed(part) for part in (best.roles.a, best.roles.b))
+    cheapest = _Least(best, (math.inf, math.inf), ())
+    usual = {form: _Least(best, (math.inf, math.inf), ()) for form in UsualForm}
+
+    def offer(priced: Priced, tiles: Tiles, place: tuple[int, ...]) -> None:
+        cost = priced.on_threads(tiles, threads)
+        cheapest.offer(tiles, cost, place)
+        form = usual_form(tiles)
+        if form is not None:
+            usual[form].offer(tiles, cost, place)
+
     for number, priced in enumerate(families):
 
         def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
-            return priced.least_on_threads(item, rows, columns, threads) <= least.cost
+            least = priced.least_on_threads(item, rows, columns, threads)
+            if is_constant:
+                return least[0] <= NEARLY * cheapest.cost[0]
+            return least <= cheapest.cost
 
         for count, tiles in enumerate(priced.tiles(worth)):
             if not sums_alike(tiles, best):
                 break
             if only in (None, tiles.columns):
-                least.offer(tiles, priced.on_threads(tiles, threads), (0, number, count))
+                offer(priced, tiles, (0, number, count))
                 if priced.fixed_strips and packed_ahead(tiles) is None:
-                    ahead = priced.fixed_strips.of(tiles)
-                    least.offer(ahead, priced.on_threads(ahead, threads), (1, number, count))
-    return least.found
+                    offer(priced, priced.fixed_strips.of(tiles), (1, number, count))
+    # Weights stay in as few forms as possible, whatever the other operand's size.
+    for nearest in usual.values():
+        if nearest.cost[0] <= NEARLY * cheapest.cost[0]:
+            return nearest.found
+    return cheapest.found
 
 
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:

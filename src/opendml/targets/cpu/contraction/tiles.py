@@ -55,6 +55,8 @@ class Tiles:
     """Whether the rows of these do not follow each other, or have several parts."""
     b_in_place: bool = False
     """Whether whole tiles of the other operand are."""
+    in_strips: bool = False
+    """Whether such tiles are read from strips instead, packed ahead as for many rows."""
     dots: bool = False
     """Whether vectors lie along k, of b where it lies."""
     in_registers: bool = False
@@ -74,12 +76,22 @@ class Tiles:
             return PRODUCTS_IN_REGISTERS
         if self.dots:
             return VECTORS_TOGETHER * lane_count()
-        return ROWS_TOGETHER if self.b_in_place else DEPTH
+        return ROWS_TOGETHER if self.has_few_rows else DEPTH
+
+    @property
+    def has_few_rows(self) -> bool:
+        """Whether sums are those of few rows, which read the other operand once."""
+        return self.b_in_place or self.in_strips
+
+    @property
+    def packed_depth(self) -> int:
+        """Products, or words of several, in each part of what is packed ahead."""
+        return DEPTH if self.in_strips else self.depth
 
     @property
     def parts_together(self) -> int:
         """Parts of so many products whose sums are added up before they are added to those of others."""
-        return DEPTH * PARTS_TOGETHER // ROWS_TOGETHER if self.b_in_place else PARTS_TOGETHER
+        return DEPTH * PARTS_TOGETHER // ROWS_TOGETHER if self.has_few_rows else PARTS_TOGETHER
 
 
 Worth = Callable[[float, int, int], bool]

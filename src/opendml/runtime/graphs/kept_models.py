@@ -1,0 +1,125 @@
+"""Which of the models for several sizes stay in memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Protocol
+
+from opendml.errors import InvalidArgument
+from opendml.host_memory import host_memory
+from opendml.runtime.graphs.footprint import Footprint
+from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.locked import Locked
+from opendml.runtime.memory.constant_store import KeptMemory
+from opendml.spec.wording import shown
+
+_SHARE = 4
+"""Of the machine's memory, or of what a container may use, a quarter may be kept for sizes beside those that
+run: programs of several models, and what else they need, must fit beside it."""
+
+
+class Holder(Protocol):
+    """What keeps the models for a size."""
+
+    @property
+    def footprint(self) -> Footprint:
+        """What the models take."""
+
+    def forget(self) -> None:
+        """Drop the models."""
+
+
+class KeptModels(Locked):
+    """Keeps the models for the sizes that were used last, as far as they take no more memory than a bound.
+    Safe to use from several threads.
+
+    Memory that the sizes in use need counts for nothing, since it is there anyway: so what all sizes share
+    never is a reason to drop one.
+
+    Args:
+        most_bytes: the bound; None: a quarter of the machine's memory, or of what a container may use.
+        name: what errors call it.
+
+    Raises:
+        InvalidArgument: no number of bytes.
+    """
+
+    def __init__(self, most_bytes: int | None = None, name: str = "most_kept_bytes") -> None:
+        super().__init__()
+        if most_bytes is not None and (type(most_bytes) is not int or most_bytes < 0):
+            raise InvalidArgument(
+                f"{name}: {shown(most_bytes)}; a number of bytes from 0 on is needed, or None"
+            )
+        self.shared = SharedMemory()
+        self.most_bytes = host_memory() // _SHARE if most_bytes is None else most_bytes
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
+        self._users: dict[KeptMemory, int] = {}
+        self._bytes = 0
+
+    @property
+    def bytes(self) -> int:
+        """What is kept: the models of all sizes, what they keep of constants, and arenas."""
+        return self._bytes + self.shared.arenas.free_bytes
+
+    def use(self, path: Sequence[Holder]) -> None:
+        """Note that some entries have run, each after those that led to it. What is new is kept from now on,
+        and what was used longest ago is dropped for it."""
+        with self._lock:
+            new = [each for each in path if id(each) not in self._entries]
+            for each in new:
+                self._add(_Entry(each))
+            # Those that lead to others are newer, so the oldest one leads to none that is kept.
+            for each in reversed(path):
+                self._entries.move_to_end(id(each))
+            if new:
+                self._drop({id(each) for each in path})
+
+    def _add(self, entry: _Entry) -> None:
+        self._entries[id(entry.holder)] = entry
+        self._bytes += entry.own_bytes
+        for each in entry.kept:
+            users = self._users.get(each, 0)
+            self._users[each] = users + 1
+            self._bytes += 0 if users else each.size
+
+    def _drop(self, used: set[int]) -> None:
+        """Drop the oldest entries, but not the `used` ones, until what all keep more than these is within the
+        bound."""
+        current = [self._entries[each] for each in used]
+        needed = sum(each.own_bytes for each in current)
+        needed += sum(each.size for each in {memory for entry in current for memory in entry.kept})
+        arenas = self.shared.arenas
+        needed_arena = max(each.arena_bytes for each in current)
+        while self._entries:
+            oldest = next(iter(self._entries.values()))
+            excess = max(arenas.most - needed_arena, 0)
+            if id(oldest.holder) in used or self._bytes - needed + excess <= self.most_bytes:
+                break
+            self._remove(oldest)
+            if oldest.arena_bytes >= arenas.most:
+                arenas.shrink(max(each.arena_bytes for each in self._entries.values()))
+
+    def _remove(self, entry: _Entry) -> None:
+        del self._entries[id(entry.holder)]
+        self._bytes -= entry.own_bytes
+        for each in entry.kept:
+            self._users[each] -= 1
+            if not self._users[each]:
+                del self._users[each]
+                self._bytes -= each.size
+        entry.holder.forget()
+
+
+class _Entry:
+    """What the models of a holder take."""
+
+    def __init__(self, holder: Holder) -> None:
+        footprint = holder.footprint
+        self.holder = holder
+        self.own_bytes = _ENTRY_BYTES + footprint.own_bytes
+        self.kept, self.arena_bytes = footprint.kept, footprint.arena_bytes
+
+
+_ENTRY_BYTES = 4096
+"""About what an entry takes without models, with the names and the sizes that lead to it."""

@@ -1,0 +1,36 @@
+"""What models share that compute the same for inputs of several sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from hashlib import sha256
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from opendml.runtime.memory.constant_store import ConstantStore
+from opendml.runtime.memory.host_array import Array
+from opendml.targets.arenas import Arenas
+
+
+class SharedMemory:
+    """Memory of several models: what they keep of constants that are the same in all of them, and the arenas
+    of their temporaries."""
+
+    def __init__(self) -> None:
+        self.constants, self.arenas = ConstantStore(), Arenas()
+        self._arrays: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
+
+    def unchanging(self, array: Array, identity: Hashable) -> tuple[Array, Hashable]:
+        """Return a packed array for a constant that nobody writes to, and its identity.
+
+        Args:
+            array: its values.
+            identity: what constants of the same values have, as far as it is known; None: the values say it,
+                and an array that a model has already stands for all of them.
+        """
+        form = array.dtype.str, array.shape
+        if identity is not None:
+            return array, (identity, *form)
+        key = (sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest(), *form)
+        return self._arrays.setdefault(key, array), key

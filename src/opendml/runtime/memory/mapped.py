@@ -1,0 +1,29 @@
+"""Arrays in files that are mapped to memory."""
+
+from __future__ import annotations
+
+import mmap
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+
+def mapping_of(array: Any) -> mmap.mmap | None:
+    """Return the mapping that an array lies in, if nobody can write through it."""
+    base = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    return base if isinstance(base, mmap.mmap) and memoryview(base).readonly else None
+
+
+def release(array: Any) -> None:
+    """Tell the system that the pages of an array in a mapped file are not needed for now. They are read again
+    from the file when somebody does need them."""
+    mapping = mapping_of(array)
+    if mapping is None or not array.flags.c_contiguous:
+        return
+    begin = array.ctypes.data - np.frombuffer(mapping, np.uint8).ctypes.data
+    first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+    with suppress(AttributeError):  # Windows has no such call
+        mapping.madvise(mmap.MADV_DONTNEED, first, begin + array.nbytes - first)

@@ -1,0 +1,350 @@
+"""What models keep for the sizes of inputs that they meet: weights once, and as many sizes as bytes allow."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import opendml as dml
+from opendml import onnx as dml_onnx
+from opendml.frontends.onnx.weights import Weights, without_weights
+from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.memory.host_array import Array
+from opendml.runtime.memory.mapped import mapping_of
+from tests.running import same_bits
+
+K, N = 512, 640
+"""Weights of 1.3 MB: more than a core's own cache, so that few rows are read from strips too."""
+SIZES = (1, 2, 7, 9, 15, 40)
+
+
+def random(*sizes: int) -> Array:
+    return np.random.default_rng(sum(sizes)).standard_normal(sizes, np.float32)
+
+
+def built(*nodes: onnx.NodeProto, **weights: Array) -> onnx.ModelProto:
+    """A model of x[n, K] and y."""
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", K])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(list(nodes), "g", inputs, outputs, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def product() -> onnx.ModelProto:
+    """x times weights, and twice."""
+    nodes = helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "p"], ["y"])
+    return built(*nodes, w=random(K, N))
+
+
+def transposed() -> onnx.ModelProto:
+    """The same where weights have to be transposed, which ONNX's evaluator does when the model is traced."""
+    nodes = helper.make_node("Transpose", ["v"], ["w"]), helper.make_node("MatMul", ["x", "w"], ["y"])
+    return built(*nodes, v=random(N, K))
+
+
+def gemm() -> onnx.ModelProto:
+    """The same as exporters write a linear layer."""
+    return built(helper.make_node("Gemm", ["x", "v"], ["y"], transB=1), v=random(N, K))
+
+
+MODELS = {"product": product, "transposed": transposed, "gemm": gemm}
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
+    """The graphs that are compiled from now on."""
+    compiled: list[Graph] = []
+    compile = Graph._compile
+
+    def noted(graph: Graph, *arguments: Any) -> Any:
+        compiled.append(graph)
+        return compile(graph, *arguments)
+
+    monkeypatch.setattr(Graph, "_compile", noted)
+    return compiled
+
+
+def packed_bytes(model: dml_onnx.OnnxModel) -> int:
+    """What a model keeps of its weights."""
+    return model._kept.shared.constants.bytes
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_all_sizes_share_one_packed_form_of_large_weights(make: Callable[[], onnx.ModelProto]) -> None:
+    model = dml_onnx.load(make())
+    model(random(SIZES[0], K))
+    one = packed_bytes(model)
+    assert K * N * 4 <= one < 1.2 * K * N * 4
+    for rows in SIZES[1:]:
+        model(random(rows, K))
+    assert packed_bytes(model) == one
+    assert model.kept_bytes < 2 * one
+
+
+def test_convolutions_of_many_images_keep_two_forms_at_most() -> None:
+    weights = random(64, 64, 3, 3)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    proto = built(node, w=weights)
+    proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 64, "h", "w"]))
+    model = dml_onnx.load(proto)
+    for size in (20, 28, 40, 56, 80):
+        model(random(1, 64, size, size))
+    assert packed_bytes(model) < 2.5 * weights.nbytes
+
+
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_results_do_not_depend_on_sizes_that_came_before(make: Callable[[], onnx.ModelProto]) -> None:
+    proto, given = make(), {rows: random(rows, K) for rows in (1, 8, 33)}
+    alone = {rows: dml_onnx.load(proto)(x)["y"] for rows, x in given.items()}
+    for order in permutations(given):
+        model = dml_onnx.load(proto)
+        for rows in order:
+            assert same_bits(model(given[rows])["y"], alone[rows])
+
+
+def test_results_are_products() -> None:
+    for make in MODELS.values():
+        proto = make()
+        model = dml_onnx.load(proto)
+        weights = numpy_helper.to_array(proto.graph.initializer[0])
+        weights = weights if weights.shape[0] == K else weights.T
+        for rows in SIZES:
+            x = random(rows, K)
+            expected = x.astype(np.float64) @ weights * (2 if make is product else 1)
+            np.testing.assert_allclose(model(x)["y"], expected, atol=2e-3)
+
+
+def test_as_many_sizes_stay_as_bytes_allow(compilations: list[Graph]) -> None:
+    model = dml_onnx.load(product())
+    for rows in (*range(1, 91), *range(1, 91)):
+        model(random(rows, K))
+    assert len(compilations) == 90
+
+
+def test_the_sizes_that_were_used_last_stay(compilations: list[Graph]) -> None:
+    least = dml_onnx.load(product(), most_kept_bytes=0)
+    for rows in (9, 10):
+        least(random(rows, K))
+    # What one size takes beside the weights, which the last one needs anyway.
+    each = dml_onnx.load(product())
+    each(random(9, K))
+    (own,) = (entry.own_bytes for entry in each._kept._entries.values())
+    model = dml_onnx.load(product(), most_kept_bytes=2 * own + own // 2)
+    compilations.clear()
+    for rows in (9, 10, 11, 9, 12, 9, 11, 10):
+        model(random(rows, K))
+    # 10 was used longest ago when 12 came, and is compiled again for the last run.
+    assert len(compilations) == 5
+    compilations.clear()
+    least(random(10, K))
+    assert not compilations
+    least(random(9, K))
+    assert len(compilations) == 1
+
+
+def test_steps_behind_many_contents_are_bounded() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20]>
+    g (float[n] x, int64[1] a, int64[1] b) => (float[m] y) { r = Tile (x, a)  y = Tile (r, b) }"""
+    x = np.array([1, -2, 3], np.float32)
+    model = dml_onnx.load(onnx.parser.parse_model(text), most_kept_bytes=100_000)
+    for a in range(1, 7):
+        for b in range(1, 7):
+            found = model(x, np.array([a]), np.array([b]))["y"]
+            assert found.tolist() == x.tolist() * (a * b)
+            waiting, count = [*model._tracer._roots.values()], 0
+            while waiting:
+                count += 1
+                waiting.extend(waiting.pop().following.values())
+            assert count == len(model._kept._entries) < 30
+            assert model.kept_bytes < 200_000
+
+
+def test_all_is_freed_with_the_model() -> None:
+    model = dml_onnx.load(product())
+    for rows in SIZES:
+        model(random(rows, K))
+    shared = model._kept.shared
+    assert packed_bytes(model)
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+    assert shared.constants.bytes == 0
+
+
+def test_threads_run_different_sizes_at_once() -> None:
+    proto = product()
+    alone = {rows: dml_onnx.load(proto)(random(rows, K))["y"] for rows in SIZES}
+    model = dml_onnx.load(proto, most_kept_bytes=200_000)
+    with ThreadPoolExecutor(4) as threads:
+        found = threads.map(lambda rows: (rows, model(random(rows, K))["y"]), SIZES * 10)
+        for rows, y in found:
+            assert same_bits(y, alone[rows])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_shares_what_its_parent_keeps_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(product(), path)
+    model = dml_onnx.load(path)
+    expected = {rows: dml_onnx.load(path)(random(rows, K))["y"] for rows in (9, 40)}
+    model(random(9, K))
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        same = all(same_bits(model(random(rows, K))["y"], y) for rows, y in expected.items())
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert same_bits(model(random(40, K))["y"], expected[40])
+
+
+@pytest.fixture(params=["inside", "beside"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A model's file, and its weights in it or in a file of their own."""
+    path = tmp_path / "model.onnx"
+    beside = request.param == "beside"
+    onnx.save(product(), path, save_as_external_data=beside, location="weights.bin", size_threshold=1024)
+    return path
+
+
+def test_weights_stay_in_the_file(path: Path) -> None:
+    model = dml_onnx.load(path)
+    expected = dml_onnx.load(product())
+    (array,) = model._tracer._weights.arrays.values()
+    assert mapping_of(array) is not None
+    for rows in SIZES:
+        x = random(rows, K)
+        assert same_bits(model(x)["y"], expected(x)["y"])
+        (part,) = model.parts({"x": x})
+        assert isinstance(part, dml.Model)
+        assert part._recipe is not None
+        assert not part._constants
+        (step,) = [each for each in part._recipe.steps if hasattr(each, "array") and each.array.size == K * N]
+        assert mapping_of(step.array) is mapping_of(array)
+
+
+def test_a_part_of_a_model_in_a_file_can_be_saved(path: Path, tmp_path: Path) -> None:
+    x = random(3, K)
+    (part,) = dml_onnx.load(path).parts({"x": x})
+    assert isinstance(part, dml.Model)
+    part.save(tmp_path / "part.opendml")
+    loaded = dml.load(tmp_path / "part.opendml")
+    assert isinstance(loaded, dml.Model)
+    assert same_bits(loaded(x)["y"], part(x)["y"])
+
+
+def test_a_file_that_was_written_to_is_no_longer_read(path: Path) -> None:
+    model = dml_onnx.load(path)
+    first = model(random(9, K))["y"]
+    external = path.with_name("weights.bin")
+    written = external if external.exists() else path
+    with written.open("r+b") as file:
+        file.seek(-100, os.SEEK_END)
+        file.write(b"\0" * 50)
+    os.utime(written, ns=(1, 1))
+    assert same_bits(model(random(9, K))["y"], first)
+    with pytest.raises(dml.InvalidArgument, match="has been written to since the model was loaded"):
+        model(random(10, K))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the system does not replace files that are mapped")
+def test_a_file_that_was_replaced_is_still_the_old_one(path: Path, tmp_path: Path) -> None:
+    model, x = dml_onnx.load(path), random(10, K)
+    expected = dml_onnx.load(path)(x)["y"]
+    model(random(9, K))
+    (tmp_path / "other").write_bytes(b"another")
+    for each in tmp_path.glob("*.*"):
+        os.replace(tmp_path / "other", each)
+        (tmp_path / "other").write_bytes(b"another")
+    assert same_bits(model(x)["y"], expected)
+
+
+def test_bytes_of_the_caller_are_not_copied() -> None:
+    given = product().SerializeToString()
+    model = dml_onnx.load(given)
+    (array,) = model._tracer._weights.arrays.values()
+    assert np.shares_memory(array, np.frombuffer(given, np.uint8))
+    x = random(9, K)
+    assert same_bits(model(x)["y"], dml_onnx.load(product())(x)["y"])
+
+
+def test_what_is_computed_of_weights_is_kept_once(compilations: list[Graph]) -> None:
+    model = dml_onnx.load(transposed())
+    for rows in SIZES:
+        model(random(rows, K))
+    arrays = {
+        id(array) for graph in compilations for array in graph._constants.values() if array.size == K * N
+    }
+    assert len(compilations) == len(SIZES)
+    assert len(arrays) == 1
+
+
+def test_a_message_without_weights_is_that_of_the_model() -> None:
+    proto = product()
+    weights = Weights()
+    rest = onnx.ModelProto.FromString(without_weights(proto.SerializeToString(), weights))
+    assert same_bits(weights.arrays["w"], random(K, N))
+    proto.graph.initializer[0].ClearField("raw_data")
+    assert rest == proto
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensor: tensor.CopyFrom(numpy_helper.from_array(random(4), "w")),
+        lambda tensor: tensor.CopyFrom(
+            helper.make_tensor("w", TensorProto.FLOAT, [K, N], random(K, N).ravel())
+        ),
+        lambda tensor: tensor.CopyFrom(helper.make_tensor("w", TensorProto.BFLOAT16, [4096], [1.0] * 4096)),
+        lambda tensor: tensor.dims.append(2),
+    ],
+    ids=["small", "of numbers", "of another type", "too short"],
+)
+def test_other_tensors_stay_in_the_message(change: Callable[[Any], object]) -> None:
+    proto, weights = product(), Weights()
+    change(proto.graph.initializer[0])
+    content = proto.SerializeToString()
+    assert onnx.ModelProto.FromString(without_weights(content, weights)) == proto
+    assert not weights.arrays
+
+
+@pytest.mark.parametrize("end", [0, 1, 40, 5000])
+def test_damaged_messages_are_left_to_the_parser(end: int) -> None:
+    content, weights = product().SerializeToString()[: end or None] + b"\xff" * 3, Weights()
+    assert without_weights(content, weights) == content
+    assert not weights.arrays
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, "1 GB", True])
+def test_bounds_are_numbers_of_bytes(most: Any) -> None:
+    with pytest.raises(dml.InvalidArgument, match=r"most_kept_bytes: .*; a number of bytes from 0 on"):
+        dml_onnx.load(product(), most_kept_bytes=most)
+    options = dml_onnx.SessionOptions()
+    options.most_kept_bytes = most
+    with pytest.raises(dml.InvalidArgument, match="most_kept_bytes"):
+        dml_onnx.InferenceSession(product().SerializeToString(), options)
+
+
+def test_sessions_have_the_bound_as_an_option(compilations: list[Graph]) -> None:
+    options = dml_onnx.SessionOptions()
+    options.most_kept_bytes = 0
+    session = dml_onnx.InferenceSession(product().SerializeToString(), options)
+    for rows in (9, 10, 10, 9):
+        session.run(None, {"x": random(rows, K)})
+    assert len(compilations) == 3
