@@ -23,6 +23,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
+from opendml.targets.cuda.tensor_map import MAP_BYTES, EncodedMap
 from opendml.targets.kept import KeptConstants
 from opendml.targets.planned import Planned, Timer
 
@@ -268,6 +269,7 @@ class _Binding:
         self._content: Any = None
         self._counters: Memory | None = None
         self._scratch_word = 0
+        self._maps: list[tuple[int, EncodedMap]] = []
         self._launcher: Callable[[], None]
         self.scratch_bytes = 0
 
@@ -288,11 +290,17 @@ class _Binding:
             if alignments != self._alignments:
                 self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
                 self._prepare_sharing(prepared)
+                self._maps = [
+                    (prepared.parameters.map_offset(number), EncodedMap(map))
+                    for number, map in enumerate(prepared.launch.maps)
+                ]
             self._launcher = launcher(
                 prepared.function, prepared.launch, self._content, stream, prepared.early
             )
             self._alignments, self._stream = alignments, stream
         self._write_bases(self._content, 0, *bases)
+        for offset, encoded in self._maps:
+            self._content[offset : offset + MAP_BYTES] = encoded.content(bases[encoded.map.access])
         return self._launcher
 
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:
