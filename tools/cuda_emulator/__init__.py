@@ -125,17 +125,19 @@ def _scratch(owner: _Device, size: int, stream: int) -> Iterator[int]:
 class _EncodedMap:
     """A tensor map as `sm90.h` reads it."""
 
-    def __init__(self, map: TensorMap) -> None:
-        self.map = map
+    def __init__(self, map: TensorMap, place: int) -> None:
+        self._map, self._place = map, place
 
-    def content(self, address: int) -> bytes:
-        """The map of a tensor at an address."""
+    def write(self, address: int) -> None:
+        """Writes the map of a tensor at an address."""
+        map = self._map
         strides, sizes, box = (
             [*each, *(0 for _ in range(count - len(each)))]
-            for each, count in ((self.map.strides, 4), (self.map.sizes, 5), (self.map.box, 5))
+            for each, count in ((map.strides, 4), (map.sizes, 5), (map.box, 5))
         )
-        words = (address, *strides, *sizes, *box, len(self.map.sizes), self.map.type.bytes)
-        return struct.pack("<5Q12I", *words).ljust(MAP_BYTES, b"\0")
+        words = (address, *strides, *sizes, *box, len(map.sizes), map.type.bytes)
+        content = struct.pack("<5Q12I", *words).ljust(MAP_BYTES, b"\0")
+        ctypes.memmove(self._place, content, MAP_BYTES)
 
 
 class _Memory(HostMemory):

@@ -23,7 +23,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
-from opendml.targets.cuda.tensor_map import MAP_BYTES, EncodedMap
+from opendml.targets.cuda.tensor_map import EncodedMap
 from opendml.targets.kept import KeptConstants
 from opendml.targets.planned import Planned, Timer
 
@@ -290,8 +290,9 @@ class _Binding:
             if alignments != self._alignments:
                 self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
                 self._prepare_sharing(prepared)
+                place, offset = ctypes.addressof(self._content), prepared.parameters.map_offset
                 self._maps = [
-                    (prepared.parameters.map_offset(number), EncodedMap(map))
+                    (map.access, EncodedMap(map, place + offset(number)))
                     for number, map in enumerate(prepared.launch.maps)
                 ]
             self._launcher = launcher(
@@ -299,8 +300,8 @@ class _Binding:
             )
             self._alignments, self._stream = alignments, stream
         self._write_bases(self._content, 0, *bases)
-        for offset, encoded in self._maps:
-            self._content[offset : offset + MAP_BYTES] = encoded.content(bases[encoded.map.access])
+        for access, encoded in self._maps:
+            encoded.write(bases[access])
         return self._launcher
 
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:

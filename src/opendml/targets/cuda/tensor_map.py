@@ -38,27 +38,31 @@ class TensorMap:
 
 
 class EncodedMap:
-    """A tensor map as the driver encodes it, for one address after the other."""
+    """A tensor map as the driver encodes it, at an address in host memory, for one tensor after the other."""
 
-    def __init__(self, map: TensorMap) -> None:
-        self.map = map
+    def __init__(self, map: TensorMap, place: int) -> None:
+        self._map, self._place = map, place
         self._encoded: Any = None
+        self._address = 0
 
-    def content(self, address: int) -> bytes:
-        """Return the encoded map of a tensor at an address.
+    def write(self, address: int) -> None:
+        """Write the map of a tensor at an address, unless it is there already.
 
         Raises:
             DeviceRemoved: the driver does not accept it.
         """
+        if address == self._address:
+            return
         driver = driver_module()
         if self._encoded is None:
             self._encoded = check(self._encode(driver, address), "encoding a tensor map")
         else:
             check(driver.cuTensorMapReplaceAddress(self._encoded, address), "moving a tensor map")
-        return ctypes.string_at(self._encoded.getPtr(), MAP_BYTES)
+        ctypes.memmove(self._place, self._encoded.getPtr(), MAP_BYTES)
+        self._address = address
 
     def _encode(self, driver: Any, address: int) -> Any:
-        map, long, short = self.map, driver.cuuint64_t, driver.cuuint32_t
+        map, long, short = self._map, driver.cuuint64_t, driver.cuuint32_t
         return driver.cuTensorMapEncodeTiled(
             getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[map.type]}"),
             len(map.sizes),
