@@ -68,4 +68,5 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
     for each in WARPGROUP_TILES:
         for splits in SPLITS:
             name = f"{each.mode.value} {each.rows}x{each.columns} by {each.threads}"
+            name += " in turn" * each.turns
             yield f"{name} in {each.cluster} / {splits}", partial(in_tiles, each, splits)

@@ -96,9 +96,9 @@ def test_every_tile_is_covered(capability: int) -> None:
 
     tiles = having("ROWS", "COLUMNS_OF_TILE", "DEPTH", "THREADS")
     assert {(each.mode, each.rows, each.columns, each.depth, each.threads) for each in TILES} <= tiles
-    of_warpgroups = having("ROWS", "COLUMNS_OF_TILE", "CONSUMERS", "BLOCKS", "CLUSTER")
+    of_warpgroups = having("ROWS", "COLUMNS_OF_TILE", "CONSUMERS", "BLOCKS", "CLUSTER", "TURNS")
     assert capability != 90 or of_warpgroups >= {
-        (each.mode, each.rows, each.columns, each.consumers, each.blocks, each.cluster)
+        (each.mode, each.rows, each.columns, each.consumers, each.blocks, each.cluster, each.turns)
         for each in WARPGROUP_TILES
     }
     chained = having("ROWS", "KEYS", "STAGES", "THREADS")

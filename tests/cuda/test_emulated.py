@@ -38,7 +38,8 @@ def _chosen() -> dict[Mode, list[Run]]:
             way: tuple[object, ...]
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
             if pattern.mode is Mode.WGMMA:
-                way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT", "CLUSTER"))
+                way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
+                way += constants["CLUSTER"] > 1, constants["TURNS"]
             if way not in seen:
                 seen.add(way)
                 chosen[pattern.mode].append((case, scheduler))

@@ -89,10 +89,22 @@ DEVICE void synchronize_cluster() {
     emulator::wait(meeting);
 }
 
-DEVICE void synchronize_warpgroup(int number) {
-    emulator::Meeting& meeting = emulator::blocks[emulator::rank].warpgroups[number];
-    meeting.running = 128;
-    emulator::wait(meeting);
+namespace emulator {
+
+static Meeting& barrier_of_warpgroups(int number, int count) {
+    Meeting& meeting = blocks[rank].warpgroups[number];
+    meeting.running = 128 * count;
+    return meeting;
+}
+
+}  // namespace emulator
+
+DEVICE void synchronize_warpgroups(int number, int count) { emulator::wait(emulator::barrier_of_warpgroups(number, count)); }
+
+DEVICE void arrive_for_warpgroups(int number, int count) {
+    emulator::Meeting& meeting = emulator::barrier_of_warpgroups(number, count);
+    meeting.arrived++;
+    meeting.pass();
 }
 
 template <int REGISTERS>

@@ -1,7 +1,8 @@
 // Sums of products in tiles of ROWS x COLUMNS_OF_TILE for compute capability 9.0. A grid of at most one block for each place on
 // the device takes tile after tile. In a block, one thread of the first warpgroup keeps a ring of STAGES pairs of operand tiles
 // filled by TMA; the other warpgroups (consumers) multiply them, each ROWS / CONSUMERS rows, and store the results. So the next
-// tile's operands are loaded during the epilogue of the last one.
+// tile's operands are loaded during the epilogue of the last one. Where consumers take TURNS, each multiplies whole tiles, one
+// after the other: the products of one hide the epilogue of the other.
 //
 // Blocks of a cluster have tiles below each other, and share the columns' operand: each loads a part of it for all of them.
 //
@@ -10,10 +11,12 @@
 constexpr int BAND = 8;  // Tiles side by side that are computed at a time, so that operands stay in the L2 cache.
 constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, which is swizzled
 constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = COLUMNS_OF_TILE * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int DOWN = ROWS / CONSUMERS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
-constexpr int ARRIVALS = CONSUMERS * 4 * CLUSTER;  // one of each warp that multiplies
+constexpr int PARTS = TURNS ? 1 : CONSUMERS;  // warpgroups that multiply a tile
+constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
+constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
+constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
-static_assert(ELEMENTS == DEPTH && ROWS % (64 * CONSUMERS) == 0 && COLUMNS_OF_TILE % (64 * CLUSTER) == 0);
+static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % 64 == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
 
 // Where a tile, or a slice of it, lies.
 struct Work {
@@ -46,27 +49,35 @@ struct Ring {
     DEVICE_MEMBER void next() {
         if (++slot == STAGES) slot = 0, parity ^= 1;
     }
+
+    DEVICE_MEMBER void skip(int steps) {
+        slot += steps;
+        parity ^= slot / STAGES % 2;
+        slot %= STAGES;
+    }
 };
 
-// Loads COUNT rows of an operand's tile from `row` on, all DEPTH of k: one box, or boxes of 64 rows that lie along memory.
-template <typename Operand, int COUNT>
-DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, unsigned short mask) {
+// Loads COUNT rows of an operand's tile from `row` on, all DEPTH of k: one box, or boxes of 64 rows that lie along memory. Of SHARING
+// blocks each loads its part for all.
+template <typename Operand, int COUNT, int SHARING>
+DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
+    constexpr unsigned short ALL = SHARING == 1 ? 0 : (1 << SHARING) - 1;
     if constexpr (Operand::ALONG_K) {
-        at[0] = (int)k, at[1] = (int)row;
-        load_box(to, map, barrier, at, mask);
+        const int first = SHARING == 1 ? 0 : block * (COUNT / SHARING);
+        at[0] = (int)k, at[1] = (int)row + first;
+        load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
     } else {
         at[1] = (int)k;
 #pragma unroll
-        for (int i = 0; i < COUNT; i += 64) {
-            at[0] = (int)row + i;
-            load_box(to + i * DEPTH_BYTES, map, barrier, at, mask);
+        for (int first = 0; first < COUNT; first += 64) {
+            if (SHARING > 1 && first / 64 % SHARING != block) continue;
+            at[0] = (int)row + first;
+            load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
         }
     }
 }
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
-    constexpr int SHARED_COLUMNS = COLUMNS_OF_TILE / CLUSTER;
-    constexpr unsigned short ALL = CLUSTER == 1 ? 0 : (1 << CLUSTER) - 1;
     Ring ring;
     int a_at[A::RANK], b_at[B::RANK];
 #pragma unroll 1
@@ -79,10 +90,9 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
             wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
             expect_bytes(full + ring.slot * BARRIER_BYTES, STAGE_BYTES);
             const Shared a_tile = tiles + ring.slot * STAGE_BYTES;
-            const int offset = block * SHARED_COLUMNS;
-            load_tile<A, ROWS>(a_tile, p.a_map, full + ring.slot * BARRIER_BYTES, a_at, work.row, k, 0);
-            load_tile<B, SHARED_COLUMNS>(
-                a_tile + A_BYTES + offset * DEPTH_BYTES, p.b_map, full + ring.slot * BARRIER_BYTES, b_at, work.column + offset, k, ALL);
+            const Shared barrier = full + ring.slot * BARRIER_BYTES;
+            load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, work.row, k, block);
+            load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, work.column, k, block);
         }
     }
 }
@@ -121,14 +131,14 @@ DEVICE void hold_all(float (&sums)[DOWN][HALF]) {
 // Whether this slice of k is the last of its tile; then the sums of a warpgroup become those of all slices.
 DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int warpgroup, int* last) {
     const int slices = (int)p.team, thread = threadIdx.x % 128;
-    const Index part = work.tile * CONSUMERS + warpgroup;
+    const Index part = work.tile * PARTS + warpgroup % PARTS;
     float* const page = (float*)p.scratch + (long long)part * slices * (SUMS * 128) + thread;
 #pragma unroll
     for (int i = 0; i < SUMS; i++) page[(long long)work.rank * (SUMS * 128) + i * 128] = sums[i / HALF][i % HALF];
     __threadfence();
-    synchronize_warpgroup(1 + warpgroup);
+    synchronize_warpgroups(OWN_BARRIER + warpgroup, 1);
     if (thread == 0) last[warpgroup] = atomicInc((unsigned*)p.counters + part, slices - 1) == slices - 1;
-    synchronize_warpgroup(1 + warpgroup);
+    synchronize_warpgroups(OWN_BARRIER + warpgroup, 1);
     if (!last[warpgroup]) return false;
     __threadfence();
 #pragma unroll
@@ -200,13 +210,19 @@ DEVICE void release(Shared empty) {
 }
 
 DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty, int* last, Index first_item, Index items_step, int block) {
-    const int warpgroup = threadIdx.x / 128 - 1;
+    const int warpgroup = threadIdx.x / 128 - 1, other = TURNS ? 1 - warpgroup : 0;
     Ring ring;
     float sums[DOWN][HALF];
+    int turn = 0;
 #pragma unroll 1
-    for (Index item = first_item; item < (Index)p.items; item += items_step) {
+    for (Index item = first_item; item < (Index)p.items; item += items_step, turn++) {
         const Work work(p, item, block);
-        const int steps = work.steps(), first_row = warpgroup * (ROWS / CONSUMERS);
+        const int steps = work.steps(), first_row = TURNS ? 0 : warpgroup * (ROWS / PARTS);
+        if (TURNS && turn % CONSUMERS != warpgroup) {
+            ring.skip(steps);
+            continue;
+        }
+        if (TURNS && turn > 0) synchronize_warpgroups(TURN_BARRIER + warpgroup, CONSUMERS);
         int before = 0;
         hold_all(sums);
 #pragma unroll 1
@@ -221,6 +237,8 @@ DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty
             if (step > 0) release(empty + before * BARRIER_BYTES);
             before = ring.slot;
         }
+        // All tiles of this turn have come, so the other warpgroup waits for those of the next.
+        if (TURNS && item + items_step < (Index)p.items) arrive_for_warpgroups(TURN_BARRIER + other, CONSUMERS);
         wait_for_products<0>();
         hold_all(sums);
         release(empty + before * BARRIER_BYTES);
@@ -252,10 +270,10 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     const int block = CLUSTER > 1 ? block_of_cluster() : 0;
     const Index first_item = blockIdx.x / CLUSTER, items_step = gridDim.x / CLUSTER;
     if (threadIdx.x < 128) {
-        if constexpr (PRODUCER_REGISTERS > 0) give_registers<PRODUCER_REGISTERS>();
+        give_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) produce(p, tiles, full, empty, first_item, items_step, block);
     } else {
-        if constexpr (PRODUCER_REGISTERS > 0) take_registers<CONSUMER_REGISTERS>();
+        take_registers<CONSUMER_REGISTERS>();
         consume(p, tiles, full, empty, last, first_item, items_step, block);
     }
     // No block ends while another may still arrive at its barriers.

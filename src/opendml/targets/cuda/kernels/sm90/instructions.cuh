@@ -89,8 +89,15 @@ DEVICE void synchronize_cluster() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 }
 
-// A barrier of the 128 threads of a warpgroup; 0 is the number of __syncthreads.
-DEVICE void synchronize_warpgroup(int number) { asm volatile("bar.sync %0, 128;" ::"r"(number) : "memory"); }
+// Barriers of the 128 threads of each of some warpgroups, of which those that only arrive do not wait; 0 is the number of
+// __syncthreads.
+DEVICE void synchronize_warpgroups(int number, int count) {
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(128 * count) : "memory");
+}
+
+DEVICE void arrive_for_warpgroups(int number, int count) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(128 * count) : "memory");
+}
 
 template <int REGISTERS>
 DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
