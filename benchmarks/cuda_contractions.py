@@ -13,6 +13,7 @@ import argparse
 import itertools
 import json
 import math
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ INTEGER_PRODUCTS = (512, 1024, 4096)
 """m, n and k of products of INT8."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
 """Batch, heads, those of keys and values, tokens, elements of a head."""
+CALLS = 24
+"""Calls in the CUDA graph of each contender."""
 MOST_SETS = 12
 """Sets of tensors that calls go around, at most: so no call of a large case finds its data in the cache."""
 
@@ -254,7 +257,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     sets = [[_drawn(each) for each in case.program.inputs] for _ in range(count)]
     outputs = [torch.empty(layout.sizes, device="cuda", dtype=TORCH[layout.type]) for _ in range(count)]
     inputs, output = sets[0], outputs[0]
-    seconds, errors = {}, {}
+    graphs, errors = dict[str, Any](), dict[str, float]()
     exact = case.torch_call(*(each.double() for each in inputs))
     magnitude = case.torch_call(*(each.double().abs() for each in inputs)).clamp(min=1e-30)
 
@@ -270,12 +273,13 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
                 instance.bind(number, tensor.data_ptr())
             calls.append(partial(_enqueue, instance))
         output.fill_(float("nan") if layout.type.is_float else -1)
-        seconds[way] = _recorded_seconds(calls)
+        graphs[way] = _recorded(calls)
         errors[way] = error(output)
         modes = [each.launch.pattern for each in executable._prepared.values()]
         if way == "opendml":
             chosen = " ".join(_described(pattern) for pattern in modes)
-    seconds["torch"] = _recorded_seconds([partial(case.torch_call, *tensors) for tensors in sets])
+    graphs["torch"] = _recorded([partial(case.torch_call, *tensors) for tensors in sets])
+    seconds = _seconds_in_turn(graphs)
     errors["torch"] = error(case.torch_call(*inputs))
     floor = floor_seconds(case, copied)
     return {"name": case.name, "seconds": seconds, "errors": errors, "floor": floor, "chosen": chosen}
@@ -297,17 +301,30 @@ def _enqueue(instance: CudaInstance) -> None:
     instance.enqueue(torch.cuda.current_stream().cuda_stream)
 
 
-def _recorded_seconds(calls: Sequence[Callable[[], object]]) -> float:
-    """The median time of one call in a CUDA graph of all of them, so that none waits for the host."""
+def _recorded(calls: Sequence[Callable[[], object]]) -> Any:
+    """A CUDA graph of CALLS calls, of which none waits for the host."""
     for call in calls:
         call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    rounds = max(1, 12 // len(calls))
     with torch.cuda.graph(graph):
-        for call in (*calls,) * rounds:
-            call()
-    return median_seconds([graph.replay]) / (rounds * len(calls))
+        for number in range(CALLS):
+            calls[number % len(calls)]()
+    return graph
+
+
+def _seconds_in_turn(graphs: dict[str, Any], rounds: int = 9) -> dict[str, float]:
+    """The median time of a call of each graph, which are replayed in turn: the card's clock falls under
+    load."""
+    times: dict[str, list[float]] = {name: [] for name in graphs}
+    for name, graph in (*graphs.items(),) * rounds:
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first.record()
+        graph.replay()
+        last.record()
+        last.synchronize()
+        times[name].append(float(first.elapsed_time(last)) / 1e3 / CALLS)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def _described(pattern: Any) -> str:

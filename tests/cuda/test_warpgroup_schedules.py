@@ -211,5 +211,5 @@ def test_a_map_is_encoded_once_and_then_follows_its_tensor(monkeypatch: pytest.M
         encoded.write(address)
         assert int.from_bytes(place.raw[:8], "little") == address
     (words,) = fake.encoded
-    assert words[:7] == ("float16", 2, 4096, [128, 512], [256], [64, 128], [1, 1])
+    assert words[:7] == ("float16", 2, 4096, [128, 512], [256], [64, WARPGROUP_TILES[0].rows], [1, 1])
     assert fake.moves == 1
