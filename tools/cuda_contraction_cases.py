@@ -151,7 +151,7 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
     product = contraction(_wide(rows), _wide(columns), (4,))
     yield _case("FLOAT16 copied, one operand shared by some matrices", 72, convert(product, FLOAT16))
     transform = MatrixTransform.TRANSPOSE
-    for number, (m, n, k) in enumerate(((264, 200, 328), (65, 67, 200))):
+    for number, (m, n, k) in enumerate(((264, 200, 328), (65, 67, 200), (13, 100, 1000))):
         tensors = [TensorDesc(dml.FLOAT16, (1, 2, *each)) for each in ((m, k), (n, k), (m, n), (m, n))]
         c = tensors[2] if number else None
         desc = descs.Gemm(tensors[0], tensors[1], c, tensors[3], trans_b=transform, alpha=1.0, beta=1.0)

@@ -21,7 +21,12 @@ from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import Shape
-from opendml.targets.cuda.schedule_warpgroups import WARPGROUP_TILES, WarpgroupShape, WarpgroupTile
+from opendml.targets.cuda.schedule_warpgroups import (
+    WARPGROUP_TILES,
+    WarpgroupShape,
+    WarpgroupTile,
+    warpgroup_tiles,
+)
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 from tests.cuda.compiled import CASES, MACHINES, fused
 from tests.cuda.fake_driver import Result
@@ -59,6 +64,8 @@ def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> Launch:
         ((1000, 1000, 1004), (False, True), Mode.MMA),
         ((1000, 1000, 1001), (True, False), Mode.WGMMA),
         ((1001, 1000, 1000), (True, False), Mode.MMA),
+        ((8, 4096, 4096), (False, True), Mode.WGMMA),
+        ((8, 4096, 4096), (True, True), Mode.MMA),
     ],
     ids=str,
 )
@@ -108,6 +115,19 @@ def test_a_map_describes_the_operand_in_memory() -> None:
     assert (b.access, b.sizes, b.strides, b.box) == (1, (400, 200, 5), (800, 160000), (64, 64, 1))
 
 
+def test_boxes_reach_no_further_than_few_rows() -> None:
+    a, b = launch_in(WARPGROUP_TILES[0], half_product((13, 512, 512), False, True)).maps
+    assert (a.box, b.box) == ((64, 16), (64, WARPGROUP_TILES[0].columns))
+
+
+def test_tiles_of_32_columns_take_columns_along_k_alone() -> None:
+    narrow = next(tile for tile in WARPGROUP_TILES if tile.columns == 32)
+    for turned in (False, True):
+        (kernel,) = fuse(program(half_product((64, 512, 512), False, turned))).kernels
+        found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, [16] * 3), MACHINE)]
+        assert (narrow in found) is turned
+
+
 def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:
     tile = next(each for each in WARPGROUP_TILES if each.cluster == 2)
     a, b = launch_in(tile, half_product((512, 512, 512), False, True)).maps
@@ -132,7 +152,7 @@ def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
     assert tile.blocks * (launch.shared_bytes + 1024) <= SHARED_BYTES
     assert dict(launch.pattern.constants)["STAGES"] >= 3
     parts = 1 if tile.turns else tile.consumers
-    assert tile.rows % (64 * parts) == tile.columns % 64 == tile.columns % (8 * tile.cluster) == 0
+    assert tile.rows % (64 * parts) == tile.columns % 32 == tile.columns % (8 * tile.cluster) == 0
 
 
 @pytest.mark.parametrize("splits", [1, 2, 3, 7])

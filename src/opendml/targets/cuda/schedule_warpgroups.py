@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 _DEPTH = 64
 """Elements along k of a tile: a row of ROW_BYTES."""
+_ROWS_OF_BOX = 8
+"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
 _WARPGROUP = 128
-_SHARED_SLACK = 1024 + 256
+_SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: to align them, and barriers."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
@@ -38,19 +40,19 @@ _REGISTERS = 65536
 """Registers of a multiprocessor."""
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 40, 240
 """Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
-_MOST_STAGES = 8
+_MOST_STAGES = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each slice of a tile, at least."""
 _BEGIN_CYCLES, _CLUSTER_CYCLES = 1400, 430
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
 more where blocks of a cluster wait for each other."""
-_LEAST_STEP = 430
+_LEAST_STEP = 380
 """Cycles of a step along k, at least: what a load takes, over the stages."""
 _TILE_CYCLES, _STORE_RATE = 1500, 6.0
 """Cycles between the last products of a tile and the first of the next, beside those of the results, of
 which a block makes so many in a cycle."""
-_SLICE_CYCLES, _SLICE_RATE = 9000, 9.8
+_SLICE_CYCLES, _SLICE_RATE = 11000, 9.8
 """The same where slices of a tile meet: cycles of their meeting, and sums that a block leaves or finds."""
 _TOGETHER = 0.12
 """Part of the cycles between tiles that another block on the multiprocessor does not hide."""
@@ -114,6 +116,7 @@ WARPGROUP_TILES = (
     WarpgroupTile(64, 64, 2, 1, 1, 0.30, turns=True),
     WarpgroupTile(64, 64, 1, 2, 1, 0.29),
     WarpgroupTile(64, 64, 1, 3, 1, 0.29),
+    WarpgroupTile(64, 32, 1, 1, 1, 0.20),
 )
 """The candidates. Their rates, and the figures above, are fitted to the times of 30 tiles for 46 shapes on an
 H100: the chosen tile takes 2 percent longer than the best of them in the mean, 17 at most, and 1.04 times as
@@ -127,6 +130,8 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
     if not (machine.multiplies_by_warpgroups and warpgroups.is_loadable):
         return
     for tile in WARPGROUP_TILES:
+        if not warpgroups.takes(tile):
+            continue
         steps = -(-warpgroups.k // _DEPTH)
         splits = 1
         while True:
@@ -171,6 +176,11 @@ class WarpgroupShape:
             self._is_tensor(load, rows) for load, rows in self._sides
         )
 
+    def takes(self, tile: WarpgroupTile) -> bool:
+        """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
+        of any number where k does."""
+        return tile.columns % 64 == 0 or self._along_k(number_of(self._operands[1]))
+
     @property
     def _sides(self) -> tuple[tuple[int, Loop], ...]:
         a, b = map(number_of, self._operands)
@@ -183,6 +193,9 @@ class WarpgroupShape:
         if access.buffer is None or self._shape.alignments[load] < ADDRESS_ALIGNMENT:
             return False
         if access.type.bytes not in strides:
+            return False
+        # Boxes that reach beyond few rows along memory load slowly: 8 rows took twice as long as by threads.
+        if not self._along_k(load) and rows.count * access.type.bytes < ROW_BYTES:
             return False
         strides.remove(access.type.bytes)
         strides += [loop.strides[load] for loop in self.groups if loop.strides[load]]
@@ -291,7 +304,8 @@ class WarpgroupShape:
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             maps=(
-                self._map(a, rows, tile.rows),
+                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+                self._map(a, rows, min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX)),
                 self._map(b, columns, tile.columns // tile.cluster),
             ),
         )

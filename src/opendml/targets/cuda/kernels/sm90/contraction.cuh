@@ -16,7 +16,7 @@ constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN 
 constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
 constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
-static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % 64 == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
+static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
 
 // Where a tile, or a slice of it, lies.
 struct Work {
@@ -78,6 +78,9 @@ DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)
 }
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
+    // Of fewer rows than a tile has, the box has no more than these, in groups of 8; what follows them in the tile is never stored.
+    const int rows = A::ALONG_K && (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
+    const int bytes = rows * DEPTH_BYTES + B_BYTES;
     Ring ring;
     int a_at[A::RANK], b_at[B::RANK];
 #pragma unroll 1
@@ -88,7 +91,7 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
 #pragma unroll 1
         for (Index k = work.first; k < work.end; k += DEPTH, ring.next()) {
             wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
-            expect_bytes(full + ring.slot * BARRIER_BYTES, STAGE_BYTES);
+            expect_bytes(full + ring.slot * BARRIER_BYTES, bytes);
             const Shared a_tile = tiles + ring.slot * STAGE_BYTES;
             const Shared barrier = full + ring.slot * BARRIER_BYTES;
             load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, work.row, k, block);
