@@ -71,7 +71,8 @@ def test_every_tile_computes_contractions(gpu: CudaDevice, way: str, scheduler: 
         if case.name.startswith(f"contraction {kind}") and any(each in case.name for each in names):
             received, expected, modes = results(case, scheduler)
             taken += mode in modes
-            assert mode in modes or "of copies" in way
+            # Not every tile takes every order of the operands.
+            assert mode in modes or "of copies" in way or "wgmma 64x32" in way
             assert worst_error(received[0], expected[0], case.program.outputs[0], False, case) <= 1
     assert taken
 
