@@ -13,8 +13,9 @@ import argparse
 import itertools
 import json
 import math
+import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,22 +24,18 @@ from typing import Any
 import torch
 
 from benchmarks.cuda import SET_BYTES, Call, median_seconds
-from opendml.program.functions import maximum
-from opendml.program.node import Node, contraction, convert, source
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs
-from opendml.spec.enums import MultiheadAttentionMaskType
+from opendml.spec.enums import MatrixTransform, MultiheadAttentionMaskType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.driver import device
-from opendml.targets.cuda.executable import CudaExecutable, Scheduler
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
 from opendml.targets.cuda.schedule import schedule
-from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_tiles import schedulers
 
-TYPES = {"float32": ScalarType.FLOAT32, "float16": ScalarType.FLOAT16}
+TYPES = ("float32", "float16")
 TORCH = {
     ScalarType.FLOAT32: torch.float32,
     ScalarType.FLOAT16: torch.float16,
@@ -54,8 +51,10 @@ OPERATIONS = {
 PRODUCTS = (
     (512, 512, 512),
     (1024, 1024, 1024),
+    (1536, 1536, 1536),
     (2048, 2048, 2048),
     (4096, 4096, 4096),
+    (8192, 8192, 8192),
     (128, 768, 768),
     (128, 768, 3072),
     (1, 4096, 4096),
@@ -64,6 +63,13 @@ PRODUCTS = (
     (50176, 64, 147),
 )
 """m, n, k."""
+TURNED_PRODUCTS = (
+    *((2048, 2048, 2048), (4096, 4096, 4096), (256, 4096, 4096), (1576, 3072, 768)),
+    *((8, 4096, 4096), (64, 4096, 4096), (128, 768, 3072)),
+)
+"""m, n, k of products that are computed in each order of the operands."""
+BATCHED_PRODUCTS = ((96, 512, 512, 64), (16, 512, 512, 512))
+"""Matrices, m, n, k."""
 CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int], ...] = (
     ((32, 3, 224, 224), (64, 7), 2, 1),
     ((32, 64, 56, 56), (64, 3), 1, 1),
@@ -79,6 +85,8 @@ INTEGER_PRODUCTS = (512, 1024, 4096)
 """m, n and k of products of INT8."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
 """Batch, heads, those of keys and values, tokens, elements of a head."""
+CALLS = 24
+"""Calls in the CUDA graph of each contender."""
 MOST_SETS = 12
 """Sets of tensors that calls go around, at most: so no call of a large case finds its data in the cache."""
 
@@ -95,29 +103,81 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All cases."""
-    for dtype, type in TYPES.items():
+    """All cases, as programs of public operators."""
+    for dtype in TYPES:
         for m, n, k in PRODUCTS:
-            product = convert(matrix_product(type, (m, n, k)), type)
-            yield _case(f"{dtype} product {m}x{n}x{k}", dtype, product, 2.0 * m * n * k, torch.matmul)
+            name = f"{dtype} product {m}x{n}x{k}"
+            yield Case(name, _gemm(dtype, m, n, k), dtype, 2.0 * m * n * k, torch.matmul)
+        for m, n, k in TURNED_PRODUCTS:
+            for a_turned, b_turned in ((False, True), (True, False), (True, True)):
+                name = f"{dtype} product {m}x{n}x{k} {'NT'[a_turned]}{'NT'[b_turned]}"
+                call = partial(_turned, a_turned=a_turned, b_turned=b_turned)
+                program = _gemm(dtype, m, n, k, a_turned, b_turned)
+                yield Case(name, program, dtype, 2.0 * m * n * k, call)
+        for batch, m, n, k in BATCHED_PRODUCTS:
+            name = f"{dtype} {batch} products {m}x{n}x{k} NT"
+            call = partial(_turned, a_turned=False, b_turned=True)
+            program = _gemm(dtype, m, n, k, False, True, batch)
+            yield Case(name, program, dtype, 2.0 * batch * m * n * k, call)
         m = n = k = 2048
-        transposed = convert(matrix_product(type, (m, n, k), False, True), type)
-        yield _case(f"{dtype} product {m} NT", dtype, transposed, 2.0 * m * n * k, _with_transposed)
-        bias = source(2, type, (1, 1, n, 1))
-        biased = matrix_product(type, (m, n, k)) + convert(bias, ScalarType.FLOAT32)
-        activated = convert(maximum(biased, 0.0), type)
-        yield _case(f"{dtype} product {m} bias relu", dtype, activated, 2.0 * m * n * k, _biased)
+        biased = _gemm(dtype, m, n, k, bias=True)
+        yield Case(f"{dtype} product {m} bias relu", biased, dtype, 2.0 * m * n * k, _biased)
         for images, (outputs, side), stride, groups in CONVOLUTIONS:
-            margin = side // 2
-            form = {"stride": stride, "groups": groups, "before": margin, "after": margin}
-            result = convolution(type, images, (outputs, side, side), **form)
-            flat = (images[0], outputs, *result.sizes[3:5])
-            operations = 2.0 * math.prod(flat) * images[1] // groups * side * side
-            call = partial(_convolved, stride=stride, padding=margin, groups=groups)
-            name = f"{dtype} convolution {images} {outputs}x{side}x{side} /{stride} groups {groups}"
-            yield _case(name, dtype, reshaped(convert(result, type), flat), operations, call)
+            yield _convolution(dtype, images, outputs, side, stride, groups)
         yield from _attentions(dtype)
     yield from _integer_products()
+
+
+def _gemm(
+    dtype: str,
+    m: int,
+    n: int,
+    k: int,
+    a_turned: bool = False,
+    b_turned: bool = False,
+    batch: int = 1,
+    bias: bool = False,
+) -> Program:
+    """A product of GEMM; with a bias of the columns, behind a RELU."""
+    type = dtype.upper()
+    a, b = ((k, m) if a_turned else (m, k)), ((n, k) if b_turned else (k, n))
+    output = TensorDesc(type, (1, batch, m, n))
+    transforms = (MatrixTransform.NONE, MatrixTransform.TRANSPOSE)
+    return program_of(
+        descs.Gemm(
+            TensorDesc(type, (1, batch, *a)),
+            TensorDesc(type, (1, batch, *b)),
+            TensorDesc(type, output.sizes, strides=(0, 0, 0, 1)) if bias else None,
+            output,
+            trans_a=transforms[a_turned],
+            trans_b=transforms[b_turned],
+            fused_activation=descs.ActivationRelu() if bias else None,
+        )
+    )
+
+
+def _convolution(
+    dtype: str, images: tuple[int, int, int, int], outputs: int, side: int, stride: int, groups: int
+) -> Case:
+    type, margin = dtype.upper(), side // 2
+    n, channels, *image = images
+    result = TensorDesc(type, (n, outputs, *((size + 2 * margin - side) // stride + 1 for size in image)))
+    desc = descs.Convolution(
+        TensorDesc(type, images),
+        TensorDesc(type, (outputs, channels // groups, side, side)),
+        None,
+        result,
+        strides=[stride] * 2,
+        dilations=[1, 1],
+        start_padding=[margin] * 2,
+        end_padding=[margin] * 2,
+        output_padding=[0, 0],
+        group_count=groups,
+    )
+    operations = 2.0 * math.prod(result.sizes) * channels // groups * side * side
+    call = partial(_convolved, stride=stride, padding=margin, groups=groups)
+    name = f"{dtype} convolution {images} {outputs}x{side}x{side} /{stride} groups {groups}"
+    return Case(name, program_of(desc), dtype, operations, call)
 
 
 def _attentions(dtype: str) -> Iterator[Case]:
@@ -146,32 +206,28 @@ def _attended(q: Any, k: Any, v: Any, size: int) -> Any:
 
 
 def _integer_products() -> Iterator[Case]:
-    types = ScalarType.INT8, ScalarType.INT8
     for size, turned in itertools.product(INTEGER_PRODUCTS, (False, True)):
-        sides = operands_of(types, (size, size, size), False, turned)
-        rows, columns = (convert(each, ScalarType.INT32) for each in sides)
+        sizes = (1, 1, size, size)
+        other = TensorDesc("INT8", sizes, strides=(size * size, size * size, 1, size) if turned else None)
+        desc = descs.MatrixMultiplyInteger(
+            TensorDesc("INT8", sizes), None, other, None, TensorDesc("INT32", sizes)
+        )
         name = f"int8 product {size}{' NT' if turned else ''}"
         call = partial(_integers_multiplied, turned=turned)
-        yield _case(name, "int8", contraction(rows, columns, (3,)), 2.0 * size**3, call)
+        yield Case(name, program_of(desc), "int8", 2.0 * size**3, call)
 
 
 def _integers_multiplied(a: Any, b: Any, turned: bool) -> Any:
-    other = b[0].t() if turned else b[0]
-    return torch._int_mm(a[0], other) if a.dtype is torch.int8 else a[0] @ other
+    # The tensor has the sizes of the operand as it is multiplied, over the memory of its transpose.
+    return torch._int_mm(a[0, 0], b[0, 0]) if a.dtype is torch.int8 else a[0, 0] @ b[0, 0]
 
 
-def _case(name: str, dtype: str, result: Node, operations: float, call: Callable[..., Any]) -> Case:
-    from tools.cuda_view_cases import program
-
-    return Case(name, program(result), dtype, operations, call)
-
-
-def _with_transposed(a: Any, b: Any) -> Any:
-    return a @ b.transpose(-1, -2)
+def _turned(a: Any, b: Any, a_turned: bool, b_turned: bool) -> Any:
+    return torch.matmul(a.transpose(-1, -2) if a_turned else a, b.transpose(-1, -2) if b_turned else b)
 
 
 def _biased(a: Any, b: Any, bias: Any) -> Any:
-    return torch.relu(torch.matmul(a, b) + bias.reshape(1, 1, -1))
+    return torch.relu(torch.matmul(a, b) + bias)
 
 
 def _convolved(x: Any, weights: Any, stride: int, padding: int, groups: int) -> Any:
@@ -204,7 +260,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     sets = [[_drawn(each) for each in case.program.inputs] for _ in range(count)]
     outputs = [torch.empty(layout.sizes, device="cuda", dtype=TORCH[layout.type]) for _ in range(count)]
     inputs, output = sets[0], outputs[0]
-    seconds, errors = {}, {}
+    graphs, errors = dict[str, Any](), dict[str, float]()
     exact = case.torch_call(*(each.double() for each in inputs))
     magnitude = case.torch_call(*(each.double().abs() for each in inputs)).clamp(min=1e-30)
 
@@ -218,23 +274,60 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
             instance = executable.instantiate()
             for number, tensor in enumerate((*tensors, result)):
                 instance.bind(number, tensor.data_ptr())
-            calls.append(partial(instance.enqueue, torch.cuda.current_stream().cuda_stream))
+            calls.append(partial(_enqueue, instance))
         output.fill_(float("nan") if layout.type.is_float else -1)
-        seconds[way] = median_seconds(calls)
+        graphs[way] = _recorded(calls)
         errors[way] = error(output)
         modes = [each.launch.pattern for each in executable._prepared.values()]
         if way == "opendml":
             chosen = " ".join(_described(pattern) for pattern in modes)
-    seconds["torch"] = median_seconds([partial(case.torch_call, *tensors) for tensors in sets])
+    graphs["torch"] = _recorded([partial(case.torch_call, *tensors) for tensors in sets])
+    seconds = _seconds_in_turn(graphs)
     errors["torch"] = error(case.torch_call(*inputs))
     floor = floor_seconds(case, copied)
     return {"name": case.name, "seconds": seconds, "errors": errors, "floor": floor, "chosen": chosen}
 
 
 def _drawn(layout: Layout) -> Any:
-    if layout.type.is_float:
-        return torch.randn(layout.sizes, device="cuda").to(TORCH[layout.type])
-    return torch.randint(-128, 128, layout.sizes, device="cuda", dtype=TORCH[layout.type])
+    """A tensor of random numbers that lie as a layout says."""
+    type = layout.type
+    strides = [stride // type.bytes for stride in layout.strides]
+    count = 1 + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
+    if type.is_float:
+        memory = torch.randn(count, device="cuda").to(TORCH[type])
+    else:
+        memory = torch.randint(-128, 128, (count,), device="cuda", dtype=TORCH[type])
+    return memory.as_strided(layout.sizes, strides)
+
+
+def _enqueue(instance: CudaInstance) -> None:
+    instance.enqueue(torch.cuda.current_stream().cuda_stream)
+
+
+def _recorded(calls: Sequence[Callable[[], object]]) -> Any:
+    """A CUDA graph of CALLS calls, of which none waits for the host."""
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for number in range(CALLS):
+            calls[number % len(calls)]()
+    return graph
+
+
+def _seconds_in_turn(graphs: dict[str, Any], rounds: int = 9) -> dict[str, float]:
+    """The median time of a call of each graph, which are replayed in turn: the card's clock falls under
+    load."""
+    times: dict[str, list[float]] = {name: [] for name in graphs}
+    for name, graph in (*graphs.items(),) * rounds:
+        first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        first.record()
+        graph.replay()
+        last.record()
+        last.synchronize()
+        times[name].append(float(first.elapsed_time(last)) / 1e3 / CALLS)
+    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def _described(pattern: Any) -> str:
@@ -259,7 +352,7 @@ def main() -> int:
             continue
         ways: list[tuple[str, Scheduler]] = [("opendml", schedule)]
         if arguments.tiles:
-            suitable = {"float32": "fma", "float16": "mma", "int8": "imma"}[case.dtype]
+            suitable = {"float32": ("fma",), "float16": ("mma", "wgmma"), "int8": ("imma",)}[case.dtype]
             ways += [(way, scheduler) for way, scheduler in schedulers() if way.startswith(suitable)]
         row = time_case(case, ways, copied)
         rows.append(row)

@@ -29,7 +29,7 @@ from opendml.targets.reference.executable import ReferenceExecutable
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases, random_input
 from tools.cuda_emulator import emulated
-from tools.cuda_tiles import chain_schedulers, mode_of, schedulers
+from tools.cuda_tiles import chain_schedulers, modes_of, schedulers
 
 Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -102,18 +102,19 @@ def _arguments() -> argparse.Namespace:
 
 
 def runs() -> Iterator[tuple[Case, str, Scheduler]]:
-    """All cases, and contractions in two of the tiles each, in turn, and a softmax between them in each that
-    takes it; the way is empty for the one that is chosen.
+    """All cases, and contractions in two of the tiles of each kind, in turn, and a softmax between them in
+    each that takes it; the way is empty for the one that is chosen.
     """
-    modes = ("fma", "mma", "imma")
+    modes = ("fma", "mma", "imma", "wgmma")
     ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in modes}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):
-            suitable = ways[mode_of(case.name)]
-            yield from ((case, *next(suitable)) for _ in range(2))
+            for mode in modes_of(case.name):
+                yield from ((case, *next(ways[mode])) for _ in range(2))
         if case.name.startswith("chain"):
-            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(mode_of(case.name)))
+            mode = modes_of(case.name)[0]
+            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(mode))
 
 
 def worst_of(case: Case, scheduler: Scheduler) -> tuple[float, list[str]]:

@@ -14,6 +14,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, joined, padded, reshaped, view, windows
 from opendml.runtime.program import program_of
 from opendml.spec import descs
+from opendml.spec.enums import MatrixTransform
 from opendml.spec.tensor_desc import TensorDesc
 from tools.cuda_case import Case
 from tools.cuda_view_cases import program
@@ -27,6 +28,7 @@ Sizes = tuple[int, int, int]
 def contraction_cases() -> Iterator[Case]:
     """All of them."""
     yield from _matrix_products()
+    yield from _tiles_of_the_copy_engine()
     yield from _epilogues()
     yield from _convolutions()
     yield from _integers()
@@ -123,6 +125,39 @@ def _matrix_products() -> Iterator[Case]:
         yield Case(f"contraction {type.name} misaligned", strided, absolute=_ERROR * 50, offset=1)
 
 
+def _tiles_of_the_copy_engine() -> Iterator[Case]:
+    """Products of FLOAT16 whose rows are multiples of 16 bytes, in each order, and those of GEMM."""
+    sizes = (136, 72, 152)
+    for a_turned, b_turned in itertools.product((False, True), repeat=2):
+        result = convert(matrix_product(FLOAT16, sizes, a_turned, b_turned), FLOAT16)
+        yield _case(f"FLOAT16 copied {sizes} {a_turned:d}{b_turned:d}", sizes[2], result)
+    product = convert(matrix_product(FLOAT16, (72, 104, 80)), FLOAT16)
+    turned = Layout(FLOAT16, (1, 72, 104, 1), (0, 2, 2 * 72, 2))
+    inputs = packed(FLOAT16, (1, 72, 80)), packed(FLOAT16, (1, 80, 104))
+    by_columns = Program(inputs, (turned,), (product,))
+    yield Case("contraction FLOAT16 copied, results by columns", by_columns, absolute=_ERROR * 80)
+    rows = view(
+        source(0, FLOAT16, (2, 3, 40, 72)),
+        (2, 3, 40, 1, 72),
+        (0,) * 4,
+        ((1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1)),
+    )
+    columns = view(
+        source(1, FLOAT16, (3, 56, 72)),
+        (2, 3, 1, 56, 72),
+        (0,) * 3,
+        ((0, 1, 0, 0, 0), (0, 0, 0, 1, 0), (0, 0, 0, 0, 1)),
+    )
+    product = contraction(_wide(rows), _wide(columns), (4,))
+    yield _case("FLOAT16 copied, one operand shared by some matrices", 72, convert(product, FLOAT16))
+    transform = MatrixTransform.TRANSPOSE
+    for number, (m, n, k) in enumerate(((264, 200, 328), (65, 67, 200), (13, 100, 1000))):
+        tensors = [TensorDesc(dml.FLOAT16, (1, 2, *each)) for each in ((m, k), (n, k), (m, n), (m, n))]
+        c = tensors[2] if number else None
+        desc = descs.Gemm(tensors[0], tensors[1], c, tensors[3], trans_b=transform, alpha=1.0, beta=1.0)
+        yield Case(f"contraction FLOAT16 GEMM {m}x{n}x{k}", program_of(desc), absolute=_ERROR * k)
+
+
 def _epilogues() -> Iterator[Case]:
     for type in (FLOAT32, FLOAT16):
         sizes = (100, 90, 32)
@@ -131,6 +166,11 @@ def _epilogues() -> Iterator[Case]:
         residual = _wide(source(2, type, (1, 100, 90, 1)))
         yield _case(f"{type.name} with residual", 32, convert(tanh(result * 0.01) + residual, type))
         yield _case(f"{type.name} in parts", 32, joined([convert(result, type)] * 2, 1))
+    result = matrix_product(FLOAT16, (104, 88, 72)) * 0.5 + _wide(source(2, FLOAT16, (1, 1, 88, 1)))
+    yield _case("FLOAT16 copied with bias", 72, convert(maximum(result, 0.0), FLOAT16))
+    residual = _wide(source(2, FLOAT16, (1, 104, 88, 1)))
+    product = matrix_product(FLOAT16, (104, 88, 72))
+    yield _case("FLOAT16 copied with residual", 72, convert(tanh(product * 0.01) + residual, FLOAT16))
     rows = source(0, FLOAT32, (60, 48))
     chosen = gathered(
         rows, (90, 1, 48), {0: source(2, ScalarType.INT32, (90, 1, 1))}, steps=((0,) * 3, (0, 0, 1))

@@ -12,23 +12,33 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTile, chain_tiles
-from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, Tile
+from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, Tile, launch_of
+from opendml.targets.cuda.schedule_warpgroups import WARPGROUP_TILES, WarpgroupTile, warpgroup_tiles
 
 SPLITS = (1, 3)
 """Numbers of blocks that share a tile."""
 
 
-def mode_of(case: str) -> str:
-    """The mode of tiles that the case of a contraction, or of a softmax between them, is for, by its name."""
-    return "imma" if "of bytes" in case else "mma" if "FLOAT16" in case else "fma"
+def modes_of(case: str) -> tuple[str, ...]:
+    """The modes of tiles that the case of a contraction, or of a softmax between them, is for, by its name;
+    of warpgroups only those that the copy engine can load."""
+    if "FLOAT16" not in case:
+        return ("imma" if "of bytes" in case else "fma",)
+    return ("mma", "wgmma") if "copied" in case else ("mma",)
 
 
-def in_tiles(tile: Tile, splits: int, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+def in_tiles(
+    tile: Tile | WarpgroupTile, splits: int, kernel: Kernel, machine: Machine, alignments: Sequence[int]
+) -> Launch:
     """The launch of a kernel in a tile if that can compute it; else as it is."""
     if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
         shape = Shape(kernel, alignments)
-        if shape.takes(tile):
-            return shape.launch(Candidate(tile, splits, 0.0))
+        if isinstance(tile, Tile):
+            takes = shape.takes(tile)
+        else:
+            takes = any(each == tile for each, _, _ in warpgroup_tiles(shape, machine))
+        if takes:
+            return launch_of(shape, Candidate(tile, splits, 0.0), machine)
     return schedule(kernel, machine, alignments)
 
 
@@ -55,3 +65,8 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
         for splits in SPLITS:
             name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"
             yield name + " of copies" * tile.copied, partial(in_tiles, tile, splits)
+    for each in WARPGROUP_TILES:
+        for splits in SPLITS:
+            name = f"{each.mode.value} {each.rows}x{each.columns} by {each.threads}"
+            name += " in turn" * each.turns
+            yield f"{name} in {each.cluster} / {splits}", partial(in_tiles, each, splits)

@@ -177,7 +177,7 @@ def compiled(source: str, capability: int, quickly: bool = False) -> bytes:
     pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC's bindings are not installed")
     from opendml.targets.cuda import compile
 
-    options = compile.nvrtc_options(f"sm_{capability}")
+    options = compile.nvrtc_options(MACHINES[capability].architecture)
     try:
         return compile.machine_code(source, replace(options, ofast_compile="mid") if quickly else options)
     except (Unsupported, RuntimeError) as error:

@@ -15,6 +15,7 @@ from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
 from opendml.targets.cuda.schedule_contraction import TILES
+from opendml.targets.cuda.schedule_warpgroups import WARPGROUP_TILES
 from tests.cuda.compiled import (
     CASES,
     MACHINES,
@@ -95,6 +96,11 @@ def test_every_tile_is_covered(capability: int) -> None:
 
     tiles = having("ROWS", "COLUMNS_OF_TILE", "DEPTH", "THREADS")
     assert {(each.mode, each.rows, each.columns, each.depth, each.threads) for each in TILES} <= tiles
+    of_warpgroups = having("ROWS", "COLUMNS_OF_TILE", "CONSUMERS", "BLOCKS", "CLUSTER", "TURNS")
+    assert capability != 90 or of_warpgroups >= {
+        (each.mode, each.rows, each.columns, each.consumers, each.blocks, each.cluster, each.turns)
+        for each in WARPGROUP_TILES
+    }
     chained = having("ROWS", "KEYS", "STAGES", "THREADS")
     assert {(each.mode, each.rows, each.keys, each.stages, each.threads) for each in CHAIN_TILES} <= chained
 

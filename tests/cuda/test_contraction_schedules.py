@@ -19,7 +19,7 @@ from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, candidates
+from opendml.targets.cuda.schedule_contraction import TILES, Shape, candidates
 from tests.cuda.compiled import CASES, MACHINES
 from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
 from tools.cuda_view_cases import program
@@ -31,9 +31,9 @@ def kernel_of(result: Node) -> Kernel:
     return fuse(program(result)).kernels[0]
 
 
-def launch_of(result: Node, alignment: int = 16) -> Launch:
+def launch_of(result: Node, alignment: int = 16, capability: int = 90) -> Launch:
     kernel = kernel_of(result)
-    return schedule(kernel, MACHINES[90], [alignment] * (len(kernel.loads) + len(kernel.stores)))
+    return schedule(kernel, MACHINES[capability], [alignment] * (len(kernel.loads) + len(kernel.stores)))
 
 
 def way(pattern: Pattern) -> str:
@@ -57,9 +57,11 @@ def way(pattern: Pattern) -> str:
         (FLOAT32, (1, 16, 16), "reduce"),
         (FLOAT32, (4096, 1, 4096), "resident"),
         (FLOAT32, (16, 16, 16), "reduce"),
-        (FLOAT16, (4096, 4096, 4096), "mma 128x128"),
-        (FLOAT16, (128, 768, 768), "mma 64x64 split"),
-        (FLOAT16, (8, 4096, 4096), "mma 16x128 split"),
+        (FLOAT16, (4096, 4096, 4096), "wgmma 128x256"),
+        (FLOAT16, (3072, 3072, 3072), "wgmma 128x192"),
+        (FLOAT16, (128, 768, 768), "wgmma 64x64"),
+        (FLOAT16, (4100, 4100, 4100), "mma 128x128"),
+        (FLOAT16, (8, 4096, 4096), "wgmma 64x64 split"),
         (ScalarType.INT32, (2048, 2048, 2048), "fma 128x128"),
         (ScalarType.INT64, (2048, 2048, 2048), "reduce"),
     ],
@@ -102,7 +104,7 @@ def test_operands_are_copied_in_the_widest_units_along_what_is_contiguous(
     alignment: int, a_turned: bool, b_turned: bool, wanted: Sequence[tuple[int, int]]
 ) -> None:
     result = convert(matrix_product(FLOAT16, (512, 512, 512), a_turned, b_turned), FLOAT16)
-    constants = dict(launch_of(result, alignment).pattern.constants)
+    constants = dict(launch_of(result, alignment, 80).pattern.constants)
     assert [(constants[f"{name}_ALONG_K"], constants[f"{name}_UNIT"]) for name in "AB"] == list(wanted)
 
 
@@ -126,13 +128,13 @@ def test_sizes_and_strides_are_no_part_of_the_code() -> None:
     for sizes in ((520, 640, 480), (1040, 1280, 960)):
         kernel = kernel_of(maximum(matrix_product(FLOAT32, sizes), 0.0))
         shape = Shape(kernel, [16] * 3)
-        texts.add(shape.launch(Candidate(TILES[0], 1, 0.0)).pattern.text())
+        texts.add(shape.launch(TILES[0], 1).pattern.text())
     assert len(texts) == 1
 
 
 @pytest.mark.parametrize("type", [FLOAT32, FLOAT16, ScalarType.INT32], ids=str)
 def test_what_says_where_operands_lie_calls_what_moves_along_loops(type: ScalarType) -> None:
-    text = kernel_source(launch_of(convert(matrix_product(type, (512, 512, 512)), type)).pattern)
+    text = kernel_source(launch_of(convert(matrix_product(type, (512, 512, 512)), type), 16, 80).pattern)
     forwarded = re.findall(r"static Offsets (\w+)\(.*return ([\w:]+)\(p, to, at\)", text)
     assert forwarded == [("at_row", "::at_m"), ("at_k", "::at_k"), ("at_row", "::at_n"), ("at_k", "::at_k")]
 
@@ -174,14 +176,14 @@ def test_integers_of_8_bits_are_widened_where_what_is_subtracted_differs_along_a
 def test_blocks_that_share_a_tile_have_all_of_k() -> None:
     shape = Shape(kernel_of(matrix_product(FLOAT32, (64, 64, 1000))), [16] * 3)
     for splits in (1, 2, 3, 7, 32):
-        values = shape.launch(Candidate(TILES[1], splits, 0.0)).values
+        values = shape.launch(TILES[1], splits).values
         assert (values["team"] - 1) * values["slice"] < 1000 <= values["team"] * values["slice"]
 
 
 def test_tiles_that_few_threads_compute_are_not_shared_by_blocks() -> None:
     """Shared by blocks, products of 1024 cubed took up to half as much time again."""
     shape = Shape(kernel_of(matrix_product(FLOAT16, (1024, 1024, 1024))), [16] * 3)
-    found = {each.splits for each in candidates(shape, MACHINES[90]) if each.tile.copied}
+    found = {each.splits for each in candidates(shape, MACHINES[80]) if getattr(each.tile, "copied", False)}
     assert found == {1}
 
 

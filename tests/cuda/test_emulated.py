@@ -7,11 +7,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 
 from opendml.targets.cuda import kernel_source
-from opendml.targets.cuda.executable import Scheduler
+from opendml.targets.cuda.executable import CudaExecutable, Scheduler
 from opendml.targets.cuda.pattern import Mode
+from opendml.targets.reference.executable import ReferenceExecutable
 from tests.cuda.compiled import launches
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
@@ -32,8 +34,12 @@ def _chosen() -> dict[Mode, list[Run]]:
     seen = set()
     for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
         for launch in launches(case, MACHINE, scheduler):
-            pattern = launch.pattern
+            pattern, constants = launch.pattern, dict(launch.pattern.constants)
+            way: tuple[object, ...]
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
+            if pattern.mode is Mode.WGMMA:
+                way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
+                way += constants["CLUSTER"] > 1, constants["TURNS"]
             if way not in seen:
                 seen.add(way)
                 chosen[pattern.mode].append((case, scheduler))
@@ -57,6 +63,25 @@ def test_results_that_are_wanted_twice_are_stored_twice(mode: Mode) -> None:
     with emulated():
         error, _ = worst_of(replace(case, program=twice), scheduler)
     assert error <= 1, case.name
+
+
+def test_maps_of_the_copy_engine_follow_what_is_bound() -> None:
+    """One instance, bound twice: the second time to tensors elsewhere."""
+    case, scheduler = _chosen()[Mode.WGMMA][0]
+    with emulated():
+        instance = CudaExecutable(case.program, scheduler=scheduler).instantiate()
+        reference = ReferenceExecutable(case.program).instantiate()
+        for seed in range(2):
+            generator = np.random.default_rng(seed)
+            shapes = [layout.sizes for layout in (*case.program.inputs, *case.program.outputs)]
+            tensors = [generator.normal(size=sizes).astype(np.float16) for sizes in shapes]
+            found = tensors[-1].copy()
+            for number, tensor in enumerate(tensors):
+                reference.bind(number, tensor.ctypes.data)
+                instance.bind(number, (found if tensor is tensors[-1] else tensor).ctypes.data)
+            instance.dispatch()
+            reference.dispatch()
+            np.testing.assert_allclose(found, tensors[-1], rtol=2e-3, atol=1e-3)
 
 
 def test_every_mode_is_run() -> None:

@@ -12,6 +12,7 @@ import ctypes
 import hashlib
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import threading
@@ -25,7 +26,9 @@ from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap
+from opendml.targets.cuda.warpgroup_source import product_of_warpgroup
 from opendml.targets.memory import HostMemory
 
 MACHINE = Machine(90, 8, 228 * 1024)
@@ -35,6 +38,7 @@ _FLAGS = (
     "-std=c++17",
     "-O1",
     "-w",
+    "-Wno-psabi",
     "-fpermissive",
     "-ffp-contract=off",
     "-fno-strict-aliasing",
@@ -55,6 +59,7 @@ def emulated() -> Iterator[None]:
             mock.patch.object(executable, "cubins_of", device.libraries_of),
             mock.patch.object(executable, "launcher", _launcher),
             mock.patch.object(executable, "scratch", _scratch),
+            mock.patch.object(executable, "EncodedMap", _EncodedMap),
         ):
             yield
 
@@ -117,6 +122,24 @@ def _scratch(owner: _Device, size: int, stream: int) -> Iterator[int]:
     del memory
 
 
+class _EncodedMap:
+    """A tensor map as `sm90.h` reads it."""
+
+    def __init__(self, map: TensorMap, place: int) -> None:
+        self._map, self._place = map, place
+
+    def write(self, address: int) -> None:
+        """Writes the map of a tensor at an address."""
+        map = self._map
+        strides, sizes, box = (
+            [*each, *(0 for _ in range(count - len(each)))]
+            for each, count in ((map.strides, 4), (map.sizes, 5), (map.box, 5))
+        )
+        words = (address, *strides, *sizes, *box, len(map.sizes), map.type.bytes)
+        content = struct.pack("<5Q12I", *words).ljust(MAP_BYTES, b"\0")
+        ctypes.memmove(self._place, content, MAP_BYTES)
+
+
 class _Memory(HostMemory):
     """Memory of the device."""
 
@@ -146,9 +169,10 @@ def _launcher(
     function: _Function, launch: Launch, content: Any, stream: int, early: bool
 ) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
+    cluster = dict(launch.pattern.constants).get("CLUSTER", 1)
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
-        arguments = (parameters, launch.grid, begin, end, launch.block, launch.shared_bytes)
+        arguments = (parameters, launch.grid, begin, end, launch.block, launch.shared_bytes, cluster)
         return threading.Thread(target=run, args=arguments)
 
     def run() -> None:
@@ -172,9 +196,25 @@ def _source(pattern: Pattern) -> str:
     text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
     memory = r"uint4* const \1 = (uint4*)emulator::shared_memory;"
     text = re.sub(r"extern __shared__ uint4 (\w+)\[\];", memory, text)
+    if pattern.mode is Mode.WGMMA:
+        text = _with_products(pattern, text)
     before, after = (("device.h", "instructions.h"), ("launch.h",))
     parts = [*map(_text, before), text, *map(_text, after)]
     return "\n".join(parts)
+
+
+def _with_products(pattern: Pattern, text: str) -> str:
+    """The text with what `sm90.h` does for instructions of warpgroups."""
+    constants = dict(pattern.constants)
+    turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]
+    instruction = product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned)
+    signature = instruction.partition("{")[0]
+    kinds = ", ".join(str(each).lower() for each in turned)
+    product = f"{signature} {{ emulator::multiply_warpgroup<{kinds}>(sums, a, b, adds); }}"
+    for before, after in ((file_text("sm90/instructions"), _text("sm90.h")), (instruction, product)):
+        assert before in text
+        text = text.replace(before, after)
+    return text
 
 
 def _text(name: str) -> str:

@@ -17,6 +17,7 @@
 #define __global__ static
 #define __grid_constant__
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __shared__ static
 
 struct uint2 {
@@ -63,13 +64,21 @@ struct Thread {
     bool is_done;
 };
 
+// The blocks of a cluster run at the same time: their memory, and where their threads meet.
+struct Block {
+    char* memory;
+    Meeting meeting, warpgroups[16];
+};
+
 static std::vector<Thread> threads;
 static std::vector<Warp> warps;
-static Meeting block;
+static std::vector<Block> blocks;
 static ucontext_t scheduler;
+// The running thread among those of the cluster, its block there, and the memory of that.
+static unsigned running, rank;
 static char* shared_memory;
 
-static void let_others_run() { swapcontext(&threads[threadIdx.x].context, &scheduler); }
+static void let_others_run() { swapcontext(&threads[running].context, &scheduler); }
 
 static void wait(Meeting& meeting) {
     const unsigned round = meeting.round;
@@ -82,7 +91,7 @@ static void wait(Meeting& meeting) {
 template <typename T>
 static void exchange(T mine, T (&all)[LANES]) {
     static_assert(sizeof(T) <= 8);
-    Warp& warp = warps[threadIdx.x / LANES];
+    Warp& warp = warps[running / LANES];
     auto& words = warp.words[warp.meeting.round % 2];
     memcpy(&words[threadIdx.x % LANES], &mine, sizeof(T));
     wait(warp.meeting);
@@ -99,7 +108,7 @@ static To bits(From from) {
 
 }  // namespace emulator
 
-static void __syncthreads() { emulator::wait(emulator::block); }
+static void __syncthreads() { emulator::wait(emulator::blocks[emulator::rank].meeting); }
 
 static int __syncthreads_or(int mine) {
     static int found;

@@ -7,9 +7,9 @@ static const Parameters* parameters;
 
 static void run_thread() {
     kernel(*parameters);
-    const unsigned own = threadIdx.x;
+    const unsigned own = running;
     threads[own].is_done = true;
-    for (Meeting* meeting : {&block, &warps[own / LANES].meeting}) {
+    for (Meeting* meeting : {&blocks[rank].meeting, &warps[own / LANES].meeting}) {
         meeting->running--;
         meeting->pass();
     }
@@ -25,32 +25,38 @@ static void begin_thread(Thread& thread) {
     makecontext(&thread.context, run_thread, 0);
 }
 
-static void run_block(unsigned count) {
-    block = {count, 0, 0};
+// Runs the blocks of a cluster, each of `count` threads, from block `first` on.
+static void run_cluster(unsigned first, unsigned count) {
+    for (Block& block : blocks) block.meeting = {count, 0, 0};
     for (Warp& warp : warps) warp.meeting = {LANES, 0, 0};
     for (Thread& thread : threads) begin_thread(thread);
-    for (unsigned left = count; left > 0; sched_yield()) {
-        for (unsigned number = 0; number < count; number++) {
-            if (threads[number].is_done) continue;
-            threadIdx = {number, 0, 0};
-            swapcontext(&scheduler, &threads[number].context);
-            left -= threads[number].is_done;
+    for (unsigned left = threads.size(); left > 0; sched_yield()) {
+        for (running = 0; running < threads.size(); running++) {
+            if (threads[running].is_done) continue;
+            rank = running / count;
+            shared_memory = blocks[rank].memory;
+            threadIdx = {running % count, 0, 0};
+            blockIdx = {first + rank, 0, 0};
+            swapcontext(&scheduler, &threads[running].context);
+            left -= threads[running].is_done;
         }
     }
 }
 
 }  // namespace emulator
 
-extern "C" void launch(const Parameters* p, unsigned grid, unsigned begin, unsigned end, unsigned count, unsigned shared_bytes) {
-    std::vector<uint4> memory(shared_bytes / sizeof(uint4) + 8);
+extern "C" void launch(
+    const Parameters* p, unsigned grid, unsigned begin, unsigned end, unsigned count, unsigned shared_bytes, unsigned cluster) {
+    const unsigned each = shared_bytes / sizeof(uint4) + 64;
+    std::vector<uint4> memory(each * cluster);
     emulator::parameters = p;
-    emulator::shared_memory = (char*)(((unsigned long long)memory.data() + 127) / 128 * 128);
-    emulator::threads.resize(count);
-    emulator::warps.resize(count / emulator::LANES);
+    emulator::blocks.resize(cluster);
+    emulator::threads.resize(count * cluster);
+    emulator::warps.resize(count * cluster / emulator::LANES);
+    for (unsigned rank = 0; rank < cluster; rank++) {
+        emulator::blocks[rank].memory = (char*)(((unsigned long long)&memory[each * rank] + 1023) / 1024 * 1024);
+    }
     gridDim = {grid, 1, 1};
     blockDim = {count, 1, 1};
-    for (unsigned number = begin; number < end; number++) {
-        blockIdx = {number, 0, 0};
-        emulator::run_block(count);
-    }
+    for (unsigned number = begin; number < end; number += cluster) emulator::run_cluster(number, count);
 }

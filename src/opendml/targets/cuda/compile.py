@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
-    """The machine code of patterns for an architecture such as "sm_90". What the cache has not is
+    """The machine code of patterns for an architecture such as "sm_90a". What the cache has not is
     compiled on all processors: NVRTC takes several sources at a time.
 
     Raises:

@@ -24,6 +24,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
+from opendml.targets.cuda.tensor_map import EncodedMap
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
 
@@ -282,6 +283,7 @@ class _Binding:
         self._content: Any = None
         self._counters: Memory | None = None
         self._scratch_word = 0
+        self._maps: list[tuple[int, EncodedMap]] = []
         self._launcher: Callable[[], None]
         self.scratch_bytes = 0
 
@@ -302,11 +304,18 @@ class _Binding:
             if alignments != self._alignments:
                 self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
                 self._prepare_sharing(prepared)
+                place, offset = ctypes.addressof(self._content), prepared.parameters.map_offset
+                self._maps = [
+                    (map.access, EncodedMap(map, place + offset(number)))
+                    for number, map in enumerate(prepared.launch.maps)
+                ]
             self._launcher = launcher(
                 prepared.function, prepared.launch, self._content, stream, prepared.early
             )
             self._alignments, self._stream = alignments, stream
         self._write_bases(self._content, 0, *bases)
+        for access, encoded in self._maps:
+            encoded.write(bases[access])
         return self._launcher
 
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:

@@ -15,6 +15,7 @@ from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
+from opendml.targets.cuda.warpgroup_source import WarpgroupPrinter
 
 _SHARED = ("instructions", "common", "quotients")
 """The files that all patterns have, before what is printed."""
@@ -40,10 +41,14 @@ _FILES = {
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
     Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
+    Mode.WGMMA: ("sm90/contraction",),
     Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
 """The files of each mode, after what is printed."""
+
+_HEADERS = {Mode.WGMMA: ("sm90/instructions", "sm90/units")}
+"""The files of modes that come before what is printed."""
 
 _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.REDUCE: GroupPrinter,
@@ -58,6 +63,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.FMA: ContractionPrinter,
     Mode.MMA: ContractionPrinter,
     Mode.IMMA: ContractionPrinter,
+    Mode.WGMMA: WarpgroupPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
 }
@@ -76,7 +82,8 @@ def shared_source() -> str:
 
 def own_source(pattern: Pattern) -> str:
     """What follows."""
-    return "\n".join([printed(pattern), *map(file_text, _FILES[pattern.mode])])
+    headers = map(file_text, _HEADERS.get(pattern.mode, ()))
+    return "\n".join([*headers, printed(pattern), *map(file_text, _FILES[pattern.mode])])
 
 
 def printed(pattern: Pattern) -> str:

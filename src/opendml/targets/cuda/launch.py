@@ -17,6 +17,7 @@ from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group
+from opendml.targets.cuda.tensor_map import TensorMap
 
 VECTOR_BYTES = 16
 """Bytes of the widest access of a thread."""
@@ -39,7 +40,8 @@ class Launch:
 
     `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
     launch whose blocks share groups gets `counters_bytes` of memory of its own, which is zero at first and
-    keeps what a launch leaves there, and `scratch_bytes` more. Cooperative: all blocks run at once.
+    keeps what a launch leaves there, and `scratch_bytes` more. Cooperative: all blocks run at once. `maps`
+    are the tensor maps of its parameters.
     """
 
     pattern: Pattern
@@ -51,6 +53,7 @@ class Launch:
     cooperative: bool = False
     counters_bytes: int = 0
     scratch_bytes: int = 0
+    maps: tuple[TensorMap, ...] = ()
 
     def bound(self, binding: Binding) -> Launch:
         """The launch of a kernel, if this is the launch of its form."""

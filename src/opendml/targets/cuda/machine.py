@@ -16,8 +16,26 @@ class Machine:
 
     @property
     def architecture(self) -> str:
-        """NVRTC's name of the compute capability, such as "sm_90"."""
-        return f"sm_{self.capability}"
+        """NVRTC's name of the compute capability, such as "sm_80"; 9.0 has instructions of its own, which
+        only "sm_90a" allows."""
+        return f"sm_{self.capability}{'a' * self.multiplies_by_warpgroups}"
+
+    @property
+    def multiplies_by_warpgroups(self) -> bool:
+        """Whether tensor cores take operands from shared memory (wgmma)."""
+        return self.capability == 90
+
+    @property
+    def half_products(self) -> int:
+        """Products of FLOAT16 that the tensor cores of a multiprocessor add up in a cycle, in data centers'
+        devices."""
+        return 1024 << (self.capability // 10 - 8)
+
+    @property
+    def cached_bytes(self) -> int:
+        """Bytes that a multiprocessor reads from the L2 cache in a cycle, when all of them do; fitted on an
+        H100."""
+        return 45
 
     @property
     def launches_early(self) -> bool:

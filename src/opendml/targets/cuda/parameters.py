@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from opendml.targets.cuda.pattern import Pattern, Step
+from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,22 @@ class Parameters:
         loops += [f"row_count{loop}" for loop in range(self.pattern.row_loops)]
         return (*DIVISORS, *loops)
 
+    @property
+    def maps(self) -> tuple[str, ...]:
+        """The tensor maps, which are last."""
+        return ("a_map", "b_map") if self.pattern.mode is Mode.WGMMA else ()
+
+    def map_offset(self, number: int) -> int:
+        """Where a tensor map begins, in bytes."""
+        before = 8 * (len(self.words) + 2 * len(self.divisors) + 1)
+        return -(-before // MAP_ALIGNMENT) * MAP_ALIGNMENT + number * MAP_BYTES
+
     def declaration(self) -> str:
         """The C++ structure."""
         lines = [f"    long long {name};" for name in self.words]
         lines += [f"    Divisor {name};" for name in self.divisors]
         lines.append("    double share;  // one over the elements of a group")
+        lines += [f"    TensorMap {name};" for name in self.maps]
         return "\n".join(["struct Parameters {", *lines, "};"])
 
     def pack(self, values: Mapping[str, int], share: float = 1.0) -> bytes:
@@ -96,7 +108,8 @@ class Parameters:
         for name in self.divisors:
             count = values.get(name, 1)
             content += struct.pack("<qQ", count, magic(count))
-        return content + struct.pack("<d", share)
+        content += struct.pack("<d", share)
+        return content.ljust(self.map_offset(len(self.maps)), b"\0") if self.maps else content
 
 
 def magic(count: int) -> int:

@@ -56,6 +56,8 @@ class Mode(Enum):
     """Sums of products of FLOAT16 in tiles, on tensor cores."""
     IMMA = "imma"
     """Sums of products of integers of 8 bits in tiles, on tensor cores."""
+    WGMMA = "wgmma"
+    """Sums of products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -65,7 +67,8 @@ class Mode(Enum):
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
 COLLECTIVE = (
-    *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA, Mode.FMA_CHAIN),
+    *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA),
+    *(Mode.WGMMA, Mode.FMA_CHAIN),
     *HALF_TILES,
 )
 """The modes whose code reads one element at a time, where it needs it."""

@@ -1,0 +1,348 @@
+"""Contractions of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles, whole warpgroups
+multiply them (wgmma), and a grid of no more blocks than run at once takes one tile after the other.
+
+It takes what the copy engine can load: operands that are only loaded, contiguous along k or along their rows,
+whose other strides and addresses are multiples of 16 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from opendml.compiler.kernel import Access, number_of
+from opendml.compiler.loops import Loop
+from opendml.program.node import Operation
+from opendml.targets.common.guards import guards_of
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, ROW_BYTES, TensorMap
+from opendml.targets.cuda.warpgroup_source import UNIT
+
+if TYPE_CHECKING:
+    from opendml.targets.cuda.schedule_contraction import Shape
+
+_DEPTH = 64
+"""Elements along k of a tile: a row of ROW_BYTES."""
+_ROWS_OF_BOX = 8
+"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+_WARPGROUP = 128
+_SHARED_SLACK = 1024 + 512
+"""Bytes of shared memory beside the tiles: to align them, and barriers."""
+_RESERVED_BYTES = 1024
+"""Bytes of shared memory that the system takes for itself in each block."""
+_REGISTERS = 65536
+"""Registers of a multiprocessor."""
+_PRODUCER_REGISTERS, _MOST_REGISTERS = 40, 240
+"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
+_MOST_STAGES = 16
+_MOST_SPLITS = 32
+_LEAST_SPLIT_STEPS = 4
+"""Steps along k of each slice of a tile, at least."""
+_BEGIN_CYCLES, _CLUSTER_CYCLES = 1400, 430
+"""Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
+more where blocks of a cluster wait for each other."""
+_LEAST_STEP = 380
+"""Cycles of a step along k, at least: what a load takes, over the stages."""
+_TILE_CYCLES, _STORE_RATE = 1500, 6.0
+"""Cycles between the last products of a tile and the first of the next, beside those of the results, of
+which a block makes so many in a cycle."""
+_SLICE_CYCLES, _SLICE_RATE = 11000, 9.8
+"""The same where slices of a tile meet: cycles of their meeting, and sums that a block leaves or finds."""
+_TOGETHER = 0.12
+"""Part of the cycles between tiles that another block on the multiprocessor does not hide."""
+_LINE_BYTES, _BROKEN_LINES = 128, 1.55
+"""Bytes of a cache line, and how much more is read of rows that do not begin with one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WarpgroupTile:
+    """A shape of tiles, which `consumers` warpgroups multiply, of `blocks` blocks on a multiprocessor;
+    `cluster` blocks with tiles below each other share the columns' operand. `rate` is the part of the tensor
+    cores' rate that is reached along k. `turns`: each consumer multiplies whole tiles, in turn.
+    """
+
+    rows: int
+    columns: int
+    consumers: int
+    blocks: int
+    cluster: int
+    rate: float
+    turns: bool = False
+
+    mode = Mode.WGMMA
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _WARPGROUP * (1 + self.consumers)
+
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of shared memory of one tile of each operand."""
+        return (self.rows + self.columns) * ROW_BYTES
+
+    def stages(self, machine: Machine) -> int:
+        """Tiles of each operand in the ring."""
+        room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
+        return min(_MOST_STAGES, room // self.stage_bytes)
+
+    def registers(self) -> tuple[int, int]:
+        """Registers of a thread that loads, and of one that multiplies."""
+        each = _REGISTERS // self.blocks // self.threads // 8 * 8
+        left = (each * (1 + self.consumers) - _PRODUCER_REGISTERS) // self.consumers // 8 * 8
+        return _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+
+
+WARPGROUP_TILES = (
+    WarpgroupTile(256, 192, 2, 1, 1, 0.97),
+    WarpgroupTile(128, 256, 2, 1, 2, 1.0),
+    WarpgroupTile(128, 256, 2, 1, 1, 1.0),
+    WarpgroupTile(128, 192, 2, 1, 2, 0.89),
+    WarpgroupTile(128, 192, 2, 1, 1, 0.89),
+    WarpgroupTile(192, 128, 3, 1, 1, 0.78),
+    WarpgroupTile(128, 128, 2, 1, 4, 0.70),
+    WarpgroupTile(128, 128, 2, 1, 1, 0.72),
+    WarpgroupTile(128, 128, 2, 1, 2, 0.65, turns=True),
+    WarpgroupTile(64, 256, 2, 1, 1, 1.0, turns=True),
+    WarpgroupTile(64, 128, 2, 1, 2, 0.49, turns=True),
+    WarpgroupTile(128, 64, 2, 1, 2, 0.51),
+    WarpgroupTile(128, 64, 2, 1, 1, 0.51),
+    WarpgroupTile(64, 64, 2, 1, 1, 0.30, turns=True),
+    WarpgroupTile(64, 64, 1, 2, 1, 0.29),
+    WarpgroupTile(64, 64, 1, 3, 1, 0.29),
+    WarpgroupTile(64, 32, 1, 1, 1, 0.20),
+)
+"""The candidates. Their rates, and the figures above, are fitted to the times of 30 tiles for 46 shapes on an
+H100: the chosen tile takes 2 percent longer than the best of them in the mean, 17 at most, and 1.04 times as
+long as cuBLAS.
+"""
+
+
+def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
+    """All tiles that compute a contraction, with the numbers of slices along k, and their cycles."""
+    warpgroups = WarpgroupShape(shape)
+    if not (machine.multiplies_by_warpgroups and warpgroups.is_loadable):
+        return
+    for tile in WARPGROUP_TILES:
+        if not warpgroups.takes(tile):
+            continue
+        steps = -(-warpgroups.k // _DEPTH)
+        splits = 1
+        while True:
+            yield tile, splits, warpgroups.cycles(tile, splits, machine)
+            splits *= 2
+            if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
+                break
+
+
+class WarpgroupShape:
+    """A contraction whose matrices are spanned by the innermost loops of rows and columns; those around them
+    count with the batch. Results lie along the columns: where they lie along the rows of the first operand,
+    the second operand is `A`.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape, self.kernel, self.accesses = shape, shape.kernel, shape.accesses
+        a, b = shape.operands
+        m, n, k = (shape.loops[role] for role in ("m", "n", "k"))
+        first = len(self.kernel.loads)
+        if m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1]):
+            a, b, m, n = b, a, n, m
+        self._operands = a, b
+        self._rows, self._columns, self._k = m, n, k
+        self.groups = (*shape.loops["batch"], *m[:-1], *n[:-1])
+        self.batch_count = math.prod(loop.count for loop in self.groups)
+        self.m, self.n, self.k = (math.prod(loop.count for loop in loops[-1:]) for loops in (m, n, k))
+
+    def _is_contiguous(self, number: int, loop: Loop) -> bool:
+        return loop.strides[number] == self.accesses[number].type.bytes
+
+    @cached_property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can load both operands, and the results read what nothing guards."""
+        if self._shape.mode is not Mode.MMA or not self._shape.is_summed:
+            return False
+        if not (self._rows and self._columns and len(self._k) == 1):
+            return False
+        if any(each.operation is not Operation.SOURCE or each.operands for each in self._operands):
+            return False
+        return not guards_of(self.kernel.values) and all(
+            self._is_tensor(load, rows) for load, rows in self._sides
+        )
+
+    def takes(self, tile: WarpgroupTile) -> bool:
+        """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
+        of any number where k does."""
+        return tile.columns % 64 == 0 or self._along_k(number_of(self._operands[1]))
+
+    @property
+    def _sides(self) -> tuple[tuple[int, Loop], ...]:
+        a, b = map(number_of, self._operands)
+        return (a, self._rows[-1]), (b, self._columns[-1])
+
+    def _is_tensor(self, load: int, rows: Loop) -> bool:
+        """Whether a tensor map describes an operand."""
+        access, (along_k,) = self.kernel.loads[load], self._k
+        strides = [loop.strides[load] for loop in (rows, along_k)]
+        if access.buffer is None or self._shape.alignments[load] < ADDRESS_ALIGNMENT:
+            return False
+        if access.type.bytes not in strides:
+            return False
+        # Boxes that reach beyond few rows along memory load slowly: 8 rows took twice as long as by threads.
+        if not self._along_k(load) and rows.count * access.type.bytes < ROW_BYTES:
+            return False
+        strides.remove(access.type.bytes)
+        strides += [loop.strides[load] for loop in self.groups if loop.strides[load]]
+        sizes = [loop.count for loop in (rows, along_k, *self.groups)]
+        return (
+            len(strides) < MOST_DIMENSIONS
+            and all(0 < stride < 2**40 and stride % ADDRESS_ALIGNMENT == 0 for stride in strides)
+            and max(sizes) < 2**31 - 2**12
+        )
+
+    def _along_k(self, load: int) -> bool:
+        return self._is_contiguous(load, self._k[0])
+
+    def cycles(self, tile: WarpgroupTile, splits: int, machine: Machine) -> float:
+        """Cycles of all tiles."""
+        down = -(-self.m // (tile.rows * tile.cluster))
+        items = self.batch_count * down * -(-self.n // tile.columns) * splits
+        places = machine.multiprocessors // tile.cluster
+        steps = math.ceil(math.ceil(self.k / _DEPTH) / splits)
+        rounds = -(-items // (places * tile.blocks))
+        # Blocks on a multiprocessor share its tensor cores and its way to the L2 cache.
+        together = min(tile.blocks, -(-items // places))
+        area = tile.rows * tile.columns
+        products = area * _DEPTH / (tile.rate * machine.half_products)
+        (a, b), lines = (load for load, _ in self._sides), machine.cached_bytes
+        loads = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
+        step = max(together * max(products, loads * ROW_BYTES / lines), _LEAST_STEP)
+        between = _TILE_CYCLES + area / _STORE_RATE
+        if splits > 1:
+            between += _SLICE_CYCLES + area * (1 + splits) / _SLICE_RATE
+        begin, along_k = _BEGIN_CYCLES + _CLUSTER_CYCLES * (tile.cluster > 1), steps * step
+        if tile.turns:
+            return begin + rounds * max(along_k, (along_k + between) / 2) + between
+        return begin + rounds * (along_k + between * (1 + _TOGETHER * (together - 1)))
+
+    def _line_factor(self, load: int) -> float:
+        """How much of an operand is read, over what is needed."""
+        (along_k,), rows = self._k, dict(self._sides)[load]
+        strides = [loop.strides[load] for loop in (rows, along_k)]
+        whole = all(stride % _LINE_BYTES == 0 for stride in strides if stride > ROW_BYTES)
+        return 1.0 if whole else _BROKEN_LINES
+
+    def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> Launch:
+        """The launch in a tile."""
+        steps = -(-self.k // _DEPTH)
+        slice_steps = -(-steps // splits)
+        splits = -(-steps // slice_steps)
+        down, across = -(-self.m // (tile.rows * tile.cluster)), -(-self.n // tile.columns)
+        clusters = self.batch_count * down * across
+        tiles = clusters * tile.cluster
+        producer, consumer = tile.registers()
+        stages = tile.stages(machine)
+        a, b = (load for load, _ in self._sides)
+        constants = {
+            "THREADS": tile.threads,
+            "BLOCKS": tile.blocks,
+            "ROWS": tile.rows,
+            "COLUMNS_OF_TILE": tile.columns,
+            "DEPTH": _DEPTH,
+            "STAGES": stages,
+            "CONSUMERS": tile.consumers,
+            "CLUSTER": tile.cluster,
+            "PRODUCER_REGISTERS": producer,
+            "CONSUMER_REGISTERS": consumer,
+            "TURNS": int(tile.turns),
+            "SPLIT": int(splits > 1),
+            "LOOPS_M": 1,
+            "LOOPS_N": 1,
+            "A_LOAD": a,
+            "B_LOAD": b,
+            "A_ALONG_K": int(self._along_k(a)),
+            "B_ALONG_K": int(self._along_k(b)),
+        }
+        rows, columns = self._rows[-1], self._columns[-1]
+        patterns = [self._pattern(number, rows, columns) for number in range(len(self.accesses))]
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            Mode.WGMMA,
+            1,
+            False,
+            needs_64_bits((*self.groups, rows, columns), tiles * splits * max(tile.rows, tile.columns)),
+            tuple(patterns[:loads]),
+            tuple(patterns[loads:]),
+            self.kernel.values,
+            tuple(constants.items()),
+        )
+        words = Words(
+            items=clusters * splits,
+            rows=self.m,
+            columns=self.n,
+            units=self.k,
+            slice=slice_steps * _DEPTH,
+            team=splits,
+            full=across,
+            tiles=down,
+            inner=down * across,
+        )
+        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns.strides)}
+        places = machine.multiprocessors * tile.blocks // tile.cluster
+        return Launch(
+            pattern,
+            min(clusters * splits, places) * tile.cluster,
+            tile.threads,
+            loop_values(self.kernel, self.groups, (rows, columns)) | words.named() | steps_of_lanes,
+            shared_bytes=stages * tile.stage_bytes + _SHARED_SLACK,
+            counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
+            scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
+            maps=(
+                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+                self._map(a, rows, min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX)),
+                self._map(b, columns, tile.columns // tile.cluster),
+            ),
+        )
+
+    def _map(self, load: int, rows: Loop, box_rows: int) -> TensorMap:
+        """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
+        (along_k,), access = self._k, self.kernel.loads[load]
+        around = [loop for loop in reversed(self.groups) if loop.strides[load]]
+        along = self._along_k(load)
+        first, second = (along_k, rows) if along else (rows, along_k)
+        outer = [second, *around]
+        box = (_DEPTH, box_rows) if along else (ROW_BYTES // access.type.bytes, _DEPTH)
+        return TensorMap(
+            load,
+            access.type,
+            tuple(loop.count for loop in (first, *outer)),
+            tuple(loop.strides[load] for loop in outer),
+            (*box, *(1 for _ in around)),
+        )
+
+    def _pattern(self, number: int, rows: Loop, columns: Loop) -> AccessPattern:
+        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        access = self.accesses[number]
+        return AccessPattern(
+            access.type,
+            self._step(number, access, (*self.groups, rows), columns),
+            tuple(loop.strides[number] != 0 for loop in self.groups),
+            tuple(loop.strides[number] != 0 for loop in (rows, columns)),
+            counter=access.buffer is None,
+        )
+
+    def _step(self, number: int, access: Access, others: Sequence[Loop], columns: Loop) -> Step:
+        if not columns.strides[number]:
+            return Step.NONE
+        if access.buffer is None or not self._is_contiguous(number, columns):
+            return Step.STRIDED
+        unit = min(VECTOR_BYTES, UNIT * access.type.bytes)
+        aligned = self._shape.alignments[number] % unit == 0
+        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in others)
+        return Step.CONTIGUOUS if aligned else Step.STRIDED

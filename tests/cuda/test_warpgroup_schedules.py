@@ -1,0 +1,235 @@
+"""Which contractions of FLOAT16 the copy engine of compute capability 9.0 loads, and what it is told."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from opendml.compiler.fuse import fuse
+from opendml.program.node import Node, contraction, convert, source
+from opendml.program.program import Layout, Program, packed
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, view
+from opendml.targets.cuda import tensor_map
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_contraction import Shape
+from opendml.targets.cuda.schedule_warpgroups import (
+    WARPGROUP_TILES,
+    WarpgroupShape,
+    WarpgroupTile,
+    warpgroup_tiles,
+)
+from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
+from tests.cuda.compiled import CASES, MACHINES, fused
+from tests.cuda.fake_driver import Result
+from tools.cuda_contraction_cases import convolution, matrix_product
+from tools.cuda_view_cases import program
+
+FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
+MACHINE = MACHINES[90]
+REGISTERS, SHARED_BYTES = 65536, 228 * 1024
+
+
+def half_product(sizes: tuple[int, int, int], *turned: bool, batch: int = 1) -> Node:
+    return convert(matrix_product(FLOAT16, sizes, *turned, batch=batch), FLOAT16)
+
+
+def scheduled(product: Program, alignments: Sequence[int] = (), capability: int = 90) -> Launch:
+    (kernel,) = fuse(product).kernels
+    aligned = [16] * (len(kernel.loads) + len(kernel.stores))
+    return schedule(kernel, MACHINES[capability], alignments or aligned)
+
+
+def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> Launch:
+    (kernel,) = fuse(program(result)).kernels
+    shape = Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores)))
+    return WarpgroupShape(shape).launch(tile, splits, MACHINE)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "turned", "wanted"),
+    [
+        ((1000, 1000, 1000), (False, False), Mode.WGMMA),
+        ((1001, 1000, 1000), (False, False), Mode.WGMMA),
+        ((1000, 1001, 1000), (False, False), Mode.MMA),
+        ((1000, 1001, 1000), (False, True), Mode.WGMMA),
+        ((1000, 1000, 1004), (False, True), Mode.MMA),
+        ((1000, 1000, 1001), (True, False), Mode.WGMMA),
+        ((1001, 1000, 1000), (True, False), Mode.MMA),
+        ((8, 4096, 4096), (False, True), Mode.WGMMA),
+        ((8, 4096, 4096), (True, True), Mode.MMA),
+    ],
+    ids=str,
+)
+def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
+    sizes: tuple[int, int, int], turned: tuple[bool, bool], wanted: Mode
+) -> None:
+    assert scheduled(program(half_product(sizes, *turned))).pattern.mode is wanted
+
+
+@pytest.mark.parametrize(
+    ("alignments", "capability", "wanted"),
+    [
+        ((16, 16, 2), 90, Mode.WGMMA),
+        ((8, 16, 16), 90, Mode.MMA),
+        ((16, 2, 16), 90, Mode.MMA),
+        ((16, 16, 16), 80, Mode.MMA),
+        ((16, 16, 16), 100, Mode.MMA),
+    ],
+)
+def test_addresses_and_devices_decide_who_loads(
+    alignments: Sequence[int], capability: int, wanted: Mode
+) -> None:
+    product = program(half_product((1024, 1024, 1024)))
+    assert scheduled(product, alignments, capability).pattern.mode is wanted
+
+
+def test_operands_that_are_gathered_or_guarded_stay_with_threads() -> None:
+    chosen = gathered(
+        source(0, FLOAT16, (600, 512)),
+        (1, 512, 1, 512),
+        {0: source(2, ScalarType.INT32, (1, 512, 1, 1))},
+        steps=((0,) * 4, (0, 0, 0, 1)),
+    )
+    columns = view(source(1, FLOAT16, (512, 512)), (1, 1, 512, 512), (0, 0), ((0, 0, 1, 0), (0, 0, 0, 1)))
+    result = contraction(convert(chosen, FLOAT32), convert(columns, FLOAT32), (3,))
+    assert scheduled(program(convert(result, FLOAT16))).pattern.mode is Mode.MMA
+    windows = convolution(FLOAT16, (8, 64, 28, 28), (64, 3, 3), before=1, after=1)
+    assert scheduled(program(convert(windows, FLOAT16))).pattern.mode is Mode.MMA
+
+
+def test_a_map_describes_the_operand_in_memory() -> None:
+    """Of products of 5 x [300, 200] by [200, 400]: rows along k are boxes of 64 by the tile's rows, others of
+    64 by 64; a dimension over matrices has boxes of one."""
+    tile = next(each for each in WARPGROUP_TILES if (each.rows, each.columns) == (128, 192))
+    a, b = launch_in(tile, half_product((300, 400, 200), batch=5)).maps
+    assert (a.access, a.sizes, a.strides, a.box) == (0, (200, 300, 5), (400, 120000), (64, 128, 1))
+    assert (b.access, b.sizes, b.strides, b.box) == (1, (400, 200, 5), (800, 160000), (64, 64, 1))
+
+
+def test_boxes_reach_no_further_than_few_rows() -> None:
+    a, b = launch_in(WARPGROUP_TILES[0], half_product((13, 512, 512), False, True)).maps
+    assert (a.box, b.box) == ((64, 16), (64, WARPGROUP_TILES[0].columns))
+
+
+def test_tiles_of_32_columns_take_columns_along_k_alone() -> None:
+    narrow = next(tile for tile in WARPGROUP_TILES if tile.columns == 32)
+    for turned in (False, True):
+        (kernel,) = fuse(program(half_product((64, 512, 512), False, turned))).kernels
+        found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, [16] * 3), MACHINE)]
+        assert (narrow in found) is turned
+
+
+def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:
+    tile = next(each for each in WARPGROUP_TILES if each.cluster == 2)
+    a, b = launch_in(tile, half_product((512, 512, 512), False, True)).maps
+    assert (a.box, b.box) == ((64, tile.rows), (64, tile.columns // 2))
+
+
+def test_results_by_columns_exchange_the_operands() -> None:
+    result = Layout(FLOAT16, (1, 256, 512, 1), (0, 2, 512, 2))
+    inputs = packed(FLOAT16, (1, 256, 128)), packed(FLOAT16, (1, 128, 512))
+    launch = scheduled(Program(inputs, (result,), (half_product((256, 512, 128)),)))
+    assert [map.access for map in launch.maps] == [1, 0]
+    assert (launch.values["rows"], launch.values["columns"]) == (512, 256)
+
+
+@pytest.mark.parametrize("tile", WARPGROUP_TILES, ids=str)
+def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
+    """Warpgroups that take registers wait for ever if those that give some have too few."""
+    launch = launch_in(tile, half_product((512, 512, 512)))
+    producer, consumer = tile.registers()
+    entry = REGISTERS // tile.blocks // tile.threads // 8 * 8
+    assert 128 * (producer + tile.consumers * consumer) <= entry * tile.threads
+    assert tile.blocks * (launch.shared_bytes + 1024) <= SHARED_BYTES
+    assert dict(launch.pattern.constants)["STAGES"] >= 3
+    parts = 1 if tile.turns else tile.consumers
+    assert tile.rows % (64 * parts) == tile.columns % 32 == tile.columns % (8 * tile.cluster) == 0
+
+
+@pytest.mark.parametrize("splits", [1, 2, 3, 7])
+def test_slices_of_a_tile_are_all_of_k_and_none_is_empty(splits: int) -> None:
+    values = launch_in(WARPGROUP_TILES[-1], half_product((64, 64, 1000)), splits).values
+    assert (values["team"] - 1) * values["slice"] < 1000 <= values["team"] * values["slice"]
+
+
+def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
+    for tile in WARPGROUP_TILES:
+        launch = launch_in(tile, half_product((8192, 8192, 256)))
+        assert launch.grid % tile.cluster == 0
+        assert launch.grid <= MACHINE.multiprocessors * tile.blocks
+        items = math.ceil(8192 / tile.rows / tile.cluster) * math.ceil(8192 / tile.columns)
+        assert launch.values["items"] == items
+
+
+def test_sizes_and_strides_are_no_part_of_the_code() -> None:
+    texts = {
+        launch_in(WARPGROUP_TILES[0], half_product(sizes)).pattern.text()
+        for sizes in ((520, 640, 480), (1040, 1280, 960))
+    }
+    assert len(texts) == 1
+
+
+def test_maps_lie_behind_the_other_parameters_where_the_copy_engine_finds_them() -> None:
+    launch = launch_in(WARPGROUP_TILES[0], half_product((512, 512, 512)))
+    parameters = Parameters(launch.pattern)
+    content = parameters.pack(launch.values)
+    offsets = [parameters.map_offset(number) for number in range(2)]
+    assert [offset % MAP_ALIGNMENT for offset in offsets] == [0, 0]
+    assert len(content) == offsets[1] + MAP_BYTES == offsets[0] + 2 * MAP_BYTES
+    assert content[offsets[0] :] == bytes(2 * MAP_BYTES)
+
+
+def test_products_of_the_gemm_operator_take_warpgroups() -> None:
+    case = next(case for case in CASES if case.name == "contraction FLOAT16 GEMM 65x67x200")
+    (kernel,) = fused(case).kernels
+    shape = Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores)))
+    assert WarpgroupShape(shape).is_loadable
+
+
+class MapDriver:
+    """The driver's functions for tensor maps: an encoded one is the words that it was made of."""
+
+    CUresult = SimpleNamespace()
+    CUtensorMapDataType = SimpleNamespace(CU_TENSOR_MAP_DATA_TYPE_FLOAT16="float16")
+    CUtensorMapInterleave = SimpleNamespace(CU_TENSOR_MAP_INTERLEAVE_NONE="none")
+    CUtensorMapSwizzle = SimpleNamespace(CU_TENSOR_MAP_SWIZZLE_128B="128")
+    CUtensorMapL2promotion = SimpleNamespace(CU_TENSOR_MAP_L2_PROMOTION_L2_256B="256")
+    CUtensorMapFloatOOBfill = SimpleNamespace(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE="zeros")
+    cuuint32_t = cuuint64_t = int
+
+    def __init__(self) -> None:
+        self.encoded: list[tuple[object, ...]] = []
+        self.moves = 0
+        self._content = ctypes.create_string_buffer(MAP_BYTES)
+
+    def cuTensorMapEncodeTiled(self, *words: Any) -> tuple[Result, Any]:  # noqa: N802 - the driver's name
+        self.encoded.append(words)
+        self._content[:8] = words[2].to_bytes(8, "little")
+        return Result(0), SimpleNamespace(getPtr=lambda: ctypes.addressof(self._content))
+
+    def cuTensorMapReplaceAddress(self, map: Any, address: int) -> tuple[Result]:  # noqa: N802
+        self._content[:8] = address.to_bytes(8, "little")
+        self.moves += 1
+        return (Result(0),)
+
+
+def test_a_map_is_encoded_once_and_then_follows_its_tensor(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake, place = MapDriver(), ctypes.create_string_buffer(MAP_BYTES)
+    monkeypatch.setattr(tensor_map, "driver_module", lambda: fake)
+    map, _ = launch_in(WARPGROUP_TILES[0], half_product((512, 256, 128))).maps
+    encoded = tensor_map.EncodedMap(map, ctypes.addressof(place))
+    for address in (4096, 8192, 8192):
+        encoded.write(address)
+        assert int.from_bytes(place.raw[:8], "little") == address
+    (words,) = fake.encoded
+    assert words[:7] == ("float16", 2, 4096, [128, 512], [256], [64, WARPGROUP_TILES[0].rows], [1, 1])
+    assert fake.moves == 1

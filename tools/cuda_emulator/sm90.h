@@ -1,0 +1,145 @@
+// What kernels/sm90/instructions.cuh says in PTX: copies are done at once, products when they are asked for.
+
+struct alignas(64) TensorMap {
+    unsigned long long base, strides[4];
+    unsigned sizes[5], box[5], rank, element;
+    unsigned long long unused[5];
+};
+static_assert(sizeof(TensorMap) == 128);
+
+// An offset in shared memory.
+typedef unsigned Shared;
+
+constexpr int BARRIER_BYTES = 8;
+
+namespace emulator {
+
+struct BarrierState {
+    unsigned count : 15, pending : 16, phase : 1;
+    int bytes;
+
+    void pass() {
+        if (pending > 0 || bytes != 0) return;
+        pending = count;
+        phase ^= 1;
+    }
+};
+static_assert(sizeof(BarrierState) == BARRIER_BYTES);
+
+static BarrierState& state(Shared barrier, unsigned block = rank) { return *(BarrierState*)(blocks[block].memory + barrier); }
+
+// Where the copy engine puts, and tensor cores find, a byte of shared memory: units of 16 bytes are swizzled within 1024.
+static char* swizzled(Shared at, unsigned block = rank) { return blocks[block].memory + (at ^ (at / 128 % 8 * 16)); }
+
+}  // namespace emulator
+
+DEVICE Shared shared_address(const void* at) { return (const char*)at - emulator::shared_memory; }
+DEVICE void start_barrier(Shared barrier, int arrivals) { emulator::state(barrier) = {unsigned(arrivals), unsigned(arrivals), 0, 0}; }
+DEVICE void publish_barriers() {}
+
+DEVICE void arrive_at(Shared barrier, unsigned block = emulator::rank) {
+    emulator::state(barrier, block).pending--;
+    emulator::state(barrier, block).pass();
+}
+
+DEVICE void expect_bytes(Shared barrier, int bytes) {
+    emulator::state(barrier).bytes += bytes;
+    arrive_at(barrier);
+}
+
+DEVICE void wait_for_phase(Shared barrier, unsigned parity) {
+    while (emulator::state(barrier).phase == parity) emulator::let_others_run();
+}
+
+DEVICE void prefetch(const TensorMap&) {}
+
+template <int RANK>
+DEVICE void load_box(Shared to, const TensorMap& map, Shared barrier, const int (&at)[RANK], unsigned short mask) {
+    if (RANK != map.rank || to % 1024 != 0) abort();
+    for (unsigned block = 0; block < emulator::blocks.size(); block++) {
+        if (mask == 0 ? block != emulator::rank : !(mask >> block & 1)) continue;
+        unsigned index[5] = {}, bytes = 0;
+        for (bool is_left = true; is_left; bytes += map.element) {
+            bool is_inside = true;
+            unsigned long long from = map.base;
+            for (int i = 0; i < RANK; i++) {
+                const long long place = (long long)at[i] + index[i];
+                is_inside = is_inside && place >= 0 && place < map.sizes[i];
+                from += place * (i == 0 ? map.element : map.strides[i - 1]);
+            }
+            char* const target = emulator::swizzled(to + bytes, block);
+            if (is_inside) memcpy(target, (const char*)from, map.element);
+            else memset(target, 0, map.element);
+            is_left = false;
+            for (int i = 0; i < RANK && !is_left; i++) {
+                is_left = ++index[i] < map.box[i];
+                if (!is_left) index[i] = 0;
+            }
+        }
+        emulator::state(barrier, block).bytes -= bytes;
+        emulator::state(barrier, block).pass();
+    }
+}
+
+DEVICE int block_of_cluster() { return emulator::rank; }
+
+DEVICE void synchronize_cluster() {
+    static emulator::Meeting meeting;
+    meeting.running = emulator::threads.size();
+    emulator::wait(meeting);
+}
+
+namespace emulator {
+
+static Meeting& barrier_of_warpgroups(int number, int count) {
+    Meeting& meeting = blocks[rank].warpgroups[number];
+    meeting.running = 128 * count;
+    return meeting;
+}
+
+}  // namespace emulator
+
+DEVICE void synchronize_warpgroups(int number, int count) { emulator::wait(emulator::barrier_of_warpgroups(number, count)); }
+
+DEVICE void arrive_for_warpgroups(int number, int count) {
+    emulator::Meeting& meeting = emulator::barrier_of_warpgroups(number, count);
+    meeting.arrived++;
+    meeting.pass();
+}
+
+template <int REGISTERS>
+DEVICE void give_registers() {}
+template <int REGISTERS>
+DEVICE void take_registers() {}
+DEVICE void begin_products() {}
+DEVICE void commit_products() {}
+DEVICE void hold(float&) {}
+
+// All lanes are done before one says so, since others may still read what it frees.
+template <int REST>
+DEVICE void wait_for_products() { __syncwarp(); }
+
+namespace emulator {
+
+// An element of a tile that a descriptor describes.
+template <bool TURNED>
+static float element_of(unsigned long long descriptor, unsigned row, unsigned k) {
+    const unsigned begin = (descriptor & 0x3fff) * 16, box = (descriptor >> 16 & 0x3fff) * 16, group = (descriptor >> 32 & 0x3fff) * 16;
+    const unsigned place = TURNED ? row / 64 * box + k / 8 * group + k % 8 * 128 + row % 64 * 2 : row / 8 * group + row % 8 * 128 + k * 2;
+    half value;
+    memcpy(&value, swizzled(begin + place), sizeof(value));
+    return to_float(value);
+}
+
+template <bool A_TURNED, bool B_TURNED, int SUMS>
+static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsigned long long b, bool adds) {
+    const unsigned warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+    for (int i = 0; i < SUMS; i++) {
+        const unsigned row = 16 * warp + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        float sum = adds ? sums[i] : 0;
+        for (unsigned k = 0; k < 16; k++) sum += element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
+        sums[i] = sum;
+    }
+}
+
+}  // namespace emulator
