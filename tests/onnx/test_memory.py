@@ -25,10 +25,12 @@ from opendml.frontends.onnx.weights import Weights, without_weights
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.mapped import mapping_of
+from opendml.targets.cpu.machine import machine
 from tests.running import same_bits
 
-K, N = 512, 640
-"""Weights of 1.3 MB: more than a core's own cache, so that few rows are read from strips too."""
+K = 512
+N = machine().l2_bytes * 5 // 4 // (4 * K) // 64 * 64
+"""Weights of a quarter more than a core's own cache, so that few rows are read from strips too."""
 SIZES = (1, 2, 7, 9, 15, 40)
 
 
@@ -92,8 +94,13 @@ def test_all_sizes_share_one_packed_form_of_large_weights(make: Callable[[], onn
     assert K * N * 4 <= one < 1.2 * K * N * 4
     for rows in SIZES[1:]:
         model(random(rows, K))
-    assert packed_bytes(model) == one
-    assert model.kept_bytes < 2 * one
+    # In matrix registers many rows are multiplied by pieces of weights, half as large again: a second form.
+    assert packed_bytes(model) < 2.7 * one if machine().has("amx-tile") else packed_bytes(model) == one
+    most = packed_bytes(model)
+    for rows in (3, 12, 24, 64):
+        model(random(rows, K))
+    assert packed_bytes(model) == most
+    assert model.kept_bytes < 2 * most
 
 
 def test_convolutions_of_many_images_keep_two_forms_at_most() -> None:
@@ -104,7 +111,7 @@ def test_convolutions_of_many_images_keep_two_forms_at_most() -> None:
     model = dml_onnx.load(proto)
     for size in (20, 28, 40, 56, 80):
         model(random(1, 64, size, size))
-    assert packed_bytes(model) < 2.5 * weights.nbytes
+    assert packed_bytes(model) < (4 if machine().has("amx-tile") else 2.5) * weights.nbytes
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
@@ -142,8 +149,9 @@ def test_the_sizes_that_were_used_last_stay(compilations: list[Graph]) -> None:
         least(random(rows, K))
     # What one size takes beside the weights, which the last one needs anyway.
     each = dml_onnx.load(product())
-    each(random(9, K))
-    (own,) = (entry.own_bytes for entry in each._kept._entries.values())
+    for rows in (9, 10, 11, 12):
+        each(random(rows, K))
+    own = max(entry.own_bytes for entry in each._kept._entries.values())
     model = dml_onnx.load(product(), most_kept_bytes=2 * own + own // 2)
     compilations.clear()
     for rows in (9, 10, 11, 9, 12, 9, 11, 10):
