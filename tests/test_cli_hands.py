@@ -89,8 +89,8 @@ def run_on_terminal(patience: str) -> tuple[bytes, str]:
         "import opendml.cli.progress as p, opendml.cli as c, time\n"
         f"p._PATIENCE = {patience}\n"
         "from opendml.frontends import dxdispatch as d\n"
-        "load = d.load\n"
-        "d.load = lambda *a: (time.sleep(0.3), load(*a))[1]\n"
+        "read = d.read\n"
+        "d.read = lambda *a: (time.sleep(0.3), read(*a))[1]\n"
         f"c.main(['run', {str(CELU)!r}, '--device', 'reference'])\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "TERM": "xterm", "COLUMNS": "100"}

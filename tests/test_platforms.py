@@ -109,6 +109,7 @@ EVERYWHERE = {
         "close",
         "cpu_count",
         "devnull",
+        "dup",
         "dup2",
         "environ",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from opendml.control_groups import group_folders, text_of
@@ -47,8 +48,8 @@ def _group_sizes(root: Path) -> Iterator[int]:
 def _address_space() -> int | None:
     """Return the soft limit of the address space; None: there is none."""
     try:
-        import resource
+        resource = import_module("resource")
     except ModuleNotFoundError:  # Windows
         return None
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if soft == resource.RLIM_INFINITY else soft
+    return None if soft == resource.RLIM_INFINITY else int(soft)

@@ -41,7 +41,7 @@ FEWEST_BYTES = 32 << 20
 _GPU = Machine(90, 132, 228 * 1024)
 
 Tensor = Any
-Step = Callable[[Tensor, Tensor], Tensor]
+ChainStep = Callable[[Tensor, Tensor], Tensor]
 
 
 def _places(x: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def _normalized(x: Tensor) -> Tensor:
     return dml.mean_variance_normalization1(x, axes=[2])
 
 
-STEPS: dict[str, Step] = {
+STEPS: dict[str, ChainStep] = {
     "relu": lambda x, first: dml.activation_relu(x),
     "linear": lambda x, first: x * 1.5 + 0.25,
     "double": lambda x, first: x + x,

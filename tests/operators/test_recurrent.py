@@ -25,6 +25,7 @@ from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.schedule import schedule
+from opendml.targets.kept import kept_bytes
 from tests.operators.recurring import Function, Tensors, network, random_tensors, sigmoid
 from tests.pairwise import pairwise
 from tests.peers.peer import examples
@@ -297,7 +298,7 @@ def test_steps_share_their_code() -> None:
 
 
 def test_weights_are_prepared_once_for_all_steps() -> None:
-    one, two, many = (CpuExecutable(_program(steps, fixed=True)).persistent_bytes for steps in (1, 2, 50))
+    one, two, many = (kept_bytes(CpuExecutable(_program(steps, fixed=True)).kept) for steps in (1, 2, 50))
     assert two == many
     recurrence_bytes = 256 * 64 * 4
     assert many < one + recurrence_bytes

@@ -58,7 +58,7 @@ def require_possible(model: onnx.ModelProto) -> None:
     if not all(map(_is_inferable, _all_nodes(model))):
         return
     try:
-        onnx.shape_inference.infer_shapes(_without_weights(model), check_type=True, strict_mode=True)
+        onnx.shape_inference.infer_shapes(_without_weights(model), strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
         raise InvalidArgument(f"sizes and types do not fit: {str(error).strip()}") from error
     except (RuntimeError, ValueError):

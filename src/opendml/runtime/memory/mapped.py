@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+_Mapping = mmap.mmap
+
 
 def mapping_of(array: Any) -> mmap.mmap | None:
     """Return the mapping that an array lies in, if nobody can write through it."""
     base = array
     while isinstance(base, np.ndarray | memoryview):
         base = base.base if isinstance(base, np.ndarray) else base.obj
-    return base if isinstance(base, mmap.mmap) and memoryview(base).readonly else None
+    return base if isinstance(base, _Mapping) and memoryview(base).readonly else None
 
 
 def release(array: Any) -> None:
