@@ -100,7 +100,7 @@ class LimitExceeded(Error):  # noqa: N818 - as the other errors
         )
 
     def _within(self, where: object) -> LimitExceeded:
-        if self.where.startswith(str(where)):
+        if self.where == str(where) or self.where.startswith(f"{where}:"):
             return self
         return LimitExceeded(self.limit, self.needed, self.allowed, f"{where}: {self.where}")
 

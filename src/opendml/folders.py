@@ -58,7 +58,10 @@ class Folder:
 
     def is_there(self) -> bool:
         """Whether the folder is still open, and was not removed."""
-        return self._is_own() and self.status().st_nlink > 0
+        try:
+            return self._is_own() and self.status().st_nlink > 0
+        except FileNotFoundError:  # of a path, where there are no descriptors of folders
+            return False
 
     def _name(self, name: str) -> str:
         return name if _HAS_AT else os.path.join(self.path, name)

@@ -57,5 +57,6 @@ def read_all(file: BinaryIO, where: object) -> bytes:
         OSError: it cannot be read.
         LimitExceeded: it has more bytes than the model may hold.
     """
-    meter().hold(os.fstat(file.fileno()).st_size, where)  # also those of holes, which take no disk space
-    return file.read()
+    size = os.fstat(file.fileno()).st_size  # also those of holes, which take no disk space
+    meter().hold(size, where)
+    return file.read(size)

@@ -356,3 +356,24 @@ def test_sessions_have_the_bound_as_an_option(compilations: list[Graph]) -> None
     for rows in (9, 10, 10, 9):
         session.run(None, {"x": random(rows, K)})
     assert len(compilations) == 3
+
+
+def test_the_body_of_a_loop_stays_compiled_with_the_graph_around_it(compilations: list[Graph]) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 20]>
+    g (float[n] x, int64 trips, bool go) => (float[n] y) {
+        a = Neg (x)
+        b = Loop (trips, go, a) <body = body (int64 i, bool c, float[n] v) => (bool d, float[n] w)
+            { d = Identity (c)  w = Mul (v, v) }>
+        y = Neg (b)
+    }"""
+    x, trips, go = np.float32([1, 2, 3]), np.array(3), np.array(True)
+    model = dml_onnx.load(onnx.parser.parse_model(text), most_kept_bytes=0)
+    first = model(x, trips, go)["y"]
+    assert np.array_equal(first, -(np.array(x) ** 8))
+    compilations.clear()
+    assert same_bits(model(x, trips, go)["y"], first)
+    assert not compilations
+    model(np.float32([1, 2]), trips, go)
+    compilations.clear()
+    model(x, trips, go)
+    assert compilations

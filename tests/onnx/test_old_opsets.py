@@ -152,3 +152,7 @@ def test_what_cannot_be_said_is_refused_with_its_reason(
 ) -> None:
     with pytest.raises(dml.Unsupported, match=message):
         run(operator, inputs, 1, **attributes)
+
+
+def test_experimental_operators_run_in_old_operator_sets_too() -> None:
+    assert np.array_equal(run("Affine", [X], 1, alpha=2.0, beta=1.0), X * 2 + 1)

@@ -70,6 +70,16 @@ def test_float16_is_what_float32_rounds_to(operator: str) -> None:
     assert (abs(found - expected.astype(np.float64)) <= np.spacing(abs(rounded)).astype(np.float64)).all()
 
 
+def test_a_sum_in_front_of_a_normalization_does_not_overflow() -> None:
+    x = np.full((1, 2, 8), 40_000, np.float16)
+    x[..., ::2] = 39_000
+    scale = np.ones(8, np.float16)
+    model = one_node("SkipLayerNormalization", [x, x, scale], opset=20, domain="com.microsoft")
+    y = dml.onnx.load(model)(x, x, scale)["y0"]
+    assert y.dtype == np.float16
+    assert np.allclose(abs(y), 1, atol=1e-2)
+
+
 def test_the_sum_that_overflowed_is_exact() -> None:
     """37,500: the sum over b of 50 * 5 * 50 elements, over three rows; one row alone is 12,500."""
     inputs, attributes = CASES["Einsum"]

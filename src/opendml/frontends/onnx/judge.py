@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import onnx
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.onnx.bodies import functions_of, has_body
@@ -61,7 +62,7 @@ def require_possible(model: onnx.ModelProto) -> None:
         onnx.shape_inference.infer_shapes(_without_weights(model), strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
         raise InvalidArgument(f"sizes and types do not fit: {str(error).strip()}") from error
-    except (RuntimeError, ValueError):
+    except (EncodeError, RuntimeError, ValueError):
         return  # a model of more than 2 GiB, which inference cannot take
 
 
@@ -77,7 +78,7 @@ def _is_inferable(node: Node) -> bool:
 
 def _reason(node: Node) -> str | None:
     """Return why nothing runs an operator; None: something does."""
-    if not node.domain and node.version < FIRST_MODERN_OPSET:
+    if not node.domain and node.version < FIRST_MODERN_OPSET and onnx.defs.has(node.operator):
         node = replace(node, version=FIRST_MODERN_OPSET)  # what the tracer makes of it
     if is_loop(node) or hosted(node) is not None or (node.operator == "If" and not node.domain):
         return None

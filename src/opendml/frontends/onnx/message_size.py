@@ -63,7 +63,7 @@ def parsed_size(content: Content, descriptor: Any, most: float) -> int:
                 _, place = _varint(content, place)
             elif wire in (1, 5):
                 place += 8 if wire == 1 else 4
-            else:
+            elif wire not in (3, 4):  # the marks of a group, which have no content of their own
                 break  # no message: parsing says so
     except IndexError:  # a part of a message
         pass

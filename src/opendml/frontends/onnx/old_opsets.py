@@ -29,7 +29,8 @@ _SPLIT_OPSET = 13
 
 
 def modern_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tuple[Node, ...] | None:
-    """Return the nodes of a newer operator set that mean the same, or None for a node that is no old one.
+    """Return the nodes of a newer operator set that mean the same; None for a node that is not old, or that
+    ONNX has no schema of, such as the experimental Affine.
 
     Args:
         values: the inputs of the node.
@@ -39,6 +40,8 @@ def modern_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tup
         Unsupported: a node that trains, or whose meaning depends on the content of a tensor.
     """
     if node.domain or node.version >= FIRST_MODERN_OPSET or node.operator in _CONTROL_FLOW:
+        return None
+    if not onnx.defs.has(node.operator, node.version, ""):
         return None
     old = _Old(node, values, prefix, dict(node.attributes), list(node.inputs))
     old.attributes.pop("consumed_inputs", None)

@@ -131,10 +131,11 @@ class Tracer(Locked):
             values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
             return State(self._start, ChainMap(values, self._known))
 
-        stage = self._kept(self._roots, key, first)
-        path = [stage]
-        try:
+        path: list[Stage] = []
+        with self._kept_models.running(path):
+            stage = self._kept(self._roots, key, first)
             while True:
+                path.append(stage)
                 answer = stage.step(contents)
                 yield stage
                 after = stage.after
@@ -142,9 +143,6 @@ class Tracer(Locked):
                     return
                 state = lambda: after(answer, contents)  # noqa: B023, E731
                 stage = self._kept(stage.following, answer, state)
-                path.append(stage)
-        finally:
-            self._kept_models.use(path)
 
     def _kept(self, stages: dict[Hashable, Stage], key: Hashable, state: Callable[[], State]) -> Stage:
         """The stage that is kept for a key, or a new one behind the state."""

@@ -6,6 +6,7 @@ which become arrays over the file: the system reads them when somebody does, and
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import sys
@@ -169,7 +170,7 @@ def _array(tensor: onnx.TensorProto, content: Content, offset: int, size: int) -
     sizes = tuple(tensor.dims)
     if type is None or sys.byteorder != "little" or size < _FEWEST_BYTES or min(sizes, default=0) < 1:
         return None
-    if int(np.prod(sizes)) * np.dtype(type).itemsize != size or offset + size > memoryview(content).nbytes:
+    if math.prod(sizes) * np.dtype(type).itemsize != size or offset + size > memoryview(content).nbytes:
         return None
     array: Array = np.frombuffer(content, np.uint8, size, offset).view(type).reshape(sizes)
     return array

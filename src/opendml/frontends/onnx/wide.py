@@ -33,6 +33,8 @@ _SEVERAL_OPERATORS = frozenset(
         (MICROSOFT, "BiasSplitGelu"),
         (MICROSOFT, "FastGelu"),
         (MICROSOFT, "RotaryEmbedding"),
+        (MICROSOFT, "SkipLayerNormalization"),
+        (MICROSOFT, "SkipSimplifiedLayerNormalization"),
     }
 )
 """What converters make several operators of that compute. Not the kinds of attention: these keep caches in

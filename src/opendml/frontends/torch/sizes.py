@@ -52,7 +52,8 @@ class _Size:
 
     def forget(self) -> None:
         """Drop the entry."""
-        self.beside.pop(self.key, None)
+        if self.beside.get(self.key) is self:
+            del self.beside[self.key]
 
 
 class Sized(Locked):
@@ -78,12 +79,12 @@ class Sized(Locked):
     def __call__(self, *given: Any) -> Any:
         """The results for these inputs."""
         size = self._size_of(given)
-        results = size.run(*given)
-        # Only a run shows what is kept of parameters.
-        if size is not self._last:
-            self._kept.use([size])
-            self._last = size
-        return results
+        try:
+            return size.run(*given)
+        finally:  # Only a run shows what is kept of parameters.
+            if size is not self._last:
+                self._kept.use([size])
+                self._last = size
 
     def _size_of(self, given: Sequence[Any]) -> _Size:
         key = tuple(_key(given[number]) for number in self._symbolic)

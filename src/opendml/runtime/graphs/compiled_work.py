@@ -59,6 +59,12 @@ class CompiledWork:
         return self.executable.temporary_bytes
 
     @property
+    def shares_arenas(self) -> bool:
+        """Whether instances may take their temporaries from arenas that others use, too. Those of several
+        stages have memory of their own."""
+        return not isinstance(self.executable, StagedExecutable)
+
+    @property
     def persistent_bytes(self) -> int:
         """Memory for what dispatches need of the constants."""
         return kept_bytes(self.executable.kept)

@@ -1,9 +1,12 @@
-"""Which of the models for several sizes stay in memory."""
+"""Decides which models for several sizes stay in memory."""
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 from opendml.errors import InvalidArgument
@@ -15,8 +18,8 @@ from opendml.runtime.memory.constant_store import KeptMemory
 from opendml.spec.wording import shown
 
 _SHARE = 4
-"""Of the machine's memory, or of what a container may use, a quarter may be kept for sizes beside those that
-run: programs of several models, and what else they need, must fit beside it."""
+"""Part of the memory that the process may use: a quarter may be kept for sizes beside those that run, since
+programs of several models, and what else they need, must fit beside it."""
 
 
 class Holder(Protocol):
@@ -34,11 +37,11 @@ class KeptModels(Locked):
     """Keeps the models for the sizes that were used last, as far as they take no more memory than a bound.
     Safe to use from several threads.
 
-    Memory that the sizes in use need counts for nothing, since it is there anyway: so what all sizes share
-    never is a reason to drop one.
+    The bound excludes memory that the running sizes need, so memory that all sizes share never causes one to
+    be dropped.
 
     Args:
-        most_bytes: the bound; None: a quarter of the machine's memory, or of what a container may use.
+        most_bytes: the bound; None: a quarter of the memory that the process may use.
         name: what errors call it.
 
     Raises:
@@ -56,11 +59,38 @@ class KeptModels(Locked):
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._users: dict[KeptMemory, int] = {}
         self._bytes = 0
+        self._runs: list[_Run] = []
+        self._own = threading.local()
 
     @property
     def bytes(self) -> int:
         """What is kept: the models of all sizes, what they keep of constants, and arenas."""
         return self._bytes + self.shared.arenas.free_bytes
+
+    @contextmanager
+    def running(self, path: Sequence[Holder]) -> Iterator[None]:
+        """Use the entries of a run when it ends. Until then none of them is dropped.
+
+        A run within a run, as of a loop's body, is used with the outer one, too: what a model needs again and
+        again must not be dropped for another part of it.
+
+        Args:
+            path: the entries; the caller appends those that the run goes on to.
+        """
+        run = _Run(path, {})
+        outer: list[_Run] = self._own.__dict__.setdefault("runs", [])
+        self._runs.append(run)
+        outer.append(run)
+        try:
+            yield
+        finally:
+            outer.remove(run)
+            self._runs.remove(run)
+            every = {id(each): each for each in path} | run.within
+            if every:
+                self.use(list(every.values()))
+            if outer:
+                outer[-1].within |= every
 
     def use(self, path: Sequence[Holder]) -> None:
         """Note that some entries have run, each after those that led to it. What is new is kept from now on,
@@ -86,16 +116,18 @@ class KeptModels(Locked):
     def _drop(self, used: set[int]) -> None:
         """Drop the oldest entries, but not the `used` ones, until what all keep more than these is within the
         bound."""
-        current = [self._entries[each] for each in used]
+        used = used.union(id(each) for run in list(self._runs) for each in (*run.path, *run.within.values()))
+        current = [self._entries[each] for each in used if each in self._entries]
         needed = sum(each.own_bytes for each in current)
         needed += sum(each.size for each in {memory for entry in current for memory in entry.kept})
         arenas = self.shared.arenas
         needed_arena = max(each.arena_bytes for each in current)
-        while self._entries:
-            oldest = next(iter(self._entries.values()))
+        for oldest in list(self._entries.values()):
             excess = max(arenas.most - needed_arena, 0)
-            if id(oldest.holder) in used or self._bytes - needed + excess <= self.most_bytes:
+            if self._bytes - needed + excess <= self.most_bytes:
                 break
+            if id(oldest.holder) in used:
+                continue
             self._remove(oldest)
             if oldest.arena_bytes >= arenas.most:
                 arenas.shrink(max(each.arena_bytes for each in self._entries.values()))
@@ -109,6 +141,14 @@ class KeptModels(Locked):
                 del self._users[each]
                 self._bytes -= each.size
         entry.holder.forget()
+
+
+@dataclass(eq=False)
+class _Run:
+    """A run that has not ended: its entries, and those of runs within it by their identities."""
+
+    path: Sequence[Holder]
+    within: dict[int, Holder]
 
 
 class _Entry:

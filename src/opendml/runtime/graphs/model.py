@@ -353,7 +353,9 @@ class Model(Locked):
         """What the model takes, with these values of its constants (None: the graph's own)."""
         known = [self._prepared] if prepared is None else prepared
         kept = frozenset(memory for each in known for memory in each.kept)
-        return Footprint(self._own_bytes, kept, self.temporary_bytes)
+        if self._work.shares_arenas:
+            return Footprint(self._own_bytes, kept, self.temporary_bytes)
+        return Footprint(self._own_bytes + len(known) * self.temporary_bytes, kept)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
