@@ -1,7 +1,7 @@
 """Limits on what a model may take, and the meter that counts it.
 
-A door that loads or runs a model opens a meter for the block in which it works (`metered`). Code that works
-for it finds the meter of its thread (`meter`), and asks it before it allocates, compiles or computes.
+An entry point that loads or runs a model opens a meter for the block in which it works (`metered`). Code that
+works for it finds the meter of its thread (`meter`), and asks it before it allocates, compiles or computes.
 """
 
 from __future__ import annotations
@@ -215,7 +215,8 @@ class metered:  # noqa: N801 - it is used like a function, and a generator would
         name: of the model, for errors.
 
     Raises:
-        InvalidArgument: `limits` is none, or the model nests deeper than Python can follow.
+        InvalidArgument: `limits` is something else than a `Limits` or None, or the model nests deeper than
+            Python can follow.
         Unsupported: the system has less memory than the limits allow.
     """
 

@@ -26,8 +26,8 @@ from opendml.frontends.onnx.registry import converter_of
 _MOST_STATED = 5
 """Operators that one message names."""
 _MOST_ELEMENTS = 256
-"""Of a weight whose content inference may need, such as the sizes of a Reshape; of larger ones, whose content
-may not be in the message, it gets the sizes alone."""
+"""Most elements of a weight whose content inference may need, such as the sizes of a Reshape. Of larger ones,
+whose content may not be in the message, it gets the sizes alone."""
 _NOT_INFERRED = frozenset({"MeanVarianceNormalization"})
 """Operators with the sizes and the type of their one input, whose own function body inference (onnx 1.23)
 refuses."""

@@ -9,7 +9,7 @@ from opendml.runtime.memory.constant_store import KeptMemory
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
-    """What some models take.
+    """The memory that some models take.
 
     Args:
         own_bytes: of the models alone.

@@ -335,8 +335,11 @@ def sums_alike(tiles: Tiles, others: Tiles) -> bool:
 
 
 def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:
-    """As many columns of a block as suit any number of threads best: of a block of an image with a number
-    that cannot be taken apart all is multiplied in another way."""
+    """Choose the number of columns per block that suits any number of threads best.
+
+    If a block of an image contains a value that cannot be split into bfloat16 parts, the whole block is
+    computed with float32 FMAs. So bits depend on this number.
+    """
     by_columns: dict[int, list[tuple[Priced, Tiles]]] = {}
     for priced in families:
         for tiles in priced.tiles():
