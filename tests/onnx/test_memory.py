@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -377,3 +378,72 @@ def test_the_body_of_a_loop_stays_compiled_with_the_graph_around_it(compilations
     compilations.clear()
     model(x, trips, go)
     assert compilations
+
+
+def test_constants_of_equal_bytes_and_other_types_are_not_shared() -> None:
+    packed = np.random.default_rng(0).integers(0, 256, 128).astype(np.uint8).tobytes()
+
+    def constant(name: str, type: int, sizes: list[int], data: bytes) -> onnx.NodeProto:
+        tensor = helper.make_tensor(name, type, sizes, data, raw=True)
+        return helper.make_node("Constant", [], [name], value=tensor)
+
+    nodes = []
+    for name, type in (("signed", TensorProto.INT4), ("unsigned", TensorProto.UINT4)):
+        nodes += [constant(f"w_{name}", type, [16, 16], packed), constant(f"z_{name}", type, [], b"\0")]
+        nodes.append(helper.make_node("DequantizeLinear", [f"w_{name}", "s", f"z_{name}"], [name]))
+    info = helper.make_tensor_value_info
+    outputs = [info(name, TensorProto.FLOAT, [16, 16]) for name in ("signed", "unsigned")]
+    graph = helper.make_graph(nodes, "g", [info("s", TensorProto.FLOAT, [])], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    found = dml_onnx.load(model).run({"s": np.float32(1)})
+    halves = np.frombuffer(packed, np.uint8)
+    unsigned = np.stack([halves & 15, halves >> 4], 1).reshape(16, 16).astype(np.float32)
+    assert np.array_equal(found["unsigned"], unsigned)
+    assert np.array_equal(found["signed"], np.where(unsigned < 8, unsigned, unsigned - 16))
+
+
+def test_a_run_may_be_noted_while_another_one_is() -> None:
+    """As a handler of a signal does that calls the model between any two lines."""
+    model = dml_onnx.load(product(), most_kept_bytes=0)
+    given = {rows: random(rows, K) for rows in (3, 4, 5, 6)}
+    expected = {rows: model(x)["y"] for rows, x in given.items()}
+    files = {"kept_models.py", "arenas.py"}
+    nested = 0
+
+    def trace(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal nested
+        if Path(frame.f_code.co_filename).name not in files:
+            return None
+        if event == "line" and nested < 200:
+            nested += 1
+            sys.settrace(None)
+            try:
+                rows = 3 + nested % 4
+                assert same_bits(model(given[rows])["y"], expected[rows])
+            finally:
+                sys.settrace(trace)
+        return trace
+
+    for rows in (3, 4, 5):
+        sys.settrace(trace)
+        try:
+            result = model(given[rows])["y"]
+        finally:
+            sys.settrace(None)
+        assert same_bits(result, expected[rows])
+    assert nested > 50
+    kept = model._kept
+    assert kept._bytes == sum(entry.own_bytes for entry in kept._entries.values()) + sum(
+        each.size for each in {memory for entry in kept._entries.values() for memory in entry.kept}
+    )
+
+
+def test_a_file_that_became_shorter_is_an_error_of_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(product().SerializeToString())
+    model = dml_onnx.load(path)
+    x = random(3, K)
+    model(x)
+    os.truncate(path, 100)
+    with pytest.raises(dml.InvalidArgument, match="has been written to since the model was loaded"):
+        model(x)

@@ -131,6 +131,7 @@ class Tracer(Locked):
             values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
             return State(self._start, ChainMap(values, self._known))
 
+        self._weights.require_whole()
         path: list[Stage] = []
         with self._kept_models.running(path):
             stage = self._kept(self._roots, key, first)

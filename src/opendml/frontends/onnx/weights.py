@@ -84,6 +84,15 @@ class Weights:
         for file in self._files.values():
             file.require_unchanged()
 
+    def require_whole(self) -> None:
+        """Check that no file has become shorter: reading what is gone would end the process.
+
+        Raises:
+            InvalidArgument: one has.
+        """
+        for file in self._files.values():
+            file.require_whole()
+
     def add(self, tensor: onnx.TensorProto, content: Content, offset: int, size: int) -> bool:
         """Keep a tensor whose data are so many bytes of some content, if it is large and of a plain type.
 
@@ -113,6 +122,11 @@ class MappedFile:
                 f"{self._path} has been written to since the model was loaded; load it again (a file that "
                 "replaces another one leaves loaded models as they are)"
             )
+
+    def require_whole(self) -> None:
+        """Raise InvalidArgument if the file has become shorter."""
+        if os.fstat(self._file).st_size < self._state[0]:
+            self.require_unchanged()
 
     def _stated(self) -> tuple[int, int]:
         status = os.fstat(self._file)

@@ -83,7 +83,7 @@ class Sized(Locked):
             return size.run(*given)
         finally:  # Only a run shows what is kept of parameters.
             if size is not self._last:
-                self._kept.use([size])
+                self._kept.use([size], changed=True)
                 self._last = size
 
     def _size_of(self, given: Sequence[Any]) -> _Size:

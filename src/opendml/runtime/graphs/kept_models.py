@@ -60,6 +60,8 @@ class KeptModels(Locked):
         self._users: dict[KeptMemory, int] = {}
         self._bytes = 0
         self._runs: list[_Run] = []
+        self._waiting: list[tuple[Sequence[Holder], bool]] = []
+        self._is_noting = False
         self._own = threading.local()
 
     @property
@@ -92,18 +94,38 @@ class KeptModels(Locked):
             if outer:
                 outer[-1].within |= every
 
-    def use(self, path: Sequence[Holder]) -> None:
+    def use(self, path: Sequence[Holder], *, changed: bool = False) -> None:
         """Note that some entries have run, each after those that led to it. What is new is kept from now on,
-        and what was used longest ago is dropped for it."""
+        and what was used longest ago is dropped for it.
+
+        Args:
+            path: the entries.
+            changed: whether what they take may have changed since they were used last.
+        """
         with self._lock:
-            new = [each for each in path if id(each) not in self._entries]
-            for each in new:
-                self._add(_Entry(each))
-            # Those that lead to others are newer, so the oldest one leads to none that is kept.
-            for each in reversed(path):
-                self._entries.move_to_end(id(each))
-            if new:
-                self._drop({id(each) for each in path})
+            self._waiting.append((path, changed))
+            if self._is_noting:
+                return  # a handler or a finalizer has interrupted this; what it used is noted below
+            self._is_noting = True
+            try:
+                while self._waiting:
+                    self._note(*self._waiting.pop(0))
+            finally:
+                self._is_noting = False
+
+    def _note(self, path: Sequence[Holder], changed: bool) -> None:
+        for each in path if changed else ():
+            entry = self._entries.get(id(each))
+            if entry is not None and entry.kept != each.footprint.kept:
+                self._take_out(entry)
+        new = [each for each in path if id(each) not in self._entries]
+        for each in new:
+            self._add(_Entry(each))
+        # Those that lead to others are newer, so the oldest one leads to none that is kept.
+        for each in reversed(path):
+            self._entries.move_to_end(id(each))
+        if new:
+            self._drop({id(each) for each in path})
 
     def _add(self, entry: _Entry) -> None:
         self._entries[id(entry.holder)] = entry
@@ -130,9 +152,13 @@ class KeptModels(Locked):
                 continue
             self._remove(oldest)
             if oldest.arena_bytes >= arenas.most:
-                arenas.shrink(max(each.arena_bytes for each in self._entries.values()))
+                arenas.shrink(max((each.arena_bytes for each in self._entries.values()), default=0))
 
     def _remove(self, entry: _Entry) -> None:
+        self._take_out(entry)
+        entry.holder.forget()
+
+    def _take_out(self, entry: _Entry) -> None:
         del self._entries[id(entry.holder)]
         self._bytes -= entry.own_bytes
         for each in entry.kept:
@@ -140,7 +166,6 @@ class KeptModels(Locked):
             if not self._users[each]:
                 del self._users[each]
                 self._bytes -= each.size
-        entry.holder.forget()
 
 
 @dataclass(eq=False)

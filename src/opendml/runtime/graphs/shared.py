@@ -29,7 +29,8 @@ class SharedMemory:
             identity: what constants of the same values have, as far as it is known; None: the values say it,
                 and an array that a model has already stands for all of them.
         """
-        form = array.dtype.str, array.shape
+        # NumPy's own code of a type is the same for signed and unsigned integers of 4 bits.
+        form = array.dtype.name, array.shape
         if identity is not None:
             return array, (identity, *form)
         key = (sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest(), *form)
