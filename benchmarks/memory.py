@@ -32,7 +32,7 @@ CHAIN_WIDTH, CHAIN_LENGTH = 2048, 12
 LAYERS, WIDTH, HEADS, HIDDEN = 12, 768, 12, 3072
 """Those of BERT: 85 million parameters without its embedding."""
 CHANNELS = (64, 128, 256, 512)
-"""Of the stages of the convolution network, as ResNet has them."""
+"""Channels of the stages of the convolution network, as in ResNet."""
 BLOCKS = 2
 """Residual blocks of a stage."""
 MEGABYTE = 1e6
@@ -98,7 +98,7 @@ def measured(engine: str, name: str, counts: Sequence[int], threads: int) -> dic
 
 
 def _status() -> dict[str, float]:
-    """What the system says of the memory of this process, in megabytes."""
+    """Return the memory of this process as the system states it, in megabytes."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     pairs = (line.split(":") for line in lines if line.startswith("Vm"))
     return {name: int(text.split()[0]) * 1024 / MEGABYTE for name, text in pairs}
@@ -163,7 +163,7 @@ def _chain(builder: Builder) -> str:
 
 
 def _transformer(builder: Builder) -> str:
-    """Of (batch, length, width); heads are split and joined as exporters write it."""
+    """Build a transformer of (batch, length, width); heads are split and joined as exporters do."""
     integers = np.int64
     split = builder.constant([0, 0, HEADS, WIDTH // HEADS], integers)
     joined = builder.constant([0, 0, WIDTH], integers)
@@ -194,7 +194,7 @@ def _transformer(builder: Builder) -> str:
 
 
 def _convolutions(builder: Builder) -> str:
-    """Of (batch, 3, height, width): residual blocks, whose stages halve the image."""
+    """Build a network of (batch, 3, height, width): residual blocks, whose stages halve the image."""
 
     def convolved(value: str, inputs: int, outputs: int, size: int = 3, stride: int = 1) -> str:
         weights = builder.constant(_weights(outputs, inputs, size, size))

@@ -1,4 +1,4 @@
-"""The same model in other types, and models of the onnx package with weights that differ."""
+"""Makes models in other types, and models of the onnx package with weights that differ."""
 
 from __future__ import annotations
 

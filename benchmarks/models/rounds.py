@@ -31,7 +31,7 @@ CACHES = ("OPENDML_CACHE_DIRECTORY", "TORCHINDUCTOR_CACHE_DIR")
 
 @dataclass
 class Outcome:
-    """What the rounds of one engine gave.
+    """The results of the rounds of one engine.
 
     Args:
         times: milliseconds of a run, the median of each round.

@@ -21,7 +21,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Work:
-    """What one run of a model needs at least.
+    """The bytes and operations that one run of a model needs at least.
 
     Args:
         operations: of products, convolutions and recurrent layers; a multiply-add is two.
