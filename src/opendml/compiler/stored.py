@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.views import IN_MEMORY
-from opendml.program.node import Node, ordered
+from opendml.program.node import Node, Operation, ordered
 
 MOST_STEPS = 64
 """Values above a reduction that are looked at, at most, and that its kernel may compute beyond it: for each
@@ -32,22 +32,25 @@ class Users:
                 self._users[operand].append(position)
 
     def stored_for(self, node: Node, root: Node, cuts: Container[int]) -> Node:
-        """The last value that the kernel of a reduction can store instead, so that its readers find all that
-        they need of it: below `root`, which reads it, and below the other `cuts`, which are stored too."""
-        result = node
+        """Return the value that the kernel of a reduction stores instead of `node`, so that its readers find
+        all that they need of it: the last one of the fewest bits below `root`, which reads it, and below the
+        other `cuts`, which are stored too. A widened value is stored before it is widened."""
+        result = last = _before_widening(node)
         for _ in range(MOST_STEPS):
-            above = self._only_way(result, root, cuts)
+            above = self._only_way(last, root, cuts)
             if above is None:
                 break
             home = home_of(above, ordered([above], Except(cuts, id(above))))
             if not any(each is node for each in home.own):
                 break
-            result = above
+            last = above
+            if last.type.bits <= result.type.bits:
+                result = last
         return result
 
     def _only_way(self, node: Node, root: Node, cuts: Container[int]) -> Node | None:
-        """The first element-wise value above a node, of its sizes and no more bytes, through which all leads
-        that is made of it; None if there is none."""
+        """Return the first element-wise value of a node's sizes through which everything leads that is made
+        of the node; None if there is none."""
         open: list[int] = []
         reached: set[int] = set()
         last = node
@@ -64,5 +67,15 @@ class Users:
             if last is root or id(last) in cuts or last.sizes != node.sizes or last.operation in IN_MEMORY:
                 return None
             if not open:
-                return last if last.type.bits <= node.type.bits else None
+                return last
         return None
+
+
+def _before_widening(value: Node) -> Node:
+    """Return the value that a conversion to a wider type was made of, if a kernel computes it; else the value
+    itself."""
+    if value.operation is not Operation.CONVERT:
+        return value
+    (narrow,) = value.operands
+    is_widened = narrow.type.bits < value.type.bits and narrow.sizes == value.sizes
+    return narrow if is_widened and narrow.operation not in IN_MEMORY else value

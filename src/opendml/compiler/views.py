@@ -466,17 +466,35 @@ def _reshaped_last(node: Node) -> Node:
         in_parts = _contracted_in_parts(node)
         if in_parts is not None:
             return in_parts
-    if node.operation not in IN_MEMORY:
-        tried = set[tuple[int, ...]]()
-        for sizes in chain.from_iterable(_sizes_of(operand.operands[0]) for operand in reshaped):
-            if sizes in tried:
-                continue
-            tried.add(sizes)
-            operands = _in_sizes(node, sizes)
-            if operands is not None:
-                value = Node(node.operation, node.type, sizes, operands, node.attribute)
-                return Node(Operation.RESHAPE, node.type, node.sizes, (value,))
-    return with_operands(node, tuple(map(_lowered_if_reshaped, node.operands)))
+    in_own_sizes = with_operands(node, tuple(map(_lowered_if_reshaped, node.operands)))
+    if node.operation in IN_MEMORY:
+        return in_own_sizes
+    choices, tried = list[Node](), set[tuple[int, ...]]()
+    for sizes in chain.from_iterable(_sizes_of(operand.operands[0]) for operand in reshaped):
+        if sizes in tried:
+            continue
+        tried.add(sizes)
+        operands = _in_sizes(node, sizes)
+        if operands is not None:
+            value = Node(node.operation, node.type, sizes, operands, node.attribute)
+            choices.append(Node(Operation.RESHAPE, node.type, node.sizes, (value,)))
+            if not _written_for(operands):
+                return choices[-1]
+    # The sizes of one operand may need another operand, such as a scaled sum of products, in memory.
+    return min([*choices, in_own_sizes], key=lambda each: _written_for(_unshaped(each).operands))
+
+
+def _written_for(operands: Sequence[Node]) -> int:
+    """Return the bits of all values that kernels write to memory so that the operands can be read in other
+    sizes."""
+    written: dict[int, Node] = {}
+    for operand in operands:
+        for each in islice(above_memory(operand), MOST_COPIED):
+            if each.operation in (Operation.VIEW, Operation.RESHAPE):
+                value = _unshaped(each.operands[0])
+                if value.operation is not Operation.SOURCE:
+                    written[id(value)] = value
+    return sum(math.prod(value.sizes) * value.type.bits for value in written.values())
 
 
 def _lowered_if_reshaped(node: Node) -> Node:
