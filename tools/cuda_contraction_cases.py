@@ -14,7 +14,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, joined, padded, reshaped, view, windows
 from opendml.runtime.program import program_of
 from opendml.spec import descs
-from opendml.spec.enums import MatrixTransform
+from opendml.spec.enums import ConvolutionDirection, MatrixTransform
 from opendml.spec.tensor_desc import TensorDesc
 from tools.cuda_case import Case
 from tools.cuda_view_cases import program
@@ -31,6 +31,7 @@ def contraction_cases() -> Iterator[Case]:
     yield from _tiles_of_the_copy_engine()
     yield from _epilogues()
     yield from _convolutions()
+    yield from _convolutions_of_operators()
     yield from _integers()
 
 
@@ -201,6 +202,48 @@ def _convolutions() -> Iterator[Case]:
             name = f"{type.name} convolution {images} {filters} {form}"
             flat = (images[0], filters[0], *result.sizes[3:5])
             yield _case(name, count, reshaped(activated, flat))
+
+
+def _convolutions_of_operators() -> Iterator[Case]:
+    """CONVOLUTION of FLOAT16: results in units along images, across them, and along channels."""
+    forward, backward = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
+    forms: tuple[tuple[Sequence[int], int, int, int, ConvolutionDirection, bool], ...] = (
+        ((12, 16), 3, 1, 1, forward, False),
+        ((7, 7), 3, 1, 1, forward, False),
+        ((13, 12), 3, 2, 1, forward, True),
+        ((9, 9), 1, 1, 2, forward, True),
+        ((6, 10), 3, 1, 2, backward, False),
+        ((70,), 5, 1, 1, forward, False),
+        ((4, 5, 6), 3, 1, 1, forward, False),
+    )
+    for image, extent, stride, groups, direction, channels_last in forms:
+        rank, padding = len(image), extent // 2
+        sizes = [(size + 2 * padding - extent) // stride + 1 for size in image]
+        channels = 24 * groups
+        tensors = []
+        for each in ((2, channels, *image), (2, channels, *sizes)):
+            order = (0, *range(2, rank + 2), 1) if channels_last else range(rank + 2)
+            strides, step = [0] * (rank + 2), 1
+            for dimension in reversed(order):
+                strides[dimension], step = step, step * each[dimension]
+            tensors.append(TensorDesc(dml.FLOAT16, each, strides))
+        desc = descs.Convolution(
+            tensors[0],
+            TensorDesc(dml.FLOAT16, (channels, 24, *[extent] * rank)),
+            TensorDesc(dml.FLOAT16, (1, channels, *[1] * rank)),
+            tensors[1],
+            direction=direction,
+            strides=[stride] * rank,
+            dilations=[1] * rank,
+            start_padding=[padding] * rank,
+            end_padding=[padding] * rank,
+            output_padding=[0] * rank,
+            group_count=groups,
+            fused_activation=descs.ActivationRelu(),
+        )
+        name = f"CONVOLUTION {image} {extent} {stride} {groups} {direction.name} {channels_last:d}"
+        products = 24 * extent**rank
+        yield Case(f"contraction FLOAT16 {name}", program_of(desc), absolute=_ERROR * products)
 
 
 def _integers() -> Iterator[Case]:

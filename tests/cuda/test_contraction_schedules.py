@@ -12,8 +12,9 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.program.functions import maximum
 from opendml.program.node import Node, contraction, convert, index, source
+from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, padded, view
+from opendml.program.view import gathered, padded, reshaped, view
 from opendml.targets.cuda.executable import _signed
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
@@ -106,6 +107,37 @@ def test_operands_are_copied_in_the_widest_units_along_what_is_contiguous(
     result = convert(matrix_product(FLOAT16, (512, 512, 512), a_turned, b_turned), FLOAT16)
     constants = dict(launch_of(result, alignment, 80).pattern.constants)
     assert [(constants[f"{name}_ALONG_K"], constants[f"{name}_UNIT"]) for name in "AB"] == list(wanted)
+
+
+@pytest.mark.parametrize(
+    ("type", "image", "channels_last", "wanted"),
+    [
+        (FLOAT16, (32, 32), False, (8, 0, "CONTIGUOUS")),
+        (FLOAT16, (28, 28), False, (4, 0, "CONTIGUOUS")),
+        (FLOAT32, (28, 28), False, (4, 0, "CONTIGUOUS")),
+        (FLOAT16, (14, 14), False, (8, 1, "STRIDED")),
+        (FLOAT16, (7, 7), False, (8, 1, "STRIDED")),
+        (FLOAT16, (7, 7), True, (8, 0, "CONTIGUOUS")),
+        (FLOAT32, (8, 8), True, (8, 1, "STRIDED")),
+    ],
+    ids=str,
+)
+def test_results_are_stored_in_units_along_memory_or_across_it(
+    type: ScalarType, image: tuple[int, int], channels_last: bool, wanted: tuple[int, int, str]
+) -> None:
+    """Rows of 14 pixels are no whole units, so units lie along the channels."""
+    result = convolution(type, (16, 64, *image), (64, 3, 3), before=1, after=1)
+    biased = maximum(result + convert(source(2, type, (1, 1, 64, 1, 1, 1, 1, 1)), FLOAT32), 0.0)
+    made = program(reshaped(convert(biased, type), (16, 64, *image)))
+    if channels_last:
+        size, pixels = type.bytes, image[0] * image[1]
+        strides = (size * 64 * pixels, size, size * 64 * image[1], size * 64)
+        made = replace(made, outputs=(Layout(type, (16, 64, *image), strides),))
+    kernel = fuse(made).kernels[0]
+    pattern = schedule(kernel, MACHINES[80], [16] * (len(kernel.loads) + 1)).pattern
+    constants = dict(pattern.constants)
+    (store,) = pattern.stores
+    assert (constants["UNIT"], constants["UNIT_ACROSS"], store.step.name) == wanted
 
 
 def test_units_are_copied_in_part_only_where_all_loops_end() -> None:

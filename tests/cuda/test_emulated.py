@@ -13,10 +13,12 @@ import pytest
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
 from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
 from tests.cuda.compiled import launches
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
+from tools.cuda_contraction_cases import contraction_cases
 from tools.cuda_emulator import COMPILER, MACHINE, emulated
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
@@ -37,6 +39,8 @@ def _chosen() -> dict[Mode, list[Run]]:
             pattern, constants = launch.pattern, dict(launch.pattern.constants)
             way: tuple[object, ...]
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
+            if "UNIT" in constants:
+                way += constants["UNIT"] > 1, constants["UNIT_ACROSS"], constants["STORED_ALONG_ROWS"]
             if pattern.mode is Mode.WGMMA:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
                 way += constants["CLUSTER"] > 1, constants["TURNS"]
@@ -101,3 +105,12 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
     with emulated():
         error, _ = worst_of(case, scheduler)
     assert error > 1
+
+
+@pytest.mark.parametrize("form", ["(7, 7) 3 1 1", "(13, 12) 3 2 1", "(6, 10) 3 1 2"])
+def test_convolutions_of_operators_compute_what_the_reference_does(form: str) -> None:
+    (case,) = (case for case in contraction_cases() if f"CONVOLUTION {form} " in case.name)
+    with emulated():
+        error, used = worst_of(case, schedule)
+    assert error <= 1
+    assert set(used) == {Mode.MMA.value}

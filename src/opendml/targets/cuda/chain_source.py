@@ -37,9 +37,17 @@ class ChainPrinter(TilePrinter):
                 self.operand("V", values, ("n", "WIDTH"), ("keys", "KEYS")),
                 self._score(scores, products),
                 exponential,
-                self.results(results),
+                self._results(results),
             ]
         )
+
+    def _results(self, total: Node) -> str:
+        """The results that are made of one sum."""
+        roots = [root for _, _, root in self.stores]
+        lines, name = self._compute(roots, {id(total): "sum"}, self._group_load)
+        lines += [f"store({self._address(number)}, {name(root)});" for number, _, root in self.stores]
+        head = "void store_results(const Parameters& p, const Offsets& at, float sum)"
+        return function(head, lines)
 
     def _score(self, scores: Node, products: Node) -> str:
         lines, name = self._compute([scores], {id(products): "sum"}, self._group_load)

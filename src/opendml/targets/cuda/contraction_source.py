@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import HALF_TILES, Mode
-from opendml.targets.cuda.position_source import loops_of_rows, positions
+from opendml.targets.cuda.pattern import HALF_TILES, Mode, Step
+from opendml.targets.cuda.position_source import loops_of_rows, positions, step_of
 from opendml.targets.cuda.source import Printer
 
 _POSITIONS = "const Parameters& p, Offsets to, Index at"
@@ -97,13 +98,54 @@ class TilePrinter(Printer):
             "}",
         ]
 
-    def results(self, total: Node) -> str:
-        """The results that are made of one sum."""
-        lines, name = self._compute(
-            [root for _, _, root in self.stores], {id(total): "sum"}, self._group_load
-        )
-        lines += [f"store({self._address(number)}, {name(root)});" for number, _, root in self.stores]
-        return function(f"void store_results({_ARGUMENTS}, {TYPES[total.type]} sum)", lines)
+    def unit_of_results(self, total: Node, unit: int) -> str:
+        """Print a function that makes the results of neighbouring sums, of which the first `count` are there.
+
+        A unit of several sums has no guarded loads.
+        """
+        roots = [root for _, _, root in self.stores]
+        arguments = f"{_ARGUMENTS}, const {TYPES[total.type]} (&sums)[{unit}], int count"
+        if unit == 1:
+            lines, name = self._compute(roots, {id(total): "sums[0]"}, self._group_load)
+            lines += [f"store({self._address(number)}, {name(root)});" for number, _, root in self.stores]
+            return function(f"void store_unit({arguments})", lines)
+        before, after = [], []
+        for number in loads_beside(total, roots):
+            before += self._load_unit(number, unit)
+        lines, name = self._compute(roots, {id(total): "sums[lane]"}, self._lane_load)
+        for number, access, root in self.stores:
+            before.append(f"Vector<{TYPES[access.type]}, {unit}> s{number};")
+            lines.append(f"s{number}.data[lane] = {name(root)};")
+            after.append(
+                f"store_lanes<{self._is_whole(number)}>({self._address(number)}, s{number}, "
+                f"{step_of(self.pattern, number)}, count);"
+            )
+        loop = f"for (int lane = 0; lane < {unit}; lane++) {{"
+        body = [*before, "#pragma unroll", loop, *(f"    {line}" for line in lines), "}", *after]
+        return function(f"void store_unit({arguments})", body)
+
+    def _load_unit(self, number: int, unit: int) -> list[str]:
+        """Statements that load what the results need beside the sums."""
+        access, type = self.pattern.loads[number], TYPES[self.pattern.loads[number].type]
+        if access.counter:
+            return []
+        if access.step is Step.NONE:
+            return [f"const {type} l{number} = {self._inline_load(number)};"]
+        step = step_of(self.pattern, number)
+        return [
+            f"Vector<{type}, {unit}> l{number};",
+            f"load_lanes<{self._is_whole(number)}>(l{number}, {self._address(number)}, {step}, count);",
+        ]
+
+    def _lane_load(self, number: int) -> str:
+        """What a load gives in a lane of the unit."""
+        access = self.pattern.loads[number]
+        if access.counter:
+            return self._inline_load(number, "lane")
+        return f"l{number}" if access.step is Step.NONE else f"l{number}.data[lane]"
+
+    def _is_whole(self, number: int) -> str:
+        return str(self.pattern.accesses[number].step is Step.CONTIGUOUS).lower()
 
 
 class ContractionPrinter(TilePrinter):
@@ -116,12 +158,17 @@ class ContractionPrinter(TilePrinter):
         parts = [*self.head("m", "n", "k"), f"typedef {TYPES[contraction.type]} Sum;"]
         parts.append(self.operand("A", a, ("m", "ROWS"), ("k", "DEPTH")))
         parts.append(self.operand("B", b, ("n", "COLUMNS_OF_TILE"), ("k", "DEPTH")))
-        return "\n\n".join([*parts, self.results(contraction)])
+        return "\n\n".join([*parts, self.unit_of_results(contraction, dict(self.pattern.constants)["UNIT"])])
 
 
 def contraction_of(values: tuple[Node, ...]) -> Node:
     """The contraction that a kernel computes."""
     return next(node for node in ordered(values) if node.operation is Operation.CONTRACTION)
+
+
+def loads_beside(total: Node, roots: Sequence[Node]) -> list[int]:
+    """Return the numbers of the loads that results need beside the sum that they are made of."""
+    return [number_of(node) for node in ordered(roots, {id(total)}) if node.operation is Operation.SOURCE]
 
 
 def stored_half(value: Node) -> Node:

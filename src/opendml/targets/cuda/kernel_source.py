@@ -47,7 +47,10 @@ _FILES = {
 }
 """The files of each mode, after what is printed."""
 
-_HEADERS = {Mode.WGMMA: ("sm90/instructions", "sm90/units")}
+_HEADERS = {
+    **dict.fromkeys((Mode.FMA, Mode.MMA, Mode.IMMA), ("sm90/units",)),
+    Mode.WGMMA: ("sm90/instructions", "sm90/units"),
+}
 """The files of modes that come before what is printed."""
 
 _PRINTERS: dict[Mode, type[Printer]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel
@@ -23,6 +23,7 @@ from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.result_units import ResultUnits, result_units
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupShape, WarpgroupTile, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
@@ -225,6 +226,7 @@ class Shape:
         down, across = -(-self.m // tile.rows), -(-self.n // tile.columns)
         tiles = self.batch_count * down * across
         a, b = self.sides
+        units = self._units_of_results(tile)
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -233,21 +235,25 @@ class Shape:
             "DEPTH": tile.depth,
             "STAGES": _STAGES,
             "SPLIT": int(splits > 1),
-            "STORED_ALONG_ROWS": int(self._stored_along("n") or not self._stored_along("m")),
+            "STORED_ALONG_ROWS": int(self._is_stored_along_rows),
+            "UNIT": units.count,
+            "UNIT_ACROSS": int(units.across),
             **{f"LOOPS_{role.upper()}": len(self.loops[role]) for role in ("m", "n", "k")},
             **dict(zip(_PARTS[tile.mode], tile.part, strict=True)),
             **{f"A_{name}": value for name, value in a.constants().items()},
             **{f"B_{name}": value for name, value in b.constants().items()},
         }
-        patterns = access_patterns(self.kernel, self.loops["batch"], self.rows)
+        patterns = list(access_patterns(self.kernel, self.loops["batch"], self.rows))
+        for number, step in (units.steps or {}).items():
+            patterns[number] = replace(patterns[number], step=step)
         loads = len(self.kernel.loads)
         pattern = Pattern(
             tile.mode,
             1,
             False,
             needs_64_bits((*self.loops["batch"], *self.rows), tiles * splits),
-            patterns[:loads],
-            patterns[loads:],
+            tuple(patterns[:loads]),
+            tuple(patterns[loads:]),
             self.kernel.values,
             tuple(constants.items()),
         )
@@ -266,7 +272,7 @@ class Shape:
             pattern,
             tiles * splits,
             tile.threads,
-            loop_values(self.kernel, self.loops["batch"], self.rows) | words.named(),
+            loop_values(self.kernel, self.loops["batch"], self.rows) | words.named() | units.lane_steps(),
             shared_bytes=max(_STAGES * _bytes_of_stage(tile, a, b), _sums(tile)),
             counters_bytes=4 * tiles if splits > 1 else 0,
             scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
@@ -285,6 +291,19 @@ class Shape:
     def rows(self) -> tuple[Loop, ...]:
         """The loops over rows of the pattern."""
         return (*self.loops["m"], *self.loops["n"], *self.loops["k"])
+
+    @cached_property
+    def _is_stored_along_rows(self) -> bool:
+        return self._stored_along("n") or not self._stored_along("m")
+
+    def _units_of_results(self, tile: Tile) -> ResultUnits:
+        fast, slow = ("n", "m") if self._is_stored_along_rows else ("m", "n")
+        # Ordinary arithmetic leaves sums in rows in shared memory, where those of a column lie apart.
+        are_together = self._is_stored_along_rows or tile.mode is not Mode.FMA
+        around = [loop for role in ("batch", "m", "n") for loop in self.loops[role]]
+        return result_units(
+            self.kernel, self.alignments, self.loops[fast] if are_together else (), self.loops[slow], around
+        )
 
     def _stored_along(self, role: str) -> bool:
         """Whether the first result is contiguous along the last of the loops of a role."""
@@ -316,5 +335,5 @@ def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:
 
 
 def _sums(tile: Tile) -> int:
-    """Bytes of shared memory that the sums of a tile take."""
-    return tile.rows * (tile.columns + 4) * 4
+    """Bytes of shared memory that the sums of a tile take, in rows or in columns."""
+    return max(tile.rows * (tile.columns + 4), tile.columns * (tile.rows + 4)) * 4

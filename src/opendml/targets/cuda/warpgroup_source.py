@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from opendml.compiler.kernel import number_of
-from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.pattern import Step
-from opendml.targets.cuda.position_source import step_of
 
 UNIT = 8
 """Neighbouring results that a thread makes at a time."""
@@ -25,7 +21,12 @@ class WarpgroupPrinter(TilePrinter):
         )
         operands = [self._tensor(name, constants[f"{name}_LOAD"]) for name in "AB"]
         return "\n\n".join(
-            [instruction, *self.head("m", "n"), *operands, self._unit(contraction_of(self.values))]
+            [
+                instruction,
+                *self.head("m", "n"),
+                *operands,
+                self.unit_of_results(contraction_of(self.values), UNIT),
+            ]
         )
 
     def _tensor(self, name: str, load: int) -> str:
@@ -53,49 +54,6 @@ class WarpgroupPrinter(TilePrinter):
                 "};",
             ]
         )
-
-    def _unit(self, total: Node) -> str:
-        """The results of neighbouring sums, of which the first `count` are there."""
-        roots = [root for _, _, root in self.stores]
-        before, after = [], []
-        for node in ordered(roots, {id(total)}):
-            if node.operation is Operation.SOURCE:
-                before += self._load_unit(number_of(node))
-        lines, name = self._compute(roots, {id(total): "sums[lane]"}, self._lane_load)
-        for number, access, root in self.stores:
-            before.append(f"Vector<{TYPES[access.type]}, {UNIT}> s{number};")
-            lines.append(f"s{number}.data[lane] = {name(root)};")
-            after.append(
-                f"store_lanes<{self._is_whole(number)}>({self._address(number)}, s{number}, "
-                f"{step_of(self.pattern, number)}, count);"
-            )
-        loop = f"for (int lane = 0; lane < {UNIT}; lane++) {{"
-        body = [*before, "#pragma unroll", loop, *(f"    {line}" for line in lines), "}", *after]
-        arguments = f"const Parameters& p, const Offsets& at, const float (&sums)[{UNIT}], int count"
-        return function(f"void store_unit({arguments})", body)
-
-    def _load_unit(self, number: int) -> list[str]:
-        """Statements that load what the results need beside the sums."""
-        access, type = self.pattern.loads[number], TYPES[self.pattern.loads[number].type]
-        if access.counter:
-            return []
-        if access.step is Step.NONE:
-            return [f"const {type} l{number} = {self._inline_load(number)};"]
-        step = step_of(self.pattern, number)
-        return [
-            f"Vector<{type}, {UNIT}> l{number};",
-            f"load_lanes<{self._is_whole(number)}>(l{number}, {self._address(number)}, {step}, count);",
-        ]
-
-    def _lane_load(self, number: int) -> str:
-        """What a load gives in a lane of the unit."""
-        access = self.pattern.loads[number]
-        if access.counter:
-            return self._inline_load(number, "lane")
-        return f"l{number}" if access.step is Step.NONE else f"l{number}.data[lane]"
-
-    def _is_whole(self, number: int) -> str:
-        return str(self.pattern.accesses[number].step is Step.CONTIGUOUS).lower()
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:

@@ -1,11 +1,14 @@
 // Sums of products in tiles of ROWS x COLUMNS_OF_TILE, which a block computes in steps of DEPTH: while it multiplies one pair of
-// operand tiles, the next are on their way. Then the sums go through shared memory, and each thread makes results of neighbours.
+// operand tiles, the next are on their way. Then the sums go through shared memory, and each thread makes results of UNIT neighbours:
+// along the direction in which threads lie side by side, so that it loads and stores them together, or across it (UNIT_ACROSS), so
+// that its loads do not wait for each other.
 //
 // With several blocks for a tile (`p.team`), each sums a slice of k, and whichever is done last adds their sums up, in the order
 // of the slices. The counter of each tile is zero between launches.
 
 constexpr int BAND = 8;  // tiles side by side that are computed at a time, so that operands stay in the L2 cache
-constexpr int PITCH = COLUMNS_OF_TILE + 4;
+constexpr bool COLUMNS_FIRST = !STORED_ALONG_ROWS && !UNIT_ACROSS;  // in shared memory, where units lie together
+constexpr int PITCH = (COLUMNS_FIRST ? ROWS : COLUMNS_OF_TILE) + 4;
 constexpr int STEPS_OF_PART = PART == 0 ? 1 : PART / DEPTH;
 
 // The sums of the parts of k that are done. They are seldom touched, so they lie in local memory and leave the registers to the
@@ -67,6 +70,34 @@ DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank)
         }
     }
     return true;
+}
+
+DEVICE int place_of_sum(int row, int column) { return COLUMNS_FIRST ? column * PITCH + row : row * PITCH + column; }
+
+// Makes the results of a tile's sums in shared memory.
+DEVICE void store_tile(const Sum* found, const Parameters& p, const Offsets& at, Index row, Index column) {
+    constexpr int FAST = STORED_ALONG_ROWS ? COLUMNS_OF_TILE : ROWS, SLOW = STORED_ALONG_ROWS ? ROWS : COLUMNS_OF_TILE;
+    constexpr int ALONG = UNIT_ACROSS ? 1 : UNIT, ACROSS = UNIT_ACROSS ? UNIT : 1, LINE = FAST / ALONG;
+    static_assert(THREADS % LINE == 0 && SLOW % ACROSS == 0);
+    const int fast = threadIdx.x % LINE * ALONG;
+    const Index along = (STORED_ALONG_ROWS ? column : row) + fast;
+    const Index left_along = (Index)(STORED_ALONG_ROWS ? p.columns : p.rows) - along;
+    if (left_along <= 0) return;
+    const Offsets here = STORED_ALONG_ROWS ? at_n(p, at, along) : at_m(p, at, along);
+#pragma unroll 1
+    for (int slow = threadIdx.x / LINE * ACROSS; slow < SLOW; slow += THREADS / LINE * ACROSS) {
+        const Index across = (STORED_ALONG_ROWS ? row : column) + slow;
+        const Index left_across = (Index)(STORED_ALONG_ROWS ? p.rows : p.columns) - across;
+        if (left_across <= 0) return;
+        Sum unit[UNIT];
+#pragma unroll
+        for (int lane = 0; lane < UNIT; lane++) {
+            const int i = fast + (UNIT_ACROSS ? 0 : lane), j = slow + (UNIT_ACROSS ? lane : 0);
+            unit[lane] = found[STORED_ALONG_ROWS ? place_of_sum(j, i) : place_of_sum(i, j)];
+        }
+        const Index left = UNIT_ACROSS ? left_across : left_along;
+        store_unit(p, STORED_ALONG_ROWS ? at_m(p, here, across) : at_n(p, here, across), unit, left < UNIT ? (int)left : UNIT);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
@@ -149,18 +180,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     __syncthreads();
     Sum* const found = reinterpret_cast<Sum*>(memory);
 #pragma unroll
-    for (int i = 0; i < SUMS; i++) found[row_of(i) * PITCH + column_of(i)] = sums[i];
+    for (int i = 0; i < SUMS; i++) found[place_of_sum(row_of(i), column_of(i))] = sums[i];
     __syncthreads();
-    constexpr int FAST = STORED_ALONG_ROWS ? COLUMNS_OF_TILE : ROWS, SLOW = STORED_ALONG_ROWS ? ROWS : COLUMNS_OF_TILE;
-    const int fast = threadIdx.x % FAST;
-    const Index across = (STORED_ALONG_ROWS ? column : row) + fast;
-    if (across >= (Index)(STORED_ALONG_ROWS ? p.columns : p.rows)) return;
-    const Offsets here = STORED_ALONG_ROWS ? at_n(p, at, across) : at_m(p, at, across);
-#pragma unroll 2
-    for (int slow = threadIdx.x / FAST; slow < SLOW; slow += THREADS / FAST) {
-        const Index down = (STORED_ALONG_ROWS ? row : column) + slow;
-        if (down >= (Index)(STORED_ALONG_ROWS ? p.rows : p.columns)) return;
-        const Sum sum = STORED_ALONG_ROWS ? found[slow * PITCH + fast] : found[fast * PITCH + slow];
-        store_results(p, STORED_ALONG_ROWS ? at_m(p, here, down) : at_n(p, here, down), sum);
-    }
+    store_tile(found, p, at, row, column);
 }

@@ -1,0 +1,94 @@
+"""Finds the neighbouring results of a contraction that a thread makes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import Loop
+from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.cuda.contraction_source import contraction_of, loads_beside
+from opendml.targets.cuda.launch import VECTOR_BYTES
+from opendml.targets.cuda.pattern import Step
+
+_MOST = 8
+"""Results of a unit, at most."""
+_FEWEST_TOGETHER = 4
+"""Results that lie together in memory from which on they are a unit. A thread makes other units rather than
+smaller ones: their loads and stores are narrow, but more of them are under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultUnits:
+    """Units of `count` neighbouring results.
+
+    They lie `across` the direction in which threads lie side by side, or along it. `steps` says how each
+    access moves within a unit, and `strides` how far in bytes.
+    """
+
+    count: int = 1
+    across: bool = False
+    steps: Mapping[int, Step] | None = None
+    strides: Sequence[int] = ()
+
+    def lane_steps(self) -> dict[str, int]:
+        """Return the parameters that say how far strided accesses move from one result to the next."""
+        steps = self.steps or {}
+        return {f"step{number}": self.strides[number] for number in steps if steps[number] is Step.STRIDED}
+
+
+def result_units(
+    kernel: Kernel,
+    alignments: Sequence[int],
+    fast: Sequence[Loop],
+    slow: Sequence[Loop],
+    around: Sequence[Loop],
+) -> ResultUnits:
+    """Return the units of a contraction's results.
+
+    Args:
+        kernel: the kernel of the contraction.
+        alignments: the alignment of each of its accesses, in bytes.
+        fast: the loops along which threads lie side by side, if units may lie along these.
+        slow: the loops across.
+        around: all loops over results.
+    """
+    contraction, accesses = contraction_of(kernel.values), (*kernel.loads, *kernel.stores)
+    beside = set(loads_beside(contraction, kernel.values))
+    # Guards are computed for one result at a time, and an operand has steps of its own.
+    if beside & (guards_of(kernel.values).keys() | loads_of(contraction.operands)):
+        return ResultUnits()
+    moved = [*beside, *range(len(kernel.loads), len(accesses))]
+
+    def units(loops: Sequence[Loop], count: int, across: bool) -> ResultUnits:
+        loop = loops[-1]
+        others = [each.strides for each in around if each is not loop]
+
+        def step(number: int) -> Step:
+            if not loop.strides[number]:
+                return Step.NONE
+            access = accesses[number]
+            if access.buffer is None or loop.strides[number] != access.type.bytes:
+                return Step.STRIDED
+            bytes = min(VECTOR_BYTES, count * access.type.bytes)
+            aligned = [alignments[number], *(strides[number] for strides in others)]
+            return Step.STRIDED if any(each % bytes for each in aligned) else Step.CONTIGUOUS
+
+        return ResultUnits(count, across, {number: step(number) for number in moved}, loop.strides)
+
+    together = _count_along(fast, VECTOR_BYTES // kernel.stores[0].type.bytes)
+    if together >= _FEWEST_TOGETHER:
+        return units(fast, together, across=False)
+    apart = _count_along(slow, _MOST)
+    return units(slow, apart, across=True) if apart > 1 else ResultUnits()
+
+
+def _count_along(loops: Sequence[Loop], most: int) -> int:
+    """Return how many neighbours are a unit, which lies within the innermost loop or ends with all loops."""
+    if not loops:
+        return 1
+    count = min(most, _MOST)
+    while len(loops) > 1 and loops[-1].count % count:
+        count //= 2
+    return count
