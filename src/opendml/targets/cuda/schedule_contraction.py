@@ -13,11 +13,11 @@ from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
-from opendml.targets.cuda.contraction_source import contraction_of, stored_half
+from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
@@ -239,7 +239,7 @@ class Shape:
             **{f"A_{name}": value for name, value in a.constants().items()},
             **{f"B_{name}": value for name, value in b.constants().items()},
         }
-        patterns = access_patterns(self.kernel, self.loops["batch"], self.rows)
+        patterns = access_patterns(self.kernel, self.loops["batch"], self.rows, self.sides)
         loads = len(self.kernel.loads)
         pattern = Pattern(
             tile.mode,
@@ -266,7 +266,10 @@ class Shape:
             pattern,
             tiles * splits,
             tile.threads,
-            loop_values(self.kernel, self.loops["batch"], self.rows) | words.named(),
+            loop_values(self.kernel, self.loops["batch"], self.rows)
+            | words.named()
+            | a.lane_steps()
+            | b.lane_steps(),
             shared_bytes=max(_STAGES * _bytes_of_stage(tile, a, b), _sums(tile)),
             counters_bytes=4 * tiles if splits > 1 else 0,
             scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
@@ -298,11 +301,11 @@ _PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
 
 
 def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
-    """How products are added, and what is multiplied: elements of FLOAT16 that are only loaded, and integers
+    """How products are added, and what is multiplied: elements of FLOAT16, loaded or computed, and integers
     of 8 bits, as they are, from which is subtracted what is the same for all that is summed.
     """
-    halves = tuple(map(stored_half, contraction.operands))
-    if all(each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves):
+    halves = tuple(map(half_of, contraction.operands))
+    if all(each.type is ScalarType.FLOAT16 for each in halves):
         return Mode.MMA, halves
     bytes = [difference(each) for each in contraction.operands]
     if contraction.type is ScalarType.INT32 and all(each and is_still(kernel, each[1:]) for each in bytes):
