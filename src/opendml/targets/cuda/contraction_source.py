@@ -67,7 +67,7 @@ class TilePrinter(Printer):
             f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
         ]
         if constants[f"{name}_COMPUTED"]:
-            access = self._computed(value)
+            access = self._computed(name, value)
         else:
             access = self._place(value) if copied or unit > 1 else self._value(value)
         lines += [*more, *access]
@@ -92,34 +92,37 @@ class TilePrinter(Printer):
             "}",
         ]
 
-    def _computed(self, value: Node) -> list[str]:
+    def _computed(self, name: str, value: Node) -> list[str]:
         """Return how a unit of neighbours is read, and how its elements are computed of what was read."""
         members, reads = list[str](), list[str]()
+        partial = dict(self.pattern.constants)[f"{name}_PARTIAL"]
         for number in sorted(loads_of([value])):
             access, type = self.pattern.loads[number], TYPES[self.pattern.loads[number].type]
             if access.step is Step.NONE:
                 members.append(f"{type} l{number};")
                 reads.append(f"to.l{number} = {self._inline_load(number)};")
                 continue
-            whole = str(access.step is Step.CONTIGUOUS).lower()
+            is_whole = access.step is Step.CONTIGUOUS
+            arguments = f"to.l{number}, {self._address(number)}"
+            step = step_of(self.pattern, number)
             members.append(f"Vector<{type}, UNIT> l{number};")
-            reads.append(
-                f"load_lanes<{whole}>(to.l{number}, {self._address(number)}, "
-                f"{step_of(self.pattern, number)}, count);"
-            )
+            if partial:
+                reads.append(f"load_lanes<{str(is_whole).lower()}>({arguments}, {step}, count);")
+            else:
+                reads.append(f"load({arguments});" if is_whole else f"gather({arguments}, {step});")
 
         def lane(number: int, *_: str) -> str:
             is_still = self.pattern.loads[number].step is Step.NONE
             return f"from.l{number}" if is_still else f"from.l{number}.data[lane]"
 
-        lines, name = self._compute([value], {}, lane)
+        lines, named = self._compute([value], {}, lane)
         return [
             f"struct Read {{ {' '.join(members)} }};",
             f"DEVICE_MEMBER static void read(Read& to, {_ARGUMENTS}, int count) {{",
             *(f"    {line}" for line in reads),
             "}",
             "DEVICE_MEMBER static Element value(const Parameters& p, const Read& from, int lane) {",
-            *(f"    {line}" for line in [*lines, f"return {name(value)};"]),
+            *(f"    {line}" for line in [*lines, f"return {named(value)};"]),
             "}",
         ]
 

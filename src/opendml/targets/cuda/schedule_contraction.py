@@ -32,6 +32,8 @@ _STAGES = 3
 """Tiles of each operand in shared memory: one that is multiplied, the others on their way."""
 _LEAST_STEP = 300
 """Cycles of a step along k, at least: what a load takes, over the steps that are under way."""
+_LEAST_COMPUTED_STEP = 1000
+"""Cycles of a step along k with a computed operand, at least: its loads are waited for within the step."""
 _TILE_CYCLES = 3000
 """Cycles before the first and after the last step of a tile, about."""
 _STORE_RATE = 16
@@ -128,13 +130,14 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
         yield from of_warpgroups
         return
     for tile in filter(shape.takes, TILES):
+        a, b = shape.sides
+        least_step = _LEAST_COMPUTED_STEP if a.steps or b.steps else _LEAST_STEP
         tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
         steps = -(-shape.k // tile.depth)
         splits = 1
         while splits <= (1 if tile.copied else _MOST_SPLITS):
             each = -(-steps // splits)
             step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
-            a, b = shape.sides
             step_cycles += (a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)) / _LANES
             # Blocks that share a multiprocessor hide each other's loads.
             waves = -(-tiles * splits // machine.multiprocessors)
@@ -142,7 +145,7 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
             pages = 1 + splits if splits > 1 else 0
             area = tile.rows * tile.columns / _STORE_RATE
             cycles = waves * (
-                each * max(step_cycles, _LEAST_STEP / together) + _TILE_CYCLES / together + area * (1 + pages)
+                each * max(step_cycles, least_step / together) + _TILE_CYCLES / together + area * (1 + pages)
             )
             yield Candidate(tile, splits, cycles)
             splits *= 2

@@ -70,6 +70,7 @@ class TiledOperand:
             self.unit = self._widest_computed()
             if self.unit > 1:
                 self.steps = {number: self._step_in_unit(number, kernel) for number in loads_of([value])}
+                self._partial = along % self.unit > 0
 
     def constants(self) -> dict[str, int]:
         """The constants of the code."""

@@ -1,5 +1,6 @@
 // Operands that are computed of what lies in memory, such as activated or dequantized ones: a thread reads units of UNIT neighbours
-// while the tile before is multiplied, then computes their elements and stores them in shared memory.
+// while the tile before is multiplied, then computes their elements and stores them in shared memory. Where nothing is, units are
+// read from the beginning, and 0: reading them without a branch lets many reads be under way.
 
 template <typename Operand>
 struct Loader<Operand, true> : Loader<Operand, false> {
@@ -34,8 +35,10 @@ struct Loader<Operand, true> : Loader<Operand, false> {
             Vector<Element, UNIT> unit;
 #pragma unroll
             for (int lane = 0; lane < UNIT; lane++) {
-                unit.data[lane] = lane < counts[i] ? Operand::value(p, found[i], lane) : Element();
+                unit.data[lane] = Operand::value(p, found[i], lane);
+                if (Operand::PARTIAL && lane >= counts[i]) unit.data[lane] = Element();
             }
+            if (counts[i] <= 0) unit = {};
             Element* const to = Base::slot(tile, i);
             if constexpr (TOGETHER) {
                 store((char*)to, unit);
