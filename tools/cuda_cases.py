@@ -19,6 +19,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from tools.cuda_case import Case
 from tools.cuda_chain_cases import chain_cases
 from tools.cuda_contraction_cases import contraction_cases
+from tools.cuda_operand_cases import operand_cases
 from tools.cuda_placing_cases import placing_cases
 from tools.cuda_sequence_cases import sequence_cases
 from tools.cuda_training_cases import training_cases
@@ -97,6 +98,7 @@ def all_cases() -> Iterator[Case]:
     yield from reduction_cases()
     yield from view_cases()
     yield from contraction_cases()
+    yield from operand_cases()
     yield from chain_cases()
     yield from sequence_cases()
     yield from placing_cases()

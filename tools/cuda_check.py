@@ -106,7 +106,7 @@ def runs() -> Iterator[tuple[Case, str, Scheduler]]:
     each that takes it; the way is empty for the one that is chosen.
     """
     modes = ("fma", "mma", "imma", "wgmma")
-    ways = {mode: cycle(way for way in schedulers() if way[0].startswith(mode)) for mode in modes}
+    ways = {mode: cycle([way for way in schedulers() if way[0].startswith(mode)]) for mode in modes}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):

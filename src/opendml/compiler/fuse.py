@@ -28,6 +28,7 @@ from opendml.compiler.recurrences import steps_of
 from opendml.compiler.regions import merged
 from opendml.compiler.repeated import stored_once
 from opendml.compiler.stored import Users
+from opendml.compiler.stored_operands import Chooses, with_stored_operands
 from opendml.compiler.views import IN_MEMORY, moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
@@ -52,18 +53,23 @@ MAXIMUM_REDUCTIONS = 16
 
 
 def fuse(
-    program: Program, takes: Takes | None = None, ends_loops: bool = False, in_order: bool = False
+    program: Program,
+    takes: Takes | None = None,
+    ends_loops: bool = False,
+    in_order: bool = False,
+    chooses: Chooses | None = None,
 ) -> KernelProgram:
     """The kernels of a program, and those that prepare its constants. Products around a softmax are one
     kernel where the target `takes` it. `ends_loops`: it ends loops where nothing counts any more (`bounds`).
-    `in_order`: it goes along lines in order where it places.
+    `in_order`: it goes along lines in order where it places. It stores the operands of products first that it
+    `chooses`.
     """
     if not in_order:
         program = replace(program, results=in_any_order(program.results))
     if not program.constants:
-        return _fused(program, takes=takes, ends_loops=ends_loops)
+        return _fused(program, takes, ends_loops, chooses)
     first, rest = split(program)
-    ahead, kernels = (_fused(each, takes=takes, ends_loops=ends_loops) for each in (first, rest))
+    ahead, kernels = (_fused(each, takes, ends_loops, chooses) for each in (first, rest))
     input_count = len(program.inputs)
     arena = input_count + len(program.outputs)
     kept = range(arena + 1, arena + 1 + len(first.outputs))
@@ -100,7 +106,12 @@ def _over(kernels: Sequence[Kernel], buffers: Sequence[int], constants: Containe
     )
 
 
-def _fused(program: Program, takes: Takes | None = None, ends_loops: bool = False) -> KernelProgram:
+def _fused(
+    program: Program,
+    takes: Takes | None = None,
+    ends_loops: bool = False,
+    chooses: Chooses | None = None,
+) -> KernelProgram:
     """The kernels of a program, whose constants are inputs like others."""
     roots = without_idle_guards(unrolled(moved(program.results), ends_loops))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
@@ -138,6 +149,9 @@ def _fused(program: Program, takes: Takes | None = None, ends_loops: bool = Fals
     result += merged(between)
     if takes is not None:
         result, repeats, sizes = chained(result, repeats, sizes, takes)
+    if chooses is not None:
+        first_buffer = max(sizes, default=arena - 1) + 1
+        result, repeats, sizes = with_stored_operands(result, repeats, sizes, chooses, first_buffer)
     return _placed(result, repeats, len(inputs), arena, sizes)
 
 

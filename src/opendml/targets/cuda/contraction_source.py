@@ -8,6 +8,7 @@ from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference
+from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import Parameters
@@ -47,7 +48,7 @@ class TilePrinter(Printer):
         constants = dict(self.pattern.constants)
         more = []
         if self.pattern.mode in HALF_TILES:
-            value = stored_half(value)
+            value = half_of(value)
         if self.pattern.mode is Mode.IMMA:
             value, *subtracted = difference(value) or ()
             more = self._shift(subtracted)
@@ -60,12 +61,17 @@ class TilePrinter(Printer):
             f"static constexpr int PITCH = {pitch}, SIZE = {'ROWS' if by_row else 'DEPTH'} * PITCH;",
             f"static constexpr bool ALONG_K = {name}_ALONG_K, BY_ROW = {name}_BY_ROW;",
             f"static constexpr bool COPIED = {name}_COPIED, PARTIAL = {name}_PARTIAL;",
+            f"static constexpr bool COMPUTED = {name}_COMPUTED;",
             f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
             f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",
             f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
         ]
-        lines += [*more, *(self._place(value) if copied or unit > 1 else self._value(value))]
+        if constants[f"{name}_COMPUTED"]:
+            access = self._computed(name, value)
+        else:
+            access = self._place(value) if copied or unit > 1 else self._value(value)
+        lines += [*more, *access]
         return "\n".join([f"struct {name} {{", *(f"    {line}" for line in lines), "};"])
 
     def _place(self, value: Node) -> list[str]:
@@ -84,6 +90,40 @@ class TilePrinter(Printer):
         return [
             f"DEVICE_MEMBER static Element value({_ARGUMENTS}) {{",
             *(f"    {line}" for line in [*lines, f"return {name(value)};"]),
+            "}",
+        ]
+
+    def _computed(self, name: str, value: Node) -> list[str]:
+        """Return how a unit of neighbours is read, and how its elements are computed of what was read."""
+        members, reads = list[str](), list[str]()
+        partial = dict(self.pattern.constants)[f"{name}_PARTIAL"]
+        for number in sorted(loads_of([value])):
+            access, type = self.pattern.loads[number], TYPES[self.pattern.loads[number].type]
+            if access.step is Step.NONE:
+                members.append(f"{type} l{number};")
+                reads.append(f"to.l{number} = {self._inline_load(number)};")
+                continue
+            is_whole = access.step is Step.CONTIGUOUS
+            arguments = f"to.l{number}, {self._address(number)}"
+            step = step_of(self.pattern, number)
+            members.append(f"Vector<{type}, UNIT> l{number};")
+            if partial:
+                reads.append(f"load_lanes<{str(is_whole).lower()}>({arguments}, {step}, count);")
+            else:
+                reads.append(f"load({arguments});" if is_whole else f"gather({arguments}, {step});")
+
+        def lane(number: int, *_: str) -> str:
+            is_still = self.pattern.loads[number].step is Step.NONE
+            return f"from.l{number}" if is_still else f"from.l{number}.data[lane]"
+
+        lines, named = self._compute([value], {}, lane)
+        return [
+            f"struct Read {{ {' '.join(members)} }};",
+            f"DEVICE_MEMBER static void read(Read& to, {_ARGUMENTS}, int count) {{",
+            *(f"    {line}" for line in reads),
+            "}",
+            "DEVICE_MEMBER static Element value(const Parameters& p, const Read& from, int lane) {",
+            *(f"    {line}" for line in [*lines, f"return {named(value)};"]),
             "}",
         ]
 
@@ -171,8 +211,7 @@ def loads_beside(total: Node, roots: Sequence[Node]) -> list[int]:
     return [number_of(node) for node in ordered(roots, {id(total)}) if node.operation is Operation.SOURCE]
 
 
-def stored_half(value: Node) -> Node:
-    """The load of an operand that is a widened FLOAT16 one; else the operand itself."""
-    if value.operation is not Operation.CONVERT or value.operands[0].operation is not Operation.SOURCE:
-        return value
-    return value.operands[0] if value.operands[0].type is ScalarType.FLOAT16 else value
+def half_of(value: Node) -> Node:
+    """Return the FLOAT16 value, loaded or computed, that was widened to an operand; else the operand."""
+    is_half = value.operation is Operation.CONVERT and value.operands[0].type is ScalarType.FLOAT16
+    return value.operands[0] if is_half else value

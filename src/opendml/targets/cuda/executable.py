@@ -24,6 +24,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
+from opendml.targets.cuda.stored_operands import stored_operand
 from opendml.targets.cuda.tensor_map import EncodedMap
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
@@ -46,7 +47,7 @@ class CudaExecutable:
 
     def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = _fused(program)
+        kernels = _fused(program, self.device.machine)
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """Those of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
@@ -150,7 +151,7 @@ class CudaExecutable:
 
 def plan(program: Program, machine: Machine) -> Planned:
     """The kernels of a program, and the modes in which they are run where all tensors are aligned."""
-    kernels = _fused(program)
+    kernels = _fused(program, machine)
 
     def mode(kernel: Kernel) -> str:
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
@@ -159,8 +160,9 @@ def plan(program: Program, machine: Machine) -> Planned:
     return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
 
 
-def _fused(program: Program) -> KernelProgram:
-    return fuse(replace(program, results=simplify(program.results)), is_chained)
+def _fused(program: Program, machine: Machine) -> KernelProgram:
+    simple = replace(program, results=simplify(program.results))
+    return fuse(simple, is_chained, chooses=partial(stored_operand, machine))
 
 
 class PreparedLaunch:

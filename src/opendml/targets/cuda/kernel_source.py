@@ -38,18 +38,18 @@ _FILES = {
     Mode.POSITIONS: ("posts", "positions"),
     Mode.TOP: ("words", "top"),
     Mode.SORT: ("words", "meeting", "sort"),
-    Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
-    Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
-    Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
+    Mode.FMA: ("operands", "computed", "unshifted", "fma", "contraction"),
+    Mode.MMA: ("operands", "computed", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
+    Mode.IMMA: ("operands", "computed", "fragments", "warp_tile", "shifts", "mma", "contraction"),
     Mode.WGMMA: ("sm90/contraction",),
-    Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
-    Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
+    Mode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
+    Mode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
 }
 """The files of each mode, after what is printed."""
 
 _HEADERS = {
-    **dict.fromkeys((Mode.FMA, Mode.MMA, Mode.IMMA), ("sm90/units",)),
     Mode.WGMMA: ("sm90/instructions", "sm90/units"),
+    **dict.fromkeys((Mode.FMA, Mode.MMA, Mode.IMMA, Mode.FMA_CHAIN, Mode.MMA_CHAIN), ("sm90/units",)),
 }
 """The files of modes that come before what is printed."""
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from opendml.compiler.chains import chain_of
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import Node, Operation
+from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of
-from opendml.targets.cuda.contraction_source import stored_half
+from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -101,10 +101,8 @@ class ChainShape:
 
     def __init__(self, kernel: Kernel, operands: Sequence[Node], roles: Sequence[Sequence[int]]) -> None:
         self.kernel = kernel
-        halves = list(map(stored_half, operands))
-        self.half = all(
-            each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves
-        )
+        halves = list(map(half_of, operands))
+        self.half = all(each.type is ScalarType.FLOAT16 for each in halves)
         self._values = halves if self.half else list(operands)
         self._accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
         self.loops = {
@@ -211,9 +209,10 @@ class ChainShape:
             "QUERIES_FIRST": int(self.queries_first),
             **{f"LOOPS_{role.upper()}": len(self.loops[role]) for role in _ROLES[1:]},
         }
-        for name, operand in zip("QKV", self.operands(alignments), strict=True):
+        operands = self.operands(alignments)
+        for name, operand in zip("QKV", operands, strict=True):
             constants |= {f"{name}_{key}": value for key, value in operand.constants().items()}
-        patterns = access_patterns(self.kernel, self.loops["batch"], rows)
+        patterns = access_patterns(self.kernel, self.loops["batch"], rows, operands)
         loads = len(self.kernel.loads)
         pattern = Pattern(
             tile.mode,
@@ -225,12 +224,14 @@ class ChainShape:
             self.kernel.values,
             tuple(constants.items()),
         )
-        words = Words(rows=self.m, columns=self.n, units=self.keys, slice=self.depth, inner=down)
+        words = Words(rows=self.m, columns=self.n, units=self.keys, slice=self.depth, inner=down).named()
+        for operand in operands:
+            words |= operand.lane_steps()
         return Launch(
             pattern,
             grid,
             tile.threads,
-            loop_values(self.kernel, self.loops["batch"], rows) | words.named(),
+            loop_values(self.kernel, self.loops["batch"], rows) | words,
             shared_bytes=self.shared_bytes(tile, alignments),
         )
 

@@ -13,11 +13,11 @@ from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.program.node import REDUCTIONS, Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
-from opendml.targets.cuda.contraction_source import contraction_of, stored_half
+from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
@@ -33,6 +33,8 @@ _STAGES = 3
 """Tiles of each operand in shared memory: one that is multiplied, the others on their way."""
 _LEAST_STEP = 300
 """Cycles of a step along k, at least: what a load takes, over the steps that are under way."""
+_LEAST_COMPUTED_STEP = 1000
+"""Cycles of a step along k with a computed operand, at least: its loads are waited for within the step."""
 _TILE_CYCLES = 3000
 """Cycles before the first and after the last step of a tile, about."""
 _STORE_RATE = 16
@@ -129,13 +131,14 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
         yield from of_warpgroups
         return
     for tile in filter(shape.takes, TILES):
+        a, b = shape.sides
+        least_step = _LEAST_COMPUTED_STEP if a.steps or b.steps else _LEAST_STEP
         tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
         steps = -(-shape.k // tile.depth)
         splits = 1
         while splits <= (1 if tile.copied else _MOST_SPLITS):
             each = -(-steps // splits)
             step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
-            a, b = shape.sides
             step_cycles += (a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)) / _LANES
             # Blocks that share a multiprocessor hide each other's loads.
             waves = -(-tiles * splits // machine.multiprocessors)
@@ -143,7 +146,7 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
             pages = 1 + splits if splits > 1 else 0
             area = tile.rows * tile.columns / _STORE_RATE
             cycles = waves * (
-                each * max(step_cycles, _LEAST_STEP / together) + _TILE_CYCLES / together + area * (1 + pages)
+                each * max(step_cycles, least_step / together) + _TILE_CYCLES / together + area * (1 + pages)
             )
             yield Candidate(tile, splits, cycles)
             splits *= 2
@@ -243,7 +246,7 @@ class Shape:
             **{f"A_{name}": value for name, value in a.constants().items()},
             **{f"B_{name}": value for name, value in b.constants().items()},
         }
-        patterns = list(access_patterns(self.kernel, self.loops["batch"], self.rows))
+        patterns = list(access_patterns(self.kernel, self.loops["batch"], self.rows, self.sides))
         for number, step in (units.steps or {}).items():
             patterns[number] = replace(patterns[number], step=step)
         loads = len(self.kernel.loads)
@@ -272,7 +275,11 @@ class Shape:
             pattern,
             tiles * splits,
             tile.threads,
-            loop_values(self.kernel, self.loops["batch"], self.rows) | words.named() | units.lane_steps(),
+            loop_values(self.kernel, self.loops["batch"], self.rows)
+            | words.named()
+            | units.lane_steps()
+            | a.lane_steps()
+            | b.lane_steps(),
             shared_bytes=max(_STAGES * _bytes_of_stage(tile, a, b), _sums(tile)),
             counters_bytes=4 * tiles if splits > 1 else 0,
             scratch_bytes=tiles * splits * area * 4 if splits > 1 else 0,
@@ -317,11 +324,11 @@ _PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
 
 
 def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
-    """How products are added, and what is multiplied: elements of FLOAT16 that are only loaded, and integers
+    """How products are added, and what is multiplied: elements of FLOAT16, loaded or computed, and integers
     of 8 bits, as they are, from which is subtracted what is the same for all that is summed.
     """
-    halves = tuple(map(stored_half, contraction.operands))
-    if all(each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves):
+    halves = tuple(map(half_of, contraction.operands))
+    if all(each.type is ScalarType.FLOAT16 for each in halves):
         return Mode.MMA, halves
     bytes = [difference(each) for each in contraction.operands]
     if contraction.type is ScalarType.INT32 and all(each and is_still(kernel, each[1:]) for each in bytes):

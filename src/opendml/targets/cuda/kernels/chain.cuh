@@ -43,7 +43,7 @@ struct Block {
         Loader<Q> q;
         q.start(p, at, row, p.rows);
         q.begin(p, q_tile, 0, p.slice, nullptr);
-        q.finish(q_tile);
+        q.finish(p, q_tile);
     }
 
     DEVICE_MEMBER void begin(Index key, int slot) {
@@ -54,8 +54,8 @@ struct Block {
     }
 
     DEVICE_MEMBER void finish(int slot) {
-        k.finish(k_tiles + slot * K::SIZE);
-        v.finish(v_tiles + slot * V::SIZE);
+        k.finish(p, k_tiles + slot * K::SIZE);
+        v.finish(p, v_tiles + slot * V::SIZE);
     }
 };
 

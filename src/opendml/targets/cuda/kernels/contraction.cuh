@@ -140,8 +140,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     };
     const auto finish = [&](int step, int slot) {
         if (step < steps) {
-            a.finish(a_tiles + slot * A::SIZE);
-            b.finish(b_tiles + slot * B::SIZE);
+            a.finish(p, a_tiles + slot * A::SIZE);
+            b.finish(p, b_tiles + slot * B::SIZE);
         }
     };
 #pragma unroll 1

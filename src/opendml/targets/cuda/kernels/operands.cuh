@@ -13,7 +13,7 @@ DEVICE void turn_bytes(unsigned (&words)[4]) {
     words[3] = __byte_perm(high[0], high[1], 0x7632);
 }
 
-template <typename Operand>
+template <typename Operand, bool COMPUTED = Operand::COMPUTED>
 struct Loader {
     typedef typename Operand::Element Element;
     static constexpr bool ALONG_K = Operand::ALONG_K;
@@ -22,12 +22,12 @@ struct Loader {
     static constexpr int ALONG_FAST = ALONG_K ? UNIT * QUAD : UNIT, FAST = (ALONG_K ? DEPTH : Operand::ROWS) / ALONG_FAST;
     static constexpr int ALONG_SLOW = ALONG_K ? 1 : QUAD, SLOW = (ALONG_K ? Operand::ROWS : DEPTH) / ALONG_SLOW;
     static constexpr int STEP = THREADS / FAST, EACH = (SLOW + STEP - 1) / STEP;
-    static constexpr bool TURNED = !Operand::COPIED && UNIT > 1;
+    static constexpr bool TURNED = !Operand::COPIED && !Operand::COMPUTED && UNIT > 1;
     static_assert(THREADS % FAST == 0 && (!Operand::COPIED || QUAD == 1) && (!TURNED || (UNIT == 4 && QUAD == 4 && !ALONG_K)));
 
     Offsets rows[ALONG_K ? EACH : 1];
     int there[ALONG_K ? EACH : 1];  // rows from here on
-    Vector<Element, QUAD> kept[Operand::COPIED || TURNED ? 1 : EACH];
+    Vector<Element, QUAD> kept[Operand::COPIED || Operand::COMPUTED || TURNED ? 1 : EACH];
     unsigned words[TURNED ? EACH : 1][4];
 
     DEVICE_MEMBER static int fast() { return threadIdx.x % FAST * ALONG_FAST; }
@@ -90,7 +90,7 @@ struct Loader {
     }
 
     // Puts what went through registers in its place.
-    DEVICE_MEMBER void finish(Element* tile) {
+    DEVICE_MEMBER void finish(const Parameters&, Element* tile) {
         if constexpr (!Operand::COPIED) {
 #pragma unroll
             for (int i = 0; i < EACH; i++) {
