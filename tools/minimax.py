@@ -324,7 +324,14 @@ class Pieces:
     is_linear: bool = False
 
 
+def narrow_weight(x: mpf) -> mpf:
+    """The weight of an error of normal_tail: relative, less where x times the tail is denormal in FLOAT16."""
+    return half_tail_weight(2 * x / HALF_TAIL_END - 1) / mp.exp(-(x**2) / 2)
+
+
 ERF_EDGES = equal_edges(0.524)
+HALF_ERF_EDGES = equal_edges(0.36)
+HALF_NORMAL_EDGES = equal_edges(0.768)
 GELU_EDGES = narrowing_edges(0.741, 0.12)
 
 PIECES = (
@@ -332,6 +339,10 @@ PIECES = (
     Pieces("ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), ERF_EDGES, middles(ERF_EDGES), 6, is_linear=True),
     # Of the points at the upper ends of pieces, all terms of the polynomials have one sign.
     Pieces("NORMAL_TABLES", normal_tail, lambda x: 1 / normal_tail(x), GELU_EDGES, (0.0, *GELU_EDGES[2:]), 7),
+    Pieces("HALF_ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), HALF_ERF_EDGES, middles(HALF_ERF_EDGES), 3),
+    Pieces(
+        "HALF_NORMAL_TABLES", normal_tail, narrow_weight, HALF_NORMAL_EDGES, (0.0, *HALF_NORMAL_EDGES[2:]), 5
+    ),
 )
 
 

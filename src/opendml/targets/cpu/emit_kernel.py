@@ -166,6 +166,6 @@ def _expanded(node: Node) -> Node:
     """A function in basic operations."""
     if node.operation not in FUNCTIONS:
         return node
-    if is_narrow(node):
-        return half_math.expand(node)
-    return table_math.expand(node) if has_tables() else vector_math.expand(node)
+    if has_tables():
+        return table_math.expand_narrow(node) if is_narrow(node) else table_math.expand(node)
+    return half_math.expand(node) if is_narrow(node) else vector_math.expand(node)

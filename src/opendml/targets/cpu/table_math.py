@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from opendml.program import vector_math
+from opendml.program import half_math, vector_math
 from opendml.program.common_math import UNITS, at_least, at_most, float32_bits, with_sign_of
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation
@@ -33,16 +33,26 @@ def expand(node: Node) -> Node:
     return expansion(*node.operands) if expansion else vector_math.expand(node)
 
 
+def expand_narrow(node: Node) -> Node:
+    """Return the same for a result that is stored as FLOAT16, as exact as `half_math` is."""
+    expansion = _NARROW_EXPANSIONS.get(node.operation)
+    return expansion(*node.operands) if expansion else half_math.expand(node)
+
+
 def error_function(x: Node) -> Node:
     """erf(x) within 1.08 ULP, with the sign of x."""
     magnitude = abs(x)
     within = at_most(magnitude, _ERF_HIGHEST)
-    piece = float32_bits(multiply_add(within, 1.0 / _ERF_WIDTH, UNITS))
-    points, values, *coefficients = _ERF_TABLES
-    r = within - looked_up(points, piece)
     # The first polynomial is that of erf(x) - x: its constant term loses fewer digits than that of erf(x).
-    base = select(magnitude < _ERF_WIDTH / 2, magnitude, looked_up(values, piece))
-    return with_sign_of(x, multiply_add(r, polynomial_of(coefficients, piece, r), base))
+    piece = _piece(within, 1.0 / _ERF_WIDTH)
+    base = select(magnitude < _ERF_WIDTH / 2, magnitude, looked_up(_ERF_TABLES[1], piece))
+    return with_sign_of(x, in_pieces(_ERF_TABLES, piece, within, base))
+
+
+def narrow_error_function(x: Node) -> Node:
+    """erf(x) for FLOAT16"""
+    within = at_most(abs(x), _NARROW_ERF_HIGHEST)
+    return with_sign_of(x, in_pieces(_NARROW_ERF_TABLES, _piece(within, 1.0 / _NARROW_ERF_WIDTH), within))
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
@@ -51,14 +61,35 @@ def gaussian_error_linear_unit(x: Node) -> Node:
     Far below zero the probability falls too fast for pieces: that is left to `vector_math`. Where this
     function is used, such numbers are few.
     """
-    within = at_most(abs(x), NORMAL_HIGHEST)
-    piece = float32_bits(multiply_add(within, multiply_add(within, _NORMAL_SQUARE, _NORMAL_SLOPE), UNITS))
-    points, values, *coefficients = _NORMAL_TABLES
-    r = within - looked_up(points, piece)
-    tail = multiply_add(r, polynomial_of(coefficients, piece, r), looked_up(values, piece))
+    within = at_most(abs(x), _NORMAL_HIGHEST)
+    piece = _piece(within, multiply_add(within, _NORMAL_SQUARE, _NORMAL_SLOPE))
+    usual = _without_tail(x, within, in_pieces(_NORMAL_TABLES, piece, within))
+    return rarely(x < -_NORMAL_HIGHEST, vector_math.gaussian_error_linear_unit(x), usual)
+
+
+def narrow_gaussian_error_linear_unit(x: Node) -> Node:
+    """The same for FLOAT16, in which the tail is 0 from the end of the pieces on."""
+    within = at_most(abs(x), _NARROW_NORMAL_HIGHEST)
+    piece = _piece(within, 1.0 / _NARROW_NORMAL_WIDTH)
+    return _without_tail(x, within, in_pieces(_NARROW_NORMAL_TABLES, piece, within))
+
+
+def _without_tail(x: Node, magnitude: Node, tail: Node) -> Node:
+    """x above zero, 0 below, less the magnitude times the tail."""
     # -0 rather than 0, so that no tail at all leaves the sign of x.
-    usual = multiply_add(-within, tail, at_least(x, -0.0))
-    return rarely(x < -NORMAL_HIGHEST, vector_math.gaussian_error_linear_unit(x), usual)
+    return multiply_add(-magnitude, tail, at_least(x, -0.0))
+
+
+def _piece(x: Node, scale: Node | float) -> Node:
+    """The product, rounded, in the low bits of an INT32."""
+    return float32_bits(multiply_add(x, scale, UNITS))
+
+
+def in_pieces(tables: Sequence[Table], piece: Node, x: Node, base: Node | None = None) -> Node:
+    """Return f(c + r) = f(c) + r q(r) for x = c + r, or with another base than f(c)."""
+    points, values, *coefficients = tables
+    r = x - looked_up(points, piece)
+    return multiply_add(r, polynomial_of(coefficients, piece, r), base or looked_up(values, piece))
 
 
 def looked_up(table: Table, index: Node) -> Node:
@@ -77,7 +108,7 @@ def polynomial_of(tables: Sequence[Table], piece: Node, x: Node) -> Node:
 
 
 _ERF_HIGHEST, _ERF_WIDTH = 3.925, 0.524
-"""From the first on the result is 1; the second is the width of a piece. The first piece is half a one."""
+"""From the first on the result is 1. The second is the width of a piece; the piece at 0 is half as wide."""
 _ERF_TABLES: tuple[Table, ...] = (
     (0, 0.523712158, 1.04817593, 1.57231188, 2.09622383, 2.61996007, 3.14356828, 3.65383983),
     (0, 0.54108876, 0.861751378, 0.973823607, 0.996968329, 0.999788761, 0.999991238, 0.999999762),
@@ -154,7 +185,7 @@ _ERF_TABLES: tuple[Table, ...] = (
 )
 """erf(x); the first piece is centered at 0 and of erf(x) - x."""
 
-NORMAL_HIGHEST, _NORMAL_SLOPE, _NORMAL_SQUARE = 5.395, 0.741, 0.12
+_NORMAL_HIGHEST, _NORMAL_SLOPE, _NORMAL_SQUARE = 5.395, 0.741, 0.12
 """Up to the first there are pieces; x (slope + square x), rounded, is the number of one."""
 _NORMAL_TABLES: tuple[Table, ...] = (
     (0, 1.60646915, 2.42166638, 3.1331389, 3.76978803, 4.35412979, 4.89353609, 5.4036603),
@@ -251,7 +282,126 @@ _NORMAL_TABLES: tuple[Table, ...] = (
 )
 """The probability that a standard normal variable is above x."""
 
+_NARROW_ERF_HIGHEST, _NARROW_ERF_WIDTH = 2.69, 0.36
+_NARROW_ERF_TABLES: tuple[Table, ...] = (
+    (0, 0.359950572, 0.720054924, 1.08044493, 1.44019771, 1.79978025, 2.15986824, 2.52219176),
+    (0, 0.389280707, 0.691470027, 0.873482466, 0.958324611, 0.989080787, 0.997745752, 0.999638796),
+    (1.12837827, 0.99124378, 0.67188096, 0.351157367, 0.141799837, 0.0442239605, 0.0106242439, 0.00194673974),
+    (
+        0.000160491662,
+        -0.356716096,
+        -0.483776212,
+        -0.379404545,
+        -0.204225749,
+        -0.079603076,
+        -0.0229541343,
+        -0.0049115615,
+    ),
+    (
+        -0.380606502,
+        -0.242928565,
+        0.00636130944,
+        0.153630957,
+        0.147919565,
+        0.0811157525,
+        0.0299970806,
+        0.00784484204,
+    ),
+    (
+        0.0400939956,
+        0.158379152,
+        0.157265827,
+        0.0431863032,
+        -0.0379020944,
+        -0.0457724482,
+        -0.0243261475,
+        -0.00816647522,
+    ),
+)
+"""erf(x)"""
+
+_NARROW_NORMAL_HIGHEST, _NARROW_NORMAL_WIDTH = 5.7598, 0.768
+_NARROW_NORMAL_TABLES: tuple[Table, ...] = (
+    (0, 1.15259767, 1.91985357, 2.68570304, 3.45584178, 4.22445107, 4.9923048, 5.76008797),
+    (
+        0.5,
+        0.124537781,
+        0.0274381991,
+        0.00361886923,
+        0.000274288614,
+        1.19761944e-05,
+        2.98315001e-07,
+        4.20350554e-09,
+    ),
+    (
+        -0.398942322,
+        -0.205320805,
+        -0.0631738827,
+        -0.0108301667,
+        -0.00101757981,
+        -5.31591904e-05,
+        -1.53353119e-06,
+        -2.40241089e-08,
+    ),
+    (
+        1.93827918e-06,
+        0.11834114,
+        0.0606550463,
+        0.0145365568,
+        0.00175726647,
+        0.000112827234,
+        4.14008719e-06,
+        9.31164834e-08,
+    ),
+    (
+        0.066459693,
+        -0.0110968687,
+        -0.0281687826,
+        -0.0112787522,
+        -0.00186498498,
+        -0.00014390795,
+        -3.84953501e-06,
+        3.74329758e-08,
+    ),
+    (
+        0.000225223484,
+        -0.0158389043,
+        0.00389965787,
+        0.00482208561,
+        0.00127378234,
+        0.000163846184,
+        1.55444122e-05,
+        7.94308676e-07,
+    ),
+    (
+        -0.0108172176,
+        0.0069544171,
+        0.00370620238,
+        -0.00167287444,
+        -0.000691534718,
+        -3.96176874e-05,
+        9.12261294e-06,
+        8.74679415e-07,
+    ),
+    (
+        0.00157691038,
+        0.00284975371,
+        -0.000815816747,
+        -0.000827130396,
+        0.000150076317,
+        0.000104983315,
+        1.63339937e-05,
+        9.52177629e-07,
+    ),
+)
+"""The probability that a standard normal variable is above x."""
+
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.ERROR_FUNCTION: error_function,
     Operation.GAUSSIAN_ERROR_LINEAR_UNIT: gaussian_error_linear_unit,
+}
+
+_NARROW_EXPANSIONS: dict[Operation, Callable[..., Node]] = {
+    Operation.ERROR_FUNCTION: narrow_error_function,
+    Operation.GAUSSIAN_ERROR_LINEAR_UNIT: narrow_gaussian_error_linear_unit,
 }
