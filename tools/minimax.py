@@ -13,6 +13,7 @@ is fitted again, so that it makes up for the error of the rounded ones.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ from mpmath import mp, mpf
 
 mp.dps = 40
 GRID_POINTS = 1500
+POINTS_TRIED = 2000
 LAWSON_STEPS = 60
 
 Array = npt.NDArray[np.float64]
@@ -283,6 +285,91 @@ FITS = (
 )
 
 
+def equal_edges(width: float) -> tuple[float, ...]:
+    """Return the edges of the pieces if the number of a piece is x / width, rounded: the first is a half."""
+    return (0.0, *(width * (number + 0.5) for number in range(8)))
+
+
+def narrowing_edges(slope: float, square: float) -> tuple[float, ...]:
+    """Return the edges of the pieces if the number of a piece is x (slope + square x), rounded."""
+    halves = [number + 0.5 for number in range(8)]
+    return (0.0, *((math.sqrt(slope**2 + 4 * square * half) - slope) / (2 * square) for half in halves))
+
+
+def middles(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Return 0 for the first piece, and the middles of the others."""
+    return (0.0, *((low + high) / 2 for low, high in itertools.pairwise(edges[1:])))
+
+
+def normal_tail(x: mpf) -> mpf:
+    """The probability that a standard normal variable is above x."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A function in pieces, each f(c + r) = f(c) + r q(r) with a polynomial q of r; of the first piece, if it
+    `is_linear`, x + r q(r).
+
+    `edges` bound the pieces, and `centers` are near the points c: a c is a float32, and f(c) almost is one.
+    The weight of an error is `weight` at c + r.
+    """
+
+    name: str
+    function: Function
+    weight: Function
+    edges: tuple[float, ...]
+    centers: tuple[float, ...]
+    degree: int
+    is_linear: bool = False
+
+
+ERF_EDGES = equal_edges(0.524)
+GELU_EDGES = narrowing_edges(0.741, 0.12)
+
+PIECES = (
+    # For table_math of the CPU.
+    Pieces("ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), ERF_EDGES, middles(ERF_EDGES), 6, is_linear=True),
+    # Of the points at the upper ends of pieces, all terms of the polynomials have one sign.
+    Pieces("NORMAL_TABLES", normal_tail, lambda x: 1 / normal_tail(x), GELU_EDGES, (0.0, *GELU_EDGES[2:]), 7),
+)
+
+
+def solve_pieces(pieces: Pieces) -> tuple[list[list[float]], float]:
+    """Return a table of the points c, one of the values there and one for each coefficient of q, the constant
+    term first; and the greatest weighted error."""
+    rows, greatest = [], 0.0
+    for number, target in enumerate(pieces.centers):
+        center = accurate_point(pieces.function, target)
+        base = pieces.function(center)
+        slope = mpf(1 if pieces.is_linear and number == 0 else 0)
+        low, high = ((mpf(edge) - center) * mpf("1.0005") for edge in pieces.edges[number : number + 2])
+
+        def quotient(r: mpf, center: mpf = center, base: mpf = base, slope: mpf = slope) -> mpf:
+            return (pieces.function(center + r) - base) / r - slope
+
+        def weight(r: mpf, center: mpf = center) -> mpf:
+            return r * pieces.weight(center + r)
+
+        coefficients, error = solve(Fit(pieces.name, quotient, weight, low, high, pieces.degree))
+        rows.append([float(center), float(np.float32(float(base))), *coefficients])
+        greatest = max(greatest, error)
+    return [list(column) for column in zip(*rows, strict=True)], greatest
+
+
+def accurate_point(function: Function, near: float) -> mpf:
+    """Return a float32 close to `near` at which the function is almost a float32 (Gal's accurate tables):
+    within a 64th of a unit in the last place."""
+    for step in range(POINTS_TRIED):
+        offset = near * 2.0**-16 * (step // 2 if step % 2 else -(step // 2))
+        x = mpf(float(np.float32(near + offset)))
+        value = function(x)
+        rounded = np.float32(float(value))
+        if abs(value - mpf(float(rounded))) <= mpf(float(np.spacing(abs(rounded)))) / 64:
+            return x
+    raise ValueError(f"no accurate point near {near}")
+
+
 def sample(fit: Fit) -> Grid:
     """Chebyshev points of the interval, ascending, without those where the function is 0 / 0."""
     middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
@@ -334,7 +421,7 @@ def solve(fit: Fit) -> tuple[list[float], float]:
 
 def main(names: Iterable[str]) -> None:
     """Print the tables that are named, or all."""
-    wanted = set(names) or {fit.name for fit in FITS}
+    wanted = set(names) or {fit.name for fit in (*FITS, *PIECES)}
     if "NORMAL_TAIL" in wanted:
         print(f"_NORMAL_NUMERATOR = {float(TAIL_NUMERATOR):.9g}")
     for fit in FITS:
@@ -342,6 +429,12 @@ def main(names: Iterable[str]) -> None:
             coefficients, error = solve(fit)
             print(f"# greatest error 2^{math.log2(error):.1f}")
             print(f"_{fit.name} = ({', '.join(f'{value:.9g}' for value in coefficients)})")
+    for pieces in PIECES:
+        if pieces.name in wanted:
+            tables, error = solve_pieces(pieces)
+            print(f"# greatest error 2^{math.log2(error):.1f}")
+            rows = [f"    ({', '.join(f'{value:.9g}' for value in table)}),\n" for table in tables]
+            print(f"_{pieces.name} = (\n{''.join(rows)})")
 
 
 if __name__ == "__main__":

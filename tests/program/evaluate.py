@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.node import FUNCTIONS, Node, Operation, ordered, rebuild
+from opendml.program.node import FUNCTIONS, TABLE_SIZE, Node, Operation, ordered, rebuild
 from opendml.program.vector_math import expand
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,6 +49,8 @@ def _value(node: Node, operands: list[Array], inputs: list[Array]) -> Array:
             return operands[0].astype(node.type.numpy)
         case Operation.BITCAST:
             return operands[0].view(node.type.numpy)
+        case Operation.LOOKUP:
+            return np.array(node.attribute, np.float32)[operands[0] & (TABLE_SIZE - 1)]
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 
 
