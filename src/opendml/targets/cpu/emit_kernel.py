@@ -10,7 +10,7 @@ from llvmlite import ir
 from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
-from opendml.targets.cpu import table_math
+from opendml.targets.cpu import exponential_math
 from opendml.targets.cpu.bounded_code import BoundedColumnCode
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
@@ -168,4 +168,4 @@ def _expanded(node: Node) -> Node:
         return node
     if is_narrow(node):
         return half_math.expand(node)
-    return table_math.expand(node) if has_tables() else vector_math.expand(node)
+    return exponential_math.expand(node) if has_tables() else vector_math.expand(node)
