@@ -242,6 +242,7 @@ QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 FITS = (
     Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 4),
     Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
+    Fit("LOG_PIECE", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.0940"), mpf("0.1254"), 5),
     Fit("SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 9),
     Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.85") ** 2, 5),
     Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
@@ -296,6 +297,19 @@ def narrowing_edges(slope: float, square: float) -> tuple[float, ...]:
     return (0.0, *((math.sqrt(slope**2 + 4 * square * half) - slope) / (2 * square) for half in halves))
 
 
+def widening_edges(slope: float, square: float, end: float) -> tuple[float, ...]:
+    """Return the edges of the pieces if the number of a piece is x (slope - square x), rounded, up to an
+    end."""
+    halves = [number + 0.5 for number in range(7)]
+    return (0.0, *((slope - math.sqrt(slope**2 - 4 * square * half)) / (2 * square) for half in halves), end)
+
+
+def lower_points(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Return 0 for the first piece, and points near the lower ends of the others: where a function is steep,
+    less cancels there."""
+    return (0.0, *(low + (high - low) / 5 for low, high in itertools.pairwise(edges[1:])))
+
+
 def middles(edges: tuple[float, ...]) -> tuple[float, ...]:
     """Return 0 for the first piece, and the middles of the others."""
     return (0.0, *((low + high) / 2 for low, high in itertools.pairwise(edges[1:])))
@@ -332,11 +346,21 @@ def narrow_weight(x: mpf) -> mpf:
 ERF_EDGES = equal_edges(0.524)
 HALF_ERF_EDGES = equal_edges(0.36)
 HALF_NORMAL_EDGES = equal_edges(0.768)
+TANH_EDGES = widening_edges(1.62656, 0.089371, 9.02)
 GELU_EDGES = narrowing_edges(0.741, 0.12)
 
 PIECES = (
     # For table_math of the CPU.
     Pieces("ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), ERF_EDGES, middles(ERF_EDGES), 6, is_linear=True),
+    Pieces(
+        "TANH_TABLES",
+        mp.tanh,
+        lambda x: 1 / mp.tanh(x),
+        TANH_EDGES,
+        lower_points(TANH_EDGES),
+        6,
+        is_linear=True,
+    ),
     # Of the points at the upper ends of pieces, all terms of the polynomials have one sign.
     Pieces("NORMAL_TABLES", normal_tail, lambda x: 1 / normal_tail(x), GELU_EDGES, (0.0, *GELU_EDGES[2:]), 7),
     Pieces("HALF_ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), HALF_ERF_EDGES, middles(HALF_ERF_EDGES), 3),
@@ -379,6 +403,34 @@ def accurate_point(function: Function, near: float) -> mpf:
         if abs(value - mpf(float(rounded))) <= mpf(float(np.spacing(abs(rounded)))) / 64:
             return x
     raise ValueError(f"no accurate point near {near}")
+
+
+LOG_STEP = (
+    mpf(2) ** -17
+)  # of log 2, so that products with exponents are exact, and of the logarithms beside it
+
+
+def logarithm_tables() -> list[list[float]]:
+    """Return for the upper four bits of a significand from 1 to 2: a float32 by which it is multiplied, which
+    takes it near to 1, the negative logarithm of that number, which almost is a multiple of LOG_STEP, and by
+    how much the exponent grows. Near to 1 and 2 that number is a power of two, so the product is exact."""
+    rows = []
+    for number in range(16):
+        growth = int(number > 7)
+        near = 1 / (1 + (number + 0.5) / 16) * 2**growth
+        # Beyond 1 / 9 the sum of two logarithms loses no digits.
+        exact = abs(near - 1) < 1 / 9
+        candidates = (np.float32(near) + np.float32(2.0**-24) * step for step in range(-(2**17), 2**17))
+        factor = 1.0 if exact else float(min(candidates, key=distance_from_log_step))
+        logarithm = mp.nint(-mp.log(mpf(factor)) / LOG_STEP) * LOG_STEP
+        rows.append([factor / 2**growth, float(logarithm), float(growth)])
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def distance_from_log_step(factor: np.float32) -> float:
+    """How far the logarithm of a number is from a multiple of LOG_STEP, in such steps."""
+    steps = math.log(float(factor)) / float(LOG_STEP)
+    return abs(steps - round(steps))
 
 
 def sample(fit: Fit) -> Grid:
@@ -430,9 +482,15 @@ def solve(fit: Fit) -> tuple[list[float], float]:
     return fixed, float(errors(grid, np.array(fixed)).max())
 
 
+def print_tables(name: str, tables: Iterable[Sequence[float]]) -> None:
+    """Print tables as they stand in the source."""
+    rows = [f"    ({', '.join(f'{value:.9g}' for value in table)}),\n" for table in tables]
+    print(f"_{name} = (\n{''.join(rows)})")
+
+
 def main(names: Iterable[str]) -> None:
     """Print the tables that are named, or all."""
-    wanted = set(names) or {fit.name for fit in (*FITS, *PIECES)}
+    wanted = set(names) or {"LOG_TABLES", *(fit.name for fit in (*FITS, *PIECES))}
     if "NORMAL_TAIL" in wanted:
         print(f"_NORMAL_NUMERATOR = {float(TAIL_NUMERATOR):.9g}")
     for fit in FITS:
@@ -440,12 +498,13 @@ def main(names: Iterable[str]) -> None:
             coefficients, error = solve(fit)
             print(f"# greatest error 2^{math.log2(error):.1f}")
             print(f"_{fit.name} = ({', '.join(f'{value:.9g}' for value in coefficients)})")
+    if "LOG_TABLES" in wanted:
+        print_tables("LOG_TABLES", logarithm_tables())
     for pieces in PIECES:
         if pieces.name in wanted:
             tables, error = solve_pieces(pieces)
             print(f"# greatest error 2^{math.log2(error):.1f}")
-            rows = [f"    ({', '.join(f'{value:.9g}' for value in table)}),\n" for table in tables]
-            print(f"_{pieces.name} = (\n{''.join(rows)})")
+            print_tables(pieces.name, tables)
 
 
 if __name__ == "__main__":

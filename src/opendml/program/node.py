@@ -74,7 +74,15 @@ class Operation(Enum):
     """By less than the width; arithmetic on signed integers, logical on unsigned ones."""
     LOOKUP = auto()
     """The FLOAT32 in the table `attribute` at the index in the low bits of the operand, an INT32. A table has
-    TABLE_SIZE entries. Only targets that look up tables in registers expand functions into it."""
+    TABLE_SIZE entries, or twice as many where registers hold these. Only targets that look up tables in
+    registers expand functions into it."""
+    SCALE = auto()
+    """The first operand times 2 to the power of the second, a whole number or infinite, rounded once; both
+    FLOAT32, as are the next two. Only targets that have instructions for these expand functions into them."""
+    EXPONENT = auto()
+    """The n for which 2^-n times the magnitude is from 1 to 2; -infinity of zero, infinity of infinity."""
+    SIGNIFICAND = auto()
+    """2^-n times the operand for that n; 1 of zero and infinity, NaN of negative numbers."""
 
     EXPONENTIAL = auto()
     EXPONENTIAL_MINUS_ONE = auto()

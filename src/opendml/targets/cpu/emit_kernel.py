@@ -10,7 +10,7 @@ from llvmlite import ir
 from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
-from opendml.targets.cpu import table_math
+from opendml.targets.cpu import exponential_math, table_math
 from opendml.targets.cpu.bounded_code import BoundedColumnCode
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
@@ -166,6 +166,6 @@ def _expanded(node: Node) -> Node:
     """A function in basic operations."""
     if node.operation not in FUNCTIONS:
         return node
-    if has_tables():
-        return table_math.expand_narrow(node) if is_narrow(node) else table_math.expand(node)
-    return half_math.expand(node) if is_narrow(node) else vector_math.expand(node)
+    if is_narrow(node):
+        return table_math.expand_narrow(node) if has_tables() else half_math.expand(node)
+    return exponential_math.expand(node) if has_tables() else vector_math.expand(node)

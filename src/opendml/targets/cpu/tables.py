@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from llvmlite import ir
 
-from opendml.program.node import TABLE_SIZE
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.values import Literal, float32_literal, intrinsic, llvm_type, vector_constant
@@ -22,20 +21,34 @@ def has_tables() -> bool:
 
 
 def table_entries(builder: ir.IRBuilder, table: Sequence[float], index: ir.Value, lanes: int) -> ir.Value:
-    """Emit the entries of `table` at indices, of which only the low bits count.
+    """Emit the entries of `table` at indices, of which only the low bits count."""
+    width = 16 if machine().has("avx512f") and max(lanes, len(table)) >= 16 else 8
+    return in_registers(
+        builder, width, lanes, [index], lambda values: _permuted(builder, table, values[0], width)
+    )
+
+
+def in_registers(
+    builder: ir.IRBuilder,
+    width: int,
+    lanes: int,
+    operands: Sequence[ir.Value],
+    emit: Callable[[list[ir.Value]], ir.Value],
+) -> ir.Value:
+    """Emit an operation on values of `lanes` lanes that exists for registers of `width` lanes alone.
 
     Vectors are split, or filled up, to the width of a register.
     """
-    width = 16 if lanes >= 16 and machine().has("avx512f") else 8
     if lanes == 1:
-        first = builder.insert_element(Literal(llvm_type(ScalarType.INT32, width), "undef"), index, _I32(0))
-        return builder.extract_element(_permuted(builder, table, first, width), _I32(0))
+        filled = [
+            builder.insert_element(Literal(ir.VectorType(each.type, width), "undef"), each, _I32(0))
+            for each in operands
+        ]
+        return builder.extract_element(emit(filled), _I32(0))
     if lanes <= width:
-        return _lanes(
-            builder, _permuted(builder, table, _lanes(builder, index, range(width)), width), range(lanes)
-        )
+        return _lanes(builder, emit([_lanes(builder, each, range(width)) for each in operands]), range(lanes))
     parts = [
-        _permuted(builder, table, _lanes(builder, index, range(first, first + width)), width)
+        emit([_lanes(builder, each, range(first, first + width)) for each in operands])
         for first in range(0, lanes, width)
     ]
     while len(parts) > 1:
@@ -47,7 +60,7 @@ def table_entries(builder: ir.IRBuilder, table: Sequence[float], index: ir.Value
 def _permuted(builder: ir.IRBuilder, table: Sequence[float], index: ir.Value, width: int) -> ir.Value:
     vector = llvm_type(ScalarType.FLOAT32, width)
     entries = ", ".join(f"float {float32_literal(value)}" for value in table)
-    repeated = Literal(vector, f"<{', '.join([entries] * (width // TABLE_SIZE))}>")
+    repeated = Literal(vector, f"<{', '.join([entries] * (width // len(table)))}>")
     return intrinsic(builder, _INSTRUCTIONS[width], vector, [repeated, index])
 
 
