@@ -105,9 +105,9 @@ def markdown(report: Report) -> str:
         f"{libraries}. Medians of {report.rounds} rounds in turns, in milliseconds; "
         "the copy moves the same bytes on the same threads.",
         "",
-        "| case | copy | opendml, bound | of copy | opendml, new | fastest other, new | "
+        "| case | copy | opendml, bound | of copy | torch, bound | opendml, new | fastest other, new | "
         "torch, in place | goals |",
-        "|---|--:|--:|--:|--:|--:|--:|---|",
+        "|---|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     lines += [_markdown_row(result) for result in report.results]
     if report.small:
@@ -126,6 +126,7 @@ def _markdown_row(result: Result) -> str:
         f"{result.copy.median:.3g}",
         shown(bound),
         f"{result.share_of_copy(bound):.2f}" if bound else "",
+        shown(result.find("torch", Mode.BOUND)),
         shown(result.find("opendml", Mode.NEW)),
         f"{new[1]:.3g} ({new[0]})" if new else "",
         shown(result.find("torch", Mode.IN_PLACE)),

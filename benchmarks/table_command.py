@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -36,6 +37,8 @@ def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The options given; from now on libraries have the number of threads that they say."""
     arguments = parser.parse_args()
     pin_threads(arguments.threads)
+    if capability := getattr(arguments, "capability", None):
+        os.environ["ATEN_CPU_CAPABILITY"] = capability
     import torch
 
     torch.set_num_threads(arguments.threads)

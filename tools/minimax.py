@@ -13,6 +13,7 @@ is fitted again, so that it makes up for the error of the rounded ones.
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ from mpmath import mp, mpf
 
 mp.dps = 40
 GRID_POINTS = 1500
+POINTS_TRIED = 2000
 LAWSON_STEPS = 60
 
 Array = npt.NDArray[np.float64]
@@ -240,6 +242,7 @@ QUARTER_PI = mp.pi / 4 * mpf("1.0001")
 FITS = (
     Fit("EXP", exp_remainder, lambda r: r**2 / mp.exp(r), -HALF_LOG_2, HALF_LOG_2, 4),
     Fit("LOG", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.3"), mpf("0.4"), 8),
+    Fit("LOG_PIECE", log_remainder, lambda f: f**2 / mp.log1p(f), mpf("-0.0940"), mpf("0.1254"), 5),
     Fit("SOFTPLUS", lambda t: mp.log1p(t) / t, lambda t: t / mp.log1p(t), mpf("1e-12"), mpf(1), 9),
     Fit("TANH", tanh_remainder, tanh_weight, mpf("1e-12"), mpf("0.85") ** 2, 5),
     Fit("ERF", erf_remainder, erf_weight, mpf("1e-12"), mpf("0.92") ** 2, 5),
@@ -281,6 +284,153 @@ FITS = (
     Fit("ACOSH", inverse_cosine_rest, inverse_cosine_weight, mpf("1e-9"), mpf(1), 5),
     odd_fit("ATANH", inverse_tangent_rest, mp.atanh, mpf("0.5"), 5),
 )
+
+
+def equal_edges(width: float) -> tuple[float, ...]:
+    """Return the edges of the pieces if the number of a piece is x / width, rounded: the first is a half."""
+    return (0.0, *(width * (number + 0.5) for number in range(8)))
+
+
+def narrowing_edges(slope: float, square: float) -> tuple[float, ...]:
+    """Return the edges of the pieces if the number of a piece is x (slope + square x), rounded."""
+    halves = [number + 0.5 for number in range(8)]
+    return (0.0, *((math.sqrt(slope**2 + 4 * square * half) - slope) / (2 * square) for half in halves))
+
+
+def widening_edges(slope: float, square: float, end: float) -> tuple[float, ...]:
+    """Return the edges of the pieces if the number of a piece is x (slope - square x), rounded, up to an
+    end."""
+    halves = [number + 0.5 for number in range(7)]
+    return (0.0, *((slope - math.sqrt(slope**2 - 4 * square * half)) / (2 * square) for half in halves), end)
+
+
+def lower_points(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Return 0 for the first piece, and points near the lower ends of the others: where a function is steep,
+    less cancels there."""
+    return (0.0, *(low + (high - low) / 5 for low, high in itertools.pairwise(edges[1:])))
+
+
+def middles(edges: tuple[float, ...]) -> tuple[float, ...]:
+    """Return 0 for the first piece, and the middles of the others."""
+    return (0.0, *((low + high) / 2 for low, high in itertools.pairwise(edges[1:])))
+
+
+def normal_tail(x: mpf) -> mpf:
+    """The probability that a standard normal variable is above x."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A function in pieces, each f(c + r) = f(c) + r q(r) with a polynomial q of r; of the first piece, if it
+    `is_linear`, x + r q(r).
+
+    `edges` bound the pieces, and `centers` are near the points c: a c is a float32, and f(c) almost is one.
+    The weight of an error is `weight` at c + r.
+    """
+
+    name: str
+    function: Function
+    weight: Function
+    edges: tuple[float, ...]
+    centers: tuple[float, ...]
+    degree: int
+    is_linear: bool = False
+
+
+def narrow_weight(x: mpf) -> mpf:
+    """The weight of an error of normal_tail: relative, less where x times the tail is denormal in FLOAT16."""
+    return half_tail_weight(2 * x / HALF_TAIL_END - 1) / mp.exp(-(x**2) / 2)
+
+
+ERF_EDGES = equal_edges(0.524)
+HALF_ERF_EDGES = equal_edges(0.36)
+HALF_NORMAL_EDGES = equal_edges(0.768)
+TANH_EDGES = widening_edges(1.62656, 0.089371, 9.02)
+GELU_EDGES = narrowing_edges(0.741, 0.12)
+
+PIECES = (
+    # For table_math of the CPU.
+    Pieces("ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), ERF_EDGES, middles(ERF_EDGES), 6, is_linear=True),
+    Pieces(
+        "TANH_TABLES",
+        mp.tanh,
+        lambda x: 1 / mp.tanh(x),
+        TANH_EDGES,
+        lower_points(TANH_EDGES),
+        6,
+        is_linear=True,
+    ),
+    # Of the points at the upper ends of pieces, all terms of the polynomials have one sign.
+    Pieces("NORMAL_TABLES", normal_tail, lambda x: 1 / normal_tail(x), GELU_EDGES, (0.0, *GELU_EDGES[2:]), 7),
+    Pieces("HALF_ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), HALF_ERF_EDGES, middles(HALF_ERF_EDGES), 3),
+    Pieces(
+        "HALF_NORMAL_TABLES", normal_tail, narrow_weight, HALF_NORMAL_EDGES, (0.0, *HALF_NORMAL_EDGES[2:]), 5
+    ),
+)
+
+
+def solve_pieces(pieces: Pieces) -> tuple[list[list[float]], float]:
+    """Return a table of the points c, one of the values there and one for each coefficient of q, the constant
+    term first; and the greatest weighted error."""
+    rows, greatest = [], 0.0
+    for number, target in enumerate(pieces.centers):
+        center = accurate_point(pieces.function, target)
+        base = pieces.function(center)
+        slope = mpf(1 if pieces.is_linear and number == 0 else 0)
+        low, high = ((mpf(edge) - center) * mpf("1.0005") for edge in pieces.edges[number : number + 2])
+
+        def quotient(r: mpf, center: mpf = center, base: mpf = base, slope: mpf = slope) -> mpf:
+            return (pieces.function(center + r) - base) / r - slope
+
+        def weight(r: mpf, center: mpf = center) -> mpf:
+            return r * pieces.weight(center + r)
+
+        coefficients, error = solve(Fit(pieces.name, quotient, weight, low, high, pieces.degree))
+        rows.append([float(center), float(np.float32(float(base))), *coefficients])
+        greatest = max(greatest, error)
+    return [list(column) for column in zip(*rows, strict=True)], greatest
+
+
+def accurate_point(function: Function, near: float) -> mpf:
+    """Return a float32 close to `near` at which the function is almost a float32 (Gal's accurate tables):
+    within a 64th of a unit in the last place."""
+    for step in range(POINTS_TRIED):
+        offset = near * 2.0**-16 * (step // 2 if step % 2 else -(step // 2))
+        x = mpf(float(np.float32(near + offset)))
+        value = function(x)
+        rounded = np.float32(float(value))
+        if abs(value - mpf(float(rounded))) <= mpf(float(np.spacing(abs(rounded)))) / 64:
+            return x
+    raise ValueError(f"no accurate point near {near}")
+
+
+LOG_STEP = (
+    mpf(2) ** -17
+)  # of log 2, so that products with exponents are exact, and of the logarithms beside it
+
+
+def logarithm_tables() -> list[list[float]]:
+    """Return for the upper four bits of a significand from 1 to 2: a float32 by which it is multiplied, which
+    takes it near to 1, the negative logarithm of that number, which almost is a multiple of LOG_STEP, and by
+    how much the exponent grows. Near to 1 and 2 that number is a power of two, so the product is exact."""
+    rows = []
+    for number in range(16):
+        growth = int(number > 7)
+        near = 1 / (1 + (number + 0.5) / 16) * 2**growth
+        # Beyond 1 / 9 the sum of two logarithms loses no digits.
+        exact = abs(near - 1) < 1 / 9
+        candidates = (np.float32(near) + np.float32(2.0**-24) * step for step in range(-(2**17), 2**17))
+        factor = 1.0 if exact else float(min(candidates, key=distance_from_log_step))
+        logarithm = mp.nint(-mp.log(mpf(factor)) / LOG_STEP) * LOG_STEP
+        rows.append([factor / 2**growth, float(logarithm), float(growth)])
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def distance_from_log_step(factor: np.float32) -> float:
+    """How far the logarithm of a number is from a multiple of LOG_STEP, in such steps."""
+    steps = math.log(float(factor)) / float(LOG_STEP)
+    return abs(steps - round(steps))
 
 
 def sample(fit: Fit) -> Grid:
@@ -332,9 +482,15 @@ def solve(fit: Fit) -> tuple[list[float], float]:
     return fixed, float(errors(grid, np.array(fixed)).max())
 
 
+def print_tables(name: str, tables: Iterable[Sequence[float]]) -> None:
+    """Print tables as they stand in the source."""
+    rows = [f"    ({', '.join(f'{value:.9g}' for value in table)}),\n" for table in tables]
+    print(f"_{name} = (\n{''.join(rows)})")
+
+
 def main(names: Iterable[str]) -> None:
     """Print the tables that are named, or all."""
-    wanted = set(names) or {fit.name for fit in FITS}
+    wanted = set(names) or {"LOG_TABLES", *(fit.name for fit in (*FITS, *PIECES))}
     if "NORMAL_TAIL" in wanted:
         print(f"_NORMAL_NUMERATOR = {float(TAIL_NUMERATOR):.9g}")
     for fit in FITS:
@@ -342,6 +498,13 @@ def main(names: Iterable[str]) -> None:
             coefficients, error = solve(fit)
             print(f"# greatest error 2^{math.log2(error):.1f}")
             print(f"_{fit.name} = ({', '.join(f'{value:.9g}' for value in coefficients)})")
+    if "LOG_TABLES" in wanted:
+        print_tables("LOG_TABLES", logarithm_tables())
+    for pieces in PIECES:
+        if pieces.name in wanted:
+            tables, error = solve_pieces(pieces)
+            print(f"# greatest error 2^{math.log2(error):.1f}")
+            print_tables(pieces.name, tables)
 
 
 if __name__ == "__main__":

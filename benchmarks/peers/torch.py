@@ -11,11 +11,12 @@ from benchmarks.data import Data
 from benchmarks.formulas import EPSILON
 
 Step = Callable[[Any], Any]
+Bound = Callable[[Any, Any], Any]
 
 
 class Torch:
     name = "torch"
-    modes: tuple[Mode, ...] = (Mode.NEW, Mode.IN_PLACE)
+    modes: tuple[Mode, ...] = (Mode.BOUND, Mode.NEW, Mode.IN_PLACE)
 
     def __init__(self, threads: int) -> None:
         import torch
@@ -28,6 +29,9 @@ class Torch:
 
     def prepare(self, data: Data, mode: Mode) -> Contender:
         x, scale, bias = (self._torch.from_numpy(array) for array in (data.x.array, data.scale, data.bias))
+        if mode is Mode.BOUND:
+            bound, output = self._bound(data.case), self._torch.from_numpy(data.empty_output().array)
+            return Contender(self.name, mode, lambda: bound(x, output), _to_numpy)
         steps = self._steps(data.case, scale, bias, in_place=mode is Mode.IN_PLACE)
 
         def program(y: Any) -> Any:
@@ -42,6 +46,26 @@ class Torch:
         return Contender(self.name, mode, lambda: function(x), _to_numpy)
 
     def _ready(self, program: Step) -> Step:
+        return program
+
+    def _bound(self, case: Case) -> Bound:
+        """The case as a function that writes into its second argument."""
+        if case.axes:
+            raise NotExpressible("PyTorch's normalizations make a new tensor")
+        if case.input_layout != case.output_layout and case.output_layout is Layout.NHWC:
+            return lambda x, out: out.copy_(x)
+        first, *others = case.activations
+        begun = _bound_activation(self._torch, first)
+        inside = [step for _, step in (_activation(self._torch, each) for each in others) if step]
+        if len(inside) < len(others):
+            raise NotExpressible("PyTorch has no function in place for a step")
+
+        def program(x: Any, out: Any) -> Any:
+            y = begun(x, out)
+            for step in inside:
+                y = step(y)
+            return y
+
         return program
 
     def _steps(self, case: Case, scale: Any, bias: Any, *, in_place: bool) -> list[Step]:
@@ -104,6 +128,37 @@ def _activation(torch: Any, activation: Activation) -> tuple[Step, Step | None]:
         "IDENTITY": (torch.clone, None),
         "SHRINK": (lambda x: functional.softshrink(x, value["threshold"]), None),
         "GELU": (functional.gelu, None),
+    }
+    return table[activation.name]
+
+
+def _bound_activation(torch: Any, activation: Activation) -> Bound:
+    """The function that writes into its second argument: `out=`, which functions of torch.nn.functional have
+    as operators of ATen."""
+    aten, value = torch.ops.aten, dict(activation.attributes)
+    alpha, beta, gamma = (value.get(name, 0.0) for name in ("alpha", "beta", "gamma"))
+
+    def writing(function: Callable[..., Any], *arguments: float) -> Bound:
+        return lambda x, out: function(x, *arguments, out=out)
+
+    table: dict[str, Bound] = {
+        "LINEAR": lambda x, out: torch.mul(x, alpha, out=out).add_(beta),
+        "SIGMOID": writing(torch.sigmoid),
+        "HARD_SIGMOID": writing(aten.hardsigmoid.out),
+        "TANH": writing(torch.tanh),
+        "SCALED_TANH": lambda x, out: torch.mul(x, beta, out=out).tanh_().mul_(alpha),
+        "RELU": writing(aten.relu.out),
+        "LEAKY_RELU": writing(aten.leaky_relu.out, alpha),
+        "THRESHOLDED_RELU": writing(aten.threshold.out, alpha, 0.0),
+        "ELU": writing(aten.elu.out, alpha),
+        "CELU": writing(aten.elu.out, alpha, 1.0, 1.0 / alpha) if alpha else writing(aten.elu.out),
+        "SCALED_ELU": writing(aten.elu.out, alpha, gamma),
+        "SOFTPLUS": writing(aten.softplus.out, value.get("steepness", 1.0)),
+        "PARAMETRIC_SOFTPLUS": lambda x, out: aten.softplus.out(x, beta, out=out).mul_(alpha * beta),
+        "SOFTSIGN": lambda x, out: torch.div(x, torch.abs(x, out=out).add_(1.0), out=out),
+        "IDENTITY": lambda x, out: out.copy_(x),
+        "SHRINK": writing(aten.softshrink.out, value.get("threshold", 0.0)),
+        "GELU": writing(aten.gelu.out),
     }
     return table[activation.name]
 

@@ -9,6 +9,7 @@ import pytest
 
 from opendml.compiler.kernel import fingerprint
 from opendml.compiler.numbers import MOST_NUMBERS, Shared, with_parameters
+from opendml.program.common_math import at_most
 from opendml.program.functions import exp, maximum, minimum, power, tanh
 from opendml.program.node import Node, Operation, constant, convert, ordered, source
 from opendml.program.scalar_type import ScalarType
@@ -49,6 +50,10 @@ def test_whole_exponents_stay_and_others_do_not() -> None:
 def test_powers_of_two_stay_where_a_function_takes_what_they_scale() -> None:
     assert (numbers(exp(-(X * 0.5))), numbers(exp(X * 0.75)), numbers(exp(X + 0.5))) == ([], [0.75], [0.5])
     assert numbers(tanh(X) * 0.5) == [0.5]
+
+
+def test_bounds_of_what_a_function_takes_stay() -> None:
+    assert (numbers(exp(at_most(X, 3.0))), numbers(at_most(X, 3.0))) == ([], [3.0, 3.0])
 
 
 def test_equal_numbers_are_parameters_of_their_own() -> None:

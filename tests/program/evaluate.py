@@ -49,6 +49,20 @@ def _value(node: Node, operands: list[Array], inputs: list[Array]) -> Array:
             return operands[0].astype(node.type.numpy)
         case Operation.BITCAST:
             return operands[0].view(node.type.numpy)
+        case Operation.SCALE:
+            value, n = (operand.astype(np.float64) for operand in operands)
+            return np.asarray(value * np.exp2(n), np.float32)
+        case Operation.EXPONENT:
+            n = np.frexp(operands[0])[1] - np.float32(1)
+            special = ~np.isfinite(operands[0]) | (operands[0] == 0)
+            return np.where(special, np.log2(np.abs(operands[0])), n).astype(np.float32)
+        case Operation.SIGNIFICAND:
+            significand = np.where(
+                np.isinf(operands[0]) | (operands[0] == 0), 1, np.frexp(operands[0])[0] * 2
+            )
+            return np.where(operands[0] < 0, np.float32(np.nan), significand.astype(np.float32))
+        case Operation.LOOKUP:
+            return np.array(node.attribute, np.float32)[operands[0] & (len(node.attribute) - 1)]
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 
 

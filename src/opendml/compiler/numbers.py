@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, with_operands
 from opendml.program.scalar_type import ScalarType, number_in
-from opendml.program.vector_math import KNOWN_ERRORS, changes_of_sign, is_power_of_two
+from opendml.program.vector_math import KNOWN_ERRORS, changes_of_sign, is_bounded, is_power_of_two
 
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
 
@@ -68,10 +68,13 @@ def _is_free(node: Node) -> bool:
 
 def _looked_at(nodes: Iterable[Node]) -> set[int]:
     """The identities of the constants that expansions look at: powers of two in the products and quotients
-    that functions take, which have no rounding error, and whole exponents."""
+    that functions take, which have no rounding error, bounds of what they take, and whole exponents."""
     found: set[int] = set()
     for node in nodes:
         if node.operation in FUNCTIONS:
+            for bounded in filter(is_bounded, node.operands):
+                condition, bound, _ = bounded.operands
+                found |= {id(bound), id(condition.operands[0])}
             for operand in map(_magnitude, node.operands):
                 if operand.operation in KNOWN_ERRORS:
                     found |= {id(each) for each in operand.operands if is_power_of_two(each)}

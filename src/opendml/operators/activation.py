@@ -10,6 +10,7 @@ import math
 
 from opendml.operators.registry import defines
 from opendml.operators.scale_bias import in_floats
+from opendml.program.common_math import at_most
 from opendml.program.functions import (
     equal,
     exp,
@@ -43,7 +44,7 @@ def celu(x: Node, *, alpha: float) -> Node:
     # What was rounded off a quotient of denormals could not be told.
     scale = 2.0**64 if abs(alpha) < 2.0**-64 else 1.0
     ratio = near_quotient(x if scale == 1.0 else x * scale, alpha * scale)
-    below = alpha * expm1(ratio)
+    below = alpha * expm1(at_most(ratio, 0.0) if alpha > 0.0 else ratio)
     if -1.0 < alpha < 0.0:
         # The exponential alone would overflow before its product does.
         below = select(x < _NEGLIGIBLE * -alpha, scaled_exp(ratio, alpha), below)
@@ -53,7 +54,7 @@ def celu(x: Node, *, alpha: float) -> Node:
 @defines("ACTIVATION_ELU")
 def elu(x: Node, *, alpha: float) -> Node:
     """x where x >= 0, alpha * (exp(x) - 1) elsewhere"""
-    return select(x >= 0.0, x, alpha * expm1(x))
+    return select(x >= 0.0, x, alpha * expm1(at_most(x, 0.0)))
 
 
 @defines("ACTIVATION_GELU")
@@ -128,7 +129,7 @@ def relu_grad(x: Node, gradient: Node) -> Node:
 @defines("ACTIVATION_SCALED_ELU")
 def scaled_elu(x: Node, *, alpha: float, gamma: float) -> Node:
     """gamma * x where x > 0, gamma * (alpha * exp(x) - alpha) elsewhere"""
-    return select(x > 0.0, gamma * x, scaled(expm1(x), gamma * alpha))
+    return select(x > 0.0, gamma * x, scaled(expm1(at_most(x, 0.0)), gamma * alpha))
 
 
 @defines("ACTIVATION_SCALED_TANH")
@@ -167,7 +168,7 @@ def sigmoid(x: Node) -> Node:
 @defines("ACTIVATION_SOFTPLUS")
 def softplus(x: Node, *, steepness: float) -> Node:
     """ln(1 + exp(steepness * x)) / steepness"""
-    rest = _logistic_rest(x, steepness) / steepness
+    rest = scaled(_logistic_rest(x, steepness), 1.0 / steepness if steepness else math.inf)
     # Of a still smaller steepness and a finite x the rest is never small.
     if 2.0**-128 < abs(steepness) < 1.0:
         rest = _magnified_rest(x, steepness, 1.0 / steepness, rest)

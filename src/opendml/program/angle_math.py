@@ -53,7 +53,7 @@ class AngleFunctions:
 
     def tangent(self, x: Node) -> Node:
         """tan(x), in odd quarters of the circle -1 / tan(x - pi / 2)"""
-        return with_signed_zero(x, self._of_angle(x, self._tangent))
+        return self._of_angle(x, self._tangent)
 
     def arc_sine(self, x: Node) -> Node:
         """asin(x); beyond a half pi / 2 - 2 asin(sqrt((1 - |x|) / 2))"""

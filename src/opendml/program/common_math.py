@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from opendml.program.functions import equal, logical_not, multiply_add, select, truncate
-from opendml.program.node import Node, Operation, apply, bitcast, convert
+from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
 from opendml.program.scalar_type import ScalarType
 
 LOG_2 = math.log(2.0)
@@ -74,7 +74,8 @@ def at_least(x: Node, bound: float) -> Node:
 
 def at_most(x: Node, bound: float) -> Node:
     """x, but not above the bound; NaN stays."""
-    return select(bound < x, bound, x)
+    highest = constant(bound, x.type)
+    return select(highest < x, highest, x)
 
 
 def float32_bits(x: Node) -> Node:

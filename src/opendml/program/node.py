@@ -72,6 +72,17 @@ class Operation(Enum):
     """The first operand shifted by the second, which is less than the width."""
     SHIFT_RIGHT = auto()
     """By less than the width; arithmetic on signed integers, logical on unsigned ones."""
+    LOOKUP = auto()
+    """The FLOAT32 in the table `attribute` at the index in the low bits of the operand, an INT32. A table has
+    TABLE_SIZE entries, or twice as many where registers hold these. Only targets that look up tables in
+    registers expand functions into it."""
+    SCALE = auto()
+    """The first operand times 2 to the power of the second, a whole number or infinite, rounded once; both
+    FLOAT32, as are the next two. Only targets that have instructions for these expand functions into them."""
+    EXPONENT = auto()
+    """The n for which 2^-n times the magnitude is from 1 to 2; -infinity of zero, infinity of infinity."""
+    SIGNIFICAND = auto()
+    """2^-n times the operand for that n; 1 of zero and infinity, NaN of negative numbers."""
 
     EXPONENTIAL = auto()
     EXPONENTIAL_MINUS_ONE = auto()
@@ -163,6 +174,9 @@ class Operation(Enum):
     makes of what the step before has made."""
 
 
+TABLE_SIZE = 8
+"""Entries of a LOOKUP's table: as many FLOAT32 as a register of 256 bits holds."""
+
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
 SEARCHES = frozenset(
     {Operation.FIRST_LEAST, Operation.LAST_LEAST, Operation.FIRST_GREATEST, Operation.LAST_GREATEST}
@@ -245,7 +259,7 @@ class Recurrence:
     windows: tuple[Window, ...]
 
 
-Attribute = int | float | tuple[int, ...] | View | Recurrence | None
+Attribute = int | float | tuple[int, ...] | tuple[float, ...] | View | Recurrence | None
 Number = int | float
 
 

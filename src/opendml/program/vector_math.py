@@ -59,32 +59,38 @@ def expand(node: Node) -> Node:
 
 def exponential(x: Node) -> Node:
     """exp(x) within 0.90 ULP; the error of x takes part."""
-    within = at_most(at_least(x, _EXP_LOWEST), _EXP_HIGHEST)
+    within = bounded(x, EXP_LOWEST, EXP_HIGHEST)
     bits, n, high = reduced(within, TWO_HALF_POWERS)
-    return times_power(polynomial((1.0, 1.0, *EXP), _remainder(n, high, _error_within(within, x))), bits)
+    return times_power(polynomial((1.0, 1.0, *EXP), _remainder(n, high, error_within(within, x))), bits)
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
     """factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x takes
     part."""
-    within = at_most(at_least(x, -SCALED_HIGHEST), SCALED_HIGHEST)
+    within = bounded(x, -SCALED_HIGHEST, SCALED_HIGHEST)
     bits, n, high = reduced(within, FOUR_QUARTER_POWERS)
-    remainder = _remainder(n, high, _error_within(within, x))
+    remainder = _remainder(n, high, error_within(within, x))
     return times_scaled_power(polynomial((1.0, 1.0, *EXP), remainder), bits, factor)
 
 
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1 within 1.08 ULP (0.91 below zero), with the sign of x; the error of x takes part."""
-    within = at_most(at_least(x, _EXPM1_LOWEST), _EXP_HIGHEST)
-    bits, n, high = reduced(within, _HALF_POWER)
-    error = _error_within(within, x)
+    """exp(x) - 1 within 1.08 ULP (0.91 below zero), with the sign of x; the error of x takes part.
+
+    Where x is known not to be above zero, less cancels, and nothing overflows.
+    """
+    within = bounded(x, _EXPM1_LOWEST, EXP_HIGHEST)
+    is_below = greatest_of(x) <= 0.0
+    bits, n, high = reduced(within, _WHOLE_POWER if is_below else _HALF_POWER)
+    error = error_within(within, x)
     low = n * LOG_2_LOW if error is None else multiply_add(n, LOG_2_LOW, error)
     r = high + low
     square = r * r
     rest = multiply_add(square, polynomial(EXP, r), low)
+    power = power_of_two(bits)
+    if is_below:
+        return with_sign_of(x, multiply_add(power, high + rest, power - 1.0))
     # Half of the result, as 2^n itself overflows before the result does: p (high + rest) + p - 1/2 with p =
     # 2^(n-1). What is rounded off the greater part of it is added again.
-    power = power_of_two(bits)
     less_half = power - 0.5
     most = multiply_add(power, high, less_half)
     most_error = multiply_add(power, high, less_half - most)
@@ -128,13 +134,17 @@ def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
 
 def logarithm_one_plus_exponential(x: Node) -> Node:
     """log(1 + exp(x)) within 1.9 ULP for x that is not above zero; the error of x takes part."""
-    power = exponential(x)
+    return softplus_of(exponential(x))
+
+
+def softplus_of(power: Node) -> Node:
+    """log(1 + power) for a power from 0 to 1, relative to the power."""
     return power * polynomial(_SOFTPLUS, power)
 
 
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
-    magnitude, error = abs(x), _rounding_error(abs(x))
+    magnitude, error = abs(x), rounding_error(abs(x))
     square = x * x
     cubic = square * polynomial(_TANH, square)
     if error is None:
@@ -212,13 +222,22 @@ def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
     return select(x < pole, math.nan, result)
 
 
-def _error_within(within: Node, x: Node) -> Node | None:
-    """The rounding error of x; 0 out of bounds, where it may be infinite or NaN: `within` is not x there."""
-    error = _rounding_error(x)
+def bounded(x: Node, lowest: float, highest: float) -> Node:
+    """x between two bounds, of which one may be known to hold; NaN stays."""
+    within = at_least(x, lowest)
+    return within if greatest_of(x) <= highest else at_most(within, highest)
+
+
+def error_within(within: Node, x: Node) -> Node | None:
+    """The rounding error of x, or of what it bounds; 0 out of bounds, where it may be infinite or NaN:
+    `within` is not x there."""
+    if is_bounded(x):
+        x = x.operands[2]
+    error = rounding_error(x)
     return None if error is None else select(apply(Operation.EQUAL, within, x), error, 0.0)
 
 
-def _rounding_error(x: Node) -> Node | None:
+def rounding_error(x: Node) -> Node | None:
     """The part that was rounded off x if it is computed as a product or a quotient, perhaps below changes of
     sign; None if not, or if it is exact."""
     signs = list(changes_of_sign(x))
@@ -228,6 +247,27 @@ def _rounding_error(x: Node) -> Node | None:
             is_flipped = sign.operation is Operation.NEGATE
             error = -error if is_flipped else select(sign.operands[0] < 0.0, -error, error)
     return error
+
+
+def greatest_of(x: Node) -> float:
+    """A number that a node says it is never above: a bound of `at_most`, 0 of minus a magnitude, and 0 of a
+    difference from the greatest element."""
+    if x.operation is Operation.NEGATE and x.operands[0].operation is Operation.ABSOLUTE:
+        return 0.0
+    if x.operation is Operation.SUBTRACT:
+        element, greatest = x.operands
+        is_greatest = greatest.operation is Operation.GREATEST and greatest.operands[0] is element
+        return 0.0 if is_greatest else math.inf
+    return float(x.operands[1].attribute) if is_bounded(x) else math.inf  # type: ignore[arg-type]
+
+
+def is_bounded(x: Node) -> bool:
+    """Whether a node is made by `at_most`."""
+    if x.operation is not Operation.SELECT:
+        return False
+    condition, bound, inner = x.operands
+    is_constant = bound.operation is Operation.CONSTANT
+    return is_constant and condition.operation is Operation.LESS and condition.operands == (bound, inner)
 
 
 def changes_of_sign(x: Node) -> Iterator[Node]:
@@ -267,7 +307,7 @@ _HALF_POWER = EXPONENT_BIAS - 1
 _GREATEST = 3.4028234663852886e38
 _FOUR_BITS = 0x40800000
 
-_EXP_LOWEST, _EXP_HIGHEST = -104.0, 89.0
+EXP_LOWEST, EXP_HIGHEST = -104.0, 89.0
 """Beyond these the results are 0 and infinity."""
 _EXPM1_LOWEST = -25.0
 """Below this the result is -1."""

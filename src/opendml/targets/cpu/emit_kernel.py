@@ -10,6 +10,7 @@ from llvmlite import ir
 from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
+from opendml.targets.cpu import exponential_math, table_math
 from opendml.targets.cpu.bounded_code import BoundedColumnCode
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
@@ -43,6 +44,7 @@ from opendml.targets.cpu.row_code import RowCode, SplitRowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.shared_rows_code import SharedRowsCode
 from opendml.targets.cpu.short_rows_code import ShortRowsCode
+from opendml.targets.cpu.tables import has_tables
 from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[Mode, type[KernelCode]] = {
@@ -164,4 +166,6 @@ def _expanded(node: Node) -> Node:
     """A function in basic operations."""
     if node.operation not in FUNCTIONS:
         return node
-    return half_math.expand(node) if is_narrow(node) else vector_math.expand(node)
+    if is_narrow(node):
+        return table_math.expand_narrow(node) if has_tables() else half_math.expand(node)
+    return exponential_math.expand(node) if has_tables() else vector_math.expand(node)

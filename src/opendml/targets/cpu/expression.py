@@ -11,6 +11,8 @@ from opendml.program.node import Node, Operation
 from opendml.program.quotients import BY_RECIPROCAL
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import DIVISIONS
+from opendml.targets.cpu.exponents import EXPONENT_OPERATIONS, exponent_operation
+from opendml.targets.cpu.tables import table_entries
 from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
 
@@ -26,6 +28,10 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         return builder.bitcast(values[0], llvm_type(type, lanes))
     if operation is Operation.SELECT:
         return builder.select(*values)
+    if operation is Operation.LOOKUP:
+        return table_entries(builder, node.attribute, values[0], lanes)  # type: ignore[arg-type]
+    if operation in EXPONENT_OPERATIONS:
+        return exponent_operation(builder, operation, lanes, values)
     if operation in _COMPARISONS:
         return _comparison(builder, node, values)
     if operation in _ORDERED and any(each.operation is Operation.PARAMETER for each in node.operands):

@@ -74,7 +74,16 @@ def _literal(type: ScalarType, value: float) -> str:
     if type is ScalarType.FLOAT16:
         return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
     if type is ScalarType.FLOAT32:
-        value = _rounded_to_float32(value)
+        return float32_literal(value)
+    return _float64_literal(value)
+
+
+def float32_literal(value: float) -> str:
+    """A number, rounded to FLOAT32, in LLVM's notation: as the FLOAT64 that it is, too."""
+    return _float64_literal(_rounded_to_float32(value))
+
+
+def _float64_literal(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
