@@ -504,3 +504,22 @@ def test_numbers_that_scale_narrow_operands_of_a_product_scale_its_sums() -> Non
     q, k = sources(*wide)
     (kernel,) = kernels_of([contraction(q * 0.3, reshaped(k, (1, 4, 8)), (2,))], wide)
     assert kernel.values[0].operation is Operation.CONTRACTION
+
+
+def test_joined_values_are_read_where_sums_are_added_to_them() -> None:
+    """As in a network whose tokens begin with one that is joined to them: no later kernel is in two parts."""
+    random = np.random.default_rng(10)
+    arrays: list[Array] = [
+        random.standard_normal(sizes).astype(np.float16) for sizes in ((1, 8), (6, 8), (8, 8))
+    ]
+    first, rest, weights = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    value = joined([first, rest], 0)
+    for _ in range(3):
+        sums = contraction(reshaped(value, (7, 1, 8)), reshaped(weights, (1, 8, 8)), (2,))
+        value = value + convert(convert(reshaped(sums, (7, 8)), ScalarType.FLOAT16), ScalarType.FLOAT32)
+    results = [convert(deviation(value, mean(value, [1])), ScalarType.FLOAT16)]
+    kernels = kernels_of(results, arrays)
+    # The joined tensor in its parts, each sum, and the difference.
+    assert len(kernels) == 2 + 3 + 1
+    assert {store.type for kernel in kernels[:2] for store in kernel.stores} == {ScalarType.FLOAT16}
+    assert_agrees(results, arrays, rtol=1e-2)

@@ -70,6 +70,8 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     changed: dict[int, Node] = {}
     for node in nodes:
         operands = tuple(changed[id(operand)] for operand in node.operands)
+        if node.operation in (Operation.VIEW, Operation.RESHAPE):
+            operands = tuple(map(_joined_narrow, operands))
         new = node if operands == node.operands else with_operands(node, operands)
         if node.operation is Operation.VIEW:
             value = _unshaped(node.operands[0])
@@ -725,14 +727,23 @@ def _refined(
 
 def _joined_last(node: Node) -> Node:
     """An element-wise node over joined tensors: computed of their parts, then joined, perhaps below a
-    reshape."""
+    reshape.
+
+    Where it is also made of what a kernel reduces, that kernel computes the node, and reads joined tensors.
+    """
     if node.operation is Operation.RESHAPE:
         return with_operands(node, (_joined_last(node.operands[0]),))
     joins = [operand for operand in node.operands if operand.operation is Operation.JOIN]
     # One part alone is joined to lie in memory.
     join = next((each for each in joins if len(each.operands) > 1), None)
-    if node.operation in IN_MEMORY or join is None or len(join.operands) > _MOST_PARTS:
+    if join is None:
         return node
+    if (
+        node.operation in IN_MEMORY
+        or len(join.operands) > _MOST_PARTS
+        or any(map(_is_made_of_reductions, node.operands))
+    ):
+        return with_operands(node, tuple(map(_joined_narrow, node.operands)))
     assert isinstance(join.attribute, int)
     axis, parts, first = join.attribute, [], 0
     for number, part in enumerate(join.operands):
@@ -747,6 +758,25 @@ def _joined_last(node: Node) -> Node:
         parts.append(Node(node.operation, node.type, sizes, operands, node.attribute, node.origin))
         first += extent
     return Node(Operation.JOIN, node.type, node.sizes, tuple(parts), axis)
+
+
+def _is_made_of_reductions(value: Node) -> bool:
+    """Return whether a value is made of what is reduced, other than parts of joined tensors."""
+    ends = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.RECURRENCE}
+    inside = _walk(value, lambda each: () if each.operation in ends else each.operands)
+    return any(each.operation in COLLECTIVE for each in islice(inside, MOST_COPIED))
+
+
+def _joined_narrow(value: Node) -> Node:
+    """Return joined tensors that were all widened as a widened joined tensor."""
+    if value.operation is not Operation.JOIN:
+        return value
+    narrow = [part.operands[0] for part in value.operands if part.operation is Operation.CONVERT]
+    types = {part.type for part in narrow}
+    if len(narrow) < len(value.operands) or len(types) > 1 or narrow[0].type.bits >= value.type.bits:
+        return value
+    joined = Node(Operation.JOIN, narrow[0].type, value.sizes, tuple(narrow), value.attribute)
+    return Node(Operation.CONVERT, value.type, value.sizes, (joined,))
 
 
 def _are_joined_alike(node: Node, join: Node) -> bool:
