@@ -457,3 +457,69 @@ def test_groups_of_another_convolution_read_its_narrow_results() -> None:
     kernels = kernels_of([value], arrays)
     assert [[store.type for store in kernel.stores] for kernel in kernels] == [[ScalarType.FLOAT16]] * 2
     assert_agrees([value], arrays, rtol=4e-3)
+
+
+@pytest.mark.parametrize(
+    ("size", "offset", "step", "count"),
+    [(3, 1, 2, 1), (2, 2, 1, 1), (2, 5, -1, 1), (2, 0, 3, 1), (4, 1, 1, 2)],
+    ids=["along the first", "along the second", "backwards", "along both", "from one to the next"],
+)
+def test_views_within_dimensions_that_were_merged_are_no_copies(
+    size: int, offset: int, step: int, count: int
+) -> None:
+    """(3, 2) merged into 6 takes a copy where the index of one of them depends on that of the other."""
+    merged = reshaped(permuted(X, (1, 0, 2, 3)), (6, 17, 19))
+    results = [view(merged, (size, 17, 19), (offset, 0, 0), ((step, 0, 0), (0, 1, 0), (0, 0, 1)))]
+    assert len(kernels_of(results, [ARRAY])) == count
+    assert_agrees(results, [ARRAY])
+
+
+def test_heads_of_attention_are_multiplied_where_they_lie() -> None:
+    """Batch and heads are one dimension of the products, in memory they lie apart."""
+    random = np.random.default_rng(8)
+    arrays: list[Array] = [random.standard_normal((2, 5, 12)).astype(np.float16) for _ in range(3)]
+    q, k, v = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    heads = [reshaped(permuted(reshaped(each, (2, 5, 3, 4)), (0, 2, 1, 3)), (6, 5, 4)) for each in (q, k, v)]
+    scores = contraction(reshaped(heads[0], (6, 5, 1, 4)), reshaped(heads[1], (6, 1, 5, 4)), (3,))
+    columns = reshaped(permuted(heads[2], (0, 2, 1)), (6, 1, 4, 5))
+    weights = maximum(reshaped(scores, (2, 3, 5, 5)), 0.0)
+    sums = contraction(reshaped(weights, (6, 5, 1, 5)), columns, (3,))
+    narrow = convert(reshaped(sums, (2, 3, 5, 4)), ScalarType.FLOAT16)
+    results = [reshaped(permuted(narrow, (0, 2, 1, 3)), (10, 12))]
+    kernels = kernels_of(results, arrays)
+    assert [kernel.domain for kernel in kernels] == [(2, 3, 5, 5, 4), (2, 3, 5, 4, 5)]
+    assert_agrees(results, arrays, rtol=2e-3)
+
+
+def test_numbers_that_scale_narrow_operands_of_a_product_scale_its_sums() -> None:
+    random = np.random.default_rng(9)
+    arrays: list[Array] = [random.standard_normal((4, 1, 8)).astype(np.float16) for _ in range(2)]
+    q, k = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    result = contraction(q * 0.3, reshaped(k, (1, 4, 8)) * 0.5, (2,))
+    (kernel,) = kernels_of([result], arrays)
+    (sums,) = (node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION)
+    assert [operand.operation for operand in sums.operands] == [Operation.CONVERT] * 2
+    assert_agrees([result], arrays, rtol=1e-6)
+    wide = [each.astype(np.float32) for each in arrays]
+    q, k = sources(*wide)
+    (kernel,) = kernels_of([contraction(q * 0.3, reshaped(k, (1, 4, 8)), (2,))], wide)
+    assert kernel.values[0].operation is Operation.CONTRACTION
+
+
+def test_joined_values_are_read_where_sums_are_added_to_them() -> None:
+    """As in a network whose tokens begin with one that is joined to them: no later kernel is in two parts."""
+    random = np.random.default_rng(10)
+    arrays: list[Array] = [
+        random.standard_normal(sizes).astype(np.float16) for sizes in ((1, 8), (6, 8), (8, 8))
+    ]
+    first, rest, weights = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    value = joined([first, rest], 0)
+    for _ in range(3):
+        sums = contraction(reshaped(value, (7, 1, 8)), reshaped(weights, (1, 8, 8)), (2,))
+        value = value + convert(convert(reshaped(sums, (7, 8)), ScalarType.FLOAT16), ScalarType.FLOAT32)
+    results = [convert(deviation(value, mean(value, [1])), ScalarType.FLOAT16)]
+    kernels = kernels_of(results, arrays)
+    # The joined tensor in its parts, each sum, and the difference.
+    assert len(kernels) == 2 + 3 + 1
+    assert {store.type for kernel in kernels[:2] for store in kernel.stores} == {ScalarType.FLOAT16}
+    assert_agrees(results, arrays, rtol=1e-2)

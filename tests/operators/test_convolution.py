@@ -191,7 +191,8 @@ def test_any_form(device: str, data: st.DataObject) -> None:
         each[4] = each[5] = (0,) * rank
     form = Form(image, extents, each[2], each[3], each[4], each[5], output_padding)
     groups = data.draw(st.integers(1, 3))
-    _check(form, groups, direction, data.draw(st.sampled_from(ConvolutionMode)), np.float32, device)
+    dtype = data.draw(st.sampled_from([np.float32, np.float16]))
+    _check(form, groups, direction, data.draw(st.sampled_from(ConvolutionMode)), dtype, device)
 
 
 @every_device

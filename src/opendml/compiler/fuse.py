@@ -17,6 +17,7 @@ from functools import partial
 
 from opendml.budget import check_time
 from opendml.compiler.chains import Takes, chained
+from opendml.compiler.factors import factored
 from opendml.compiler.guards import without_idle_guards
 from opendml.compiler.homes import Except, home_of
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, PreparedTensor, Repeat
@@ -113,7 +114,7 @@ def _fused(
     chooses: Chooses | None = None,
 ) -> KernelProgram:
     """The kernels of a program, whose constants are inputs like others."""
-    roots = without_idle_guards(unrolled(moved(program.results), ends_loops))
+    roots = without_idle_guards(unrolled(factored(moved(program.results)), ends_loops))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
     cuts = _cuts(roots, program)
@@ -476,7 +477,11 @@ def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
         elif node.operation in COLLECTIVE:
             below = MAXIMUM_PASSES
         passes[id(node)] = below
-    return found
+    if len(found) < 2:
+        return found
+    # What is made of another one may need few passes once that is stored.
+    stored = {id(node) for node in found}
+    return [node for node in found if all(id(each) not in stored for each in ordered(node.operands, own))]
 
 
 def _operations(value: Node, apart: Container[int]) -> int:

@@ -4,8 +4,8 @@ offsets and strides, or to the results above."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from itertools import chain, islice, pairwise
 
 from opendml.compiler.homes import domain_of
 from opendml.compiler.repeated import costs_more_again
@@ -38,7 +38,7 @@ IN_MEMORY = COLLECTIVE | {
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
 _FIXED = COLLECTIVE | {Operation.JOIN, Operation.INDEX}
 """Operations that no reshape moves below."""
-_FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
+_FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT, Operation.BITCAST}
 _REPEATED_OPERATIONS = 2
 """Operations that are rather done again for every element that a view repeats than written to memory."""
 
@@ -70,6 +70,8 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
     changed: dict[int, Node] = {}
     for node in nodes:
         operands = tuple(changed[id(operand)] for operand in node.operands)
+        if node.operation in (Operation.VIEW, Operation.RESHAPE):
+            operands = tuple(map(_joined_narrow, operands))
         new = node if operands == node.operands else with_operands(node, operands)
         if node.operation is Operation.VIEW:
             value = _unshaped(node.operands[0])
@@ -125,20 +127,120 @@ def _view(node: Node, repeats: bool, copies: int) -> Node:
 def _view_below_reshape(node: Node, repeats: bool, copies: int) -> Node:
     """Move a VIEW of a reshaped tensor below the reshape, so that no tensor is written in between.
 
-    If the reshape only splits dimensions, the result views the tensor that is reshaped. Otherwise the reshape
-    moves down to tensors in memory. If a kernel has to write the value, it writes its narrowest form.
+    If the reshape only splits dimensions, or the view runs within those that it merges, the result views the
+    tensor that is reshaped. Otherwise the reshape moves down to tensors in memory, or above the view. If a
+    kernel has to write the value, it writes its narrowest form.
     """
     reshape = node.operands[0]
     split = _affine_reshape(reshape)
     if split is not None:
         return _seen_by(node).of(split)
     value = reshape.operands[0]
+    within = None if value.operation is Operation.SOURCE else _view_within_merged(node)
+    if within is not None:
+        return within
+    if value.operation is Operation.VIEW:
+        return _reshaped_view(node) or node
     if value.operation in IN_MEMORY:
         return node
     below = _lowered(reshape)
-    if _is_in_memory(value, repeats, copies) or _is_written(below):
+    is_in_memory = _is_in_memory(value, repeats, copies)
+    if not is_in_memory and _is_written(below):
+        reshaped = _reshaped_view(node)
+        if reshaped is not None:
+            viewed = _view(reshaped.operands[0], repeats, copies)
+            return _reshape(with_operands(reshaped, (viewed,)))
+    if is_in_memory or _is_written(below):
         below = _below_narrowest(reshape)
     return with_operands(node, (below, *node.operands[1:]))
+
+
+def _view_within_merged(node: Node) -> Node | None:
+    """Return a VIEW of a reshaped tensor as a VIEW of the tensor that is reshaped; None if there is none.
+
+    There is one if no index carries over from one dimension that is merged into the next: of (32, 12) as 384,
+    multiples of 12 move along the first one, and up to 11 elements in a row along the second one.
+    """
+    view, (reshape, *_) = node.attribute, node.operands
+    value = reshape.operands[0]
+    assert isinstance(view, View)
+    parts = _common_parts(value.sizes, reshape.sizes)
+    if parts is None or view.indexed:
+        return None
+    offsets, steps = dict.fromkeys(parts, 0), {part: [0] * len(node.sizes) for part in parts}
+    rows = zip(_strides(reshape.sizes), reshape.sizes, view.offsets, view.steps, strict=True)
+    for stride, size, offset, row in rows:
+        left, moving = offset, list(row)
+        own = _parts_within(parts, stride, size)
+        for part in own:
+            ratio = part // stride
+            offsets[part], left = divmod(left, ratio)
+            steps[part] = [step // ratio if step > 0 else -(-step // ratio) for step in moving]
+            moving = [step - ratio * whole for step, whole in zip(moving, steps[part], strict=True)]
+        for part in own[1:]:
+            reach = [step * (count - 1) for count, step in zip(node.sizes, steps[part], strict=True)]
+            least = offsets[part] + sum(min(each, 0) for each in reach)
+            most = offsets[part] + sum(max(each, 0) for each in reach)
+            if least < 0 or most >= parts[part]:
+                return None
+    new_offsets, new_steps = [], []
+    for stride, size in zip(_strides(value.sizes), value.sizes, strict=True):
+        factors = {part: part // stride for part in _parts_within(parts, stride, size)}
+        new_offsets.append(sum(offsets[part] * factor for part, factor in factors.items()))
+        moved = [steps[part] for part in factors]
+        new_steps.append(_sum_of_rows(list(factors.values()), moved, len(node.sizes)))
+    attribute = View(tuple(new_offsets), tuple(new_steps))
+    return Node(Operation.VIEW, node.type, node.sizes, (value, *node.operands[1:]), attribute, node.origin)
+
+
+def _reshaped_view(node: Node) -> Node | None:
+    """Return a VIEW of a reshaped tensor as a reshaped VIEW of that tensor; None if there is none.
+
+    There is one if each dimension that is merged of others is seen as a whole, without a mask.
+    """
+    view, (reshape, *rest) = node.attribute, node.operands
+    assert isinstance(view, View)
+    parts = _common_parts(reshape.operands[0].sizes, reshape.sizes)
+    if parts is None or rest:
+        return None
+    split = {column: [(size, 1)] for column, size in enumerate(node.sizes)}
+    rows = zip(_strides(reshape.sizes), reshape.sizes, view.offsets, view.steps, strict=True)
+    for stride, size, offset, row in rows:
+        own = _parts_within(parts, stride, size)
+        moving = [(column, step) for column, step in enumerate(row) if step]
+        if len(own) > 1 and offset == 0 and [step for _, step in moving] == [1]:
+            ((column, _),) = moving
+            if node.sizes[column] == size:
+                split[column] = [(parts[part], part // stride) for part in own]
+    sizes = tuple(size for own in split.values() for size, _ in own)
+    steps = tuple(
+        tuple(row[column] * step for column, own in split.items() for _, step in own) for row in view.steps
+    )
+    fine = Node(Operation.VIEW, node.type, sizes, (reshape,), View(view.offsets, steps), node.origin)
+    within = None if sizes == node.sizes else _view_within_merged(fine)
+    if within is None:
+        return None
+    if within.operands[0].operation is Operation.VIEW:
+        within = _seen_by(within).of(within.operands[0])
+    return Node(Operation.RESHAPE, node.type, node.sizes, (within,))
+
+
+def _common_parts(first: Sequence[int], second: Sequence[int]) -> dict[int, int] | None:
+    """Return the sizes, by their strides in elements, in which dimensions of both sizes are whole products of
+    neighbours; None if there are none."""
+    strides = sorted({*_strides(first), *_strides(second), math.prod(first)})
+    parts = {inner: outer // inner for inner, outer in pairwise(strides)}
+    return None if any(outer % inner for inner, outer in pairwise(strides)) else parts
+
+
+def _parts_within(parts: Mapping[int, int], stride: int, size: int) -> list[int]:
+    """Return the strides of the parts of a dimension, the largest first."""
+    return [part for part in reversed(parts) if stride <= part < stride * size]
+
+
+def _strides(sizes: Sequence[int]) -> list[int]:
+    """Return how many elements neighbours along each dimension are apart."""
+    return [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
 
 
 def _narrowest(value: Node) -> Node:
@@ -538,24 +640,56 @@ def _contracted_in_parts(node: Node) -> Node | None:
     operand is computed where it is multiplied, as weights are whose blocks have scales; None where none were
     merged, or the other operand had to be written to memory instead."""
     for operand in node.operands:
-        if operand.operation is Operation.RESHAPE and _is_written(_lowered(operand)):
-            result = _contracted_over(node, operand)
+        lowered = _lowered_if_reshaped(operand)
+        if operand.operation is Operation.RESHAPE and _is_written(lowered):
+            result = _contracted_over(node, operand, all_axes=_is_copied(lowered))
             if result is not None:
                 return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
     return None
 
 
-def _contracted_over(node: Node, reshaped: Node) -> Node | None:
-    """A sum of products over what the dimensions of a reshaped operand were merged of."""
+def _is_copied(value: Node) -> bool:
+    """Return whether a kernel copies a view to memory before a value can be computed of it.
+
+    A kernel writes what it computes in another order of dimensions at once.
+    """
+    return any(
+        each.operation is Operation.RESHAPE
+        and each.operands[0].operation is Operation.VIEW
+        and not _is_written_in_order(each.operands[0])
+        for each in islice(above_memory(value), MOST_COPIED)
+    )
+
+
+def _is_written_in_order(node: Node) -> bool:
+    """Return whether a VIEW only puts the dimensions of a computed value in another order, and keeps the last
+    one."""
+    view, (value, *rest) = node.attribute, node.operands
+    assert isinstance(view, View)
+    if rest or value.operation in IN_MEMORY - COLLECTIVE or any(view.offsets):
+        return False
+    places = []
+    for size, row in zip(value.sizes, view.steps, strict=True):
+        moving = [column for column, step in enumerate(row) if step]
+        if size > 1 and (len(moving) != 1 or row[moving[0]] != 1 or node.sizes[moving[0]] != size):
+            return False
+        places += moving
+    return math.prod(node.sizes) == math.prod(value.sizes) and places[-1:] == [max(places, default=0)]
+
+
+def _contracted_over(node: Node, reshaped: Node, all_axes: bool) -> Node | None:
+    """A sum of products over what the dimensions of a reshaped operand were merged of: those that are summed,
+    or `all_axes`."""
     axes, domain, fine = node.attribute, domain_of(node), reshaped.operands[0].sizes
     groups = split_groups(fine, reshaped.sizes)
     assert isinstance(axes, tuple)
-    if groups is None or all(len(groups[axis]) <= 1 for axis in axes):
+    split = range(len(domain)) if all_axes else axes
+    if groups is None or all(len(groups[axis]) <= 1 for axis in split):
         return None
     sizes, summed, places = list[int](), list[int](), list[range]()
     for axis, group in enumerate(groups):
         parts = [fine[part] for part in group]
-        if axis not in axes or math.prod(parts) != domain[axis]:
+        if axis not in split or math.prod(parts) != domain[axis]:
             parts = [domain[axis]]
         places.append(range(len(sizes), len(sizes) + len(parts)))
         summed += [part for part, size in zip(places[-1], parts, strict=True) if axis in axes and size > 1]
@@ -611,14 +745,23 @@ def _refined(
 
 def _joined_last(node: Node) -> Node:
     """An element-wise node over joined tensors: computed of their parts, then joined, perhaps below a
-    reshape."""
+    reshape.
+
+    Where it is also made of what a kernel reduces, that kernel computes the node, and reads joined tensors.
+    """
     if node.operation is Operation.RESHAPE:
         return with_operands(node, (_joined_last(node.operands[0]),))
     joins = [operand for operand in node.operands if operand.operation is Operation.JOIN]
     # One part alone is joined to lie in memory.
     join = next((each for each in joins if len(each.operands) > 1), None)
-    if node.operation in IN_MEMORY or join is None or len(join.operands) > _MOST_PARTS:
+    if join is None:
         return node
+    if (
+        node.operation in IN_MEMORY
+        or len(join.operands) > _MOST_PARTS
+        or any(map(_is_made_of_reductions, node.operands))
+    ):
+        return with_operands(node, tuple(map(_joined_narrow, node.operands)))
     assert isinstance(join.attribute, int)
     axis, parts, first = join.attribute, [], 0
     for number, part in enumerate(join.operands):
@@ -633,6 +776,25 @@ def _joined_last(node: Node) -> Node:
         parts.append(Node(node.operation, node.type, sizes, operands, node.attribute, node.origin))
         first += extent
     return Node(Operation.JOIN, node.type, node.sizes, tuple(parts), axis)
+
+
+def _is_made_of_reductions(value: Node) -> bool:
+    """Return whether a value is made of what is reduced, other than parts of joined tensors."""
+    ends = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.RECURRENCE}
+    inside = _walk(value, lambda each: () if each.operation in ends else each.operands)
+    return any(each.operation in COLLECTIVE for each in islice(inside, MOST_COPIED))
+
+
+def _joined_narrow(value: Node) -> Node:
+    """Return joined tensors that were all widened as a widened joined tensor."""
+    if value.operation is not Operation.JOIN:
+        return value
+    narrow = [part.operands[0] for part in value.operands if part.operation is Operation.CONVERT]
+    types = {part.type for part in narrow}
+    if len(narrow) < len(value.operands) or len(types) > 1 or narrow[0].type.bits >= value.type.bits:
+        return value
+    joined = Node(Operation.JOIN, narrow[0].type, value.sizes, tuple(narrow), value.attribute)
+    return Node(Operation.CONVERT, value.type, value.sizes, (joined,))
 
 
 def _are_joined_alike(node: Node, join: Node) -> bool:
