@@ -19,10 +19,17 @@ from opendml.targets.cuda.costs import instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
-from opendml.targets.cuda.schedule_contraction import Shape, candidates
+from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, candidates, tile_cycles
+from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
 
 _LAUNCH_CYCLES = 3000
 """Cycles from the end of a kernel to the first instructions of the next, and to fill the device."""
+MOST_STORED_BYTES = 256 * 1024**2
+"""Bytes of a stored operand at most: it is a temporary, which a vocabulary of dequantized weights is not
+worth."""
+_UNDERESTIMATE = 1.15
+"""Measured time of products that compute an operand, over their estimate; of stored operands both agree
+(H100, 16 to 4096 rows by 4096 x 4096)."""
 
 
 def stored_operand(machine: Machine, kernel: Kernel) -> Node | None:
@@ -37,7 +44,7 @@ def stored_operand(machine: Machine, kernel: Kernel) -> Node | None:
         return None
     best, chosen = _cycles(shape, machine), None
     for operand in computed:
-        cycles = min(_with_stored(kernel, operand, machine))
+        cycles = min(_with_stored(kernel, operand, machine), default=math.inf)
         if cycles < best:
             best, chosen = cycles, operand
     return chosen
@@ -47,11 +54,14 @@ def _with_stored(kernel: Kernel, operand: Node, machine: Machine) -> Iterator[fl
     """Yield the cycles of a product and of the kernels that store its operands: of one operand alone, and of
     the other one too if that is computed."""
     part = divided(kernel, operand, _ANY_BUFFER)
+    if part.bytes > MOST_STORED_BYTES:
+        return
     shape, cycles = _shape(part.reads), _storing(part.stores, machine)
     yield cycles + _cycles(shape, machine)
     for other in _computed(shape):
         rest = divided(part.reads, other, _ANY_BUFFER)
-        yield cycles + _storing(rest.stores, machine) + _cycles(_shape(rest.reads), machine)
+        if rest.bytes <= MOST_STORED_BYTES:
+            yield cycles + _storing(rest.stores, machine) + _cycles(_shape(rest.reads), machine)
 
 
 _ANY_BUFFER = -1
@@ -74,8 +84,16 @@ def _computed(shape: Shape) -> list[Node]:
 
 
 def _cycles(shape: Shape, machine: Machine) -> float:
-    """Return the cycles of a product in the cheapest way."""
-    return min([shape.reduced_cycles(machine), *(each.cycles for each in candidates(shape, machine))])
+    """Return the cycles of a product in the way that is taken."""
+    reduced = shape.reduced_cycles(machine)
+    best = min(candidates(shape, machine), key=lambda each: each.cycles, default=None)
+    if best is None or best.cycles >= reduced:
+        return reduced
+    if isinstance(best.tile, WarpgroupTile):
+        return best.cycles
+    if any(side.steps for side in shape.sides):
+        return _UNDERESTIMATE * best.cycles
+    return tile_cycles(shape, best.tile, best.splits, machine, COPIED_LATENCY)
 
 
 def _storing(kernel: Kernel, machine: Machine) -> float:
