@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -291,16 +292,16 @@ def equal_edges(width: float) -> tuple[float, ...]:
     return (0.0, *(width * (number + 0.5) for number in range(8)))
 
 
-def narrowing_edges(slope: float, square: float) -> tuple[float, ...]:
+def narrowing_edges(slope: float, square: float, count: int = 8) -> tuple[float, ...]:
     """Return the edges of the pieces if the number of a piece is x (slope + square x), rounded."""
-    halves = [number + 0.5 for number in range(8)]
+    halves = [number + 0.5 for number in range(count)]
     return (0.0, *((math.sqrt(slope**2 + 4 * square * half) - slope) / (2 * square) for half in halves))
 
 
-def widening_edges(slope: float, square: float, end: float) -> tuple[float, ...]:
+def widening_edges(slope: float, square: float, end: float, count: int = 8) -> tuple[float, ...]:
     """Return the edges of the pieces if the number of a piece is x (slope - square x), rounded, up to an
     end."""
-    halves = [number + 0.5 for number in range(7)]
+    halves = [number + 0.5 for number in range(count - 1)]
     return (0.0, *((slope - math.sqrt(slope**2 - 4 * square * half)) / (2 * square) for half in halves), end)
 
 
@@ -344,10 +345,12 @@ def narrow_weight(x: mpf) -> mpf:
 
 
 ERF_EDGES = equal_edges(0.524)
+WIDE_ERF_EDGES = widening_edges(5.1, 0.295, 3.93, 16)
 HALF_ERF_EDGES = equal_edges(0.36)
 HALF_NORMAL_EDGES = equal_edges(0.768)
 TANH_EDGES = widening_edges(1.62656, 0.089371, 9.02)
 GELU_EDGES = narrowing_edges(0.741, 0.12)
+WIDE_GELU_EDGES = narrowing_edges(0.983, 0.35, 16)
 
 PIECES = (
     # For table_math of the CPU.
@@ -363,6 +366,23 @@ PIECES = (
     ),
     # Of the points at the upper ends of pieces, all terms of the polynomials have one sign.
     Pieces("NORMAL_TABLES", normal_tail, lambda x: 1 / normal_tail(x), GELU_EDGES, (0.0, *GELU_EDGES[2:]), 7),
+    Pieces(
+        "WIDE_ERF_TABLES",
+        mp.erf,
+        lambda x: 1 / mp.erf(x),
+        WIDE_ERF_EDGES,
+        lower_points(WIDE_ERF_EDGES),
+        4,
+        is_linear=True,
+    ),
+    Pieces(
+        "WIDE_NORMAL_TABLES",
+        normal_tail,
+        lambda x: 1 / normal_tail(x),
+        WIDE_GELU_EDGES,
+        (0.0, *WIDE_GELU_EDGES[2:]),
+        5,
+    ),
     Pieces("HALF_ERF_TABLES", mp.erf, lambda x: 1 / mp.erf(x), HALF_ERF_EDGES, middles(HALF_ERF_EDGES), 3),
     Pieces(
         "HALF_NORMAL_TABLES", normal_tail, narrow_weight, HALF_NORMAL_EDGES, (0.0, *HALF_NORMAL_EDGES[2:]), 5
@@ -488,6 +508,19 @@ def print_tables(name: str, tables: Iterable[Sequence[float]]) -> None:
     print(f"_{name} = (\n{''.join(rows)})")
 
 
+def print_rows(name: str, tables: Sequence[Sequence[float]]) -> None:
+    """Print tables as numbers in reading order, wrapped like the source."""
+    print(f'_{name} = _rows(\n    {len(tables[0])},\n    """')
+    for table in tables:
+        numbers = " ".join(f"{value:.9g}" for value in table)
+        print(
+            textwrap.fill(
+                numbers, 106, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+            )
+        )
+    print('    """,\n)')
+
+
 def main(names: Iterable[str]) -> None:
     """Print the tables that are named, or all."""
     wanted = set(names) or {"LOG_TABLES", *(fit.name for fit in (*FITS, *PIECES))}
@@ -504,7 +537,7 @@ def main(names: Iterable[str]) -> None:
         if pieces.name in wanted:
             tables, error = solve_pieces(pieces)
             print(f"# greatest error 2^{math.log2(error):.1f}")
-            print_tables(pieces.name, tables)
+            print_rows(pieces.name, tables)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 from opendml.compiler.kernel import fingerprint
 from opendml.compiler.numbers import MOST_NUMBERS, Shared, with_parameters
-from opendml.program.common_math import at_most
+from opendml.program.common_math import at_least, at_most
 from opendml.program.functions import exp, maximum, minimum, power, tanh
 from opendml.program.node import Node, Operation, constant, convert, ordered, source
 from opendml.program.scalar_type import ScalarType
@@ -53,6 +53,7 @@ def test_powers_of_two_stay_where_a_function_takes_what_they_scale() -> None:
 
 
 def test_bounds_of_what_a_function_takes_stay() -> None:
+    assert numbers(exp(at_least(at_most(X, 3.0), -2.5))) == []
     assert (numbers(exp(at_most(X, 3.0))), numbers(at_most(X, 3.0))) == ([], [3.0, 3.0])
 
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opendml.program.common_math import at_most
+from opendml.program.common_math import at_least, at_most
 from opendml.program.functions import exp, expm1, log, log1p_exp, scaled_exp, tanh
 from opendml.program.node import FUNCTIONS, Node, Operation, apply, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
+from opendml.program.vector_math import greatest_of, least_of
 from opendml.targets.cpu import exponential_math
 from opendml.targets.cpu.exponents import has_exponents
 from opendml.targets.cpu.machine import assumed, detected
@@ -97,6 +98,19 @@ def test_pieces_of_tanh_meet() -> None:
     assert float(distance(result, np.tanh(x.astype(np.float64))).max()) <= CASES["tanh"].ulps
 
 
+@pytest.mark.parametrize(
+    ("argument", "expected"), [(0.0, -INFINITY), (-0.0, -INFINITY), (INFINITY, INFINITY)]
+)
+def test_logarithm_without_instructions_for_exponents(argument: float, expected: float) -> None:
+    x = magnitudes(-8, 8, step=997)
+    with assumed(replace(detected(), features="+avx2")), np.errstate(all="ignore"):
+        root = expanded(log(X))
+        exact = np.log(x.astype(np.float64))
+        assert float(distance(evaluate(root, x), exact).max()) <= 0.92
+        np.testing.assert_array_equal(evaluate(root, np.array([argument], np.float32)), [expected])
+    assert Operation.EXPONENT not in [node.operation for node in ordered([root])]
+
+
 @pytest.mark.parametrize("exponent", [100.0, -100.0, 88.0, -150.0])
 def test_scaled_exponential_has_a_finite_result_where_a_part_of_it_is_not(exponent: float) -> None:
     factor = np.exp2(np.arange(-149, 128, 3.0)).astype(np.float32)
@@ -104,6 +118,12 @@ def test_scaled_exponential_has_a_finite_result_where_a_part_of_it_is_not(expone
     with np.errstate(over="ignore"):
         exact = factor.astype(np.float64) * math.exp(exponent)
         assert float(distance(evaluate(root, factor), exact).max()) <= 1.9
+
+
+def test_exponential_of_bounded_numbers_has_no_further_bounds() -> None:
+    x = at_least(at_most(X, 3.0), -80.0)
+    assert [node.operation for node in ordered([expanded(exp(x))])].count(Operation.SELECT) == 2
+    assert (greatest_of(x), least_of(x), least_of(at_most(X, 3.0))) == (3.0, -80.0, -INFINITY)
 
 
 def test_below_zero_the_exponential_has_one_bound() -> None:

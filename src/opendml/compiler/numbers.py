@@ -72,9 +72,10 @@ def _looked_at(nodes: Iterable[Node]) -> set[int]:
     found: set[int] = set()
     for node in nodes:
         if node.operation in FUNCTIONS:
-            for bounded in filter(is_bounded, node.operands):
-                condition, bound, _ = bounded.operands
-                found |= {id(bound), id(condition.operands[0])}
+            for operand in node.operands:
+                while is_bounded(operand):
+                    _, bound, operand = operand.operands
+                    found.add(id(bound))
             for operand in map(_magnitude, node.operands):
                 if operand.operation in KNOWN_ERRORS:
                     found |= {id(each) for each in operand.operands if is_power_of_two(each)}

@@ -10,7 +10,7 @@ import math
 
 from opendml.operators.registry import defines
 from opendml.operators.scale_bias import in_floats
-from opendml.program.common_math import at_most
+from opendml.program.common_math import at_least, at_most
 from opendml.program.functions import (
     equal,
     exp,
@@ -27,6 +27,7 @@ from opendml.program.functions import (
     tanh,
 )
 from opendml.program.node import Node
+from opendml.program.rarely import rarely
 
 
 @defines("ACTIVATION_CELU")
@@ -186,8 +187,13 @@ def swish(x: Node, *, sigmoid_input_scale: float) -> Node:
     """x / (1 + exp(-scale * x)), in a form that cannot overflow; NaN where that is infinity * 0"""
     argument = sigmoid_input_scale * x
     decay = -abs(argument)
-    decayed = select(argument >= 0.0, x, scaled_exp(decay, x))
-    return select(argument > -math.inf, decayed / (1.0 + scaled_exp(decay, 1.0)), 0.0 * x)
+
+    def weighted(decayed: Node, power: Node) -> Node:
+        return select(argument >= 0.0, x, decayed) / (1.0 + power)
+
+    power = exp(at_least(decay, _NEARLY_NOTHING))
+    far = select(argument > -math.inf, weighted(scaled_exp(decay, x), scaled_exp(decay, 1.0)), 0.0 * x)
+    return rarely(argument < _NEARLY_NOTHING, far, weighted(x * power, power))
 
 
 @defines("ACTIVATION_TANH")
@@ -212,6 +218,8 @@ def _logistic_rest(x: Node, factor: float) -> Node:
     return log1p_exp(-abs(factor) * abs(x))
 
 
+_NEARLY_NOTHING = -80.0
+"""e to this power is no denormal number."""
 _NEGLIGIBLE = -30.0
 """e to this power is nothing beside 1."""
 

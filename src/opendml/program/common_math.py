@@ -69,7 +69,8 @@ def even(x: Node, coefficients: Sequence[float]) -> Node:
 
 def at_least(x: Node, bound: float) -> Node:
     """x, but not below the bound; NaN stays. (MAXIMUM costs more: it has an order for zeros.)"""
-    return select(x < bound, bound, x)
+    lowest = constant(bound, x.type)
+    return select(x < lowest, lowest, x)
 
 
 def at_most(x: Node, bound: float) -> Node:

@@ -60,8 +60,10 @@ def expand(node: Node) -> Node:
 def exponential(x: Node) -> Node:
     """exp(x) within 0.90 ULP; the error of x takes part."""
     within = bounded(x, EXP_LOWEST, EXP_HIGHEST)
-    bits, n, high = reduced(within, TWO_HALF_POWERS)
-    return times_power(polynomial((1.0, 1.0, *EXP), _remainder(n, high, error_within(within, x))), bits)
+    is_normal = least_of(x) > _LEAST_NORMAL_LOG and greatest_of(x) <= 0.0
+    bits, n, high = reduced(within, _WHOLE_POWER if is_normal else TWO_HALF_POWERS)
+    power = polynomial((1.0, 1.0, *EXP), _remainder(n, high, error_within(within, x)))
+    return power * power_of_two(bits) if is_normal else times_power(power, bits)
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
@@ -224,14 +226,14 @@ def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
 
 def bounded(x: Node, lowest: float, highest: float) -> Node:
     """x between two bounds, of which one may be known to hold; NaN stays."""
-    within = at_least(x, lowest)
+    within = x if least_of(x) >= lowest else at_least(x, lowest)
     return within if greatest_of(x) <= highest else at_most(within, highest)
 
 
 def error_within(within: Node, x: Node) -> Node | None:
     """The rounding error of x, or of what it bounds; 0 out of bounds, where it may be infinite or NaN:
     `within` is not x there."""
-    if is_bounded(x):
+    while is_bounded(x):
         x = x.operands[2]
     error = rounding_error(x)
     return None if error is None else select(apply(Operation.EQUAL, within, x), error, 0.0)
@@ -258,16 +260,30 @@ def greatest_of(x: Node) -> float:
         element, greatest = x.operands
         is_greatest = greatest.operation is Operation.GREATEST and greatest.operands[0] is element
         return 0.0 if is_greatest else math.inf
-    return float(x.operands[1].attribute) if is_bounded(x) else math.inf  # type: ignore[arg-type]
+    if is_bounded(x):
+        below, bound, inner = x.operands
+        is_highest = below.operands[0] is bound
+        return _number(bound) if is_highest else max(_number(bound), greatest_of(inner))
+    return math.inf
+
+
+def least_of(x: Node) -> float:
+    """A number that a node says it is never below: a bound of `at_least`."""
+    return (
+        _number(x.operands[1]) if is_bounded(x) and x.operands[0].operands[1] is x.operands[1] else -math.inf
+    )
 
 
 def is_bounded(x: Node) -> bool:
-    """Whether a node is made by `at_most`."""
-    if x.operation is not Operation.SELECT:
+    """Whether a node is made by `at_least` or `at_most`."""
+    if x.operation is not Operation.SELECT or x.operands[0].operation is not Operation.LESS:
         return False
     condition, bound, inner = x.operands
-    is_constant = bound.operation is Operation.CONSTANT
-    return is_constant and condition.operation is Operation.LESS and condition.operands == (bound, inner)
+    return bound.operation is Operation.CONSTANT and set(condition.operands) == {bound, inner}
+
+
+def _number(constant: Node) -> float:
+    return float(constant.attribute)  # type: ignore[arg-type]
 
 
 def changes_of_sign(x: Node) -> Iterator[Node]:
@@ -309,6 +325,8 @@ _FOUR_BITS = 0x40800000
 
 EXP_LOWEST, EXP_HIGHEST = -104.0, 89.0
 """Beyond these the results are 0 and infinity."""
+_LEAST_NORMAL_LOG = -87.0
+"""Above this the result is no denormal number."""
 _EXPM1_LOWEST = -25.0
 """Below this the result is -1."""
 _SOFTPLUS = (

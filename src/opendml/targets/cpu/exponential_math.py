@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from opendml.program import vector_math
 from opendml.program.common_math import (
     EXP,
+    LOG,
     LOG2_E,
     LOG_2,
     LOG_2_HIGH,
@@ -22,12 +24,14 @@ from opendml.program.common_math import (
     UNITS,
     at_least,
     at_most,
+    finite_logarithm,
     float32_bits,
     polynomial,
     with_sign_of,
 )
 from opendml.program.functions import multiply_add, select
 from opendml.program.node import Node, Operation, apply
+from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 from opendml.program.vector_math import (
     EXP_HIGHEST,
@@ -52,6 +56,8 @@ def expand(node: Node) -> Node:
     if node.type is ScalarType.FLOAT32:
         if node.operation is Operation.HYPERBOLIC_TANGENT:
             return hyperbolic_tangent(*node.operands)
+        if node.operation is Operation.LOGARITHM and not has_exponents():
+            return usual_logarithm(*node.operands)
         if has_exponents() and (expansion := _EXPANSIONS.get(node.operation)):
             return expansion(*node.operands)
     return table_math.expand(node)
@@ -94,6 +100,16 @@ def logarithm(x: Node) -> Node:
     return high + multiply_add(fraction * fraction, polynomial(_LOG_PIECE, fraction), rest)
 
 
+def usual_logarithm(x: Node) -> Node:
+    """log(x) within 0.92 ULP; -infinity at both zeros, NaN below.
+
+    Denormal and infinite numbers, NaN and those that are not positive are left to `vector_math`.
+    """
+    # The bits of the positive normal numbers become the least integers.
+    is_special = float32_bits(x) + _TO_LEAST > _LAST_NORMAL
+    return rarely(is_special, vector_math.logarithm(x), finite_logarithm(LOG, x))
+
+
 def hyperbolic_tangent(x: Node) -> Node:
     """tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
     magnitude = abs(x)
@@ -122,6 +138,10 @@ def _reduced_power(x: Node, within: Node) -> tuple[Node, Node]:
     r = multiply_add(n, LOG_2_LOW, high) if error is None else high + multiply_add(n, LOG_2_LOW, error)
     return polynomial((1.0, 1.0, *EXP), r), n
 
+
+_TO_LEAST, _LAST_NORMAL = 2**31 - 2**23, -(2**24) - 1
+"""The first, added to the bits of the least normal FLOAT32, gives the least integer (integers wrap); added to
+those of the greatest, it gives the second."""
 
 _LOG_2_UPPER = 0.693145751953125
 """log 2, rounded down to a multiple of 2^-17."""

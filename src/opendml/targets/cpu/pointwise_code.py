@@ -19,6 +19,12 @@ from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Value
 from opendml.targets.cpu.pattern import Level, Pattern, Step
 from opendml.targets.cpu.values import is_vector, splat, vector_constant
 
+_FETCHED_AHEAD = 2048
+"""Bytes by which operands are prefetched. The processor's own prefetching ends at pages of 4 KiB, and starts
+late behind arithmetic that takes as long as the memory. For 16.8 million FLOAT32, erf takes 2.6 ms with this
+and 3.0 without, on two threads of a Sapphire Rapids; a copy takes 2.1 with and without. 512 to 4096 measured
+equal. On a Zen 4 it changes nothing."""
+
 
 class PointwiseCode(KernelCode):
     """Walks the blocks of rows in their order."""
@@ -34,6 +40,7 @@ class PointwiseCode(KernelCode):
         super().__init__(function, pattern, lanes, code, first_parameter)
         self._guarded = [node for node in self.nodes if self._is_regular_inside(node)]
         self._is_regular = False
+        self._prefetches = any(store.streamed for store in pattern.stores)
 
     def items(self, first: ir.Value, last: ir.Value) -> None:
         """Some blocks."""
@@ -108,6 +115,22 @@ class PointwiseCode(KernelCode):
             return self.read(access, lanes if self.moves(access, index) else 1, address, mask, None, None)
         first = self.builder.extract_element(distance, I32(0))
         return self.code.load(self.code.offset(address, first), node.type, lanes, mask)
+
+    def read(
+        self,
+        access: int,
+        lanes: int,
+        address: ir.Value,
+        mask: ir.Value | None,
+        guard: ir.Value | None,
+        distance: ir.Value | None,
+    ) -> ir.Value:
+        """Read elements; beside results that go past the caches, neighbouring ones are prefetched."""
+        step = self.accesses[access].step
+        is_full = lanes > 1 and mask is None and guard is None and distance is None
+        if self._prefetches and is_full and step is Step.CONTIGUOUS:
+            self.code.prefetch(self.code.offset(address, I64(_FETCHED_AHEAD)))
+        return super().read(access, lanes, address, mask, guard, distance)
 
     def is_plain(self, node: Node) -> bool:
         """Whether a load reads all elements along a row, by its step."""

@@ -177,12 +177,28 @@ class RowCode(GroupCode):
         with self.code.loop(start, stop, stride) as index:
             if self.pattern.mode is Mode.ROWS_PARTIAL or together > 1 or not self.pattern.long_rows:
                 self._ask_for(pointers, index, stride)
+            elif 0 < number == self.last_pass and self.pattern.mode is Mode.ROWS:
+                self._ask_for_next_batch(pointers, index, stride)
             for which in range(at_once):
                 first = which * together
                 distances = [each * self.lanes for each in range(first, first + together)]
                 add(which, [self.builder.add(index, I64(distance)) for distance in distances], None)
         rest = self.builder.and_(self.builder.sub(stop, start), I64(stride - 1))
         self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, [i], mask))
+
+    def _ask_for_next_batch(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
+        """Asks for the elements of a stride in the next batch. This pass, which finds its own elements in the
+        caches, computes while they come; the first one would wait for them."""
+        if not self.group_counts:
+            return
+        innermost = len(self.group_counts) - 1
+        for position, access in enumerate(self.pattern.loads):
+            if access.step is Step.CONTIGUOUS and not access.counter:
+                step = self.parameter(self.layout.group_stride(position, innermost))
+                place = self.code.offset(pointers[position], self.builder.mul(index, self.steps[position]))
+                place = self.code.offset(place, self.builder.mul(self.chunk, step))
+                for distance in range(0, stride * access.type.bytes, LINE):
+                    self.code.prefetch(self.code.offset(place, I64(distance)), level=2)
 
     def _ask_for(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
         """Asks for what a stride reads that is a little further on."""

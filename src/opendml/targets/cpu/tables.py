@@ -20,6 +20,11 @@ def has_tables() -> bool:
     return machine().has("avx2")
 
 
+def table_size() -> int:
+    """Return how many entries a table has that one register holds."""
+    return 16 if machine().has("avx512f") else 8
+
+
 def table_entries(builder: ir.IRBuilder, table: Sequence[float], index: ir.Value, lanes: int) -> ir.Value:
     """Emit the entries of `table` at indices, of which only the low bits count."""
     width = 16 if machine().has("avx512f") and max(lanes, len(table)) >= 16 else 8
