@@ -169,8 +169,18 @@ class _InMatrixRegisters(ContractionCode):
         self.micro, self._scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
 
     def _of_pieces(self, kind: type[MatrixMicroKernel]) -> MatrixMicroKernel:
-        tiling = self.tiling
-        return kind(self.function.module, "micro", tiling.micro, tiling.a.depth, self.column_pitch)
+        tiling, module = self.tiling, self.function.module
+        fetches = tiling.ahead or tiling.b_ahead
+        return kind(module, "micro", tiling.micro, tiling.a.depth, self.column_pitch, fetches=fetches)
+
+    def _share(self, part: ir.Value, part_bytes: int, call: ir.Value, calls: ir.Value) -> list[ir.Value]:
+        """The share of a part that one of several calls of the micro-kernel fetches: where it lies, and its
+        bytes for STEP products. Parts that are packed ahead come from memory, and no processor foresees how
+        they are read."""
+        steps = I64(self.tiling.a.depth // STEP)
+        size = self.builder.udiv(I64(part_bytes), self.builder.mul(calls, steps))
+        size = self.builder.add(size, I64(1))
+        return [self.code.offset(part, self.builder.mul(call, self.builder.mul(size, steps))), size]
 
     def _panel(
         self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
@@ -218,11 +228,36 @@ class MatrixCode(_OfMatrices):
         self._use(self._of_pieces(MatrixMicroKernel))
         self.further = [self._scratch]
 
+    def _panel(
+        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        panel, row_bytes = super()._panel(rows, depth, part, parts)
+        if self.tiling.ahead:
+            panel_bytes = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
+            self._next_of_a = self.code.offset(panel, panel_bytes)
+        return panel, row_bytes
+
+    def _ask_for_tile(self, column: ir.Value, held: ir.Value) -> list[ir.Value]:
+        """The part of the next panel is fetched with all tiles, or that of b's next rows with all panels."""
+        builder, asked = self.builder, super()._ask_for_tile(column, held)
+        panel, panels, _, (start, stop) = self._place_in_block
+        tile = builder.udiv(column, I64(self.width))
+        if self.tiling.ahead:
+            tiles = self.b.parts(builder.sub(stop, start), self.width)
+            return [*asked, *self._share(self._next_of_a, self.tiling.a.part_bytes(self.lanes), tile, tiles)]
+        if self.tiling.b_ahead:
+            place, strip_bytes = self._ahead
+            part = self.code.offset(place, builder.mul(tile, strip_bytes))
+            following = self.code.offset(part, I64(self.tile_bytes))
+            return [*asked, *self._share(following, self.tile_bytes, panel, panels)]
+        return asked
+
     def _block(
         self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
     ) -> tuple[ir.Value, ir.Value]:
         if self.tiling.b_ahead:
-            return super()._block(start, stop, depth, part, parts)
+            self._ahead = super()._block(start, stop, depth, part, parts)
+            return self._ahead
         width = I64(self.width)
         with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             first = self.builder.add(start, self.builder.mul(tile, width))
@@ -379,7 +414,8 @@ class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
         panels = self.a.parts(builder.sub(last, first), self.tiling.a.rows)
         pitch = I64(self.column_pitch)
         state = builder.load(self._state, typ=I32)
-        with code.loop(I64(0), self._tiles_of(columns)) as tile:
+        tiles, part_bytes = self._tiles_of(columns), self.tiling.a.part_bytes(self.lanes)
+        with code.loop(I64(0), tiles) as tile:
             at = builder.mul(tile, block[1])
             windows = code.offset(block[0], at)
             builder.call(self._copy, [windows, self._distances, self._plane, state, self._strip])
@@ -388,8 +424,10 @@ class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
                 rows = builder.add(first, row), last
                 a, _ = self._panel(rows, depth, part, parts)
                 held = code.offset(self._c_row(row), at)
-                operands = [a, self._strip, held, held, pitch, count, adds, self._scratch, held, pitch]
-                builder.call(self.micro, operands)
+                following = code.offset(a, I64(part_bytes))
+                share = self._share(following, part_bytes, tile, tiles)
+                operands = [a, self._strip, held, held, pitch, count, adds, self._scratch]
+                builder.call(self.micro, [*operands, held, pitch, *share])
 
     def _multiply(
         self,

@@ -171,7 +171,11 @@ class MatrixMicroKernel(RegisterTile):
         depth: int,
         held_row_bytes: int,
         magnitudes: Magnitudes = OF_FACTORS,
+        fetches: bool = False,
     ) -> None:
+        """`fetches`: further arguments are what is fetched meanwhile, and its bytes for STEP products."""
+        if fetches:
+            self._further = (*self._further, POINTER, I64)
         super().__init__(module, name, micro, held_row_bytes, _F32)
         self.a, self.b = (PartLayout(count, depth, magnitudes) for count in self.registers)
         strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
@@ -230,7 +234,13 @@ class MatrixMicroKernel(RegisterTile):
         self._keep_totals(place)
 
     def _ask(self, step: ir.Value) -> None:
-        self._ask_for_results(step, self.function.args[8:])
+        place, row_bytes, *fetched = self.function.args[8:]
+        self._ask_for_results(step, (place, row_bytes))
+        if fetched:
+            start, size = fetched
+            first = self._code.offset(start, self._builder.mul(step, size))
+            with self._code.loop(I64(0), size, LINE) as at:
+                self._code.prefetch(self._code.offset(first, at), level=2)
 
     def _take_in(self, at: Sequence[ir.Value], b_piece: int, a_pieces: Sequence[int]) -> None:
         """The products of a piece of b with some of a."""
