@@ -56,15 +56,17 @@ _PRODUCTS = PIECES * (PIECES + 1) // 2
 """Of pieces, for one of FLOAT32."""
 
 # Cycles of one core, fitted on an Intel Xeon with AMX and 2 MB of second cache, November 2026.
-_MULTIPLIED = 20.0
-"""Cycles for the products of two registers, and until the next ones may begin: of zeros 16, but of other
-numbers the processor becomes slower."""
+_MULTIPLIED = 30.0
+"""Cycles of the clock of float32 FMAs for the products of two registers: 16 of its own, but the processor
+lowers its clock, and waits for what registers take in."""
 _PUT_DOWN = 40.0
 """Cycles to add a register's sums to those of other parts."""
 SPLIT = 8.0
 """Cycles to take a vector apart."""
 _ROW_TAKEN = 20.0
 """Cycles to begin and end with a part of a row that is taken apart."""
+_COPIED_WINDOWS = 2.5
+"""Cycles to copy a vector of an image in pieces into a strip."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
 _SCATTERED = 30.0
@@ -72,7 +74,7 @@ _SCATTERED = 30.0
 _PUT_AHEAD = 14.0
 """Cycles to write that to memory, where it is packed ahead."""
 _ASKED = 0.7
-"""The share of what it takes to fetch from afar that is saved where items ask for it ahead."""
+"""The share of what it takes to fetch from afar that is saved where items ask for what they pack ahead."""
 _TURNED = 1.0
 """Cycles to turn words into rows, for as many integers as a vector has words."""
 _WORDS_PUT_DOWN = 60.0
@@ -113,10 +115,10 @@ def _matrix_divisions(
         if steps_of(roles.b) > 1 and columns < n:
             item += rows * (k + columns) * _CROSSED / lanes
         a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
-        a_fetched, b_fetched = (
-            count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
-            for count, each in zip((rows, columns), far, strict=True)
-        )
+        panels = -(-rows // micro.rows)
+        # A part of a panel meets all tiles, and one of a strip all panels, while the next one is fetched.
+        a_fetched = rows * k * (_FETCHED + far[0] * panels / count) / lanes
+        b_fetched = columns * k * (_FETCHED + far[1] / panels) / lanes
         here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
         if worth(alone := item + a_packed + b_packed, rows, columns):
             yield here(item_cycles=alone)
@@ -151,6 +153,7 @@ def _matrix_image_divisions(seen: Seen, lanes: int, worth: Worth) -> Iterator[Ti
     a, _ = packing_cycles(roles, lanes)
     a_work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    far = far_cycles(roles.a, roles.a.loads)
     unit, width = MATRIX_TILE.rows, MATRIX_TILE.vectors * lanes
     tile = matrix_tile_cycles(k, seen.depth(DEPTH))
     for lines in block_lines(seen):
@@ -159,8 +162,11 @@ def _matrix_image_divisions(seen: Seen, lanes: int, worth: Worth) -> Iterator[Ti
             break
         most_rows = max(unit, image_rows(image_columns(span, width)) // unit * unit)
         for rows in block_sizes(m, unit, most_rows):
-            item = STARTED + -(-rows // unit) * -(-span // width) * tile + rows * k * _FETCHED / lanes
+            tiles = -(-span // width)
+            item = STARTED + -(-rows // unit) * tiles * tile
+            item += rows * k * (_FETCHED + far / tiles) / lanes
             item += image_cycles(seen, lines, lanes)
+            item += tiles * MATRIX_TILE.vectors * k * PIECES / 2 * _COPIED_WINDOWS
             item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
             columns = lines * seen.width
             if worth(item, rows, columns):
