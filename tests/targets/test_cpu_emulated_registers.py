@@ -1,4 +1,4 @@
-"""Products in matrix registers on machines that have none; other machines run test_cpu_matrix_registers.py."""
+"""Products in matrix registers on machines without them; others run test_cpu_matrix_registers.py."""
 
 from __future__ import annotations
 
