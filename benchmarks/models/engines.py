@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from benchmarks.models.cases import Array
 from benchmarks.models.prepare import load_arrays
 
 Run = Callable[[], Any]
+
+_WHOLE_PROCESS = ExitStack()
 
 
 def _nothing() -> None:
@@ -82,6 +85,14 @@ def _opendml(folder: Path, threads: int, device: str) -> Loaded:
         return f"{count} + {outside} nodes" if outside else str(count)
 
     return Loaded(lambda: model.run(inputs), lambda found: list(found.values()), kernels=kernels)
+
+
+def _opendml_in_vectors(folder: Path, threads: int, device: str) -> Loaded:
+    """The same in a process that uses no AMX."""
+    from opendml.targets.cpu.machine import assumed, machine
+
+    _WHOLE_PROCESS.enter_context(assumed(machine().without_matrix_registers))
+    return _opendml(folder, threads, device)
 
 
 def _onnxruntime(folder: Path, threads: int, device: str) -> Loaded:
@@ -175,8 +186,10 @@ ENGINES: dict[str, Engine] = {
     "openvino": Engine(("openvino",), ("cpu",), _openvino),
     "torch": Engine(("torch",), ("cpu", "cuda"), _torch, True),
     "inductor": Engine(("torch",), ("cpu", "cuda"), partial(_torch, backend="inductor"), True),
+    "opendml-vectors": Engine(("onnx",), ("cpu",), _opendml_in_vectors),
 }
-"""By their names on the command line and in tables. `opendml` reads ONNX, `opendml-torch` is a backend."""
+"""By their names on the command line and in tables. `opendml` reads ONNX, `opendml-torch` is a backend, and
+`opendml-vectors` is `opendml` without AMX."""
 
 DEFAULT_ENGINES = {
     "cpu": ("opendml", "onnxruntime", "openvino", "torch", "inductor"),

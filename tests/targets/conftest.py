@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from opendml.targets.cpu.machine import assumed, machine
-from tests.targets.kernels import without_matrix_registers
 from tests.targets.walks import SMALL_CACHES
 
 
@@ -21,5 +20,5 @@ def small_caches() -> Iterator[None]:
 @pytest.fixture
 def no_matrix_registers() -> Iterator[None]:
     """As if this machine had none."""
-    with assumed(without_matrix_registers(machine())):
+    with assumed(machine().without_matrix_registers):
         yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from opendml.targets.cpu.contraction.tiles import Family, Tiles
 from opendml.targets.cpu.contraction.tilings import strips_ahead
 from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import Launch
-from opendml.targets.cpu.machine import Machine
 from opendml.targets.cpu.pattern import Parameters
 
 _BEHIND = 4096
@@ -27,12 +25,6 @@ Operand = Callable[[Node], Node]
 """What a kernel makes of an array before it multiplies it."""
 Epilogue = Callable[..., Sequence[Node]]
 """The values that a kernel stores, from the sums of products and its further loads."""
-
-
-def without_matrix_registers(host: Machine) -> Machine:
-    """The same machine, as if it had none."""
-    features = [each for each in host.features.split(",") if not each.startswith("+amx")]
-    return replace(host, features=",".join(features))
 
 
 def access(buffer: int, view: Array) -> Access:

@@ -32,7 +32,7 @@ from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from tests.programs import layout_of, sources
-from tests.targets.kernels import run_launches, without_matrix_registers
+from tests.targets.kernels import run_launches
 from tests.targets.test_cpu_matrix_registers import HERE, X86, assert_compiles, with_matrix_registers
 from tests.tolerances import assert_within
 
@@ -246,7 +246,7 @@ def test_matrix_registers_are_more_accurate() -> None:
 def test_matrix_registers_are_taken_where_the_processor_has_them() -> None:
     roles = roles_of(*tensors(1, 128, 128, 64, 64))
     assert all(way.in_pieces for way in ways(roles))
-    with assumed(without_matrix_registers(machine())):
+    with assumed(machine().without_matrix_registers):
         found = ways(roles)
         assert found == list(vector_ways(roles))
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +35,11 @@ class Machine:
     def has(self, feature: str) -> bool:
         """Whether the processor has a feature, by LLVM's name for it."""
         return f"+{feature}" in self.features.split(",")
+
+    @property
+    def without_matrix_registers(self) -> Machine:
+        """The same processor, as if it had no AMX."""
+        return replace(self, features=self.features.replace("+amx-", "-amx-"))
 
 
 _NEEDED = {"fma": "FMA", "f16c": "F16C"}
@@ -85,11 +90,8 @@ def detected() -> Machine:
                 f"cpu: this processor has no {' and no '.join(missing)}, which x86-64 processors have "
                 'from 2013 on; use the device "reference"'
             )
-    if not has_registers:
-        for feature in [each for each in features if each.startswith("amx-")]:
-            features[feature] = False
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
-    return Machine(
+    host = Machine(
         name,
         features.flatten(),
         triple,
@@ -97,6 +99,7 @@ def detected() -> Machine:
         _cache_bytes(2) or 512 * 1024,
         min(_cache_bytes(3) or 16 * 1024 * 1024, _LAST_CACHE_SHARE * (os.cpu_count() or 1)),
     )
+    return host if has_registers else host.without_matrix_registers
 
 
 def _may_use_matrix_registers() -> bool:

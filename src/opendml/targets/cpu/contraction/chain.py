@@ -202,8 +202,9 @@ def matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
     packed = keys * (depth * (b + SPLIT) + width * (weighted + SPLIT)) / lanes
     row = depth * (a + SPLIT) + keys * (_WEIGHT + SPLIT) + width * COPIED
     tile = MATRIX_TILE.vectors * lanes
-    panel = -(-keys // tile) * matrix_tile_cycles(depth, _WIDEST)
-    panel += -(-width // tile) * matrix_tile_cycles(keys, _KEYS)
+    # Queries, keys, values and weights of a panel stay in the first caches.
+    panel = -(-keys // tile) * matrix_tile_cycles(depth, _WIDEST, waited=0.0)
+    panel += -(-width // tile) * matrix_tile_cycles(keys, _KEYS, waited=0.0)
     queries = pieces_bytes(MATRIX_TILE.rows, depth) // F32.bytes
     most = _most_panels(MATRIX_TILE, queries, width, lanes, True) * MATRIX_TILE.rows
     for rows in block_sizes(m, MATRIX_TILE.rows, most):

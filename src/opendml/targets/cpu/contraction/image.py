@@ -61,11 +61,18 @@ class Seen:
         """Elements from one row of the image to the next."""
         return self.width + self.image.columns.reach
 
+    @property
+    def part_taps(self) -> int:
+        """The elements of a window in a part that matrix registers multiply: a row of the window, or all of
+        it if its rows have one element each."""
+        rows, columns = self.rows[0].extent, self.columns[0].extent
+        return columns if columns > 1 else rows
+
     def depth(self, words: int) -> int:
         """The products of whole channels, or words of several, that are added up at a time, at most so
-        many; where matrix registers multiply them, those of at least STEP channels."""
+        many; where matrix registers multiply them, those of a row of a window of STEP channels."""
         if self.in_pieces:
-            return max(1, words // (STEP * self.image.taps)) * STEP * self.image.taps
+            return STEP * self.part_taps
         return words // self.image.taps * self.image.taps
 
     def elements(self, rows: int, words: int) -> int:
@@ -74,7 +81,7 @@ class Seen:
         line = LINE // F32.bytes
         plane = -(-(rows + image.rows.reach) * self.pitch // line) * line + line
         if self.in_pieces:
-            plane = plane * PIECES // 2
+            return STEP * image.phases * plane * PIECES // 2
         return words // image.taps * image.phases * plane
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:

@@ -411,17 +411,21 @@ class ImageContractionCode(_SeeingCode):
         row_bytes: list[ir.Value],
     ) -> None:
         """Windows between two rows of them are multiplied too, and not stored."""
-        lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
-        between = I64(self.seen.image.columns.reach)
-        span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
         count, adds = self._products(depth, part)
-        tiles = self.b.parts(span, self.width)
+        tiles = self._tiles_of(columns)
         with self.code.loop(I64(0), tiles) as tile:
             self._ask_for_share(tile, columns)
             at = self.builder.mul(tile, block[1])
             b, held = self.code.offset(block[0], at), self.code.offset(sums.held, at)
             further = [*self.further, *self._share_of_next(a, tile, tiles)]
             self.builder.call(self.micro, [a, b, held, held, sums.results[1], count, adds, *further])
+
+    def _tiles_of(self, columns: Range) -> ir.Value:
+        """The tiles of a block, whose windows include those between two of its rows."""
+        lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
+        between = I64(self.seen.image.columns.reach)
+        span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
+        return self.b.parts(span, self.width)
 
     def _store_row(
         self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value

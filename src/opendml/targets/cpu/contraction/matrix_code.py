@@ -8,16 +8,16 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64, Code
-from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.code import ContractionCode, Sums
 from opendml.targets.cpu.contraction.image_code import ImageCode, ImageContractionCode
 from opendml.targets.cpu.contraction.matrix_micro import (
-    ImageMatrixMicroKernel,
     MatrixMicroKernel,
     configure,
+    emit_window_strip,
     release,
 )
 from opendml.targets.cpu.contraction.matrix_words import WordMatrixMicroKernel, emit_turn
-from opendml.targets.cpu.contraction.micro import Strides
+from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
 from opendml.targets.cpu.contraction.pieces import (
     OF_FACTORS,
@@ -169,8 +169,18 @@ class _InMatrixRegisters(ContractionCode):
         self.micro, self._scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
 
     def _of_pieces(self, kind: type[MatrixMicroKernel]) -> MatrixMicroKernel:
-        tiling = self.tiling
-        return kind(self.function.module, "micro", tiling.micro, tiling.a.depth, self.column_pitch)
+        tiling, module = self.tiling, self.function.module
+        fetches = tiling.ahead or tiling.b_ahead
+        return kind(module, "micro", tiling.micro, tiling.a.depth, self.column_pitch, fetches=fetches)
+
+    def _share(self, part: ir.Value, part_bytes: int, call: ir.Value, calls: ir.Value) -> list[ir.Value]:
+        """The share of a part that one of several calls of the micro-kernel fetches: where it lies, and its
+        bytes for STEP products. Parts that are packed ahead come from memory, and no processor foresees how
+        they are read."""
+        steps = I64(self.tiling.a.depth // STEP)
+        size = self.builder.udiv(I64(part_bytes), self.builder.mul(calls, steps))
+        size = self.builder.add(size, I64(1))
+        return [self.code.offset(part, self.builder.mul(call, self.builder.mul(size, steps))), size]
 
     def _panel(
         self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
@@ -218,11 +228,36 @@ class MatrixCode(_OfMatrices):
         self._use(self._of_pieces(MatrixMicroKernel))
         self.further = [self._scratch]
 
+    def _panel(
+        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
+    ) -> tuple[ir.Value, list[ir.Value]]:
+        panel, row_bytes = super()._panel(rows, depth, part, parts)
+        if self.tiling.ahead:
+            panel_bytes = self.builder.mul(parts, I64(self.tiling.a.part_bytes(self.lanes)))
+            self._next_of_a = self.code.offset(panel, panel_bytes)
+        return panel, row_bytes
+
+    def _ask_for_tile(self, column: ir.Value, held: ir.Value) -> list[ir.Value]:
+        """The part of the next panel is fetched with all tiles, or that of b's next rows with all panels."""
+        builder, asked = self.builder, super()._ask_for_tile(column, held)
+        panel, panels, _, (start, stop) = self._place_in_block
+        tile = builder.udiv(column, I64(self.width))
+        if self.tiling.ahead:
+            tiles = self.b.parts(builder.sub(stop, start), self.width)
+            return [*asked, *self._share(self._next_of_a, self.tiling.a.part_bytes(self.lanes), tile, tiles)]
+        if self.tiling.b_ahead:
+            place, strip_bytes = self._ahead
+            part = self.code.offset(place, builder.mul(tile, strip_bytes))
+            following = self.code.offset(part, I64(self.tile_bytes))
+            return [*asked, *self._share(following, self.tile_bytes, panel, panels)]
+        return asked
+
     def _block(
         self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
     ) -> tuple[ir.Value, ir.Value]:
         if self.tiling.b_ahead:
-            return super()._block(start, stop, depth, part, parts)
+            self._ahead = super()._block(start, stop, depth, part, parts)
+            return self._ahead
         width = I64(self.width)
         with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), self.width)) as tile:
             first = self.builder.add(start, self.builder.mul(tile, width))
@@ -328,16 +363,80 @@ class PieceImageCode(ImageCode):
 
 
 class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
-    """One of them is windows of an image."""
+    """One of them is windows of an image. The image of STEP channels is packed once. Of each tile of windows
+    a strip is copied from it, which all panels then are multiplied by."""
 
     def _image_code(self, packing: Packing) -> type[ImageCode]:
         return PieceImageCode
 
     def _emit_micro_kernel(self, strides: Strides) -> None:
-        self._use(self._of_pieces(ImageMatrixMicroKernel))
+        tiling, module = self.tiling, self.function.module
+        if not isinstance(self.seen, PieceImageCode):
+            raise TypeError("the image is in pieces")
+        self._state = self.seen.state
+        self._use(self._of_pieces(MatrixMicroKernel))
+        layout = PartLayout(tiling.micro.vectors, tiling.a.depth)
+        self._part_taps = tiling.a.depth // STEP
+        self._copy = emit_window_strip(module, "copy_windows", layout, self._part_taps)
+        self._strip = self.room(F32, pieces_bytes(self.width, tiling.a.depth) // F32.bytes)
+
+    def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
+        self._rows_of_item = first, last
+
+    def _ask_for_results(
+        self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
+    ) -> None:
+        ContractionCode._ask_for_results(self, pointers, row, behind, start, stop)
 
     def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> ir.Value:
-        plane = super()._pack_seen(windows, block, depth, part)
-        if isinstance(self.seen, PieceImageCode):
-            self.further = [self._scratch, self.tap_distances, plane, self.seen.state]
-        return plane
+        """Pack the image of STEP channels with the first of their parts."""
+        builder, seen = self.builder, self.seen
+        parts = I64(seen.image.taps // self._part_taps)
+        channels, within = builder.udiv(part, parts), builder.urem(part, parts)
+        rows = seen.line(windows[0]), seen.line(windows[1])
+        self._plane = seen.plane_bytes(seen.line(block))
+        with builder.if_then(builder.icmp_signed("==", part, I64(0))):
+            self._put_distances(I64(1), seen.group_bytes(self._plane))
+        with builder.if_then(builder.icmp_signed("==", within, I64(0))):
+            packed = channels, builder.add(channels, I64(1))
+            seen.pack_image(self.image_room, packed, rows, self._plane, self.width)
+        first = builder.mul(within, I64(self._part_taps * DISTANCE_BYTES))
+        self._distances = self.code.offset(self.tap_distances, first)
+        return self._plane
+
+    def _multiply_block(
+        self, block: tuple[ir.Value, ir.Value], depth: Range, part: ir.Value, columns: Range
+    ) -> None:
+        builder, code = self.builder, self.code
+        first, last = self._rows_of_item
+        count, adds = self._products(depth, part)
+        parts = self.a.parts(self.elements, self.tiling.a.depth)
+        panels = self.a.parts(builder.sub(last, first), self.tiling.a.rows)
+        pitch = I64(self.column_pitch)
+        state = builder.load(self._state, typ=I32)
+        tiles, part_bytes = self._tiles_of(columns), self.tiling.a.part_bytes(self.lanes)
+        with code.loop(I64(0), tiles) as tile:
+            at = builder.mul(tile, block[1])
+            windows = code.offset(block[0], at)
+            builder.call(self._copy, [windows, self._distances, self._plane, state, self._strip])
+            with code.loop(I64(0), panels) as panel:
+                row = builder.mul(panel, I64(self.tiling.a.rows))
+                rows = builder.add(first, row), last
+                a, _ = self._panel(rows, depth, part, parts)
+                held = code.offset(self._c_row(row), at)
+                following = code.offset(a, I64(part_bytes))
+                share = self._share(following, part_bytes, tile, tiles)
+                operands = [a, self._strip, held, held, pitch, count, adds, self._scratch]
+                builder.call(self.micro, [*operands, held, pitch, *share])
+
+    def _multiply(
+        self,
+        a: ir.Value,
+        block: tuple[ir.Value, ir.Value],
+        depth: Range,
+        part: ir.Value,
+        columns: Range,
+        sums: Sums,
+        row_bytes: list[ir.Value],
+    ) -> None:
+        """All panels are multiplied already."""

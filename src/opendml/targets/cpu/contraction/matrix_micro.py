@@ -15,7 +15,6 @@ from opendml.targets.cpu.contraction.pieces import (
     OF_FACTORS,
     Magnitudes,
     PartLayout,
-    Splitter,
     emit_join_columns,
     emit_join_rows,
 )
@@ -172,7 +171,11 @@ class MatrixMicroKernel(RegisterTile):
         depth: int,
         held_row_bytes: int,
         magnitudes: Magnitudes = OF_FACTORS,
+        fetches: bool = False,
     ) -> None:
+        """`fetches`: further arguments are what is fetched meanwhile, and its bytes for STEP products."""
+        if fetches:
+            self._further = (*self._further, POINTER, I64)
         super().__init__(module, name, micro, held_row_bytes, _F32)
         self.a, self.b = (PartLayout(count, depth, magnitudes) for count in self.registers)
         strides = Strides(self.a.row_bytes, _F32.bytes, self.row_bytes, self.row_bytes)
@@ -231,7 +234,13 @@ class MatrixMicroKernel(RegisterTile):
         self._keep_totals(place)
 
     def _ask(self, step: ir.Value) -> None:
-        self._ask_for_results(step, self.function.args[8:])
+        place, row_bytes, *fetched = self.function.args[8:]
+        self._ask_for_results(step, (place, row_bytes))
+        if fetched:
+            start, size = fetched
+            first = self._code.offset(start, self._builder.mul(step, size))
+            with self._code.loop(I64(0), size, LINE) as at:
+                self._code.prefetch(self._code.offset(first, at), level=2)
 
     def _take_in(self, at: Sequence[ir.Value], b_piece: int, a_pieces: Sequence[int]) -> None:
         """The products of a piece of b with some of a."""
@@ -302,58 +311,50 @@ class ChainMatrixMicroKernel(MatrixMicroKernel):
         """They are there."""
 
 
-class ImageMatrixMicroKernel(MatrixMicroKernel):
-    """The same of windows of an image, of which b is where they begin; further arguments are a table of how
-    far from there the elements of a window lie, the bytes of a plane of the image, and where it is said that
-    it is FLOAT32.
+def emit_window_strip(module: ir.Module, name: str, layout: PartLayout, steps: int) -> ir.Function:
+    """Add the function name(image, distances, plane, state, part) to the module, which makes a part of a
+    strip from an image: the windows that begin at `image` and beside it, with their elements at `steps` of
+    the distances.
 
     An image consists of planes of words of each pair of channels: of STEP channels those of the first piece,
-    then of the others. In FLOAT32 each channel is a plane, in as much room."""
+    then of the others. In FLOAT32, which `state` says, each channel is a plane. `plane`: the bytes of one.
+    Copying costs 1.5 vectors for each one of FLOAT32. Rows of the tile then are consecutive cache lines; read
+    from the image, they would be parts of two lines each, in as many pages as there are rows.
+    """
+    function = internal_function(module, name, [POINTER, POINTER, I64, I32, POINTER])
+    image, distances, plane, state, part = function.args
+    code = Code(function, LANES)
+    builder = code.builder
 
-    _further = POINTER, I64, POINTER
+    def copy(planes: int, place: Callable[[ir.Value, ir.Value, int], ir.Value]) -> None:
+        """Copy so many planes of each step, to the places by step, plane and column of registers."""
+        with code.loop(I64(0), I64(steps)) as step:
+            distance = builder.load(code.offset(distances, builder.mul(step, I64(DISTANCE_BYTES))), typ=I64)
+            at = code.offset(image, distance)
+            with code.loop(I64(0), I64(planes)) as number_of_plane:
+                row = code.offset(at, builder.mul(number_of_plane, plane))
+                for column in range(layout.registers):
+                    value = code.load(code.offset(row, I64(column * LINE)), ScalarType.INT32, LANES)
+                    code.store(place(step, number_of_plane, column), value, ScalarType.INT32)
 
-    def _state_of_b(self) -> ir.Value:
-        return self.function.args[10]
+    def in_pieces(step: ir.Value, row: ir.Value, column: int) -> ir.Value:
+        piece, within = code.split(row, [I64(0), I64(REGISTER_ROWS)])
+        distance = builder.add(
+            builder.mul(step, I64(layout.step_bytes)), builder.mul(piece, I64(layout.piece_bytes))
+        )
+        distance = builder.add(distance, builder.mul(within, I64(LINE)))
+        return code.offset(part, builder.add(distance, I64(LINE + column * REGISTER_BYTES)))
 
-    def _ask(self, step: ir.Value) -> None:
-        """They are asked for before."""
+    def in_floats(step: ir.Value, channel: ir.Value, column: int) -> ir.Value:
+        row = builder.add(builder.mul(step, I64(STEP)), channel)
+        distance = builder.mul(row, I64(layout.registers * LINE))
+        return code.offset(part, builder.add(distance, I64(LINE + column * LINE)))
 
-    def _b_at(self, step: ir.Value) -> ir.Value:
-        _, b, *_, distances, _, _ = self.function.args
-        place = self._code.offset(distances, self._builder.mul(step, I64(DISTANCE_BYTES)))
-        return self._code.offset(b, self._builder.load(place, typ=I64))
-
-    def _load_b(self, register: int, at: ir.Value, piece: int, column: int) -> None:
-        plane = self.function.args[9]
-        distance = self._builder.mul(plane, I64(piece * REGISTER_ROWS))
-        here = self._code.offset(at, self._builder.add(distance, I64(column * LINE)))
-        self._on_registers("tileloadd64", [register], here, plane)
-
-    def _floats_of_b(self, holds: ir.Value, room: ir.Value, depth: ir.Value) -> ir.Value:
-        code, builder = self._code, self._builder
-        plane, splitter = self.function.args[9], Splitter(code)
-        words = I64(REGISTER_ROWS)
-        with code.loop(I64(0), builder.udiv(depth, I64(2))) as pair:
-            at, within = self._b_at(builder.udiv(pair, words)), builder.urem(pair, words)
-            to = code.offset(room, builder.mul(pair, I64(2 * self.row_bytes)))
-            for column in range(self.registers[1]):
-                here = code.offset(at, I64(column * LINE))
-                with builder.if_else(holds) as (floats, pieces):
-                    with floats:
-                        for row in range(2):
-                            channel = builder.add(builder.mul(within, I64(2)), I64(row))
-                            value = code.load(code.offset(here, builder.mul(channel, plane)), _F32, LANES)
-                            code.store(
-                                code.offset(to, I64(row * self.row_bytes + column * LINE)), value, _F32
-                            )
-                    with pieces:
-                        found = []
-                        for piece in range(PIECES):
-                            number_of_plane = builder.add(within, I64(piece * REGISTER_ROWS))
-                            place = code.offset(here, builder.mul(number_of_plane, plane))
-                            found.append(code.load(place, ScalarType.INT32, LANES))
-                        for row, value in enumerate(splitter.of_words(found)):
-                            code.store(
-                                code.offset(to, I64(row * self.row_bytes + column * LINE)), value, _F32
-                            )
-        return room
+    builder.store(state, part)
+    with builder.if_else(builder.icmp_unsigned("==", state, I32(0))) as (pieces, floats):
+        with pieces:
+            copy(PIECES * REGISTER_ROWS, in_pieces)
+        with floats:
+            copy(STEP, in_floats)
+    builder.ret_void()
+    return function

@@ -57,14 +57,19 @@ _PRODUCTS = PIECES * (PIECES + 1) // 2
 
 # Cycles of one core, fitted on an Intel Xeon with AMX and 2 MB of second cache, November 2026.
 _MULTIPLIED = 20.0
-"""Cycles for the products of two registers, and until the next ones may begin: of zeros 16, but of other
-numbers the processor becomes slower."""
+"""Cycles for the products of two registers, from the first cache: 16 of zeros; of other numbers 20, for the
+processor lowers its clock. Where another process works on the same core, 68 were measured."""
+_WAITED = 10.0
+"""Cycles more of each, where what registers take in comes from the second cache: with these, the costs of
+all products of VGG-19, ResNet-50, BERT, ViT and GPT-2 are in proportion to those in vector registers."""
 _PUT_DOWN = 40.0
 """Cycles to add a register's sums to those of other parts."""
 SPLIT = 8.0
 """Cycles to take a vector apart."""
 _ROW_TAKEN = 20.0
 """Cycles to begin and end with a part of a row that is taken apart."""
+_COPIED_WINDOWS = 2.5
+"""Cycles to copy a vector of an image in pieces into a strip."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
 _SCATTERED = 30.0
@@ -72,7 +77,7 @@ _SCATTERED = 30.0
 _PUT_AHEAD = 14.0
 """Cycles to write that to memory, where it is packed ahead."""
 _ASKED = 0.7
-"""The share of what it takes to fetch from afar that is saved where items ask for it ahead."""
+"""The share of what it takes to fetch from afar that is saved where items ask for what they pack ahead."""
 _TURNED = 1.0
 """Cycles to turn words into rows, for as many integers as a vector has words."""
 _WORDS_PUT_DOWN = 60.0
@@ -113,10 +118,10 @@ def _matrix_divisions(
         if steps_of(roles.b) > 1 and columns < n:
             item += rows * (k + columns) * _CROSSED / lanes
         a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
-        a_fetched, b_fetched = (
-            count * k * (_FETCHED + (1.0 - _ASKED) * each) / lanes
-            for count, each in zip((rows, columns), far, strict=True)
-        )
+        panels = -(-rows // micro.rows)
+        # A part of a panel meets all tiles, and one of a strip all panels, while the next one is fetched.
+        a_fetched = rows * k * (_FETCHED + far[0] * panels / count) / lanes
+        b_fetched = columns * k * (_FETCHED + far[1] / panels) / lanes
         here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
         if worth(alone := item + a_packed + b_packed, rows, columns):
             yield here(item_cycles=alone)
@@ -151,6 +156,7 @@ def _matrix_image_divisions(seen: Seen, lanes: int, worth: Worth) -> Iterator[Ti
     a, _ = packing_cycles(roles, lanes)
     a_work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    far = far_cycles(roles.a, roles.a.loads)
     unit, width = MATRIX_TILE.rows, MATRIX_TILE.vectors * lanes
     tile = matrix_tile_cycles(k, seen.depth(DEPTH))
     for lines in block_lines(seen):
@@ -159,8 +165,11 @@ def _matrix_image_divisions(seen: Seen, lanes: int, worth: Worth) -> Iterator[Ti
             break
         most_rows = max(unit, image_rows(image_columns(span, width)) // unit * unit)
         for rows in block_sizes(m, unit, most_rows):
-            item = STARTED + -(-rows // unit) * -(-span // width) * tile + rows * k * _FETCHED / lanes
+            tiles = -(-span // width)
+            item = STARTED + -(-rows // unit) * tiles * tile
+            item += rows * k * (_FETCHED + far / tiles) / lanes
             item += image_cycles(seen, lines, lanes)
+            item += tiles * MATRIX_TILE.vectors * k * PIECES / 2 * _COPIED_WINDOWS
             item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
             columns = lines * seen.width
             if worth(item, rows, columns):
@@ -197,9 +206,13 @@ def _word_matrix_divisions(roles: Roles, lanes: int, tile: float, worth: Worth) 
             yield here(item_cycles=fetched, ahead=True, packing_work=a_work)
 
 
-def matrix_tile_cycles(k: int, together: int, micro: MicroKernel = MATRIX_TILE) -> float:
-    """Cycles for a tile of numbers in pieces, of which so many products are added up together."""
-    return _sums(micro) * (-(-k // STEP) * _PRODUCTS * _MULTIPLIED + -(-k // together) * _PUT_DOWN)
+def matrix_tile_cycles(
+    k: int, together: int, micro: MicroKernel = MATRIX_TILE, waited: float = _WAITED
+) -> float:
+    """Cycles for a tile of numbers in pieces, of which so many products are added up together. `waited`:
+    cycles of waiting for operands, for each product of two registers."""
+    multiplied = -(-k // STEP) * _PRODUCTS * (_MULTIPLIED + waited)
+    return _sums(micro) * (multiplied + -(-k // together) * _PUT_DOWN)
 
 
 def _sums(micro: MicroKernel) -> int:
