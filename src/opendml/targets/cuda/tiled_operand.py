@@ -100,9 +100,9 @@ class TiledOperand:
         return rows * depth * (each / self.unit + self._work)
 
     def lane_steps(self) -> dict[str, int]:
-        """Return the parameters that say how far strided loads of a computed operand move within a unit."""
+        """Return the parameters that say how far loads of a computed operand move from lane to lane."""
         inner = self._fast[-1].strides if self.steps else ()
-        return {f"step{number}": inner[number] for number, step in self.steps.items() if step is Step.STRIDED}
+        return {f"step{number}": inner[number] for number in self.steps}
 
     @property
     def _fast(self) -> Sequence[Loop]:
