@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from opendml.program import half_math, vector_math
 from opendml.program.common_math import UNITS, at_least, at_most, float32_bits, with_sign_of
 from opendml.program.functions import equal, multiply_add, select
-from opendml.program.node import Node, Operation
+from opendml.program.node import LookupTable, Node, Operation
 from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.tables import table_size
@@ -97,7 +97,7 @@ def in_pieces(tables: Sequence[Table], piece: Node, x: Node, base: Node | None =
 
 def looked_up(table: Table, index: Node) -> Node:
     """Return the entry of a table at an index, of which the low bits count."""
-    return Node(Operation.LOOKUP, ScalarType.FLOAT32, index.sizes, (index,), table)
+    return Node(Operation.LOOKUP, ScalarType.FLOAT32, index.sizes, (index,), LookupTable(table))
 
 
 def polynomial_of(tables: Sequence[Table], piece: Node, x: Node) -> Node:
