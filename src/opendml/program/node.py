@@ -96,7 +96,7 @@ class Operation(Enum):
     LOGARITHM_ONE_PLUS_EXPONENTIAL = auto()
     """log(1 + exp(x)) for x that is not above zero."""
     GAUSSIAN_ERROR_LINEAR_UNIT = auto()
-    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, -0."""
+    """x (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, where it is -infinity times 0."""
     POWER = auto()
     """The first operand to the power of the second, with the special values of C."""
     SINE = auto()

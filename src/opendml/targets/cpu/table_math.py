@@ -14,7 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from opendml.program import half_math, vector_math
-from opendml.program.common_math import UNITS, at_least, at_most, float32_bits, with_sign_of
+from opendml.program.common_math import (
+    UNITS,
+    at_least,
+    at_most,
+    float32_bits,
+    unless_minus_infinite,
+    with_sign_of,
+)
 from opendml.program.functions import equal, multiply_add, select
 from opendml.program.node import LookupTable, Node, Operation
 from opendml.program.rarely import rarely
@@ -74,7 +81,7 @@ def narrow_gaussian_error_linear_unit(x: Node) -> Node:
     """The same for FLOAT16, in which the tail is 0 from the end of the pieces on."""
     within = at_most(abs(x), _NARROW_NORMAL_HIGHEST)
     piece = _piece(within, 1.0 / _NARROW_NORMAL_WIDTH)
-    return _without_tail(x, within, in_pieces(_NARROW_NORMAL_TABLES, piece, within))
+    return unless_minus_infinite(x, _without_tail(x, within, in_pieces(_NARROW_NORMAL_TABLES, piece, within)))
 
 
 def _without_tail(x: Node, magnitude: Node, tail: Node) -> Node:
