@@ -233,6 +233,12 @@ def even_fit(name: str, function: Function, high: mpf, degree: int) -> Fit:
     return Fit(name, rest, weight, mpf("1e-12"), high**2, degree)
 
 
+def far_tail(v: mpf) -> mpf:
+    """x exp(x^2 / 2) times the probability above x as a function of 1 / x^2."""
+    x = 1 / mp.sqrt(v)
+    return x * mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+
+
 TAIL_SCALE = mpf("1.625")
 TAIL_NUMERATOR = mpf(float(np.float32(float(scaled_tail(mpf(0))))))
 HALF_TAIL_END = mpf("5.75")  # from where on x times the probability above it is 0 in FLOAT16
@@ -268,6 +274,8 @@ FITS = (
     odd_fit("HALF_ATANH", inverse_tangent_rest, mp.atanh, mpf("0.5"), 2),
     # For narrow_math of CUDA: the tail, then its divisor.
     Fit("NARROW_TAIL", narrow_tail, narrow_tail_weight, mpf("1e-12"), HALF_TAIL_END, 2, 3),
+    # For table_math of the CPU.
+    Fit("FAR_TAIL", far_tail, lambda v: 1 / far_tail(v), 1 / mpf("14.5") ** 2, 1 / mpf("5.39") ** 2, 4),
     # For power_math.
     Fit("LOG2", log2_remainder, log2_weight, mpf("1e-12"), mpf("0.1767") ** 2, 3),
     Fit("EXP2", exp2_remainder, lambda f: f / mpf(2) ** f, mpf("-0.501"), mpf("0.501"), 5),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.node import FUNCTIONS, Node, Operation, ordered, rebuild
+from opendml.program.node import FUNCTIONS, LookupTable, Node, Operation, ordered, rebuild
 from opendml.program.vector_math import expand
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -62,7 +62,9 @@ def _value(node: Node, operands: list[Array], inputs: list[Array]) -> Array:
             )
             return np.where(operands[0] < 0, np.float32(np.nan), significand.astype(np.float32))
         case Operation.LOOKUP:
-            return np.array(node.attribute, np.float32)[operands[0] & (len(node.attribute) - 1)]
+            assert isinstance(node.attribute, LookupTable)
+            entries = np.array(node.attribute.entries, np.float32)
+            return np.asarray(entries[operands[0] & (entries.size - 1)])
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 
 

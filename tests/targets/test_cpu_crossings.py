@@ -8,6 +8,7 @@ import pytest
 from opendml import FLOAT16, FLOAT32, INT8, INT64, UINT8, Device, TensorDataType, TensorDesc, descs
 from opendml.compiler.loops import WIDEST_BUNDLE
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pattern import Mode, Step, crossed_block
 from tests.running import launches
 from tests.targets.walks import check
@@ -42,6 +43,14 @@ def test_what_a_core_does_not_hold_is_streamed_whatever_the_distance_of_its_rows
     (launch,) = launches(desc)
     assert launch.pattern.stores[0].streamed is streamed
     check(desc, Device("cpu"))
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize(("rows", "fetches"), [(400, 1), (40, 0)])
+def test_operands_of_streamed_results_are_prefetched(rows: int, fetches: int) -> None:
+    matrix = TensorDesc(FLOAT32, [rows, 200])
+    (launch,) = launches(descs.ActivationRelu(matrix, matrix))
+    assert kernel_assembly(launch.pattern).count('call void @"llvm.prefetch') == fetches
 
 
 def test_short_rows_that_lie_across_are_not_streamed() -> None:

@@ -24,7 +24,7 @@ INFINITY, NAN = math.inf, math.nan
 X = source(0, ScalarType.FLOAT32)
 CASES = {
     "erf": Case(erf, exact_erf, 1.02, -6, 2),
-    "gelu": Case(gaussian_error_linear_unit, exact_gelu, 2.96, -8, 4),
+    "gelu": Case(gaussian_error_linear_unit, exact_gelu, 2.6, -8, 4),
 }
 MACHINES = {
     8: replace(machine(), features="+fma,+f16c,+avx2", vector_bytes=32),
@@ -91,7 +91,7 @@ def test_float16_function_adds_a_sixteenth_of_the_last_place_to_the_rounding_at_
         ("gelu", -0.0, -0.0),
         ("gelu", INFINITY, INFINITY),
         ("gelu", 1000.0, 1000.0),
-        ("gelu", -INFINITY, -0.0),
+        ("gelu", -INFINITY, NAN),
         ("gelu", -1000.0, -0.0),
         *((name, NAN, NAN) for name in CASES),
     ],

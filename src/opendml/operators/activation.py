@@ -62,7 +62,7 @@ def elu(x: Node, *, alpha: float) -> Node:
 def gelu(x: Node) -> Node:
     """x * (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, which is what the formula says there (-infinity *
     0)"""
-    return select(x > -math.inf, gaussian_error_linear_unit(x), math.nan)
+    return gaussian_error_linear_unit(x)
 
 
 @defines("ACTIVATION_HARD_SIGMOID")

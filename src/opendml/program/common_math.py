@@ -90,6 +90,11 @@ def with_sign_of(x: Node, magnitude: Node) -> Node:
     return bitcast(apply(Operation.OR, float32_bits(magnitude), sign), ScalarType.FLOAT32)
 
 
+def unless_minus_infinite(x: Node, result: Node) -> Node:
+    """`result`, and NaN where x is -infinity."""
+    return select(x > -math.inf, result, math.nan)
+
+
 def with_signed_zero(x: Node, result: Node) -> Node:
     """`result`, and where x is zero, x itself."""
     return select(equal(x, 0.0), x, result)

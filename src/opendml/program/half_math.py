@@ -26,6 +26,7 @@ from opendml.program.common_math import (
     normal_logarithm,
     polynomial,
     power_of_two,
+    unless_minus_infinite,
     with_signed_zero,
 )
 from opendml.program.functions import multiply_add, select
@@ -84,7 +85,7 @@ def gaussian_error_linear_unit(x: Node) -> Node:
     slow = polynomial(_TAIL, multiply_add(magnitude, 2.0 / _TAIL_END, -1.0))
     tail = slow * bounded_exponential(magnitude * magnitude * -0.5)
     # Bounded by -0 a zero keeps its sign, so that this is a maximum.
-    return multiply_add(-magnitude, tail, select(x < -0.0, -0.0, x))
+    return unless_minus_infinite(x, multiply_add(-magnitude, tail, select(x < -0.0, -0.0, x)))
 
 
 def logarithm(x: Node) -> Node:

@@ -73,9 +73,9 @@ class Operation(Enum):
     SHIFT_RIGHT = auto()
     """By less than the width; arithmetic on signed integers, logical on unsigned ones."""
     LOOKUP = auto()
-    """The FLOAT32 in the table `attribute` at the index in the low bits of the operand, an INT32. A table has
-    TABLE_SIZE entries, or twice as many where registers hold these. Only targets that look up tables in
-    registers expand functions into it."""
+    """The FLOAT32 in the `LookupTable` in `attribute` at the index in the low bits of the operand, an INT32.
+    A table has TABLE_SIZE entries, or twice as many where registers hold these. Only targets that look up
+    tables in registers expand functions into it."""
     SCALE = auto()
     """The first operand times 2 to the power of the second, a whole number or infinite, rounded once; both
     FLOAT32, as are the next two. Only targets that have instructions for these expand functions into them."""
@@ -96,7 +96,7 @@ class Operation(Enum):
     LOGARITHM_ONE_PLUS_EXPONENTIAL = auto()
     """log(1 + exp(x)) for x that is not above zero."""
     GAUSSIAN_ERROR_LINEAR_UNIT = auto()
-    """x (1 + erf(x / sqrt 2)) / 2; at -infinity its limit, -0."""
+    """x (1 + erf(x / sqrt 2)) / 2; NaN at -infinity, where it is -infinity times 0."""
     POWER = auto()
     """The first operand to the power of the second, with the special values of C."""
     SINE = auto()
@@ -259,7 +259,14 @@ class Recurrence:
     windows: tuple[Window, ...]
 
 
-Attribute = int | float | tuple[int, ...] | tuple[float, ...] | View | Recurrence | None
+@dataclass(frozen=True, slots=True)
+class LookupTable:
+    """The FLOAT32 that a LOOKUP finds by an index."""
+
+    entries: tuple[float, ...]
+
+
+Attribute = int | float | tuple[int, ...] | View | Recurrence | LookupTable | None
 Number = int | float
 
 

@@ -40,6 +40,7 @@ from opendml.program.common_math import (
     scaled_logarithm,
     times_power,
     times_scaled_power,
+    unless_minus_infinite,
     with_sign_of,
 )
 from opendml.program.functions import multiply_add, select
@@ -177,12 +178,12 @@ def error_function(x: Node) -> Node:
 def gaussian_error_linear_unit(x: Node) -> Node:
     """x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
-    That holds also where the probability is denormal. -0 at -infinity, which is the limit there; the product
-    is not a number.
+    That holds also where the probability is denormal.
     """
     magnitude = at_most(abs(x), NORMAL_HIGHEST)
     # -0 rather than 0, so that no tail at all leaves the sign of x.
-    return multiply_add(_normal_tail(magnitude, magnitude), -(2.0**-TAIL_UNITS), at_least(x, -0.0))
+    tail = _normal_tail(magnitude, magnitude)
+    return unless_minus_infinite(x, multiply_add(tail, -(2.0**-TAIL_UNITS), at_least(x, -0.0)))
 
 
 def _normal_tail(x: Node, factor: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from opendml.errors import Unsupported
-from opendml.program.node import Node, Operation
+from opendml.program.node import LookupTable, Node, Operation
 from opendml.program.quotients import BY_RECIPROCAL
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import DIVISIONS
@@ -28,8 +28,8 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         return builder.bitcast(values[0], llvm_type(type, lanes))
     if operation is Operation.SELECT:
         return builder.select(*values)
-    if operation is Operation.LOOKUP:
-        return table_entries(builder, node.attribute, values[0], lanes)  # type: ignore[arg-type]
+    if operation is Operation.LOOKUP and isinstance(node.attribute, LookupTable):
+        return table_entries(builder, node.attribute.entries, values[0], lanes)
     if operation in EXPONENT_OPERATIONS:
         return exponent_operation(builder, operation, lanes, values)
     if operation in _COMPARISONS:

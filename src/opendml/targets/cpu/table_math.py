@@ -14,11 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from opendml.program import half_math, vector_math
-from opendml.program.common_math import UNITS, at_least, at_most, float32_bits, with_sign_of
+from opendml.program.common_math import (
+    EXP,
+    EXPONENT_BIAS,
+    LOG_2_LOW,
+    UNITS,
+    at_least,
+    at_most,
+    float32_bits,
+    polynomial,
+    power_of_two,
+    reduced,
+    unless_minus_infinite,
+    with_sign_of,
+)
 from opendml.program.functions import equal, multiply_add, select
-from opendml.program.node import Node, Operation
+from opendml.program.node import LookupTable, Node, Operation
 from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
+from opendml.program.vector_math import NORMAL_HIGHEST, TAIL_UNITS
 from opendml.targets.cpu.tables import table_size
 
 Table = tuple[float, ...]
@@ -58,23 +72,38 @@ def narrow_error_function(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x, within 2.96 ULP.
+    """x times the probability that a standard normal variable is below x, within 2.6 ULP.
 
-    Far below zero the probability falls too fast for pieces: that is left to `vector_math`. Where this
-    function is used, such numbers are few.
+    Far below zero the probability falls too fast for pieces. Where this function is used, such numbers are
+    few: they are left to a branch.
     """
     slope, square, tables = _NORMAL[table_size()]
     within = at_most(abs(x), _NORMAL_HIGHEST)
     piece = _piece(within, multiply_add(within, square, slope))
     usual = _without_tail(x, within, in_pieces(tables, piece, within))
-    return rarely(x < -_NORMAL_HIGHEST, vector_math.gaussian_error_linear_unit(x), usual)
+    return rarely(x < -_NORMAL_HIGHEST, _far_below_zero(x), usual)
+
+
+def _far_below_zero(x: Node) -> Node:
+    """The same for x below -_NORMAL_HIGHEST: exp(-x^2 / 2) times a polynomial of 1 / x^2.
+
+    The rounding error of x^2 takes part in the exponent, and a power of two keeps denormal numbers away.
+    """
+    magnitude = at_most(-x, NORMAL_HIGHEST)
+    minus_half = magnitude * -0.5
+    exponent = minus_half * magnitude
+    slow = polynomial(_FAR_TAIL, -0.5 / exponent)
+    bits, n, high = reduced(exponent, EXPONENT_BIAS + TAIL_UNITS)
+    r = high + multiply_add(n, LOG_2_LOW, multiply_add(minus_half, magnitude, -exponent))
+    scaled = multiply_add(slow, r * polynomial((1.0, *EXP), r), slow) * power_of_two(bits)
+    return unless_minus_infinite(x, scaled * -(2.0**-TAIL_UNITS))
 
 
 def narrow_gaussian_error_linear_unit(x: Node) -> Node:
     """The same for FLOAT16, in which the tail is 0 from the end of the pieces on."""
     within = at_most(abs(x), _NARROW_NORMAL_HIGHEST)
     piece = _piece(within, 1.0 / _NARROW_NORMAL_WIDTH)
-    return _without_tail(x, within, in_pieces(_NARROW_NORMAL_TABLES, piece, within))
+    return unless_minus_infinite(x, _without_tail(x, within, in_pieces(_NARROW_NORMAL_TABLES, piece, within)))
 
 
 def _without_tail(x: Node, magnitude: Node, tail: Node) -> Node:
@@ -97,7 +126,7 @@ def in_pieces(tables: Sequence[Table], piece: Node, x: Node, base: Node | None =
 
 def looked_up(table: Table, index: Node) -> Node:
     """Return the entry of a table at an index, of which the low bits count."""
-    return Node(Operation.LOOKUP, ScalarType.FLOAT32, index.sizes, (index,), table)
+    return Node(Operation.LOOKUP, ScalarType.FLOAT32, index.sizes, (index,), LookupTable(table))
 
 
 def polynomial_of(tables: Sequence[Table], piece: Node, x: Node) -> Node:
@@ -223,6 +252,8 @@ _WIDE_NORMAL_TABLES = _rows(
 _NORMAL = {8: (0.741, 0.12, _NORMAL_TABLES), 16: (0.983, 0.35, _WIDE_NORMAL_TABLES)}
 """The probability that a standard normal variable is above x, by the number of pieces: x (slope + square x),
 rounded, is the number of one."""
+_FAR_TAIL = (0.398942113, -0.39887467, 1.18712687, -5.33867741, 20.25494)
+"""That times x exp(x^2 / 2) for x from _NORMAL_HIGHEST to NORMAL_HIGHEST, as a function of 1 / x^2."""
 
 _NARROW_ERF_HIGHEST, _NARROW_ERF_WIDTH = 2.69, 0.36
 _NARROW_ERF_TABLES = _rows(

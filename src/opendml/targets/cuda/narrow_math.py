@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from opendml.program import half_math, vector_math
-from opendml.program.common_math import at_least, at_most, polynomial, power_of
+from opendml.program.common_math import at_least, at_most, polynomial, power_of, unless_minus_infinite
 from opendml.program.functions import exp, minimum, multiply_add, select
 from opendml.program.node import Node, Operation
 
@@ -67,7 +67,7 @@ def gaussian_error_linear_unit(x: Node) -> Node:
     scaled = polynomial(_TAIL, magnitude) * exp(magnitude * magnitude * -0.5)
     tail = scaled / polynomial(_TAIL_DIVISOR, magnitude)
     # Bounded by -0 a zero keeps its sign.
-    return multiply_add(-magnitude, tail, at_least(x, -0.0))
+    return unless_minus_infinite(x, multiply_add(-magnitude, tail, at_least(x, -0.0)))
 
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {

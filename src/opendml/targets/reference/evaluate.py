@@ -282,7 +282,7 @@ def _error_function(x: Array) -> Array:
 def _gaussian_error_linear_unit(x: Array) -> Array:
     # erfc keeps the small probabilities that 1 + erf would cancel.
     probability = np.asarray(np.frompyfunc(math.erfc, 1, 1)(-x / math.sqrt(2)), np.float64) / 2
-    return np.where(np.isneginf(x), -0.0, x * probability)
+    return x * probability
 
 
 _WHOLE = frozenset({Operation.RESHAPE, Operation.JOIN}) | SCANS | PLACINGS
