@@ -168,10 +168,12 @@ class _InMatrixRegisters(ContractionCode):
     def _use(self, kernel: MatrixMicroKernel | WordMatrixMicroKernel) -> None:
         self.micro, self._scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
 
-    def _of_pieces(self, kind: type[MatrixMicroKernel]) -> MatrixMicroKernel:
+    def _of_pieces(self) -> MatrixMicroKernel:
         tiling, module = self.tiling, self.function.module
         fetches = tiling.ahead or tiling.b_ahead
-        return kind(module, "micro", tiling.micro, tiling.a.depth, self.column_pitch, fetches=fetches)
+        return MatrixMicroKernel(
+            module, "micro", tiling.micro, tiling.a.depth, self.column_pitch, fetches=fetches
+        )
 
     def _share(self, part: ir.Value, part_bytes: int, call: ir.Value, calls: ir.Value) -> list[ir.Value]:
         """The share of a part that one of several calls of the micro-kernel fetches: where it lies, and its
@@ -225,7 +227,7 @@ class MatrixCode(_OfMatrices):
         return None
 
     def _emit_micro_kernel(self, strides: Strides) -> None:
-        self._use(self._of_pieces(MatrixMicroKernel))
+        self._use(self._of_pieces())
         self.further = [self._scratch]
 
     def _panel(
@@ -374,7 +376,7 @@ class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
         if not isinstance(self.seen, PieceImageCode):
             raise TypeError("the image is in pieces")
         self._state = self.seen.state
-        self._use(self._of_pieces(MatrixMicroKernel))
+        self._use(self._of_pieces())
         layout = PartLayout(tiling.micro.vectors, tiling.a.depth)
         self._part_taps = tiling.a.depth // STEP
         self._copy = emit_window_strip(module, "copy_windows", layout, self._part_taps)

@@ -190,9 +190,9 @@ class MatrixMicroKernel(RegisterTile):
         return self.tile_bytes + self.a.float_bytes + self.b.float_bytes + self.row_bytes
 
     def _emit(self) -> None:
-        a, _, _, _, _, depth, *_ = self.function.args
+        a, b, _, _, _, depth, *_ = self.function.args
         builder = self._builder
-        states = [builder.load(place, typ=I32) for place in (a, self._state_of_b())]
+        states = [builder.load(place, typ=I32) for place in (a, b)]
         in_pieces = builder.icmp_unsigned("==", builder.or_(*states), I32(0))
         unscaled, place = self._code.local(ir.FloatType()), self._sums()
         with builder.if_else(in_pieces) as (pieces, plain):
@@ -214,10 +214,6 @@ class MatrixMicroKernel(RegisterTile):
         _, _, c, results, row_bytes, _, adds, tile, *_ = self.function.args
         target = c, results, row_bytes, adds
         self._put_down(tile, target, lambda row, sums: [self._builder.fmul(each, factor) for each in sums])
-
-    def _state_of_b(self) -> ir.Value:
-        """Where it is said that b is FLOAT32."""
-        return self.function.args[1]
 
     def _multiply_pieces(self, a: ir.Value, depth: ir.Value, place: Rows) -> None:
         self._clear_totals()

@@ -58,7 +58,7 @@ _PRODUCTS = PIECES * (PIECES + 1) // 2
 # Cycles of one core, fitted on an Intel Xeon with AMX and 2 MB of second cache, November 2026.
 _MULTIPLIED = 20.0
 """Cycles for the products of two registers, from the first cache: 16 of zeros; of other numbers 20, for the
-processor lowers its clock. Where another process works on the same core, 68 were measured."""
+processor lowers its clock. On a core that another virtual machine seemed to use, 68 were measured."""
 _WAITED = 10.0
 """Cycles more of each, where what registers take in comes from the second cache: with these, the costs of
 all products of VGG-19, ResNet-50, BERT, ViT and GPT-2 are in proportion to those in vector registers."""
