@@ -12,7 +12,7 @@ import pytest
 
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode
 from opendml.targets.reference.executable import ReferenceExecutable
 from tests.cuda.compiled import launches
 from tools.cuda_case import Case
@@ -37,7 +37,7 @@ def _chosen() -> dict[Mode, list[Run]]:
             pattern, constants = launch.pattern, dict(launch.pattern.constants)
             way: tuple[object, ...]
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
-            if pattern.mode is Mode.WGMMA:
+            if pattern.mode in WARPGROUP_MODES:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
                 way += constants["CLUSTER"] > 1, constants["TURNS"]
             if way not in seen:

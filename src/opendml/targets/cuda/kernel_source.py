@@ -10,12 +10,12 @@ from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pass_source import PassPrinter
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
-from opendml.targets.cuda.warpgroup_source import WarpgroupPrinter
+from opendml.targets.cuda.warpgroup_source import ConvolutionPrinter, WarpgroupPrinter
 
 _SHARED = ("instructions", "common", "quotients")
 """The files that all patterns have, before what is printed."""
@@ -41,13 +41,14 @@ _FILES = {
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
     Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
-    Mode.WGMMA: ("sm90/contraction",),
+    Mode.WGMMA: ("sm90/tiles", "sm90/product", "sm90/contraction"),
+    Mode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution", "sm90/contraction"),
     Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
 """The files of each mode, after what is printed."""
 
-_HEADERS = {Mode.WGMMA: ("sm90/instructions", "sm90/units")}
+_HEADERS = dict.fromkeys(WARPGROUP_MODES, ("sm90/instructions", "sm90/units"))
 """The files of modes that come before what is printed."""
 
 _PRINTERS: dict[Mode, type[Printer]] = {
@@ -64,6 +65,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.MMA: ContractionPrinter,
     Mode.IMMA: ContractionPrinter,
     Mode.WGMMA: WarpgroupPrinter,
+    Mode.WGMMA_WINDOWS: ConvolutionPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
 }

@@ -23,7 +23,7 @@ from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.schedule_warpgroups import WarpgroupShape, WarpgroupTile, warpgroup_tiles
+from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
@@ -114,7 +114,7 @@ def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[
 def launch_of(shape: Shape, best: Candidate, machine: Machine) -> Launch:
     """The launch of a candidate."""
     if isinstance(best.tile, WarpgroupTile):
-        return WarpgroupShape(shape).launch(best.tile, best.splits, machine)
+        return in_warpgroups(shape, best.tile.windows).launch(best.tile, best.splits, machine)
     return shape.launch(best.tile, best.splits)
 
 

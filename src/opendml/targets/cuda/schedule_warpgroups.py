@@ -2,27 +2,35 @@
 multiply them (wgmma), and a grid of no more blocks than run at once takes one tile after the other.
 
 It takes what the copy engine can load: operands that are only loaded, contiguous along k or along their rows,
-whose other strides and addresses are multiples of 16 bytes.
+whose other strides and addresses are multiples of 16 bytes; and windows over images whose channels are
+contiguous.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from opendml.compiler.kernel import Access, number_of
-from opendml.compiler.loops import Loop
-from opendml.program.node import Operation
-from opendml.targets.common.guards import guards_of
+from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.program.node import Node, Operation
+from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
-from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, ROW_BYTES, TensorMap
+from opendml.targets.cuda.tensor_map import (
+    ADDRESS_ALIGNMENT,
+    MOST_DIMENSIONS,
+    ROW_BYTES,
+    TensorMap,
+    WindowMap,
+)
 from opendml.targets.cuda.warpgroup_source import UNIT
+from opendml.targets.cuda.windows import Windows, parameters, windows_of
 
 if TYPE_CHECKING:
     from opendml.targets.cuda.schedule_contraction import Shape
@@ -64,7 +72,8 @@ _LINE_BYTES, _BROKEN_LINES = 128, 1.55
 class WarpgroupTile:
     """A shape of tiles, which `consumers` warpgroups multiply, of `blocks` blocks on a multiprocessor;
     `cluster` blocks with tiles below each other share the columns' operand. `rate` is the part of the tensor
-    cores' rate that is reached along k. `turns`: each consumer multiplies whole tiles, in turn.
+    cores' rate that is reached along k. `turns`: each consumer multiplies whole tiles, in turn. `windows`: for
+    convolutions, over whose images the copy engine moves a window.
     """
 
     rows: int
@@ -74,8 +83,12 @@ class WarpgroupTile:
     cluster: int
     rate: float
     turns: bool = False
+    windows: bool = False
 
-    mode = Mode.WGMMA
+    @property
+    def mode(self) -> Mode:
+        """How the operands are loaded."""
+        return Mode.WGMMA_WINDOWS if self.windows else Mode.WGMMA
 
     @property
     def threads(self) -> int:
@@ -124,21 +137,41 @@ long as cuBLAS.
 """
 
 
+WINDOW_TILES = tuple(
+    replace(tile, windows=True)
+    for tile in (
+        *WARPGROUP_TILES,
+        WarpgroupTile(256, 128, 2, 1, 1, 0.97),
+        WarpgroupTile(256, 64, 2, 1, 1, 0.78),
+    )
+)
+"""The candidates of convolutions."""
+
+
 def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
     """All tiles that compute a contraction, with the numbers of slices along k, and their cycles."""
-    warpgroups = WarpgroupShape(shape)
-    if not (machine.multiplies_by_warpgroups and warpgroups.is_loadable):
+    if not machine.multiplies_by_warpgroups:
         return
-    for tile in WARPGROUP_TILES:
-        if not warpgroups.takes(tile):
+    for windows, tiles in ((False, WARPGROUP_TILES), (True, WINDOW_TILES)):
+        warpgroups = in_warpgroups(shape, windows)
+        if not warpgroups.is_loadable:
             continue
-        steps = -(-warpgroups.k // _DEPTH)
-        splits = 1
-        while True:
-            yield tile, splits, warpgroups.cycles(tile, splits, machine)
-            splits *= 2
-            if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
-                break
+        for tile in filter(warpgroups.takes, tiles):
+            steps = -(-warpgroups.k // _DEPTH)
+            splits = 1
+            while True:
+                yield tile, splits, warpgroups.cycles(tile, splits, machine)
+                splits *= 2
+                if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
+                    break
+        # One matrix has all rows side by side already.
+        if warpgroups.batch_count == 1:
+            break
+
+
+def in_warpgroups(shape: Shape, windows: bool) -> WarpgroupShape:
+    """A contraction as warpgroups compute it: as a product of matrices, or over windows."""
+    return ConvolutionShape(shape) if windows else WarpgroupShape(shape)
 
 
 class WarpgroupShape:
@@ -155,10 +188,12 @@ class WarpgroupShape:
         if m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1]):
             a, b, m, n = b, a, n, m
         self._operands = a, b
-        self._rows, self._columns, self._k = m, n, k
+        self._rows, self._columns, self._k = tuple(m[-1:]), tuple(n[-1:]), k
         self.groups = (*shape.loops["batch"], *m[:-1], *n[:-1])
         self.batch_count = math.prod(loop.count for loop in self.groups)
-        self.m, self.n, self.k = (math.prod(loop.count for loop in loops[-1:]) for loops in (m, n, k))
+        self.m, self.n, self.k = (
+            math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns, k[-1:])
+        )
 
     def _is_contiguous(self, number: int, loop: Loop) -> bool:
         return loop.strides[number] == self.accesses[number].type.bytes
@@ -166,15 +201,17 @@ class WarpgroupShape:
     @cached_property
     def is_loadable(self) -> bool:
         """Whether the copy engine can load both operands, and the results read what nothing guards."""
-        if self._shape.mode is not Mode.MMA or not self._shape.is_summed:
-            return False
-        if not (self._rows and self._columns and len(self._k) == 1):
+        if not (self._is_of_halves and self._rows and self._columns and len(self._k) == 1):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._operands):
             return False
         return not guards_of(self.kernel.values) and all(
             self._is_tensor(load, rows) for load, rows in self._sides
         )
+
+    @property
+    def _is_of_halves(self) -> bool:
+        return self._shape.mode is Mode.MMA and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
         """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
@@ -220,7 +257,7 @@ class WarpgroupShape:
         together = min(tile.blocks, -(-items // places))
         area = tile.rows * tile.columns
         products = area * _DEPTH / (tile.rate * machine.half_products)
-        (a, b), lines = (load for load, _ in self._sides), machine.cached_bytes
+        (a, b), lines = map(number_of, self._operands), machine.cached_bytes
         loads = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
         step = max(together * max(products, loads * ROW_BYTES / lines), _LEAST_STEP)
         between = _TILE_CYCLES + area / _STORE_RATE
@@ -248,7 +285,8 @@ class WarpgroupShape:
         tiles = clusters * tile.cluster
         producer, consumer = tile.registers()
         stages = tile.stages(machine)
-        a, b = (load for load, _ in self._sides)
+        a, b = map(number_of, self._operands)
+        rows, columns = self._rows, self._columns[0]
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -262,21 +300,20 @@ class WarpgroupShape:
             "CONSUMER_REGISTERS": consumer,
             "TURNS": int(tile.turns),
             "SPLIT": int(splits > 1),
-            "LOOPS_M": 1,
+            "LOOPS_M": len(rows),
             "LOOPS_N": 1,
             "A_LOAD": a,
             "B_LOAD": b,
             "A_ALONG_K": int(self._along_k(a)),
             "B_ALONG_K": int(self._along_k(b)),
         }
-        rows, columns = self._rows[-1], self._columns[-1]
         patterns = [self._pattern(number, rows, columns) for number in range(len(self.accesses))]
         loads = len(self.kernel.loads)
         pattern = Pattern(
-            Mode.WGMMA,
+            tile.mode,
             1,
             False,
-            needs_64_bits((*self.groups, rows, columns), tiles * splits * max(tile.rows, tile.columns)),
+            needs_64_bits((*self.groups, *rows, columns), tiles * splits * max(tile.rows, tile.columns)),
             tuple(patterns[:loads]),
             tuple(patterns[loads:]),
             self.kernel.values,
@@ -299,16 +336,29 @@ class WarpgroupShape:
             pattern,
             min(clusters * splits, places) * tile.cluster,
             tile.threads,
-            loop_values(self.kernel, self.groups, (rows, columns)) | words.named() | steps_of_lanes,
+            {
+                **loop_values(self.kernel, self.groups, (*rows, columns)),
+                **words.named(),
+                **steps_of_lanes,
+                **self._more_values(),
+            },
             shared_bytes=stages * tile.stage_bytes + _SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
-            maps=(
-                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
-                self._map(a, rows, min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX)),
-                self._map(b, columns, tile.columns // tile.cluster),
+            # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+            maps=self._maps(
+                min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX), tile.columns // tile.cluster
             ),
         )
+
+    def _more_values(self) -> Mapping[str, int]:
+        """Parameters that others have not."""
+        return {}
+
+    def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
+        """The tensor maps of both operands, for so many rows of each in a box."""
+        sides = zip(self._sides, box_rows, strict=True)
+        return tuple(self._map(load, rows, count) for (load, rows), count in sides)
 
     def _map(self, load: int, rows: Loop, box_rows: int) -> TensorMap:
         """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
@@ -326,14 +376,14 @@ class WarpgroupShape:
             (*box, *(1 for _ in around)),
         )
 
-    def _pattern(self, number: int, rows: Loop, columns: Loop) -> AccessPattern:
+    def _pattern(self, number: int, rows: Sequence[Loop], columns: Loop) -> AccessPattern:
         """How an access moves: in units along the columns where it is contiguous and aligned there."""
         access = self.accesses[number]
         return AccessPattern(
             access.type,
-            self._step(number, access, (*self.groups, rows), columns),
+            self._step(number, access, (*self.groups, *rows), columns),
             tuple(loop.strides[number] != 0 for loop in self.groups),
-            tuple(loop.strides[number] != 0 for loop in (rows, columns)),
+            tuple(loop.strides[number] != 0 for loop in (*rows, columns)),
             counter=access.buffer is None,
         )
 
@@ -346,3 +396,116 @@ class WarpgroupShape:
         aligned = self._shape.alignments[number] % unit == 0
         aligned = aligned and all(loop.strides[number] % unit == 0 for loop in others)
         return Step.CONTIGUOUS if aligned else Step.STRIDED
+
+
+class ConvolutionShape(WarpgroupShape):
+    """A contraction over windows of images whose channels are contiguous, as a product of matrices: rows are
+    pixels of the result, columns its channels, and k runs over the channels of each tap of the window, a
+    multiple of the depth of a tile. What lies outside an image, or beyond its channels, counts as zero.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self._windows: Windows | None = None
+        self._weights: tuple[Loop, ...] = ()
+        if not self._is_of_halves or shape.loops["batch"]:
+            return
+        m, n = shape.loops["m"], shape.loops["n"]
+        a, b = shape.operands
+        for image, rows, weights, columns in ((a, m, b, n), (b, n, a, m)):
+            if self._windows is None and len(columns) == 1:
+                self._find(image, rows, weights, columns[0])
+
+    def _find(self, image: Node, rows: Sequence[Loop], weights: Node, columns: Loop) -> None:
+        """Sees one operand as images, and the other as weights, if the copy engine can load them so."""
+        load, other, first = number_of(image), number_of(weights), len(self.kernel.loads)
+        if any(self._shape.alignments[each] < ADDRESS_ALIGNMENT for each in (load, other)):
+            return
+        others = set(guards_of(self.kernel.values)) - {load}
+        if weights.operands or others or not self._is_contiguous(first, columns):
+            return
+        channels = [
+            loop
+            for loop in self._shape.loops["k"]
+            if self._is_contiguous(load, loop) and self._is_contiguous(other, loop)
+        ]
+        taps = [loop for loop in self._shape.loops["k"] if loop not in channels]
+        guarding = loads_of(image.operands)
+        if len(channels) != 1 or any(channels[0].strides[each] for each in guarding):
+            return
+        windows = windows_of(self.accesses, image, rows, taps)
+        if windows is None:
+            return
+        over_weights = [axis.along_k for axis in windows.axes]
+        strides = [loop.strides[other] for loop in (*over_weights, columns) if loop]
+        if not all(0 < each < 2**40 and each % ADDRESS_ALIGNMENT == 0 for each in strides):
+            return
+        self._windows, self._channels = windows, channels[0].count
+        self._operands = image, weights
+        # Results move along what windows move along, and nothing else does.
+        used = [number not in guarding and number != load for number in range(len(self.accesses))]
+        self._rows = tuple(
+            merged_neighbours(
+                [
+                    Loop(loop.count, tuple(map(math.prod, zip(loop.strides, used, strict=True))))
+                    for loop in windows.rows
+                ]
+            )
+        )
+        self._columns = (columns,)
+        self.groups, self.batch_count = (), 1
+        self._padded = -(-self._channels // _DEPTH) * _DEPTH
+        self.m, self.n = math.prod(loop.count for loop in self._rows), columns.count
+        self.k = self._padded * math.prod(axis.taps for axis in windows.axes)
+
+    @cached_property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can move the window, and tiles are not mostly empty."""
+        if self._windows is None or not self._rows:
+            return False
+        return self._padded < 2 * self._channels + 2 * ADDRESS_ALIGNMENT
+
+    def takes(self, tile: WarpgroupTile) -> bool:
+        """Whether a tile suits it: any does, since both operands lie along k."""
+        return True
+
+    def _along_k(self, load: int) -> bool:
+        return True
+
+    def _line_factor(self, load: int) -> float:
+        """How much of an operand is read, over what is needed."""
+        return 1.0 if self._channels * self.accesses[load].type.bytes % _LINE_BYTES == 0 else _BROKEN_LINES
+
+    def _more_values(self) -> Mapping[str, int]:
+        """How the window moves."""
+        assert self._windows is not None
+        return parameters(self._windows, self._padded)
+
+    def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
+        """The tensor maps of images and weights."""
+        windows, (pixels, filters) = self._windows, box_rows
+        assert windows is not None
+        (first, second), images = windows.axes, windows.images
+        load, other = map(number_of, self._operands)
+        taps = [axis.along_k.strides[other] if axis.along_k else ADDRESS_ALIGNMENT for axis in windows.axes]
+        type, (columns,) = self.accesses[load].type, self._columns
+        return (
+            WindowMap(
+                load,
+                type,
+                (self._channels, first.size, second.size, images.size),
+                (first.bytes, second.bytes, images.bytes),
+                (_DEPTH, pixels),
+                windows.offset,
+                (-first.before, -second.before),
+                (first.upper, second.upper),
+                (first.stride, second.stride),
+            ),
+            TensorMap(
+                other,
+                type,
+                (self._channels, first.taps, second.taps, self.n),
+                (*taps, columns.strides[other]),
+                (_DEPTH, 1, 1, filters),
+            ),
+        )

@@ -23,12 +23,12 @@ class WarpgroupPrinter(TilePrinter):
         instruction = product_of_warpgroup(
             constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
         )
-        operands = [self._tensor(name, constants[f"{name}_LOAD"]) for name in "AB"]
+        operands = [self._operand(name, constants[f"{name}_LOAD"]) for name in "AB"]
         return "\n\n".join(
             [instruction, *self.head("m", "n"), *operands, self._unit(contraction_of(self.values))]
         )
 
-    def _tensor(self, name: str, load: int) -> str:
+    def _operand(self, name: str, load: int) -> str:
         """An operand: its type, its order, and where it lies along the dimensions over matrices."""
         access = self.pattern.loads[load]
         lines, dimension = ["Index rest, index;"], 2
@@ -96,6 +96,20 @@ class WarpgroupPrinter(TilePrinter):
 
     def _is_whole(self, number: int) -> str:
         return str(self.pattern.accesses[number].step is Step.CONTIGUOUS).lower()
+
+
+class ConvolutionPrinter(WarpgroupPrinter):
+    """Prints convolutions, of which kernels/sm90/convolution.cuh finds the operands."""
+
+    def _operand(self, name: str, load: int) -> str:
+        return "\n".join(
+            [
+                f"struct {name} {{",
+                f"    typedef {TYPES[self.pattern.loads[load].type]} Element;",
+                f"    static constexpr bool ALONG_K = {name}_ALONG_K;",
+                "};",
+            ]
+        )
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:

@@ -8,39 +8,6 @@
 //
 // With several slices of k for a tile (`p.team`), whichever is done last adds the sums of all up, in the order of the slices.
 
-constexpr int BAND = 8;  // Tiles side by side that are computed at a time, so that operands stay in the L2 cache.
-constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, which is swizzled
-constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = COLUMNS_OF_TILE * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int PARTS = TURNS ? 1 : CONSUMERS;  // warpgroups that multiply a tile
-constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
-constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
-constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
-constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
-static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
-
-// Where a tile, or a slice of it, lies.
-struct Work {
-    Index batch, row, column, first, end, tile;
-    int rank;
-
-    DEVICE_MEMBER Work(const Parameters& p, Index item, int block) {
-        const Index super = SPLIT ? item / (Index)p.team : item;
-        rank = SPLIT ? (int)(item - super * (Index)p.team) : 0;
-        tile = super * CLUSTER + block;
-        batch = divide(super, p.inner);
-        const Index inside = super - batch * (Index)p.inner.count, of_band = (Index)p.tiles.count * BAND;
-        const Index band = inside / of_band, in_band = inside - band * of_band;
-        const Index left = (Index)p.full - band * BAND, width = left < BAND ? left : BAND;
-        const Index down = in_band / width;
-        row = (down * CLUSTER + block) * ROWS;
-        column = (band * BAND + in_band - down * width) * COLUMNS_OF_TILE;
-        first = SPLIT ? rank * (Index)p.slice : 0;
-        end = SPLIT && first + (Index)p.slice < (Index)p.units ? first + (Index)p.slice : (Index)p.units;
-    }
-
-    DEVICE_MEMBER int steps() const { return (int)((end - first + DEPTH - 1) / DEPTH); }
-};
-
 // The place in the ring, and the parity of the phase there.
 struct Ring {
     int slot = 0;
@@ -57,45 +24,21 @@ struct Ring {
     }
 };
 
-// Loads COUNT rows of an operand's tile from `row` on, all DEPTH of k: one box, or boxes of 64 rows that lie along memory. Of SHARING
-// blocks each loads its part for all.
-template <typename Operand, int COUNT, int SHARING>
-DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
-    constexpr unsigned short ALL = SHARING == 1 ? 0 : (1 << SHARING) - 1;
-    if constexpr (Operand::ALONG_K) {
-        const int first = SHARING == 1 ? 0 : block * (COUNT / SHARING);
-        at[0] = (int)k, at[1] = (int)row + first;
-        load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
-    } else {
-        at[1] = (int)k;
-#pragma unroll
-        for (int first = 0; first < COUNT; first += 64) {
-            if (SHARING > 1 && first / 64 % SHARING != block) continue;
-            at[0] = (int)row + first;
-            load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
-        }
-    }
-}
-
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // Of fewer rows than a tile has, the box has no more than these, in groups of 8; what follows them in the tile is never stored.
     const int rows = A::ALONG_K && (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
     const int bytes = rows * DEPTH_BYTES + B_BYTES;
     Ring ring;
-    int a_at[A::RANK], b_at[B::RANK];
 #pragma unroll 1
     for (Index item = first_item; item < (Index)p.items; item += items_step) {
         const Work work(p, item, block);
-        A::find_batch(p, work.batch, a_at);
-        B::find_batch(p, work.batch, b_at);
+        const int steps = work.steps();
+        Loader loader(p, work);
 #pragma unroll 1
-        for (Index k = work.first; k < work.end; k += DEPTH, ring.next()) {
+        for (int step = 0; step < steps; step++, ring.next()) {
             wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
             expect_bytes(full + ring.slot * BARRIER_BYTES, bytes);
-            const Shared a_tile = tiles + ring.slot * STAGE_BYTES;
-            const Shared barrier = full + ring.slot * BARRIER_BYTES;
-            load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, work.row, k, block);
-            load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, work.column, k, block);
+            loader.load(p, tiles + ring.slot * STAGE_BYTES, full + ring.slot * BARRIER_BYTES, block);
         }
     }
 }
