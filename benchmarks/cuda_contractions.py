@@ -258,9 +258,10 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     bytes_each = sum(each.element_count * each.type.bytes for each in layouts)
     count = min(MOST_SETS, -(-SET_BYTES // bytes_each))
     sets = [[_drawn(each) for each in case.program.inputs] for _ in range(count)]
-    outputs = [torch.empty(layout.sizes, device="cuda", dtype=TORCH[layout.type]) for _ in range(count)]
+    outputs = [_drawn(layout) for _ in range(count)]
     inputs, output = sets[0], outputs[0]
-    graphs, errors = dict[str, Any](), dict[str, float]()
+    # A graph uses the scratch of the instances that it has recorded, so these live as long.
+    graphs, errors, recorded = dict[str, Any](), dict[str, float](), list[list[Call]]()
     exact = case.torch_call(*(each.double() for each in inputs))
     magnitude = case.torch_call(*(each.double().abs() for each in inputs)).clamp(min=1e-30)
 
@@ -277,6 +278,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
             calls.append(partial(_enqueue, instance))
         output.fill_(float("nan") if layout.type.is_float else -1)
         graphs[way] = _recorded(calls)
+        recorded.append(calls)
         errors[way] = error(output)
         modes = [each.launch.pattern for each in executable._prepared.values()]
         if way == "opendml":

@@ -41,8 +41,8 @@ _FILES = {
     Mode.FMA: ("operands", "unshifted", "fma", "contraction"),
     Mode.MMA: ("operands", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     Mode.IMMA: ("operands", "fragments", "warp_tile", "shifts", "mma", "contraction"),
-    Mode.WGMMA: ("sm90/tiles", "sm90/product", "sm90/contraction"),
-    Mode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution", "sm90/contraction"),
+    Mode.WGMMA: ("sm90/tiles", "sm90/product"),
+    Mode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
 }
@@ -84,8 +84,11 @@ def shared_source() -> str:
 
 def own_source(pattern: Pattern) -> str:
     """What follows."""
-    headers = map(file_text, _HEADERS.get(pattern.mode, ()))
-    return "\n".join([*headers, printed(pattern), *map(file_text, _FILES[pattern.mode])])
+    headers, files = _HEADERS.get(pattern.mode, ()), _FILES[pattern.mode]
+    if pattern.mode in WARPGROUP_MODES:
+        staged = dict(pattern.constants)["STAGED_BYTES"]
+        files += ("sm90/staged_results" if staged else "sm90/results", "sm90/contraction")
+    return "\n".join([*map(file_text, headers), printed(pattern), *map(file_text, files)])
 
 
 def printed(pattern: Pattern) -> str:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import Node, Operation
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
@@ -29,7 +30,7 @@ from opendml.targets.cuda.tensor_map import (
     TensorMap,
     WindowMap,
 )
-from opendml.targets.cuda.warpgroup_source import UNIT
+from opendml.targets.cuda.warpgroup_source import UNIT, residual_kind
 from opendml.targets.cuda.windows import Windows, parameters, windows_of
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _DEPTH = 64
 """Elements along k of a tile: a row of ROW_BYTES."""
 _ROWS_OF_BOX = 8
 """Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+_STAGED_BYTES = 16 * 128
+"""Bytes of shared memory through which a warp stores its results: a line for each row that it has."""
 _WARPGROUP = 128
 _SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: to align them, and barriers."""
@@ -100,10 +103,14 @@ class WarpgroupTile:
         """Bytes of shared memory of one tile of each operand."""
         return (self.rows + self.columns) * ROW_BYTES
 
-    def stages(self, machine: Machine) -> int:
-        """Tiles of each operand in the ring."""
+    def stages(self, machine: Machine, staged_bytes: int) -> int:
+        """Tiles of each operand in the ring, beside so many bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
-        return min(_MOST_STAGES, room // self.stage_bytes)
+        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
+
+    def staged(self, bytes: int) -> int:
+        """Bytes of shared memory for the results, if each warp that multiplies has so many."""
+        return 4 * self.consumers * bytes
 
     def registers(self) -> tuple[int, int]:
         """Registers of a thread that loads, and of one that multiplies."""
@@ -130,6 +137,9 @@ WARPGROUP_TILES = (
     WarpgroupTile(64, 64, 1, 2, 1, 0.29),
     WarpgroupTile(64, 64, 1, 3, 1, 0.29),
     WarpgroupTile(64, 32, 1, 1, 1, 0.20),
+    WarpgroupTile(256, 128, 2, 1, 1, 0.97),
+    WarpgroupTile(256, 64, 2, 1, 1, 0.78),
+    WarpgroupTile(128, 160, 2, 1, 1, 0.80),
 )
 """The candidates. Their rates, and the figures above, are fitted to the times of 30 tiles for 46 shapes on an
 H100: the chosen tile takes 2 percent longer than the best of them in the mean, 17 at most, and 1.04 times as
@@ -137,14 +147,7 @@ long as cuBLAS.
 """
 
 
-WINDOW_TILES = tuple(
-    replace(tile, windows=True)
-    for tile in (
-        *WARPGROUP_TILES,
-        WarpgroupTile(256, 128, 2, 1, 1, 0.97),
-        WarpgroupTile(256, 64, 2, 1, 1, 0.78),
-    )
-)
+WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
 
 
@@ -284,9 +287,22 @@ class WarpgroupShape:
         clusters = self.batch_count * down * across
         tiles = clusters * tile.cluster
         producer, consumer = tile.registers()
-        stages = tile.stages(machine)
         a, b = map(number_of, self._operands)
         rows, columns = self._rows, self._columns[0]
+        patterns = tuple(self._pattern(number, rows, columns) for number in range(len(self.accesses)))
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            tile.mode,
+            1,
+            False,
+            needs_64_bits((*self.groups, *rows, columns), tiles * splits * max(tile.rows, tile.columns)),
+            patterns[:loads],
+            patterns[loads:],
+            self.kernel.values,
+            (),
+        )
+        staged = _STAGED_BYTES if self._is_staged(pattern) else 0
+        stages = tile.stages(machine, staged)
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -294,6 +310,7 @@ class WarpgroupShape:
             "COLUMNS_OF_TILE": tile.columns,
             "DEPTH": _DEPTH,
             "STAGES": stages,
+            "STAGED_BYTES": staged,
             "CONSUMERS": tile.consumers,
             "CLUSTER": tile.cluster,
             "PRODUCER_REGISTERS": producer,
@@ -307,18 +324,6 @@ class WarpgroupShape:
             "A_ALONG_K": int(self._along_k(a)),
             "B_ALONG_K": int(self._along_k(b)),
         }
-        patterns = [self._pattern(number, rows, columns) for number in range(len(self.accesses))]
-        loads = len(self.kernel.loads)
-        pattern = Pattern(
-            tile.mode,
-            1,
-            False,
-            needs_64_bits((*self.groups, *rows, columns), tiles * splits * max(tile.rows, tile.columns)),
-            tuple(patterns[:loads]),
-            tuple(patterns[loads:]),
-            self.kernel.values,
-            tuple(constants.items()),
-        )
         words = Words(
             items=clusters * splits,
             rows=self.m,
@@ -333,7 +338,7 @@ class WarpgroupShape:
         steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns.strides)}
         places = machine.multiprocessors * tile.blocks // tile.cluster
         return Launch(
-            pattern,
+            replace(pattern, constants=tuple(constants.items())),
             min(clusters * splits, places) * tile.cluster,
             tile.threads,
             {
@@ -342,13 +347,28 @@ class WarpgroupShape:
                 **steps_of_lanes,
                 **self._more_values(),
             },
-            shared_bytes=stages * tile.stage_bytes + _SHARED_SLACK,
+            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + _SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
             maps=self._maps(
                 min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX), tile.columns // tile.cluster
             ),
+        )
+
+    def _is_staged(self, pattern: Pattern) -> bool:
+        """Whether all results go through shared memory: those are of FLOAT16, in whole units along columns,
+        and what they need beside the sum can be read as they are made."""
+        total = self._shape.contraction
+        beside = [
+            node for node in ordered(pattern.values, {id(total)}) if node.operation is Operation.SOURCE
+        ]
+        return (
+            self.n % UNIT == 0
+            and all(
+                each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in pattern.stores
+            )
+            and all(residual_kind(pattern, number_of(node)) for node in beside)
         )
 
     def _more_values(self) -> Mapping[str, int]:

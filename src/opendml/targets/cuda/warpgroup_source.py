@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from enum import Enum
+
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.pattern import Step
+from opendml.targets.cuda.pattern import Pattern, Step
 from opendml.targets.cuda.position_source import step_of
 
 UNIT = 8
 """Neighbouring results that a thread makes at a time."""
+
+
+class ResidualKind(Enum):
+    """What moves a load beside a sum, if its results go through shared memory."""
+
+    ROW = "rows alone, or nothing"
+    COLUMNS = "columns alone, along which it is contiguous"
+    RESULT = "both, along units of FLOAT16 like those of the results"
+
+
+def residual_kind(pattern: Pattern, number: int) -> ResidualKind | None:
+    """What moves a load beside a sum; None if its results cannot go through shared memory."""
+    access = pattern.loads[number]
+    if access.counter or access.guarded:
+        return None
+    if access.step is Step.NONE:
+        return ResidualKind.ROW
+    if access.step is not Step.CONTIGUOUS:
+        return None
+    if not any(access.rows[:-1]):
+        return ResidualKind.COLUMNS
+    return ResidualKind.RESULT if access.type is ScalarType.FLOAT16 else None
 
 
 class WarpgroupPrinter(TilePrinter):
@@ -24,8 +50,9 @@ class WarpgroupPrinter(TilePrinter):
             constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
         )
         operands = [self._operand(name, constants[f"{name}_LOAD"]) for name in "AB"]
+        results = self._pairs if constants["STAGED_BYTES"] else self._unit
         return "\n\n".join(
-            [instruction, *self.head("m", "n"), *operands, self._unit(contraction_of(self.values))]
+            [instruction, *self.head("m", "n"), *operands, results(contraction_of(self.values))]
         )
 
     def _operand(self, name: str, load: int) -> str:
@@ -74,6 +101,62 @@ class WarpgroupPrinter(TilePrinter):
         arguments = f"const Parameters& p, const Offsets& at, const float (&sums)[{UNIT}], int count"
         return function(f"void store_unit({arguments})", body)
 
+    def _pairs(self, total: Node) -> str:
+        """The results of two neighbouring sums, and what they need: of their row, of their columns, and at
+        each result."""
+        roots = [root for _, _, root in self.stores]
+        loads = {
+            kind: [number for number in self._beside(total) if residual_kind(self.pattern, number) is kind]
+            for kind in ResidualKind
+        }
+        of_row, of_columns, residuals = loads.values()
+        types = {number: TYPES[access.type] for number, access in enumerate(self.pattern.loads)}
+        names = {number: f"row.l{number}" for number in of_row}
+        names |= {number: f"columns.l{number}.data[lane]" for number in of_columns}
+        names |= {number: f"residuals[{place}].data[lane]" for place, number in enumerate(residuals)}
+        lines, name = self._compute(roots, {id(total): "sums[lane]"}, names.__getitem__)
+        lines += [f"results[{place}].data[lane] = {name(root)};" for place, root in enumerate(roots)]
+        position, pair = "const Parameters& p, const Offsets& at", "Vector<half, 2>"
+        arguments = (
+            f"const Parameters& p, const OfRow& row, const OfColumns& columns, "
+            f"const {pair} (&residuals)[RESIDUALS + 1], const float (&sums)[2], {pair} (&results)[RESULTS]"
+        )
+        loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {", *lines, "}"]
+        stores = [self._address(number) for number, _, _ in self.stores]
+        return "\n\n".join(
+            [
+                f"constexpr int RESIDUALS = {len(residuals)}, RESULTS = {len(roots)};",
+                _structure("OfRow", [f"{types[number]} l{number};" for number in of_row]),
+                _structure("OfColumns", [f"Vector<{types[number]}, 2> l{number};" for number in of_columns]),
+                function(
+                    f"OfRow of_row({position})",
+                    [
+                        "OfRow to;",
+                        *(f"to.l{number} = {self._inline_load(number)};" for number in of_row),
+                        "return to;",
+                    ],
+                ),
+                function(
+                    f"OfColumns of_columns({position})",
+                    [
+                        "OfColumns to;",
+                        *(f"load(to.l{number}, {self._address(number)});" for number in of_columns),
+                        "return to;",
+                    ],
+                ),
+                _address_function("const char* residual_at", position, map(self._address, residuals)),
+                _address_function("char* result_at", position, stores),
+                function(f"void make_pair({arguments})", loop),
+            ]
+        )
+
+    def _beside(self, total: Node) -> list[int]:
+        """The loads that results need beside the sum."""
+        roots = [root for _, _, root in self.stores]
+        return [
+            number_of(node) for node in ordered(roots, {id(total)}) if node.operation is Operation.SOURCE
+        ]
+
     def _load_unit(self, number: int) -> list[str]:
         """Statements that load what the results need beside the sums."""
         access, type = self.pattern.loads[number], TYPES[self.pattern.loads[number].type]
@@ -110,6 +193,16 @@ class ConvolutionPrinter(WarpgroupPrinter):
                 "};",
             ]
         )
+
+
+def _structure(name: str, members: Iterable[str]) -> str:
+    return "\n".join([f"struct {name} {{", *(f"    {member}" for member in members), "};"])
+
+
+def _address_function(signature: str, position: str, addresses: Iterable[str]) -> str:
+    """A function that gives one of some addresses, by its number."""
+    cases = [f"if (number == {number}) return {address};" for number, address in enumerate(addresses)]
+    return function(f"{signature}({position}, int number)", [*cases, "return nullptr;"])
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:

@@ -98,53 +98,6 @@ DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& w
     return true;
 }
 
-// Transposes among the four lanes of a quad: lane q gets the q-th pair of each.
-DEVICE void transpose_quad(float (&pairs)[4][2]) {
-    const int lane = threadIdx.x % 4;
-#pragma unroll
-    for (int bit = 1; bit <= 2; bit *= 2) {
-        const bool is_high = lane & bit;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit) continue;
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                float &low = pairs[i][j], &high = pairs[i | bit][j];
-                const float found = __shfl_xor_sync(~0u, is_high ? low : high, bit);
-                if (is_high) low = found;
-                else high = found;
-            }
-        }
-    }
-}
-
-// Makes the results of the sums of a warpgroup, whose first row is `row`. A thread has the sums of pairs of columns in two rows of
-// each block of 8 columns; by transposing four blocks it gets all 8 columns of one, so that it loads and stores units.
-DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column) {
-    const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < DOWN; i++) {
-#pragma unroll
-        for (int lower = 0; lower < 2; lower++) {
-            const Index own_row = row + 64 * i + 16 * warp + 8 * lower + lane / 4;
-            const bool is_there = own_row < (Index)p.rows;
-            const Offsets of_row = at_m(p, at, is_there ? own_row : 0);
-#pragma unroll
-            for (int block = 0; block < COLUMNS_OF_TILE / 8; block += 4) {
-                float pairs[4][2];
-#pragma unroll
-                for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = sums[i][(block + j / 2) * 4 + 2 * lower + j % 2];
-                transpose_quad(pairs);
-                const Index own_column = column + (block + lane % 4) * 8;
-                const Index left = (Index)p.columns - own_column;
-                if (is_there && left > 0) {
-                    store_unit(p, at_n(p, of_row, own_column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
-                }
-            }
-        }
-    }
-}
-
 // Tells all blocks of the cluster that a warp has done with a place in the ring.
 DEVICE void release(Shared empty) {
     const int lane = threadIdx.x % 32;
@@ -155,7 +108,7 @@ DEVICE void release(Shared empty) {
     }
 }
 
-DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty, int* last, Index first_item, Index items_step, int block) {
+DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty, int* last, char* staging, Index first_item, Index items_step, int block) {
     const int warpgroup = threadIdx.x / 128 - 1, other = TURNS ? 1 - warpgroup : 0;
     Ring ring;
     float sums[DOWN][HALF];
@@ -191,7 +144,7 @@ DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty
         if constexpr (SPLIT) {
             if (!gather(sums, p, work, warpgroup, last)) continue;
         }
-        store_sums(sums, p, at_group(p, work.batch), work.row + first_row, work.column);
+        store_sums(sums, p, at_group(p, work.batch), work.row + first_row, work.column, staging + threadIdx.x / 32 % (4 * CONSUMERS) * STAGED_BYTES);
     }
 }
 
@@ -199,7 +152,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     extern __shared__ uint4 memory[];
     // Swizzled tiles begin at multiples of 1024 bytes.
     const Shared tiles = (shared_address(memory) + 1023) / 1024 * 1024;
-    const Shared full = tiles + STAGES * STAGE_BYTES, empty = full + STAGES * BARRIER_BYTES;
+    const Shared staged = tiles + STAGES * STAGE_BYTES, full = staged + CONSUMERS * 4 * STAGED_BYTES, empty = full + STAGES * BARRIER_BYTES;
+    char* const staging = (char*)memory + (staged - shared_address(memory));
     int* const last = (int*)((char*)memory + (empty + STAGES * BARRIER_BYTES - shared_address(memory)));
     if (threadIdx.x == 0) {
         prefetch(p.a_map);
@@ -220,7 +174,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         if (threadIdx.x == 0) produce(p, tiles, full, empty, first_item, items_step, block);
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        consume(p, tiles, full, empty, last, first_item, items_step, block);
+        consume(p, tiles, full, empty, last, staging, first_item, items_step, block);
     }
     // No block ends while another may still arrive at its barriers.
     if constexpr (CLUSTER > 1) {

@@ -123,5 +123,12 @@ DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" 
 template <int REST>
 DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(REST) : "memory"); }
 
+// Stores four matrices of 8 x 8 halves, whose rows each lane of the warp knows one of: a thread has two neighbours of each, as of sums.
+DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+                 "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+}
+
 // Keeps the compiler from moving a sum across this point.
 DEVICE void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
