@@ -8,6 +8,7 @@ import random
 import numpy as np
 import pytest
 
+from opendml.compiler.simplify import simplify
 from opendml.compiler.views import moved
 from opendml.program.functions import deviation, maximum, mean, reduce_maximum, reduce_sum, tanh, variance
 from opendml.program.node import Node, Operation, contraction, convert, index, ordered
@@ -356,3 +357,103 @@ def test_masks_and_indices_of_views_are_seen_through_views() -> None:
     framed = padded(rows, (0, 0, 2, 1), (0, 0, 1, 3), -1.0)
     result = sliced(framed, (0, 0, 26, 0), (2, 3, 9, 8), (1, 1, -3, 2))
     assert_agrees([result], [ARRAY, indices])
+
+
+def _reads_memory_alone(results: list[Node]) -> bool:
+    """Whether views and reshapes of moved results read nothing that a kernel has to write first."""
+    return all(
+        node.operands[0].operation in (Operation.SOURCE, Operation.RESHAPE)
+        for node in ordered(moved(simplify(results)))
+        if node.operation in (Operation.VIEW, Operation.RESHAPE)
+    )
+
+
+def _operations(results: list[Node], arrays: list[Array]) -> list[Operation]:
+    (kernel,) = kernels_of(results, arrays)
+    return [node.operation for node in ordered(kernel.values)]
+
+
+HALVES: Array = ARRAY.astype(np.float16)
+NARROW_SIZES = {
+    "split": (2, 1, 3, 17, 19),
+    "split and given again": (2, 3, 17, 19),
+    "merged": (6, 17, 19),
+    "merged and split": (3, 2, 17, 19),
+    "of other dimensions": (3, 34, 19),
+}
+
+
+@pytest.mark.parametrize("sizes", NARROW_SIZES.values(), ids=NARROW_SIZES)
+@pytest.mark.parametrize("activates", [False, True], ids=["converted", "activated"])
+def test_views_of_reshaped_conversions_read_the_narrow_tensor(
+    sizes: tuple[int, ...], activates: bool
+) -> None:
+    (x,) = sources(HALVES)
+    wide = convert(x, ScalarType.FLOAT32)
+    value = reshaped(maximum(wide, 0.0) if activates else wide, sizes)
+    margins = [0] * (len(sizes) - 2) + [1, 1]
+    results = [convert(padded(value, margins, margins), ScalarType.FLOAT16)]
+    assert _reads_memory_alone(results)
+    # A view that reads nothing reads 0, of which the conversion and the activation are 0.
+    assert Operation.SELECT not in _operations(results, [HALVES])
+    assert_agrees(results, [HALVES])
+
+
+def test_a_mask_stays_where_what_is_made_of_zero_is_not_zero() -> None:
+    (x,) = sources(HALVES)
+    value = reshaped(maximum(convert(x, ScalarType.FLOAT32), 0.5), (2, 1, 3, 17, 19))
+    results = [padded(value, (0, 0, 0, 1, 1), (0, 0, 0, 1, 1))]
+    assert Operation.SELECT in _operations(results, [HALVES])
+    assert_agrees(results, [HALVES])
+
+
+@pytest.mark.parametrize("type", [np.float16, np.int8, np.uint8])
+def test_windows_of_a_reshaped_conversion_are_multiplied_where_they_lie(type: type) -> None:
+    random = np.random.default_rng(2)
+    arrays: list[Array] = [
+        (random.standard_normal(sizes) * 9).astype(type)
+        for sizes in ((2, 24, 9, 9), (1, 2, 5, 1, 1, 12, 3, 3))
+    ]
+    sums = ScalarType.FLOAT32 if type is np.float16 else ScalarType.INT32
+    x, w = (convert(each, sums) for each in sources(*arrays))
+    seen = windows(reshaped(x, (2, 2, 12, 9, 9)), (9, 9), (3, 3), (1, 1), (1, 1), (1, 1))
+    steps = [[int(column == place) for column in range(8)] for place in (0, 1, 5, 3, 4, 6, 7)]
+    operand = view(seen, (2, 2, 1, 9, 9, 12, 3, 3), (0,) * 7, steps)
+    results = [contraction(w, operand, (5, 6, 7))]
+    assert _reads_memory_alone(results)
+    assert Operation.SELECT not in _operations(results, arrays)
+    assert_agrees(results, arrays, rtol=1e-4)
+
+
+def test_a_normalization_in_other_sizes_is_written_narrow_for_a_product() -> None:
+    arrays: list[Array] = [
+        np.random.default_rng(6).standard_normal(sizes).astype(np.float16) for sizes in ((4, 8, 32), (16, 32))
+    ]
+    x, w = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    normal = convert(deviation(x, mean(x, [2])), ScalarType.FLOAT16)
+    rows = reshaped(convert(normal, ScalarType.FLOAT32), (32, 1, 32))
+    result = convert(contraction(rows, reshaped(w, (1, 16, 32)), (2,)), ScalarType.FLOAT16)
+    kernels = kernels_of([result], arrays)
+    assert [[store.type for store in kernel.stores] for kernel in kernels] == [[ScalarType.FLOAT16]] * 2
+    assert_agrees([result], arrays, rtol=1e-2)
+
+
+def test_groups_of_another_convolution_read_its_narrow_results() -> None:
+    """The first has two groups and the second one, so that what is between them is in other sizes."""
+    random = np.random.default_rng(7)
+    arrays: list[Array] = [
+        (random.standard_normal(sizes) / 4).astype(np.float16)
+        for sizes in ((1, 8, 6, 6), (1, 2, 4, 1, 1, 4, 3, 3), (1, 1, 8, 1, 1, 8, 3, 3))
+    ]
+    value, *filters = sources(*arrays)
+    for weights in filters:
+        groups, channels = weights.sizes[1], weights.sizes[5]
+        grouped = reshaped(convert(value, ScalarType.FLOAT32), (1, groups, channels, 6, 6))
+        seen = windows(grouped, (6, 6), (3, 3), (1, 1), (1, 1), (1, 1))
+        steps = [[int(column == place) for column in range(8)] for place in (0, 1, 5, 3, 4, 6, 7)]
+        operand = view(seen, (1, groups, 1, 6, 6, channels, 3, 3), (0,) * 7, steps)
+        sums = contraction(convert(weights, ScalarType.FLOAT32), operand, (5, 6, 7))
+        value = convert(maximum(reshaped(sums, (1, 8, 6, 6)), 0.0), ScalarType.FLOAT16)
+    kernels = kernels_of([value], arrays)
+    assert [[store.type for store in kernel.stores] for kernel in kernels] == [[ScalarType.FLOAT16]] * 2
+    assert_agrees([value], arrays, rtol=4e-3)

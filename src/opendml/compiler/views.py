@@ -4,7 +4,7 @@ offsets and strides, or to the results above."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain, islice
 
 from opendml.compiler.homes import domain_of
@@ -36,6 +36,8 @@ IN_MEMORY = COLLECTIVE | {
     Operation.RESHAPE,
 }
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
+_FIXED = COLLECTIVE | {Operation.JOIN, Operation.INDEX}
+"""Operations that no reshape moves below."""
 _FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT}
 _REPEATED_OPERATIONS = 2
 """Operations that are rather done again for every element that a view repeats than written to memory."""
@@ -105,11 +107,11 @@ def _reads(node: Node) -> int:
 def _view(node: Node, repeats: bool, copies: int) -> Node:
     """A view, moved below the element-wise operations of what it reads if that is not more work. `repeats`:
     elements are read several times; by so many `copies` of what it reads."""
-    value = node.operands[0]
-    if value.operation is Operation.RESHAPE:
-        below = _affine_reshape(value)
-        value = below if below is not None else value
-    seen = _seen_by(node)
+    if node.operands[0].operation is Operation.RESHAPE:
+        node = _view_below_reshape(node, repeats, copies)
+    if node.operation is not Operation.VIEW:
+        return node
+    value, seen = node.operands[0], _seen_by(node)
     if _is_in_memory(value, repeats, copies):
         narrow = _narrowest(value)
         operands = (narrow, *node.operands[1:])
@@ -118,6 +120,25 @@ def _view(node: Node, repeats: bool, copies: int) -> Node:
             return read
         seen.know(narrow, read)
     return _sized(seen.of(value, top=True), node.sizes)
+
+
+def _view_below_reshape(node: Node, repeats: bool, copies: int) -> Node:
+    """Move a VIEW of a reshaped tensor below the reshape, so that no tensor is written in between.
+
+    If the reshape only splits dimensions, the result views the tensor that is reshaped. Otherwise the reshape
+    moves down to tensors in memory. If a kernel has to write the value, it writes its narrowest form.
+    """
+    reshape = node.operands[0]
+    split = _affine_reshape(reshape)
+    if split is not None:
+        return _seen_by(node).of(split)
+    value = reshape.operands[0]
+    if value.operation in IN_MEMORY:
+        return node
+    below = _lowered(reshape)
+    if _is_in_memory(value, repeats, copies) or _is_written(below):
+        below = _below_narrowest(reshape)
+    return with_operands(node, (below, *node.operands[1:]))
 
 
 def _narrowest(value: Node) -> Node:
@@ -229,7 +250,7 @@ class Seen:
             else:
                 pending += missing
         result = self._known[id(node)]
-        if top and self.mask is not None and result.operation is not Operation.VIEW:
+        if top and self.mask is not None and not _is_masked(result):
             return apply(Operation.SELECT, self.mask, result, constant(0, node.type))
         return result
 
@@ -293,6 +314,18 @@ class Seen:
         return _sum([counted, *computed])
 
 
+def _is_masked(value: Node) -> bool:
+    """Return whether a value is 0 wherever the VIEW that it is made of reads nothing.
+
+    This holds for the VIEW, and for its conversions and their maxima with 0.
+    """
+    while value.operation in (Operation.CONVERT, Operation.MAXIMUM):
+        value, *others = value.operands
+        if any(other.operation is not Operation.CONSTANT or other.attribute != 0 for other in others):
+            return False
+    return value.operation is Operation.VIEW and bool(value.sizes)
+
+
 def _sum_of_rows(factors: Sequence[int], rows: Sequence[Sequence[int]], width: int) -> tuple[int, ...]:
     """The rows, each times its factor, added up."""
     return tuple(
@@ -329,41 +362,59 @@ def _reshape(node: Node) -> Node:
 
 
 def _lowered(node: Node) -> Node:
-    """A reshaped tensor as reshaped tensors in memory: a view where dimensions are only split, and otherwise
-    element-wise operations of these, if all operands have the same sizes."""
+    """Move a RESHAPE down to tensors in memory.
+
+    The result is a view where dimensions are only split, and otherwise made of element-wise operations if all
+    operands have the same sizes. What a kernel writes is written where it takes the fewest bits.
+    """
     value = node.operands[0]
     if value.operation in COLLECTIVE | {Operation.JOIN}:
         return node
     split = _affine_reshape(node)
     if split is not None:
         return _view(split, repeats=False, copies=1)
-    if value.operation in IN_MEMORY or not _moves_below(value):
+    if value.operation in IN_MEMORY:
         return node
-    inside = list(above_memory(value))
-    below = {id(operand) for each in inside for operand in each.operands} - set(map(id, inside))
-    lowered: dict[int, Node] = {}
-    for each in ordered([value], below):
-        if not each.sizes:
-            lowered[id(each)] = each
-        elif each.operation in IN_MEMORY:
-            lowered[id(each)] = _reshape(Node(Operation.RESHAPE, each.type, node.sizes, (each,)))
-        else:
-            operands = tuple(lowered[id(operand)] for operand in each.operands)
-            lowered[id(each)] = Node(
-                each.operation, each.type, node.sizes, operands, each.attribute, each.origin
-            )
-    return lowered[id(value)]
+    below = _reshaped_below(node)
+    return below if below is not node else _below_narrowest(node)
 
 
-def _moves_below(value: Node) -> bool:
-    """Whether all that an element-wise value is made of can be reshaped as it is, and is no more than a
-    reshape copies."""
-    inside = list(islice(above_memory(value), MOST_COPIED + 1))
-    return len(inside) <= MOST_COPIED and all(
-        each.sizes in ((), value.sizes)
-        and each.operation not in COLLECTIVE | {Operation.JOIN, Operation.INDEX}
+def _below_narrowest(node: Node) -> Node:
+    """Move a RESHAPE of a value that is written to memory down to where the value takes the fewest bits."""
+    narrow = _narrowest(node.operands[0])
+    return node if narrow is node.operands[0] else _reshaped_below(node, {id(narrow)})
+
+
+def _reshaped_below(node: Node, read: Container[int] = ()) -> Node:
+    """Move a RESHAPE below the element-wise operations of its operand, down to tensors in memory and to the
+    nodes whose identities are in `read`.
+
+    Return the node itself if an operand of these operations has other sizes, or if there are more operations
+    than a reshape copies.
+    """
+    value = node.operands[0]
+
+    def below(each: Node) -> Sequence[Node]:
+        return () if each.operation in IN_MEMORY or id(each) in read else each.operands
+
+    inside = list(islice(_walk(value, below), MOST_COPIED + 1))
+    if len(inside) > MOST_COPIED or not all(
+        each.sizes in ((), value.sizes) and (each.operation not in _FIXED or id(each) in read)
         for each in inside
-    )
+    ):
+        return node
+    outside = {id(operand) for each in inside for operand in each.operands} - set(map(id, inside))
+    moved_below: dict[int, Node] = {}
+    for each in ordered([value], outside):
+        if not each.sizes:
+            new = each
+        elif each.operation in IN_MEMORY or id(each) in read:
+            new = _reshape(Node(Operation.RESHAPE, each.type, node.sizes, (each,)))
+        else:
+            operands = tuple(moved_below[id(operand)] for operand in each.operands)
+            new = Node(each.operation, each.type, node.sizes, operands, each.attribute, each.origin)
+        moved_below[id(each)] = new
+    return moved_below[id(value)]
 
 
 def _affine_reshape(node: Node) -> Node | None:
@@ -481,7 +532,7 @@ def _contracted_over(node: Node, reshaped: Node) -> Node | None:
     axes, domain, fine = node.attribute, domain_of(node), reshaped.operands[0].sizes
     groups = split_groups(fine, reshaped.sizes)
     assert isinstance(axes, tuple)
-    if groups is None:
+    if groups is None or all(len(groups[axis]) <= 1 for axis in axes):
         return None
     sizes, summed, places = list[int](), list[int](), list[range]()
     for axis, group in enumerate(groups):
@@ -532,7 +583,7 @@ def _refined(
     if operand.operation is Operation.RESHAPE and operand.operands[0].sizes == tuple(sizes):
         return operand.operands[0]
     if tuple(sizes) == operand.sizes:
-        return operand
+        return _lowered_if_reshaped(operand)
     result = _lowered_if_reshaped(_reshape(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,))))
     return None if result.operation is Operation.RESHAPE else result
 
