@@ -33,9 +33,13 @@ class Machine:
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes that a multiprocessor reads from the L2 cache in a cycle, when all of them do; fitted on an
-        H100."""
-        return 45
+        """Bytes that a multiprocessor reads from the L2 cache in a cycle, at most; fitted on an H100."""
+        return 62
+
+    @property
+    def all_cached_bytes(self) -> int:
+        """Bytes that all multiprocessors together read from it in a cycle, at most; fitted on an H100."""
+        return 36 * self.multiprocessors
 
     @property
     def launches_early(self) -> bool:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _DEPTH = 64
 """Elements along k of a tile: a row of ROW_BYTES."""
+_COLUMNS_OF_BOX = 64
+"""Columns of a box, of those that lie along memory: a row of ROW_BYTES."""
 _ROWS_OF_BOX = 8
 """Rows of a box are a multiple of these: swizzled ones repeat after so many."""
 _STAGED_BYTES = 16 * 128
@@ -55,36 +57,37 @@ _MOST_STAGES = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each slice of a tile, at least."""
-_BEGIN_CYCLES, _CLUSTER_CYCLES = 1400, 430
+_BEGIN_CYCLES, _CLUSTER_CYCLES = 2120, 50
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
 more where blocks of a cluster wait for each other."""
-_LEAST_STEP = 380
+_LEAST_STEP = 220
 """Cycles of a step along k, at least: what a load takes, over the stages."""
-_TILE_CYCLES, _STORE_RATE = 1500, 6.0
+_TILE_CYCLES, _STORE_RATE = 190, 7.5
 """Cycles between the last products of a tile and the first of the next, beside those of the results, of
 which a block makes so many in a cycle."""
-_SLICE_CYCLES, _SLICE_RATE = 11000, 9.8
+_SLICE_CYCLES, _SLICE_RATE = 100, 5.8
 """The same where slices of a tile meet: cycles of their meeting, and sums that a block leaves or finds."""
-_TOGETHER = 0.12
+_TOGETHER = 0.02
 """Part of the cycles between tiles that another block on the multiprocessor does not hide."""
-_LINE_BYTES, _BROKEN_LINES = 128, 1.55
+_LINE_BYTES, _BROKEN_LINES = 128, 1.96
 """Bytes of a cache line, and how much more is read of rows that do not begin with one."""
+_RATES = {(64, 32): 0.35, (64, 64): 0.69, (64, 128): 0.75, (128, 64): 0.65, (128, 128): 0.66}
+"""The part of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns, of
+which 128 stand for any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupTile:
     """A shape of tiles, which `consumers` warpgroups multiply, of `blocks` blocks on a multiprocessor;
-    `cluster` blocks with tiles below each other share the columns' operand. `rate` is the part of the tensor
-    cores' rate that is reached along k. `turns`: each consumer multiplies whole tiles, in turn. `windows`: for
-    convolutions, over whose images the copy engine moves a window.
+    `cluster` blocks with tiles below each other share the columns' operand. `turns`: each consumer multiplies
+    whole tiles, in turn. `windows`: for convolutions, over whose images the copy engine moves a window.
     """
 
     rows: int
     columns: int
     consumers: int
     blocks: int
-    cluster: int
-    rate: float
+    cluster: int = 1
     turns: bool = False
     windows: bool = False
 
@@ -99,14 +102,20 @@ class WarpgroupTile:
         return _WARPGROUP * (1 + self.consumers)
 
     @property
-    def stage_bytes(self) -> int:
-        """Bytes of shared memory of one tile of each operand."""
-        return (self.rows + self.columns) * ROW_BYTES
+    def rate(self) -> float:
+        """The part of the tensor cores' rate that is reached along k."""
+        rows = self.rows // (1 if self.turns else self.consumers)
+        return _RATES[rows, min(self.columns, 128)]
 
-    def stages(self, machine: Machine, staged_bytes: int) -> int:
+    def stage_bytes(self, columns_along_k: bool) -> int:
+        """Bytes of shared memory of one tile of each operand; columns that lie along memory come in boxes."""
+        columns = self.columns if columns_along_k else -(-self.columns // _COLUMNS_OF_BOX) * _COLUMNS_OF_BOX
+        return (self.rows + columns) * ROW_BYTES
+
+    def stages(self, machine: Machine, stage_bytes: int, staged_bytes: int) -> int:
         """Tiles of each operand in the ring, beside so many bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
-        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
+        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // stage_bytes)
 
     def staged(self, bytes: int) -> int:
         """Bytes of shared memory for the results, if each warp that multiplies has so many."""
@@ -120,33 +129,33 @@ class WarpgroupTile:
 
 
 WARPGROUP_TILES = (
-    WarpgroupTile(256, 192, 2, 1, 1, 0.97),
-    WarpgroupTile(128, 256, 2, 1, 2, 1.0),
-    WarpgroupTile(128, 256, 2, 1, 1, 1.0),
-    WarpgroupTile(128, 192, 2, 1, 2, 0.89),
-    WarpgroupTile(128, 192, 2, 1, 1, 0.89),
-    WarpgroupTile(192, 128, 3, 1, 1, 0.78),
-    WarpgroupTile(128, 128, 2, 1, 4, 0.70),
-    WarpgroupTile(128, 128, 2, 1, 1, 0.72),
-    WarpgroupTile(128, 128, 2, 1, 2, 0.65, turns=True),
-    WarpgroupTile(64, 256, 2, 1, 1, 1.0, turns=True),
-    WarpgroupTile(64, 128, 2, 1, 2, 0.49, turns=True),
-    WarpgroupTile(128, 64, 2, 1, 2, 0.51),
-    WarpgroupTile(128, 64, 2, 1, 1, 0.51),
-    WarpgroupTile(64, 64, 2, 1, 1, 0.30, turns=True),
-    WarpgroupTile(64, 64, 1, 2, 1, 0.29),
-    WarpgroupTile(64, 64, 1, 3, 1, 0.29),
-    WarpgroupTile(64, 32, 1, 1, 1, 0.20),
-    WarpgroupTile(256, 128, 2, 1, 1, 0.97),
-    WarpgroupTile(256, 64, 2, 1, 1, 0.78),
-    WarpgroupTile(128, 160, 2, 1, 1, 0.80),
+    WarpgroupTile(256, 192, 2, 1),
+    WarpgroupTile(256, 128, 2, 1),
+    WarpgroupTile(256, 64, 2, 1),
+    WarpgroupTile(192, 128, 3, 1),
+    WarpgroupTile(192, 64, 3, 1),
+    WarpgroupTile(128, 256, 2, 1, 2),
+    WarpgroupTile(128, 256, 2, 1),
+    WarpgroupTile(128, 192, 2, 1, 2),
+    WarpgroupTile(128, 192, 2, 1),
+    WarpgroupTile(128, 160, 2, 1),
+    WarpgroupTile(128, 128, 2, 1, 4),
+    WarpgroupTile(128, 128, 2, 1),
+    WarpgroupTile(128, 128, 2, 1, 2, turns=True),
+    WarpgroupTile(128, 128, 2, 1, turns=True),
+    WarpgroupTile(128, 64, 2, 1, 2),
+    WarpgroupTile(128, 64, 2, 1),
+    WarpgroupTile(128, 64, 2, 2),
+    WarpgroupTile(64, 256, 2, 1, turns=True),
+    WarpgroupTile(64, 128, 2, 1, 2, turns=True),
+    WarpgroupTile(64, 64, 2, 1, turns=True),
+    WarpgroupTile(64, 64, 1, 2),
+    WarpgroupTile(64, 64, 1, 3),
+    WarpgroupTile(64, 32, 1, 1),
 )
-"""The candidates. Their rates, and the figures above, are fitted to the times of 30 tiles for 46 shapes on an
-H100: the chosen tile takes 2 percent longer than the best of them in the mean, 17 at most, and 1.04 times as
-long as cuBLAS.
+"""The candidates. What the figures above say of them is fitted to the times of all of them for 60 convolutions
+and products on an H100: the chosen tile takes 2 percent longer than the best in the mean.
 """
-
-
 WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
 
@@ -159,7 +168,7 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
         warpgroups = in_warpgroups(shape, windows)
         if not warpgroups.is_loadable:
             continue
-        for tile in filter(warpgroups.takes, tiles):
+        for tile in tiles:
             steps = -(-warpgroups.k // _DEPTH)
             splits = 1
             while True:
@@ -216,11 +225,6 @@ class WarpgroupShape:
     def _is_of_halves(self) -> bool:
         return self._shape.mode is Mode.MMA and self._shape.is_summed
 
-    def takes(self, tile: WarpgroupTile) -> bool:
-        """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
-        of any number where k does."""
-        return tile.columns % 64 == 0 or self._along_k(number_of(self._operands[1]))
-
     @property
     def _sides(self) -> tuple[tuple[int, Loop], ...]:
         a, b = map(number_of, self._operands)
@@ -260,9 +264,12 @@ class WarpgroupShape:
         together = min(tile.blocks, -(-items // places))
         area = tile.rows * tile.columns
         products = area * _DEPTH / (tile.rate * machine.half_products)
-        (a, b), lines = map(number_of, self._operands), machine.cached_bytes
-        loads = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
-        step = max(together * max(products, loads * ROW_BYTES / lines), _LEAST_STEP)
+        a, b = map(number_of, self._operands)
+        lines = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
+        # What one multiprocessor reads from the L2 cache has a limit, and what all do.
+        busy = min(items, places) * tile.cluster
+        reading = lines * ROW_BYTES * max(1 / machine.cached_bytes, busy / machine.all_cached_bytes)
+        step = max(together * max(products, reading), _LEAST_STEP)
         between = _TILE_CYCLES + area / _STORE_RATE
         if splits > 1:
             between += _SLICE_CYCLES + area * (1 + splits) / _SLICE_RATE
@@ -302,7 +309,8 @@ class WarpgroupShape:
             (),
         )
         staged = _STAGED_BYTES if self._is_staged(pattern) else 0
-        stages = tile.stages(machine, staged)
+        stage_bytes = tile.stage_bytes(self._along_k(b))
+        stages = tile.stages(machine, stage_bytes, staged)
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -347,7 +355,7 @@ class WarpgroupShape:
                 **steps_of_lanes,
                 **self._more_values(),
             },
-            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + _SHARED_SLACK,
+            shared_bytes=stages * stage_bytes + tile.staged(staged) + _SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
@@ -484,10 +492,6 @@ class ConvolutionShape(WarpgroupShape):
         if self._windows is None or not self._rows:
             return False
         return self._padded < 2 * self._channels + 2 * ADDRESS_ALIGNMENT
-
-    def takes(self, tile: WarpgroupTile) -> bool:
-        """Whether a tile suits it: any does, since both operands lie along k."""
-        return True
 
     def _along_k(self, load: int) -> bool:
         return True
