@@ -160,10 +160,10 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
 
 
 def channels_last(
-    images: tuple[int, int, int, int], filters: tuple[int, int, int], **form: int
+    images: tuple[int, int, int, int], filters: tuple[int, int, int], is_packed: bool = False, **form: int
 ) -> Program:
-    """A convolution of FLOAT16 with a bias and RELU, all tensors of which have their channels innermost; the
-    arguments are those of `convolution`.
+    """A convolution of FLOAT16 with a bias and RELU, all tensors of which have their channels innermost, but
+    for the result if that is packed; the other arguments are those of `convolution`.
     """
     product = convolution(FLOAT16, images, filters, **form)
     bias = _wide(source(2, FLOAT16, (1, *product.sizes[1:3], 1, 1, 1, 1, 1)))
@@ -172,7 +172,7 @@ def channels_last(
     weights = (filters[0], images[1] // form.get("groups", 1), *filters[1:])
     return Program(
         (last_channels(images), last_channels(weights), packed(FLOAT16, bias.sizes)),
-        (last_channels(output),),
+        (packed(FLOAT16, output) if is_packed else last_channels(output),),
         (reshaped(result, output),),
     )
 
@@ -191,7 +191,8 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
         ((3, 64, 7, 10), (32, 2, 5), {"before": 2, "after": 3, "dilation": 2}),
         ((2, 64, 9, 8), (72, 3, 1), {}),
         ((1, 136, 8, 12), (48, 1, 1), {"stride": 2}),
-        ((5, 64, 3, 3), (64, 3, 3), {}),
+        ((2, 64, 8, 12), (40, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 5, 9), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
     )
     for images, filters, form in forms:
         count = images[1] * filters[1] * filters[2]

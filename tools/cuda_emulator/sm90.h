@@ -82,14 +82,14 @@ DEVICE void load_box(Shared to, const TensorMap& map, Shared barrier, const int 
     }
 }
 
-DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down) {
+static void load_windows_of(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned block) {
     if (map.steps[0] == 0 || to % 1024 != 0 || right >> 8 || down >> 8) abort();
     int x = at[1], y = at[2], image = at[3];
     for (unsigned pixel = 0; pixel < map.box[1]; pixel++) {
         const unsigned column = x + right, line = y + down;
         for (unsigned i = 0; i < map.box[0]; i++) {
             const unsigned channel = at[0] + i;
-            char* const target = emulator::swizzled(to + (pixel * map.box[0] + i) * map.element);
+            char* const target = emulator::swizzled(to + (pixel * map.box[0] + i) * map.element, block);
             const bool is_inside = channel < map.sizes[0] && column < map.sizes[1] && line < map.sizes[2] && unsigned(image) < map.sizes[3];
             const unsigned long long from = map.base + channel * map.element + column * map.strides[0] + line * map.strides[1] + image * map.strides[2];
             if (is_inside) memcpy(target, (const char*)from, map.element);
@@ -100,8 +100,14 @@ DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const 
         if ((y += map.steps[1]) <= map.end[1]) continue;
         y = map.begin[1], image++;
     }
-    emulator::state(barrier).bytes -= map.box[0] * map.box[1] * map.element;
-    emulator::state(barrier).pass();
+    emulator::state(barrier, block).bytes -= map.box[0] * map.box[1] * map.element;
+    emulator::state(barrier, block).pass();
+}
+
+DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned short mask) {
+    for (unsigned block = 0; block < emulator::blocks.size(); block++) {
+        if (mask == 0 ? block == emulator::rank : mask >> block & 1) load_windows_of(to, map, barrier, at, right, down, block);
+    }
 }
 
 DEVICE int block_of_cluster() { return emulator::rank; }

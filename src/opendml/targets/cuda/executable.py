@@ -15,6 +15,7 @@ from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
+from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
@@ -46,7 +47,7 @@ class CudaExecutable:
 
     def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = _fused(program)
+        kernels = _fused(program, self.device.machine)
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """Those of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
@@ -150,7 +151,7 @@ class CudaExecutable:
 
 def plan(program: Program, machine: Machine) -> Planned:
     """The kernels of a program, and the modes in which they are run where all tensors are aligned."""
-    kernels = _fused(program)
+    kernels = _fused(program, machine)
 
     def mode(kernel: Kernel) -> str:
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
@@ -159,8 +160,9 @@ def plan(program: Program, machine: Machine) -> Planned:
     return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
 
 
-def _fused(program: Program) -> KernelProgram:
-    return fuse(replace(program, results=simplify(program.results)), is_chained)
+def _fused(program: Program, machine: Machine) -> KernelProgram:
+    kernels = fuse(replace(program, results=simplify(program.results)), is_chained)
+    return with_channels_last(kernels, machine)
 
 
 class PreparedLaunch:

@@ -295,14 +295,14 @@ class WarpgroupShape:
         tiles = clusters * tile.cluster
         producer, consumer = tile.registers()
         a, b = map(number_of, self._operands)
-        rows, columns = self._rows, self._columns[0]
+        rows, columns = self._rows, self._columns
         patterns = tuple(self._pattern(number, rows, columns) for number in range(len(self.accesses)))
         loads = len(self.kernel.loads)
         pattern = Pattern(
             tile.mode,
             1,
             False,
-            needs_64_bits((*self.groups, *rows, columns), tiles * splits * max(tile.rows, tile.columns)),
+            needs_64_bits((*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)),
             patterns[:loads],
             patterns[loads:],
             self.kernel.values,
@@ -326,11 +326,12 @@ class WarpgroupShape:
             "TURNS": int(tile.turns),
             "SPLIT": int(splits > 1),
             "LOOPS_M": len(rows),
-            "LOOPS_N": 1,
+            "LOOPS_N": len(columns),
             "A_LOAD": a,
             "B_LOAD": b,
             "A_ALONG_K": int(self._along_k(a)),
             "B_ALONG_K": int(self._along_k(b)),
+            **self._more_constants(),
         }
         words = Words(
             items=clusters * splits,
@@ -343,14 +344,14 @@ class WarpgroupShape:
             tiles=down,
             inner=down * across,
         )
-        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns.strides)}
+        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
         places = machine.multiprocessors * tile.blocks // tile.cluster
         return Launch(
             replace(pattern, constants=tuple(constants.items())),
             min(clusters * splits, places) * tile.cluster,
             tile.threads,
             {
-                **loop_values(self.kernel, self.groups, (*rows, columns)),
+                **loop_values(self.kernel, self.groups, (*rows, *columns)),
                 **words.named(),
                 **steps_of_lanes,
                 **self._more_values(),
@@ -372,12 +373,16 @@ class WarpgroupShape:
             node for node in ordered(pattern.values, {id(total)}) if node.operation is Operation.SOURCE
         ]
         return (
-            self.n % UNIT == 0
+            self._columns[-1].count % UNIT == 0
             and all(
                 each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in pattern.stores
             )
-            and all(residual_kind(pattern, number_of(node)) for node in beside)
+            and all(residual_kind(pattern, number_of(node), len(self._rows)) for node in beside)
         )
+
+    def _more_constants(self) -> Mapping[str, int]:
+        """Constants that others have not."""
+        return {}
 
     def _more_values(self) -> Mapping[str, int]:
         """Parameters that others have not."""
@@ -404,14 +409,14 @@ class WarpgroupShape:
             (*box, *(1 for _ in around)),
         )
 
-    def _pattern(self, number: int, rows: Sequence[Loop], columns: Loop) -> AccessPattern:
+    def _pattern(self, number: int, rows: Sequence[Loop], columns: Sequence[Loop]) -> AccessPattern:
         """How an access moves: in units along the columns where it is contiguous and aligned there."""
         access = self.accesses[number]
         return AccessPattern(
             access.type,
-            self._step(number, access, (*self.groups, *rows), columns),
+            self._step(number, access, (*self.groups, *rows, *columns[:-1]), columns[-1]),
             tuple(loop.strides[number] != 0 for loop in self.groups),
-            tuple(loop.strides[number] != 0 for loop in (*rows, columns)),
+            tuple(loop.strides[number] != 0 for loop in (*rows, *columns)),
             counter=access.buffer is None,
         )
 
@@ -427,30 +432,30 @@ class WarpgroupShape:
 
 
 class ConvolutionShape(WarpgroupShape):
-    """A contraction over windows of images whose channels are contiguous, as a product of matrices: rows are
-    pixels of the result, columns its channels, and k runs over the channels of each tap of the window, a
-    multiple of the depth of a tile. What lies outside an image, or beyond its channels, counts as zero.
+    """A contraction over windows of images whose channels are contiguous, as a product of matrices: pixels of
+    the result by its channels, or the other way round, as they lie in memory. Along k are the channels of
+    each tap of the window, a multiple of the depth of a tile. What lies outside an image, or beyond its
+    channels, counts as zero.
     """
 
     def __init__(self, shape: Shape) -> None:
         super().__init__(shape)
         self._windows: Windows | None = None
-        self._weights: tuple[Loop, ...] = ()
+        self._images_are_b = False
         if not self._is_of_halves or shape.loops["batch"]:
             return
         m, n = shape.loops["m"], shape.loops["n"]
         a, b = shape.operands
-        for image, rows, weights, columns in ((a, m, b, n), (b, n, a, m)):
-            if self._windows is None and len(columns) == 1:
-                self._find(image, rows, weights, columns[0])
+        for image, rows, weights, filters in ((a, m, b, n), (b, n, a, m)):
+            if self._windows is None and len(filters) == 1:
+                self._find(image, rows, weights, filters[0])
 
-    def _find(self, image: Node, rows: Sequence[Loop], weights: Node, columns: Loop) -> None:
+    def _find(self, image: Node, rows: Sequence[Loop], weights: Node, filters: Loop) -> None:
         """Sees one operand as images, and the other as weights, if the copy engine can load them so."""
         load, other, first = number_of(image), number_of(weights), len(self.kernel.loads)
         if any(self._shape.alignments[each] < ADDRESS_ALIGNMENT for each in (load, other)):
             return
-        others = set(guards_of(self.kernel.values)) - {load}
-        if weights.operands or others or not self._is_contiguous(first, columns):
+        if weights.operands or set(guards_of(self.kernel.values)) - {load}:
             return
         channels = [
             loop
@@ -462,17 +467,15 @@ class ConvolutionShape(WarpgroupShape):
         if len(channels) != 1 or any(channels[0].strides[each] for each in guarding):
             return
         windows = windows_of(self.accesses, image, rows, taps)
-        if windows is None:
+        if windows is None or not windows.is_loadable:
             return
         over_weights = [axis.along_k for axis in windows.axes]
-        strides = [loop.strides[other] for loop in (*over_weights, columns) if loop]
+        strides = [loop.strides[other] for loop in (*over_weights, filters) if loop]
         if not all(0 < each < 2**40 and each % ADDRESS_ALIGNMENT == 0 for each in strides):
             return
-        self._windows, self._channels = windows, channels[0].count
-        self._operands = image, weights
         # Results move along what windows move along, and nothing else does.
         used = [number not in guarding and number != load for number in range(len(self.accesses))]
-        self._rows = tuple(
+        pixels = tuple(
             merged_neighbours(
                 [
                     Loop(loop.count, tuple(map(math.prod, zip(loop.strides, used, strict=True))))
@@ -480,10 +483,23 @@ class ConvolutionShape(WarpgroupShape):
                 ]
             )
         )
-        self._columns = (columns,)
-        self.groups, self.batch_count = (), 1
+        groups: tuple[Loop, ...] = ()
+        if self._is_contiguous(first, filters):
+            self._operands, self._rows, self._columns = (image, weights), pixels, (filters,)
+        elif pixels and self._is_contiguous(first, pixels[-1]):
+            # Units of neighbouring results do not run over the end of the last loop.
+            if pixels[-1].count % UNIT:
+                groups, pixels = pixels[:-1], pixels[-1:]
+            self._operands, self._rows, self._columns = (weights, image), (filters,), pixels
+            self._images_are_b = True
+        else:
+            return
+        self._windows, self._channels, self._filters = windows, channels[0].count, filters
         self._padded = -(-self._channels // _DEPTH) * _DEPTH
-        self.m, self.n = math.prod(loop.count for loop in self._rows), columns.count
+        self.groups, self.batch_count = groups, math.prod(loop.count for loop in groups)
+        self.m, self.n = (
+            math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns)
+        )
         self.k = self._padded * math.prod(axis.taps for axis in windows.axes)
 
     @cached_property
@@ -500,19 +516,29 @@ class ConvolutionShape(WarpgroupShape):
         """How much of an operand is read, over what is needed."""
         return 1.0 if self._channels * self.accesses[load].type.bytes % _LINE_BYTES == 0 else _BROKEN_LINES
 
+    def _more_constants(self) -> Mapping[str, int]:
+        """Which operand the images are."""
+        return {"IMAGES_ARE_B": int(self._images_are_b)}
+
     def _more_values(self) -> Mapping[str, int]:
         """How the window moves."""
         assert self._windows is not None
         return parameters(self._windows, self._padded)
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
-        """The tensor maps of images and weights."""
-        windows, (pixels, filters) = self._windows, box_rows
+        """The tensor maps of images and weights, as operands are ordered."""
+        if self._images_are_b:
+            return tuple(reversed(self._maps_of(*reversed(box_rows))))
+        return self._maps_of(*box_rows)
+
+    def _maps_of(self, pixels: int, filters: int) -> tuple[TensorMap, TensorMap]:
+        """The tensor maps of images and weights, for so many pixels and filters in a box."""
+        windows = self._windows
         assert windows is not None
         (first, second), images = windows.axes, windows.images
-        load, other = map(number_of, self._operands)
+        load, other = map(number_of, self._operands[:: -1 if self._images_are_b else 1])
         taps = [axis.along_k.strides[other] if axis.along_k else ADDRESS_ALIGNMENT for axis in windows.axes]
-        type, (columns,) = self.accesses[load].type, self._columns
+        type = self.accesses[load].type
         return (
             WindowMap(
                 load,
@@ -528,8 +554,8 @@ class ConvolutionShape(WarpgroupShape):
             TensorMap(
                 other,
                 type,
-                (self._channels, first.taps, second.taps, self.n),
-                (*taps, columns.strides[other]),
+                (self._channels, first.taps, second.taps, self._filters.count),
+                (*taps, self._filters.strides[other]),
                 (_DEPTH, 1, 1, filters),
             ),
         )

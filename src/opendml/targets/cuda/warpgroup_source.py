@@ -26,8 +26,9 @@ class ResidualKind(Enum):
     RESULT = "both, along units of FLOAT16 like those of the results"
 
 
-def residual_kind(pattern: Pattern, number: int) -> ResidualKind | None:
-    """What moves a load beside a sum; None if its results cannot go through shared memory."""
+def residual_kind(pattern: Pattern, number: int, row_loops: int) -> ResidualKind | None:
+    """What moves a load beside a sum, of which so many loops over rows are those of tiles' rows; None if its
+    results cannot go through shared memory."""
     access = pattern.loads[number]
     if access.counter or access.guarded:
         return None
@@ -35,7 +36,7 @@ def residual_kind(pattern: Pattern, number: int) -> ResidualKind | None:
         return ResidualKind.ROW
     if access.step is not Step.CONTIGUOUS:
         return None
-    if not any(access.rows[:-1]):
+    if not any(access.rows[:row_loops]):
         return ResidualKind.COLUMNS
     return ResidualKind.RESULT if access.type is ScalarType.FLOAT16 else None
 
@@ -105,11 +106,11 @@ class WarpgroupPrinter(TilePrinter):
         """The results of two neighbouring sums, and what they need: of their row, of their columns, and at
         each result."""
         roots = [root for _, _, root in self.stores]
-        loads = {
-            kind: [number for number in self._beside(total) if residual_kind(self.pattern, number) is kind]
-            for kind in ResidualKind
-        }
-        of_row, of_columns, residuals = loads.values()
+        rows = dict(self.pattern.constants)["LOOPS_M"]
+        kinds = {number: residual_kind(self.pattern, number, rows) for number in self._beside(total)}
+        of_row, of_columns, residuals = (
+            [number for number, kind in kinds.items() if kind is each] for each in ResidualKind
+        )
         types = {number: TYPES[access.type] for number, access in enumerate(self.pattern.loads)}
         names = {number: f"row.l{number}" for number in of_row}
         names |= {number: f"columns.l{number}.data[lane]" for number in of_columns}

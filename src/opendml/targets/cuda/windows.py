@@ -82,6 +82,11 @@ class Windows:
     offset: int
 
     @property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can move the windows."""
+        return self.images.is_plain and all(axis.is_loadable for axis in (*self.axes, self.images))
+
+    @property
     def rows(self) -> tuple[Loop, ...]:
         """The loops over results, outermost first."""
         first, second = self.axes
@@ -91,7 +96,7 @@ class Windows:
 def windows_of(
     accesses: Sequence[Access], image: Node, rows: Sequence[Loop], along_k: Sequence[Loop]
 ) -> Windows | None:
-    """The windows in which a kernel reads an operand, if the copy engine can follow them.
+    """The windows in which a kernel reads an operand; None if that is no convolution.
 
     Args:
         accesses: those of the kernel.
@@ -123,7 +128,7 @@ def windows_of(
         axes.sort(key=lambda axis: axis.is_plain)
     axes += [Axis(ADDRESS_ALIGNMENT, 1)] * (_AXES + 1 - len(axes))
     first, second, images = *axes[:_AXES], axes[_AXES]
-    if len(axes) > _AXES + 1 or not images.is_plain or not all(axis.is_loadable for axis in axes):
+    if len(axes) > _AXES + 1:
         return None
     return Windows((first, second), images, offset)
 

@@ -33,7 +33,7 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
     for (Index item = first_item; item < (Index)p.items; item += items_step) {
         const Work work(p, item, block);
         const int steps = work.steps();
-        Loader loader(p, work);
+        Loader loader(p, work, block);
 #pragma unroll 1
         for (int step = 0; step < steps; step++, ring.next()) {
             wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);

@@ -79,13 +79,16 @@ DEVICE void load_box(Shared to, const TensorMap& map, Shared barrier, const int 
 
 // Begins to copy so many pixels of images as the map says from (channel, x, y, image) on, each moved by `right` and `down`; zeros for
 // what lies outside the image. From pixel to pixel it goes as a window moves: along a line, then to the next line, or image.
-DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down) {
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
-        " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to),
-        "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "h"((unsigned short)right),
-        "h"((unsigned short)down)
-        : "memory");
+// With a mask they go to the blocks of the cluster whose bits are set, at the same offset.
+DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned short mask) {
+    const unsigned short x = (unsigned short)right, y = (unsigned short)down;
+#define LOAD_WINDOWS(MULTICAST, ...)                                                                          \
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"         \
+                 MULTICAST ::"r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), \
+                 "h"(x), "h"(y), "h"(mask)                                                                    \
+                 : "memory")
+    if (mask == 0) LOAD_WINDOWS(" [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};");
+    else LOAD_WINDOWS(".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;");
 }
 
 // The rank of this block in its cluster.

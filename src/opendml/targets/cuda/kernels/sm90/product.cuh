@@ -25,7 +25,7 @@ struct Loader {
     Index row, column, k;
     int a_at[A::RANK], b_at[B::RANK];
 
-    DEVICE_MEMBER Loader(const Parameters& p, const Work& work) : row(work.row), column(work.column), k(work.first) {
+    DEVICE_MEMBER Loader(const Parameters& p, const Work& work, int) : row(work.row), column(work.column), k(work.first) {
         A::find_batch(p, work.batch, a_at);
         B::find_batch(p, work.batch, b_at);
     }
