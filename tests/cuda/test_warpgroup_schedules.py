@@ -16,6 +16,7 @@ from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, view
 from opendml.targets.cuda import tensor_map
+from opendml.targets.cuda.kernel_source import printed
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
@@ -25,7 +26,6 @@ from opendml.targets.cuda.schedule_warpgroups import (
     WARPGROUP_TILES,
     WarpgroupShape,
     WarpgroupTile,
-    warpgroup_tiles,
 )
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 from tests.cuda.compiled import CASES, MACHINES, fused
@@ -120,12 +120,39 @@ def test_boxes_reach_no_further_than_few_rows() -> None:
     assert (a.box, b.box) == ((64, 16), (64, WARPGROUP_TILES[0].columns))
 
 
-def test_tiles_of_32_columns_take_columns_along_k_alone() -> None:
-    narrow = next(tile for tile in WARPGROUP_TILES if tile.columns == 32)
-    for turned in (False, True):
-        (kernel,) = fuse(program(half_product((64, 512, 512), False, turned))).kernels
-        found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, [16] * 3), MACHINE)]
-        assert (narrow in found) is turned
+@pytest.mark.parametrize(("columns", "loaded"), [(32, 64), (160, 192), (256, 256)])
+def test_columns_that_lie_along_memory_take_shared_memory_in_whole_boxes(columns: int, loaded: int) -> None:
+    tile = next(tile for tile in WARPGROUP_TILES if tile.columns == columns)
+    assert tile.stage_bytes(True) == (tile.rows + columns) * 128
+    assert tile.stage_bytes(False) == (tile.rows + loaded) * 128
+    launch = launch_in(tile, half_product((512, 512, 512)))
+    constants = dict(launch.pattern.constants)
+    assert launch.shared_bytes >= constants["STAGES"] * tile.stage_bytes(False)
+    assert launch.maps[1].box == (64, 64)
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted"),
+    [
+        (half_product((512, 512, 512)), True),
+        (half_product((512, 516, 512), False, True), False),
+        (matrix_product(FLOAT16, (512, 512, 512)), False),
+        (convert(matrix_product(FLOAT16, (512, 512, 512)) * source(2, FLOAT32, (1, 1, 512, 1)), FLOAT16), True),
+        (convert(matrix_product(FLOAT16, (512, 512, 512)) * source(2, FLOAT32, (1, 512, 1, 1)), FLOAT16), True),
+        (convert(matrix_product(FLOAT16, (512, 512, 512)) + source(2, FLOAT32, (1, 512, 512, 1)), FLOAT16), False),
+    ],
+)
+def test_results_in_whole_units_of_halves_go_through_shared_memory(result: Node, wanted: bool) -> None:
+    constants = dict(launch_in(WARPGROUP_TILES[0], result).pattern.constants)
+    assert (constants["STAGED_BYTES"] > 0) is wanted
+
+
+def test_residuals_of_halves_come_through_shared_memory() -> None:
+    residual = convert(source(2, FLOAT16, (1, 512, 512, 1)), FLOAT32)
+    result = convert(matrix_product(FLOAT16, (512, 512, 512)) + residual, FLOAT16)
+    pattern = launch_in(WARPGROUP_TILES[0], result).pattern
+    assert dict(pattern.constants)["STAGED_BYTES"]
+    assert "constexpr int RESIDUALS = 1, RESULTS = 1;" in printed(pattern)
 
 
 def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:

@@ -119,13 +119,15 @@ def launch_of(shape: Shape, best: Candidate, machine: Machine) -> Launch:
 
 
 def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
-    """All ways to compute a contraction in tiles. Where the copy engine can load the operands, only tiles of
-    warpgroups: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times as long in
-    the best of the others.
+    """All ways to compute a contraction in tiles. Where the copy engine can load the operands of a product,
+    only tiles of warpgroups: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times
+    as long in the best of the others. Convolutions of few channels fill such tiles with zeros.
     """
-    of_warpgroups = [Candidate(*each) for each in warpgroup_tiles(shape, machine)]
-    if of_warpgroups:
-        yield from of_warpgroups
+    is_product = False
+    for tile, splits, cycles in warpgroup_tiles(shape, machine):
+        is_product |= not tile.windows
+        yield Candidate(tile, splits, cycles)
+    if is_product:
         return
     for tile in filter(shape.takes, TILES):
         tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
