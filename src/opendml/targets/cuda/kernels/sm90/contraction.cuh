@@ -41,6 +41,12 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
             loader.load(p, tiles + ring.slot * STAGE_BYTES, full + ring.slot * BARRIER_BYTES, block);
         }
     }
+    if constexpr (CLUSTER > 1) {
+        // This block does not end while others may still arrive at its barriers: arrivals may be on their way when all threads of
+        // the cluster have met already.
+#pragma unroll 1
+        for (int i = 0; i < STAGES; i++, ring.next()) wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
+    }
 }
 
 // Describes 64 rows of an operand's tile to the tensor cores, from a row and a k on. Elements along k: groups of 8 rows of 128
@@ -175,10 +181,5 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     } else {
         take_registers<CONSUMER_REGISTERS>();
         consume(p, tiles, full, empty, last, staging, first_item, items_step, block);
-    }
-    // No block ends while another may still arrive at its barriers.
-    if constexpr (CLUSTER > 1) {
-        __syncwarp();
-        synchronize_cluster();
     }
 }
