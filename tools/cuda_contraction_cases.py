@@ -193,6 +193,8 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
         ((1, 136, 8, 12), (48, 1, 1), {"stride": 2}),
         ((2, 64, 8, 12), (40, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
         ((3, 64, 5, 9), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 6, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 5, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
     )
     for images, filters, form in forms:
         count = images[1] * filters[1] * filters[2]

@@ -26,6 +26,7 @@ from opendml.targets.cuda.schedule_warpgroups import (
     WARPGROUP_TILES,
     WarpgroupShape,
     WarpgroupTile,
+    warpgroup_tiles,
 )
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 from tests.cuda.compiled import CASES, MACHINES, fused
@@ -40,6 +41,13 @@ REGISTERS, SHARED_BYTES = 65536, 228 * 1024
 
 def half_product(sizes: tuple[int, int, int], *turned: bool, batch: int = 1) -> Node:
     return convert(matrix_product(FLOAT16, sizes, *turned, batch=batch), FLOAT16)
+
+
+def with_more(sizes: tuple[int, int, int], type: ScalarType, shape: tuple[int, ...]) -> Node:
+    """A product of FLOAT16, the second operand turned, and a tensor that is added to it."""
+    more = source(2, type, shape)
+    more = convert(more, FLOAT32) if type is FLOAT16 else more
+    return convert(matrix_product(FLOAT16, sizes, False, True) + more, FLOAT16)
 
 
 def scheduled(product: Program, alignments: Sequence[int] = (), capability: int = 90) -> Launch:
@@ -120,31 +128,34 @@ def test_boxes_reach_no_further_than_few_rows() -> None:
     assert (a.box, b.box) == ((64, 16), (64, WARPGROUP_TILES[0].columns))
 
 
-@pytest.mark.parametrize(("columns", "loaded"), [(32, 64), (160, 192), (256, 256)])
-def test_columns_that_lie_along_memory_take_shared_memory_in_whole_boxes(columns: int, loaded: int) -> None:
-    tile = next(tile for tile in WARPGROUP_TILES if tile.columns == columns)
-    assert tile.stage_bytes(True) == (tile.rows + columns) * 128
-    assert tile.stage_bytes(False) == (tile.rows + loaded) * 128
-    launch = launch_in(tile, half_product((512, 512, 512)))
-    constants = dict(launch.pattern.constants)
-    assert launch.shared_bytes >= constants["STAGES"] * tile.stage_bytes(False)
-    assert launch.maps[1].box == (64, 64)
+@pytest.mark.parametrize("columns", [32, 160])
+def test_tiles_of_parts_of_boxes_take_columns_along_k_alone(columns: int) -> None:
+    narrow = next(tile for tile in WARPGROUP_TILES if tile.columns == columns)
+    for turned in (False, True):
+        (kernel,) = fuse(program(half_product((64, 512, 512), False, turned))).kernels
+        found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, [16] * 3), MACHINE)]
+        assert (narrow in found) is turned
 
 
 @pytest.mark.parametrize(
     ("result", "wanted"),
     [
-        (half_product((512, 512, 512)), True),
-        (half_product((512, 516, 512), False, True), False),
-        (matrix_product(FLOAT16, (512, 512, 512)), False),
-        (convert(matrix_product(FLOAT16, (512, 512, 512)) * source(2, FLOAT32, (1, 1, 512, 1)), FLOAT16), True),
-        (convert(matrix_product(FLOAT16, (512, 512, 512)) * source(2, FLOAT32, (1, 512, 1, 1)), FLOAT16), True),
-        (convert(matrix_product(FLOAT16, (512, 512, 512)) + source(2, FLOAT32, (1, 512, 512, 1)), FLOAT16), False),
+        (half_product((512, 512, 512)), 8),
+        (half_product((512, 516, 512), False, True), 4),
+        (half_product((512, 518, 512), False, True), 2),
+        (half_product((512, 515, 512), False, True), 1),
+        (matrix_product(FLOAT16, (512, 512, 512)), 0),
+        (with_more((512, 512, 512), FLOAT32, (1, 1, 512, 1)), 8),
+        (with_more((512, 515, 512), FLOAT32, (1, 1, 515, 1)), 0),
+        (with_more((512, 515, 512), FLOAT32, (1, 512, 1, 1)), 1),
+        (with_more((512, 512, 512), FLOAT32, (1, 512, 512, 1)), 0),
+        (with_more((512, 516, 512), FLOAT16, (1, 512, 516, 1)), 4),
     ],
 )
-def test_results_in_whole_units_of_halves_go_through_shared_memory(result: Node, wanted: bool) -> None:
+def test_results_of_halves_go_through_shared_memory_in_the_widest_units(result: Node, wanted: int) -> None:
     constants = dict(launch_in(WARPGROUP_TILES[0], result).pattern.constants)
-    assert (constants["STAGED_BYTES"] > 0) is wanted
+    assert constants["STAGED_UNIT"] == wanted
+    assert (constants["STAGED_BYTES"] > 0) is (wanted > 0)
 
 
 def test_residuals_of_halves_come_through_shared_memory() -> None:

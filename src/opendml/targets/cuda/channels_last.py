@@ -19,12 +19,12 @@ from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
-from opendml.targets.cuda.schedule_contraction import Shape, candidates
+from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, candidates
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
 from opendml.targets.cuda.windows import windows_of
 
-_COPY_CYCLES = 3000
+_COPY_CYCLES = 2500
 """Cycles of a launch that copies an operand, beside those of reading and writing."""
 _COPY_FACTOR = 1.3
 """How much longer a copy takes that transposes."""
@@ -127,7 +127,7 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
     is_suitable = shape.mode is Mode.MMA and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return ()
-    before = min((each.cycles for each in candidates(shape, machine)), default=math.inf)
+    before = WINDOW_FACTOR * min((each.cycles for each in candidates(shape, machine)), default=math.inf)
     a, b = shape.operands
     for image, weights in ((a, b), (b, a)):
         copies = [] if weights.operands else _operand_copies(kernel, image, weights)

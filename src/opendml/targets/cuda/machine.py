@@ -33,13 +33,9 @@ class Machine:
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes that a multiprocessor reads from the L2 cache in a cycle, at most; fitted on an H100."""
-        return 62
-
-    @property
-    def all_cached_bytes(self) -> int:
-        """Bytes that all multiprocessors together read from it in a cycle, at most; fitted on an H100."""
-        return 36 * self.multiprocessors
+        """Bytes that a multiprocessor reads from the L2 cache in a cycle, when all of them do; fitted on an
+        H100."""
+        return 32
 
     @property
     def launches_early(self) -> bool:

@@ -30,7 +30,7 @@ from opendml.targets.cuda.tensor_map import (
     TensorMap,
     WindowMap,
 )
-from opendml.targets.cuda.warpgroup_source import UNIT, residual_kind
+from opendml.targets.cuda.warpgroup_source import UNIT, ResidualKind, residual_kind
 from opendml.targets.cuda.windows import Windows, parameters, windows_of
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 _DEPTH = 64
 """Elements along k of a tile: a row of ROW_BYTES."""
-_COLUMNS_OF_BOX = 64
-"""Columns of a box, of those that lie along memory: a row of ROW_BYTES."""
 _ROWS_OF_BOX = 8
 """Rows of a box are a multiple of these: swizzled ones repeat after so many."""
 _STAGED_BYTES = 16 * 128
@@ -57,23 +55,23 @@ _MOST_STAGES = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each slice of a tile, at least."""
-_BEGIN_CYCLES, _CLUSTER_CYCLES = 2120, 50
+_BEGIN_CYCLES, _CLUSTER_CYCLES = 1160, 730
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
 more where blocks of a cluster wait for each other."""
-_LEAST_STEP = 220
+_LEAST_STEP = 270
 """Cycles of a step along k, at least: what a load takes, over the stages."""
-_TILE_CYCLES, _STORE_RATE = 190, 7.5
+_TILE_CYCLES, _STORE_RATE = 50, 5.4
 """Cycles between the last products of a tile and the first of the next, beside those of the results, of
 which a block makes so many in a cycle."""
-_SLICE_CYCLES, _SLICE_RATE = 100, 5.8
+_SLICE_CYCLES, _SLICE_RATE = 1980, 4.8
 """The same where slices of a tile meet: cycles of their meeting, and sums that a block leaves or finds."""
-_TOGETHER = 0.02
-"""Part of the cycles between tiles that another block on the multiprocessor does not hide."""
-_LINE_BYTES, _BROKEN_LINES = 128, 1.96
+_LINE_BYTES, _BROKEN_LINES = 128, 1.57
 """Bytes of a cache line, and how much more is read of rows that do not begin with one."""
-_RATES = {(64, 32): 0.35, (64, 64): 0.69, (64, 128): 0.75, (128, 64): 0.65, (128, 128): 0.66}
-"""The part of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns, of
-which 128 stand for any more."""
+_RATES = {
+    64: {32: 0.32, 64: 0.64, 128: 0.63, 160: 0.86, 192: 0.86, 256: 0.90},
+    128: {64: 0.71, 128: 0.67, 192: 0.88},
+}
+"""The part of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +103,17 @@ class WarpgroupTile:
     def rate(self) -> float:
         """The part of the tensor cores' rate that is reached along k."""
         rows = self.rows // (1 if self.turns else self.consumers)
-        return _RATES[rows, min(self.columns, 128)]
+        return _RATES[rows][self.columns]
 
-    def stage_bytes(self, columns_along_k: bool) -> int:
-        """Bytes of shared memory of one tile of each operand; columns that lie along memory come in boxes."""
-        columns = self.columns if columns_along_k else -(-self.columns // _COLUMNS_OF_BOX) * _COLUMNS_OF_BOX
-        return (self.rows + columns) * ROW_BYTES
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of shared memory of one tile of each operand."""
+        return (self.rows + self.columns) * ROW_BYTES
 
-    def stages(self, machine: Machine, stage_bytes: int, staged_bytes: int) -> int:
+    def stages(self, machine: Machine, staged_bytes: int) -> int:
         """Tiles of each operand in the ring, beside so many bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
-        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // stage_bytes)
+        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
 
     def staged(self, bytes: int) -> int:
         """Bytes of shared memory for the results, if each warp that multiplies has so many."""
@@ -168,7 +166,7 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
         warpgroups = in_warpgroups(shape, windows)
         if not warpgroups.is_loadable:
             continue
-        for tile in tiles:
+        for tile in filter(warpgroups.takes, tiles):
             steps = -(-warpgroups.k // _DEPTH)
             splits = 1
             while True:
@@ -225,6 +223,11 @@ class WarpgroupShape:
     def _is_of_halves(self) -> bool:
         return self._shape.mode is Mode.MMA and self._shape.is_summed
 
+    def takes(self, tile: WarpgroupTile) -> bool:
+        """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
+        of any number where k does."""
+        return tile.columns % 64 == 0 or self._along_k(number_of(self._operands[1]))
+
     @property
     def _sides(self) -> tuple[tuple[int, Loop], ...]:
         a, b = map(number_of, self._operands)
@@ -266,9 +269,9 @@ class WarpgroupShape:
         products = area * _DEPTH / (tile.rate * machine.half_products)
         a, b = map(number_of, self._operands)
         lines = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
-        # What one multiprocessor reads from the L2 cache has a limit, and what all do.
-        busy = min(items, places) * tile.cluster
-        reading = lines * ROW_BYTES * max(1 / machine.cached_bytes, busy / machine.all_cached_bytes)
+        # What all multiprocessors together read from the L2 cache has a limit.
+        busy = min(items, places) * tile.cluster / machine.multiprocessors
+        reading = lines * ROW_BYTES * busy / machine.cached_bytes
         step = max(together * max(products, reading), _LEAST_STEP)
         between = _TILE_CYCLES + area / _STORE_RATE
         if splits > 1:
@@ -276,7 +279,7 @@ class WarpgroupShape:
         begin, along_k = _BEGIN_CYCLES + _CLUSTER_CYCLES * (tile.cluster > 1), steps * step
         if tile.turns:
             return begin + rounds * max(along_k, (along_k + between) / 2) + between
-        return begin + rounds * (along_k + between * (1 + _TOGETHER * (together - 1)))
+        return begin + rounds * (along_k + between)
 
     def _line_factor(self, load: int) -> float:
         """How much of an operand is read, over what is needed."""
@@ -296,7 +299,8 @@ class WarpgroupShape:
         producer, consumer = tile.registers()
         a, b = map(number_of, self._operands)
         rows, columns = self._rows, self._columns
-        patterns = tuple(self._pattern(number, rows, columns) for number in range(len(self.accesses)))
+        staged_unit = self._staged_unit()
+        patterns = self._patterns(staged_unit or UNIT)
         loads = len(self.kernel.loads)
         pattern = Pattern(
             tile.mode,
@@ -308,9 +312,8 @@ class WarpgroupShape:
             self.kernel.values,
             (),
         )
-        staged = _STAGED_BYTES if self._is_staged(pattern) else 0
-        stage_bytes = tile.stage_bytes(self._along_k(b))
-        stages = tile.stages(machine, stage_bytes, staged)
+        staged = _STAGED_BYTES if staged_unit else 0
+        stages = tile.stages(machine, staged)
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -319,6 +322,7 @@ class WarpgroupShape:
             "DEPTH": _DEPTH,
             "STAGES": stages,
             "STAGED_BYTES": staged,
+            "STAGED_UNIT": staged_unit,
             "CONSUMERS": tile.consumers,
             "CLUSTER": tile.cluster,
             "PRODUCER_REGISTERS": producer,
@@ -356,7 +360,7 @@ class WarpgroupShape:
                 **steps_of_lanes,
                 **self._more_values(),
             },
-            shared_bytes=stages * stage_bytes + tile.staged(staged) + _SHARED_SLACK,
+            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + _SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
@@ -365,19 +369,25 @@ class WarpgroupShape:
             ),
         )
 
-    def _is_staged(self, pattern: Pattern) -> bool:
-        """Whether all results go through shared memory: those are of FLOAT16, in whole units along columns,
-        and what they need beside the sum can be read as they are made."""
-        total = self._shape.contraction
-        beside = [
-            node for node in ordered(pattern.values, {id(total)}) if node.operation is Operation.SOURCE
-        ]
+    def _staged_unit(self) -> int:
+        """How many results move together if all go through shared memory; 0 if they do not. Those are of
+        FLOAT16, contiguous along columns, and what they need beside the sum can be read as they are made."""
+        return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
+
+    def _is_staged(self, unit: int) -> bool:
+        """Whether results, and what they need, lie in whole units of so many along columns."""
+        patterns, loads = self._patterns(unit), len(self.kernel.loads)
+        values, total = self.kernel.values, self._shape.contraction
+        beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
+        kinds = [residual_kind(patterns[number_of(node)], len(self._rows)) for node in beside]
         return (
-            self._columns[-1].count % UNIT == 0
+            self._columns[-1].count % unit == 0
             and all(
-                each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in pattern.stores
+                each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in patterns[loads:]
             )
-            and all(residual_kind(pattern, number_of(node), len(self._rows)) for node in beside)
+            and None not in kinds
+            # Pairs of columns are read together.
+            and (unit > 1 or ResidualKind.COLUMNS not in kinds)
         )
 
     def _more_constants(self) -> Mapping[str, int]:
@@ -409,25 +419,30 @@ class WarpgroupShape:
             (*box, *(1 for _ in around)),
         )
 
-    def _pattern(self, number: int, rows: Sequence[Loop], columns: Sequence[Loop]) -> AccessPattern:
+    def _patterns(self, unit: int) -> tuple[AccessPattern, ...]:
+        """How all accesses move."""
+        return tuple(self._pattern(number, unit) for number in range(len(self.accesses)))
+
+    def _pattern(self, number: int, unit: int) -> AccessPattern:
         """How an access moves: in units along the columns where it is contiguous and aligned there."""
-        access = self.accesses[number]
+        access, rows, columns = self.accesses[number], self._rows, self._columns
         return AccessPattern(
             access.type,
-            self._step(number, access, (*self.groups, *rows, *columns[:-1]), columns[-1]),
+            self._step(number, access, unit),
             tuple(loop.strides[number] != 0 for loop in self.groups),
             tuple(loop.strides[number] != 0 for loop in (*rows, *columns)),
             counter=access.buffer is None,
         )
 
-    def _step(self, number: int, access: Access, others: Sequence[Loop], columns: Loop) -> Step:
+    def _step(self, number: int, access: Access, unit: int) -> Step:
+        *others, columns = *self.groups, *self._rows, *self._columns
         if not columns.strides[number]:
             return Step.NONE
         if access.buffer is None or not self._is_contiguous(number, columns):
             return Step.STRIDED
-        unit = min(VECTOR_BYTES, UNIT * access.type.bytes)
-        aligned = self._shape.alignments[number] % unit == 0
-        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in others)
+        bytes = min(VECTOR_BYTES, unit * access.type.bytes)
+        aligned = self._shape.alignments[number] % bytes == 0
+        aligned = aligned and all(loop.strides[number] % bytes == 0 for loop in others)
         return Step.CONTIGUOUS if aligned else Step.STRIDED
 
 
@@ -483,20 +498,21 @@ class ConvolutionShape(WarpgroupShape):
                 ]
             )
         )
-        groups: tuple[Loop, ...] = ()
+        self.groups, self._windows = (), windows
         if self._is_contiguous(first, filters):
             self._operands, self._rows, self._columns = (image, weights), pixels, (filters,)
         elif pixels and self._is_contiguous(first, pixels[-1]):
-            # Units of neighbouring results do not run over the end of the last loop.
-            if pixels[-1].count % UNIT:
-                groups, pixels = pixels[:-1], pixels[-1:]
             self._operands, self._rows, self._columns = (weights, image), (filters,), pixels
             self._images_are_b = True
+            # Units of neighbouring results do not run over the end of the last loop.
+            if pixels[-1].count % UNIT and not self._staged_unit():
+                self.groups, self._columns = pixels[:-1], pixels[-1:]
         else:
+            self._windows = None
             return
-        self._windows, self._channels, self._filters = windows, channels[0].count, filters
+        self._channels, self._filters = channels[0].count, filters
         self._padded = -(-self._channels // _DEPTH) * _DEPTH
-        self.groups, self.batch_count = groups, math.prod(loop.count for loop in groups)
+        self.batch_count = math.prod(loop.count for loop in self.groups)
         self.m, self.n = (
             math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns)
         )

@@ -11,7 +11,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.pattern import Pattern, Step
+from opendml.targets.cuda.pattern import AccessPattern, Step
 from opendml.targets.cuda.position_source import step_of
 
 UNIT = 8
@@ -26,10 +26,9 @@ class ResidualKind(Enum):
     RESULT = "both, along units of FLOAT16 like those of the results"
 
 
-def residual_kind(pattern: Pattern, number: int, row_loops: int) -> ResidualKind | None:
+def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
     """What moves a load beside a sum, of which so many loops over rows are those of tiles' rows; None if its
     results cannot go through shared memory."""
-    access = pattern.loads[number]
     if access.counter or access.guarded:
         return None
     if access.step is Step.NONE:
@@ -107,7 +106,7 @@ class WarpgroupPrinter(TilePrinter):
         each result."""
         roots = [root for _, _, root in self.stores]
         rows = dict(self.pattern.constants)["LOOPS_M"]
-        kinds = {number: residual_kind(self.pattern, number, rows) for number in self._beside(total)}
+        kinds = {number: residual_kind(self.pattern.loads[number], rows) for number in self._beside(total)}
         of_row, of_columns, residuals = (
             [number for number, kind in kinds.items() if kind is each] for each in ResidualKind
         )

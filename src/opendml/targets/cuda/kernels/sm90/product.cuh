@@ -32,7 +32,7 @@ struct Loader {
 
     DEVICE_MEMBER void load(const Parameters& p, Shared a_tile, Shared barrier, int block) {
         load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, row, k, block);
-        load_tile<B, LOADED_COLUMNS, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, block);
+        load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, block);
         k += DEPTH;
     }
 };

@@ -2,15 +2,13 @@
 
 constexpr int BAND = 8;  // Tiles side by side that are computed at a time, so that operands stay in the L2 cache.
 constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, which is swizzled
-// Columns that lie along memory come in boxes of 64.
-constexpr int LOADED_COLUMNS = B::ALONG_K ? COLUMNS_OF_TILE : (COLUMNS_OF_TILE + 63) / 64 * 64;
-constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = LOADED_COLUMNS * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
+constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = COLUMNS_OF_TILE * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int PARTS = TURNS ? 1 : CONSUMERS;  // warpgroups that multiply a tile
 constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
 constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
 constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
-static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % 32 == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
+static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
 
 // Where a tile, or a slice of it, lies.
 struct Work {
