@@ -16,7 +16,7 @@ import math
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,24 @@ CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int],
     ((1, 32, 720, 720), (3, 9), 1, 1),
 )
 """Images; outputs and side of the window; stride, groups. Padding keeps the size."""
+RESNET = (
+    *((64, 56, 64, 1, 1), (64, 56, 64, 3, 1), (64, 56, 256, 1, 1), (256, 56, 64, 1, 1), (256, 56, 128, 1, 1)),
+    *((128, 56, 128, 3, 2), (128, 28, 512, 1, 1), (512, 28, 128, 1, 1), (128, 28, 128, 3, 1)),
+    *((256, 56, 512, 1, 2), (512, 28, 256, 1, 1), (256, 28, 256, 3, 2), (256, 14, 1024, 1, 1)),
+    *((1024, 14, 256, 1, 1), (256, 14, 256, 3, 1), (512, 28, 1024, 1, 2), (1024, 14, 512, 1, 1)),
+    *((512, 14, 512, 3, 2), (512, 7, 2048, 1, 1), (2048, 7, 512, 1, 1), (512, 7, 512, 3, 1)),
+    (1024, 14, 2048, 1, 2),
+)
+"""Channels, side of the image, outputs, side of the window, stride: of ResNet-50, but the first."""
+UNET = (
+    *((320, 64, 320, 3, 1), (640, 32, 640, 3, 1), (1280, 16, 1280, 3, 1), (1280, 8, 1280, 3, 1)),
+    *((320, 32, 640, 3, 1), (2560, 16, 1280, 3, 1), (1920, 32, 640, 3, 1), (960, 64, 320, 3, 1)),
+    *((320, 64, 320, 3, 2), (640, 32, 640, 3, 2), (320, 64, 4, 3, 1), (320, 64, 320, 1, 1)),
+    *((640, 32, 640, 1, 1), (1280, 16, 1280, 1, 1)),
+)
+"""The same of a diffusion model's UNet."""
+MODELS = (("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET))
+"""The name, the batch and the convolutions of models, whose tensors have their channels last or are packed."""
 INTEGER_PRODUCTS = (512, 1024, 4096)
 """m, n and k of products of INT8."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
@@ -125,6 +143,14 @@ def cases() -> Iterator[Case]:
         for images, (outputs, side), stride, groups in CONVOLUTIONS:
             yield _convolution(dtype, images, outputs, side, stride, groups)
         yield from _attentions(dtype)
+    for model, batch, shapes in MODELS:
+        for is_last in (True, False):
+            for channels, size, outputs, side, stride in shapes:
+                images = batch, channels, size, size
+                case = _convolution("float16", images, outputs, side, stride, 1, is_last)
+                yield replace(
+                    case, name=f"{case.name} of {model}, {'channels last' if is_last else 'packed'}"
+                )
     yield from _integer_products()
 
 
@@ -157,14 +183,26 @@ def _gemm(
 
 
 def _convolution(
-    dtype: str, images: tuple[int, int, int, int], outputs: int, side: int, stride: int, groups: int
+    dtype: str,
+    images: tuple[int, int, int, int],
+    outputs: int,
+    side: int,
+    stride: int,
+    groups: int,
+    is_last: bool = False,
 ) -> Case:
-    type, margin = dtype.upper(), side // 2
+    """A convolution of packed tensors, or of such with their channels last."""
+    margin = side // 2
     n, channels, *image = images
-    result = TensorDesc(type, (n, outputs, *((size + 2 * margin - side) // stride + 1 for size in image)))
+
+    def tensor(*sizes: int) -> TensorDesc:
+        _, c, h, w = sizes
+        return TensorDesc(dtype.upper(), sizes, strides=(c * h * w, 1, w * c, c) if is_last else None)
+
+    result = tensor(n, outputs, *((size + 2 * margin - side) // stride + 1 for size in image))
     desc = descs.Convolution(
-        TensorDesc(type, images),
-        TensorDesc(type, (outputs, channels // groups, side, side)),
+        tensor(*images),
+        tensor(outputs, channels // groups, side, side),
         None,
         result,
         strides=[stride] * 2,
@@ -258,9 +296,10 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     bytes_each = sum(each.element_count * each.type.bytes for each in layouts)
     count = min(MOST_SETS, -(-SET_BYTES // bytes_each))
     sets = [[_drawn(each) for each in case.program.inputs] for _ in range(count)]
-    outputs = [torch.empty(layout.sizes, device="cuda", dtype=TORCH[layout.type]) for _ in range(count)]
+    outputs = [_drawn(layout) for _ in range(count)]
     inputs, output = sets[0], outputs[0]
-    graphs, errors = dict[str, Any](), dict[str, float]()
+    # A graph uses the scratch of the instances that it has recorded, so these live as long.
+    graphs, errors, recorded = dict[str, Any](), dict[str, float](), list[list[Call]]()
     exact = case.torch_call(*(each.double() for each in inputs))
     magnitude = case.torch_call(*(each.double().abs() for each in inputs)).clamp(min=1e-30)
 
@@ -277,6 +316,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
             calls.append(partial(_enqueue, instance))
         output.fill_(float("nan") if layout.type.is_float else -1)
         graphs[way] = _recorded(calls)
+        recorded.append(calls)
         errors[way] = error(output)
         modes = [each.launch.pattern for each in executable._prepared.values()]
         if way == "opendml":
@@ -345,6 +385,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.manual_seed(1)
     copied, rows = copy_speed(), []
     for case in cases():

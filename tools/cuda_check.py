@@ -105,8 +105,8 @@ def runs() -> Iterator[tuple[Case, str, Scheduler]]:
     """All cases, and contractions in two of the tiles of each kind, in turn, and a softmax between them in
     each that takes it; the way is empty for the one that is chosen.
     """
-    modes = ("fma", "mma", "imma", "wgmma")
-    ways = {mode: cycle([way for way in schedulers() if way[0].startswith(mode)]) for mode in modes}
+    modes = ("fma", "mma", "imma", "wgmma", "wgmma_windows")
+    ways = {mode: cycle(way for way in schedulers() if way[0].split()[0] == mode) for mode in modes}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):

@@ -29,6 +29,7 @@ def contraction_cases() -> Iterator[Case]:
     """All of them."""
     yield from _matrix_products()
     yield from _tiles_of_the_copy_engine()
+    yield from _windows_of_the_copy_engine()
     yield from _epilogues()
     yield from _convolutions()
     yield from _convolutions_of_operators()
@@ -157,6 +158,49 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
         c = tensors[2] if number else None
         desc = descs.Gemm(tensors[0], tensors[1], c, tensors[3], trans_b=transform, alpha=1.0, beta=1.0)
         yield Case(f"contraction FLOAT16 GEMM {m}x{n}x{k}", program_of(desc), absolute=_ERROR * k)
+
+
+def channels_last(
+    images: tuple[int, int, int, int], filters: tuple[int, int, int], is_packed: bool = False, **form: int
+) -> Program:
+    """A convolution of FLOAT16 with a bias and RELU, all tensors of which have their channels innermost, but
+    for the result if that is packed; the other arguments are those of `convolution`.
+    """
+    product = convolution(FLOAT16, images, filters, **form)
+    bias = _wide(source(2, FLOAT16, (1, *product.sizes[1:3], 1, 1, 1, 1, 1)))
+    result = convert(maximum(product + bias, 0.0), FLOAT16)
+    output = (images[0], filters[0], *product.sizes[3:5])
+    weights = (filters[0], images[1] // form.get("groups", 1), *filters[1:])
+    return Program(
+        (last_channels(images), last_channels(weights), packed(FLOAT16, bias.sizes)),
+        (packed(FLOAT16, output) if is_packed else last_channels(output),),
+        (reshaped(result, output),),
+    )
+
+
+def last_channels(sizes: Sequence[int]) -> Layout:
+    """A tensor of FLOAT16 with its second dimension innermost."""
+    n, c, h, w = sizes
+    return Layout(FLOAT16, (n, c, h, w), (2 * c * h * w, 2, 2 * c * w, 2 * c))
+
+
+def _windows_of_the_copy_engine() -> Iterator[Case]:
+    """Convolutions of FLOAT16 whose channels lie side by side."""
+    forms: tuple[tuple[tuple[int, int, int, int], tuple[int, int, int], dict[str, int]], ...] = (
+        ((2, 64, 9, 11), (40, 3, 3), {"before": 1, "after": 1}),
+        ((1, 72, 8, 13), (64, 3, 3), {"before": 1, "after": 1, "stride": 2}),
+        ((3, 64, 7, 10), (32, 2, 5), {"before": 2, "after": 3, "dilation": 2}),
+        ((2, 64, 9, 8), (72, 3, 1), {}),
+        ((1, 136, 8, 12), (48, 1, 1), {"stride": 2}),
+        ((2, 64, 8, 12), (40, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 5, 9), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 6, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 5, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+    )
+    for images, filters, form in forms:
+        count = images[1] * filters[1] * filters[2]
+        name = f"contraction FLOAT16 moved windows {images} {filters} {form}"
+        yield Case(name, channels_last(images, filters, **form), absolute=_ERROR * count)
 
 
 def _epilogues() -> Iterator[Case]:

@@ -13,7 +13,12 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTile, chain_tiles
 from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, Tile, launch_of
-from opendml.targets.cuda.schedule_warpgroups import WARPGROUP_TILES, WarpgroupTile, warpgroup_tiles
+from opendml.targets.cuda.schedule_warpgroups import (
+    WARPGROUP_TILES,
+    WINDOW_TILES,
+    WarpgroupTile,
+    warpgroup_tiles,
+)
 
 SPLITS = (1, 3)
 """Numbers of blocks that share a tile."""
@@ -24,7 +29,8 @@ def modes_of(case: str) -> tuple[str, ...]:
     of warpgroups only those that the copy engine can load."""
     if "FLOAT16" not in case:
         return ("imma" if "of bytes" in case else "fma",)
-    return ("mma", "wgmma") if "copied" in case else ("mma",)
+    more = ("wgmma",) if "copied" in case else ("wgmma_windows",) if "moved windows" in case else ()
+    return ("mma", *more)
 
 
 def in_tiles(
@@ -65,7 +71,7 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
         for splits in SPLITS:
             name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"
             yield name + " of copies" * tile.copied, partial(in_tiles, tile, splits)
-    for each in WARPGROUP_TILES:
+    for each in (*WARPGROUP_TILES, *WINDOW_TILES):
         for splits in SPLITS:
             name = f"{each.mode.value} {each.rows}x{each.columns} by {each.threads}"
             name += " in turn" * each.turns

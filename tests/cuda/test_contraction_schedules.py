@@ -62,7 +62,7 @@ def way(pattern: Pattern) -> str:
         (FLOAT16, (3072, 3072, 3072), "wgmma 128x192"),
         (FLOAT16, (128, 768, 768), "wgmma 64x64"),
         (FLOAT16, (4100, 4100, 4100), "mma 128x128"),
-        (FLOAT16, (8, 4096, 4096), "wgmma 64x64 split"),
+        (FLOAT16, (8, 4096, 4096), "wgmma 64x64"),
         (ScalarType.INT32, (2048, 2048, 2048), "fma 128x128"),
         (ScalarType.INT64, (2048, 2048, 2048), "reduce"),
     ],

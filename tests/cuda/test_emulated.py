@@ -12,7 +12,7 @@ import pytest
 
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
 from tests.cuda.compiled import launches
@@ -41,7 +41,7 @@ def _chosen() -> dict[Mode, list[Run]]:
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
             if "UNIT" in constants:
                 way += constants["UNIT"] > 1, constants["UNIT_ACROSS"], constants["STORED_ALONG_ROWS"]
-            if pattern.mode is Mode.WGMMA:
+            if pattern.mode in WARPGROUP_MODES:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
                 way += constants["CLUSTER"] > 1, constants["TURNS"]
             if way not in seen:

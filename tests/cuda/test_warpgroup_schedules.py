@@ -16,6 +16,7 @@ from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, view
 from opendml.targets.cuda import tensor_map
+from opendml.targets.cuda.kernel_source import printed
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
@@ -40,6 +41,13 @@ REGISTERS, SHARED_BYTES = 65536, 228 * 1024
 
 def half_product(sizes: tuple[int, int, int], *turned: bool, batch: int = 1) -> Node:
     return convert(matrix_product(FLOAT16, sizes, *turned, batch=batch), FLOAT16)
+
+
+def with_more(sizes: tuple[int, int, int], type: ScalarType, shape: tuple[int, ...]) -> Node:
+    """A product of FLOAT16, the second operand turned, and a tensor that is added to it."""
+    more = source(2, type, shape)
+    more = convert(more, FLOAT32) if type is FLOAT16 else more
+    return convert(matrix_product(FLOAT16, sizes, False, True) + more, FLOAT16)
 
 
 def scheduled(product: Program, alignments: Sequence[int] = (), capability: int = 90) -> Launch:
@@ -120,12 +128,42 @@ def test_boxes_reach_no_further_than_few_rows() -> None:
     assert (a.box, b.box) == ((64, 16), (64, WARPGROUP_TILES[0].columns))
 
 
-def test_tiles_of_32_columns_take_columns_along_k_alone() -> None:
-    narrow = next(tile for tile in WARPGROUP_TILES if tile.columns == 32)
+@pytest.mark.parametrize("columns", [32, 160])
+def test_tiles_of_parts_of_boxes_take_columns_along_k_alone(columns: int) -> None:
+    narrow = next(tile for tile in WARPGROUP_TILES if tile.columns == columns)
     for turned in (False, True):
         (kernel,) = fuse(program(half_product((64, 512, 512), False, turned))).kernels
         found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, [16] * 3), MACHINE)]
         assert (narrow in found) is turned
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted"),
+    [
+        (half_product((512, 512, 512)), 8),
+        (half_product((512, 516, 512), False, True), 4),
+        (half_product((512, 518, 512), False, True), 2),
+        (half_product((512, 515, 512), False, True), 1),
+        (matrix_product(FLOAT16, (512, 512, 512)), 0),
+        (with_more((512, 512, 512), FLOAT32, (1, 1, 512, 1)), 8),
+        (with_more((512, 515, 512), FLOAT32, (1, 1, 515, 1)), 0),
+        (with_more((512, 515, 512), FLOAT32, (1, 512, 1, 1)), 1),
+        (with_more((512, 512, 512), FLOAT32, (1, 512, 512, 1)), 0),
+        (with_more((512, 516, 512), FLOAT16, (1, 512, 516, 1)), 4),
+    ],
+)
+def test_results_of_halves_go_through_shared_memory_in_the_widest_units(result: Node, wanted: int) -> None:
+    constants = dict(launch_in(WARPGROUP_TILES[0], result).pattern.constants)
+    assert constants["STAGED_UNIT"] == wanted
+    assert (constants["STAGED_BYTES"] > 0) is (wanted > 0)
+
+
+def test_residuals_of_halves_come_through_shared_memory() -> None:
+    residual = convert(source(2, FLOAT16, (1, 512, 512, 1)), FLOAT32)
+    result = convert(matrix_product(FLOAT16, (512, 512, 512)) + residual, FLOAT16)
+    pattern = launch_in(WARPGROUP_TILES[0], result).pattern
+    assert dict(pattern.constants)["STAGED_BYTES"]
+    assert "constexpr int RESIDUALS = 1, RESULTS = 1;" in printed(pattern)
 
 
 def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:

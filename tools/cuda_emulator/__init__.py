@@ -26,8 +26,8 @@ from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Pattern
+from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
 from opendml.targets.cuda.warpgroup_source import product_of_warpgroup
 from opendml.targets.memory import HostMemory
 
@@ -135,8 +135,13 @@ class _EncodedMap:
             [*each, *(0 for _ in range(count - len(each)))]
             for each, count in ((map.strides, 4), (map.sizes, 5), (map.box, 5))
         )
-        words = (address, *strides, *sizes, *box, len(map.sizes), map.type.bytes)
-        content = struct.pack("<5Q12I", *words).ljust(MAP_BYTES, b"\0")
+        words = (address + map.offset, *strides, *sizes, *box, len(map.sizes), map.type.bytes)
+        content = struct.pack("<5Q12I", *words)
+        if isinstance(map, WindowMap):
+            begin = map.lower
+            end = [upper + size - 1 for upper, size in zip(map.upper, map.sizes[1:3], strict=True)]
+            content += struct.pack("<6i", *begin, *end, *map.steps)
+        content = content.ljust(MAP_BYTES, b"\0")
         ctypes.memmove(self._place, content, MAP_BYTES)
 
 
@@ -196,7 +201,7 @@ def _source(pattern: Pattern) -> str:
     text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
     memory = r"uint4* const \1 = (uint4*)emulator::shared_memory;"
     text = re.sub(r"extern __shared__ uint4 (\w+)\[\];", memory, text)
-    if pattern.mode is Mode.WGMMA:
+    if pattern.mode in WARPGROUP_MODES:
         text = _with_products(pattern, text)
     before, after = (("device.h", "instructions.h"), ("launch.h",))
     parts = [*map(_text, before), text, *map(_text, after)]

@@ -3,7 +3,8 @@
 struct alignas(64) TensorMap {
     unsigned long long base, strides[4];
     unsigned sizes[5], box[5], rank, element;
-    unsigned long long unused[5];
+    int begin[2], end[2], steps[2];  // of windows
+    unsigned long long unused[2];
 };
 static_assert(sizeof(TensorMap) == 128);
 
@@ -81,6 +82,34 @@ DEVICE void load_box(Shared to, const TensorMap& map, Shared barrier, const int 
     }
 }
 
+static void load_windows_of(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned block) {
+    if (map.steps[0] == 0 || to % 1024 != 0 || right >> 8 || down >> 8) abort();
+    int x = at[1], y = at[2], image = at[3];
+    for (unsigned pixel = 0; pixel < map.box[1]; pixel++) {
+        const unsigned column = x + right, line = y + down;
+        for (unsigned i = 0; i < map.box[0]; i++) {
+            const unsigned channel = at[0] + i;
+            char* const target = emulator::swizzled(to + (pixel * map.box[0] + i) * map.element, block);
+            const bool is_inside = channel < map.sizes[0] && column < map.sizes[1] && line < map.sizes[2] && unsigned(image) < map.sizes[3];
+            const unsigned long long from = map.base + channel * map.element + column * map.strides[0] + line * map.strides[1] + image * map.strides[2];
+            if (is_inside) memcpy(target, (const char*)from, map.element);
+            else memset(target, 0, map.element);
+        }
+        if ((x += map.steps[0]) <= map.end[0]) continue;
+        x = map.begin[0];
+        if ((y += map.steps[1]) <= map.end[1]) continue;
+        y = map.begin[1], image++;
+    }
+    emulator::state(barrier, block).bytes -= map.box[0] * map.box[1] * map.element;
+    emulator::state(barrier, block).pass();
+}
+
+DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned short mask) {
+    for (unsigned block = 0; block < emulator::blocks.size(); block++) {
+        if (mask == 0 ? block == emulator::rank : mask >> block & 1) load_windows_of(to, map, barrier, at, right, down, block);
+    }
+}
+
 DEVICE int block_of_cluster() { return emulator::rank; }
 
 DEVICE void synchronize_cluster() {
@@ -114,6 +143,13 @@ DEVICE void take_registers() {}
 DEVICE void begin_products() {}
 DEVICE void commit_products() {}
 DEVICE void hold(float&) {}
+
+DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
+    unsigned long long rows[emulator::LANES];
+    emulator::exchange((unsigned long long)row, rows);
+    const int lane = threadIdx.x % 32;
+    for (int i = 0; i < 4; i++) memcpy((char*)rows[8 * i + lane / 4] + lane % 4 * 4, &from[i], 4);
+}
 
 // All lanes are done before one says so, since others may still read what it frees.
 template <int REST>

@@ -15,6 +15,7 @@ from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
+from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
@@ -162,7 +163,8 @@ def plan(program: Program, machine: Machine) -> Planned:
 
 def _fused(program: Program, machine: Machine) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
-    return fuse(simple, is_chained, chooses=partial(stored_operand, machine))
+    kernels = fuse(simple, is_chained, chooses=partial(stored_operand, machine))
+    return with_channels_last(kernels, machine)
 
 
 class PreparedLaunch:

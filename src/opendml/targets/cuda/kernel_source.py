@@ -10,12 +10,12 @@ from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
 from opendml.targets.cuda.pass_source import PassPrinter
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
-from opendml.targets.cuda.warpgroup_source import WarpgroupPrinter
+from opendml.targets.cuda.warpgroup_source import ConvolutionPrinter, WarpgroupPrinter
 
 _SHARED = ("instructions", "common", "quotients")
 """The files that all patterns have, before what is printed."""
@@ -41,14 +41,15 @@ _FILES = {
     Mode.FMA: ("operands", "computed", "unshifted", "fma", "contraction"),
     Mode.MMA: ("operands", "computed", "fragments", "warp_tile", "unshifted", "mma", "contraction"),
     Mode.IMMA: ("operands", "computed", "fragments", "warp_tile", "shifts", "mma", "contraction"),
-    Mode.WGMMA: ("sm90/contraction",),
+    Mode.WGMMA: ("sm90/tiles", "sm90/product"),
+    Mode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     Mode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
 }
 """The files of each mode, after what is printed."""
 
 _HEADERS = {
-    Mode.WGMMA: ("sm90/instructions", "sm90/units"),
+    **dict.fromkeys(WARPGROUP_MODES, ("sm90/instructions", "sm90/units")),
     **dict.fromkeys((Mode.FMA, Mode.MMA, Mode.IMMA, Mode.FMA_CHAIN, Mode.MMA_CHAIN), ("sm90/units",)),
 }
 """The files of modes that come before what is printed."""
@@ -67,6 +68,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.MMA: ContractionPrinter,
     Mode.IMMA: ContractionPrinter,
     Mode.WGMMA: WarpgroupPrinter,
+    Mode.WGMMA_WINDOWS: ConvolutionPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
 }
@@ -85,8 +87,11 @@ def shared_source() -> str:
 
 def own_source(pattern: Pattern) -> str:
     """What follows."""
-    headers = map(file_text, _HEADERS.get(pattern.mode, ()))
-    return "\n".join([*headers, printed(pattern), *map(file_text, _FILES[pattern.mode])])
+    headers, files = _HEADERS.get(pattern.mode, ()), _FILES[pattern.mode]
+    if pattern.mode in WARPGROUP_MODES:
+        staged = dict(pattern.constants)["STAGED_BYTES"]
+        files += ("sm90/staged_results" if staged else "sm90/results", "sm90/contraction")
+    return "\n".join([*map(file_text, headers), printed(pattern), *map(file_text, files)])
 
 
 def printed(pattern: Pattern) -> str:

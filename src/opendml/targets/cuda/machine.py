@@ -35,7 +35,7 @@ class Machine:
     def cached_bytes(self) -> int:
         """Bytes that a multiprocessor reads from the L2 cache in a cycle, when all of them do; fitted on an
         H100."""
-        return 45
+        return 32
 
     @property
     def launches_early(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern, Step
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 
 
@@ -50,6 +50,15 @@ DIVISORS = ("inner", "tiles")
 """The words by which the code divides."""
 WORDS = tuple(each.name for each in fields(Words) if each.name not in DIVISORS)
 """The other ones, in their order."""
+WINDOW_WORDS = (
+    *("begin0", "begin1", "stride0", "stride1"),
+    *("dilation0", "dilation1"),
+)
+"""The words of convolutions, along the lines of an image and from line to line: where windows begin, and how
+far results, and the taps of a window, lie from each other."""
+WINDOW_DIVISORS = ("pixels0", "pixels1", "taps0", "channels")
+"""The divisors of convolutions: results in a line, and lines; taps in a line of the window; steps of k for
+each tap."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,7 @@ class Parameters:
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
         names += WORDS
+        names += WINDOW_WORDS if self._has_windows else ()
         for number, access in enumerate(accesses):
             if self.pattern.offset(number) != number:
                 continue
@@ -81,12 +91,16 @@ class Parameters:
         """DIVISORS, and the counts of the loops."""
         loops = [f"group_count{loop}" for loop in range(self.pattern.group_loops)]
         loops += [f"row_count{loop}" for loop in range(self.pattern.row_loops)]
-        return (*DIVISORS, *loops)
+        return (*DIVISORS, *loops, *(WINDOW_DIVISORS if self._has_windows else ()))
+
+    @property
+    def _has_windows(self) -> bool:
+        return self.pattern.mode is Mode.WGMMA_WINDOWS
 
     @property
     def maps(self) -> tuple[str, ...]:
         """The tensor maps, which are last."""
-        return ("a_map", "b_map") if self.pattern.mode is Mode.WGMMA else ()
+        return ("a_map", "b_map") if self.pattern.mode in WARPGROUP_MODES else ()
 
     def map_offset(self, number: int) -> int:
         """Where a tensor map begins, in bytes."""

@@ -58,6 +58,8 @@ class Mode(Enum):
     """Sums of products of integers of 8 bits in tiles, on tensor cores."""
     WGMMA = "wgmma"
     """Sums of products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
+    WGMMA_WINDOWS = "wgmma_windows"
+    """Convolutions of FLOAT16 in such tiles: the copy engine moves the window over the images."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -66,10 +68,13 @@ class Mode(Enum):
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
+WARPGROUP_MODES = (Mode.WGMMA, Mode.WGMMA_WINDOWS)
+"""The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
     *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA),
-    *(Mode.WGMMA, Mode.FMA_CHAIN),
+    Mode.FMA_CHAIN,
     *HALF_TILES,
+    *WARPGROUP_MODES,
 )
 """The modes whose code reads one element at a time, where it needs it."""
 

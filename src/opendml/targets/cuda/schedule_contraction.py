@@ -24,7 +24,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.result_units import ResultUnits, result_units
-from opendml.targets.cuda.schedule_warpgroups import WarpgroupShape, WarpgroupTile, warpgroup_tiles
+from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
@@ -46,6 +46,9 @@ _TILE_CYCLES = 3000
 """Cycles before the first and after the last step of a tile, about."""
 _STORE_RATE = 16
 """Sums that a multiprocessor stores in a cycle, about."""
+WINDOW_FACTOR = 2.0
+"""How much longer convolutions take than is estimated, without the copy engine: 1.6 to 3.8 times on an
+H100."""
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
@@ -124,25 +127,29 @@ def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[
 def launch_of(shape: Shape, best: Candidate, machine: Machine) -> Launch:
     """The launch of a candidate."""
     if isinstance(best.tile, WarpgroupTile):
-        return WarpgroupShape(shape).launch(best.tile, best.splits, machine)
+        return in_warpgroups(shape, best.tile.windows).launch(best.tile, best.splits, machine)
     return shape.launch(best.tile, best.splits)
 
 
 def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
-    """All ways to compute a contraction in tiles. Where the copy engine can load the operands, only tiles of
-    warpgroups: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times as long in
-    the best of the others.
+    """All ways to compute a contraction in tiles. Where the copy engine can load the operands of a product,
+    only tiles of warpgroups: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times
+    as long in the best of the others. Convolutions of few channels fill such tiles with zeros.
     """
-    of_warpgroups = [Candidate(*each) for each in warpgroup_tiles(shape, machine)]
-    if of_warpgroups:
-        yield from of_warpgroups
+    is_product = is_convolution = False
+    for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
+        is_product = is_product or not of_warpgroups.windows
+        is_convolution = is_convolution or of_warpgroups.windows
+        yield Candidate(of_warpgroups, splits, cycles)
+    if is_product:
         return
     for tile in filter(shape.takes, TILES):
         latency = _COMPUTED_LATENCY if any(side.steps for side in shape.sides) else None
         steps = -(-shape.k // tile.depth)
         splits = 1
         while splits <= (1 if tile.copied else _MOST_SPLITS):
-            yield Candidate(tile, splits, tile_cycles(shape, tile, splits, machine, latency))
+            cycles = tile_cycles(shape, tile, splits, machine, latency)
+            yield Candidate(tile, splits, cycles * (WINDOW_FACTOR if is_convolution else 1))
             splits *= 2
             if steps < splits * _LEAST_SPLIT_STEPS:
                 break

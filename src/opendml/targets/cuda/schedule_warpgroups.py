@@ -2,27 +2,36 @@
 multiply them (wgmma), and a grid of no more blocks than run at once takes one tile after the other.
 
 It takes what the copy engine can load: operands that are only loaded, contiguous along k or along their rows,
-whose other strides and addresses are multiples of 16 bytes.
+whose other strides and addresses are multiples of 16 bytes; and windows over images whose channels are
+contiguous.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from opendml.compiler.kernel import Access, number_of
-from opendml.compiler.loops import Loop
-from opendml.program.node import Operation
-from opendml.targets.common.guards import guards_of
+from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
-from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, ROW_BYTES, TensorMap
-from opendml.targets.cuda.warpgroup_source import UNIT
+from opendml.targets.cuda.tensor_map import (
+    ADDRESS_ALIGNMENT,
+    MOST_DIMENSIONS,
+    ROW_BYTES,
+    TensorMap,
+    WindowMap,
+)
+from opendml.targets.cuda.warpgroup_source import UNIT, ResidualKind, residual_kind
+from opendml.targets.cuda.windows import Windows, parameters, windows_of
 
 if TYPE_CHECKING:
     from opendml.targets.cuda.schedule_contraction import Shape
@@ -31,6 +40,8 @@ _DEPTH = 64
 """Elements along k of a tile: a row of ROW_BYTES."""
 _ROWS_OF_BOX = 8
 """Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+_STAGED_BYTES = 16 * 128
+"""Bytes of shared memory through which a warp stores its results: a line for each row that it has."""
 _WARPGROUP = 128
 _SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: to align them, and barriers."""
@@ -44,38 +55,44 @@ _MOST_STAGES = 16
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each slice of a tile, at least."""
-_BEGIN_CYCLES, _CLUSTER_CYCLES = 1400, 430
+_BEGIN_CYCLES, _CLUSTER_CYCLES = 1160, 730
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
 more where blocks of a cluster wait for each other."""
-_LEAST_STEP = 380
+_LEAST_STEP = 270
 """Cycles of a step along k, at least: what a load takes, over the stages."""
-_TILE_CYCLES, _STORE_RATE = 1500, 6.0
+_TILE_CYCLES, _STORE_RATE = 50, 5.4
 """Cycles between the last products of a tile and the first of the next, beside those of the results, of
 which a block makes so many in a cycle."""
-_SLICE_CYCLES, _SLICE_RATE = 11000, 9.8
+_SLICE_CYCLES, _SLICE_RATE = 1980, 4.8
 """The same where slices of a tile meet: cycles of their meeting, and sums that a block leaves or finds."""
-_TOGETHER = 0.12
-"""Part of the cycles between tiles that another block on the multiprocessor does not hide."""
-_LINE_BYTES, _BROKEN_LINES = 128, 1.55
+_LINE_BYTES, _BROKEN_LINES = 128, 1.57
 """Bytes of a cache line, and how much more is read of rows that do not begin with one."""
+_RATES = {
+    64: {32: 0.32, 64: 0.64, 128: 0.63, 160: 0.86, 192: 0.86, 256: 0.90},
+    128: {64: 0.71, 128: 0.67, 192: 0.88},
+}
+"""The part of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupTile:
     """A shape of tiles, which `consumers` warpgroups multiply, of `blocks` blocks on a multiprocessor;
-    `cluster` blocks with tiles below each other share the columns' operand. `rate` is the part of the tensor
-    cores' rate that is reached along k. `turns`: each consumer multiplies whole tiles, in turn.
+    `cluster` blocks with tiles below each other share the columns' operand. `turns`: each consumer multiplies
+    whole tiles, in turn. `windows`: for convolutions, over whose images the copy engine moves a window.
     """
 
     rows: int
     columns: int
     consumers: int
     blocks: int
-    cluster: int
-    rate: float
+    cluster: int = 1
     turns: bool = False
+    windows: bool = False
 
-    mode = Mode.WGMMA
+    @property
+    def mode(self) -> Mode:
+        """How the operands are loaded."""
+        return Mode.WGMMA_WINDOWS if self.windows else Mode.WGMMA
 
     @property
     def threads(self) -> int:
@@ -83,14 +100,24 @@ class WarpgroupTile:
         return _WARPGROUP * (1 + self.consumers)
 
     @property
+    def rate(self) -> float:
+        """The part of the tensor cores' rate that is reached along k."""
+        rows = self.rows // (1 if self.turns else self.consumers)
+        return _RATES[rows][self.columns]
+
+    @property
     def stage_bytes(self) -> int:
         """Bytes of shared memory of one tile of each operand."""
         return (self.rows + self.columns) * ROW_BYTES
 
-    def stages(self, machine: Machine) -> int:
-        """Tiles of each operand in the ring."""
+    def stages(self, machine: Machine, staged_bytes: int) -> int:
+        """Tiles of each operand in the ring, beside so many bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
-        return min(_MOST_STAGES, room // self.stage_bytes)
+        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
+
+    def staged(self, bytes: int) -> int:
+        """Bytes of shared memory for the results, if each warp that multiplies has so many."""
+        return 4 * self.consumers * bytes
 
     def registers(self) -> tuple[int, int]:
         """Registers of a thread that loads, and of one that multiplies."""
@@ -100,45 +127,61 @@ class WarpgroupTile:
 
 
 WARPGROUP_TILES = (
-    WarpgroupTile(256, 192, 2, 1, 1, 0.97),
-    WarpgroupTile(128, 256, 2, 1, 2, 1.0),
-    WarpgroupTile(128, 256, 2, 1, 1, 1.0),
-    WarpgroupTile(128, 192, 2, 1, 2, 0.89),
-    WarpgroupTile(128, 192, 2, 1, 1, 0.89),
-    WarpgroupTile(192, 128, 3, 1, 1, 0.78),
-    WarpgroupTile(128, 128, 2, 1, 4, 0.70),
-    WarpgroupTile(128, 128, 2, 1, 1, 0.72),
-    WarpgroupTile(128, 128, 2, 1, 2, 0.65, turns=True),
-    WarpgroupTile(64, 256, 2, 1, 1, 1.0, turns=True),
-    WarpgroupTile(64, 128, 2, 1, 2, 0.49, turns=True),
-    WarpgroupTile(128, 64, 2, 1, 2, 0.51),
-    WarpgroupTile(128, 64, 2, 1, 1, 0.51),
-    WarpgroupTile(64, 64, 2, 1, 1, 0.30, turns=True),
-    WarpgroupTile(64, 64, 1, 2, 1, 0.29),
-    WarpgroupTile(64, 64, 1, 3, 1, 0.29),
-    WarpgroupTile(64, 32, 1, 1, 1, 0.20),
+    WarpgroupTile(256, 192, 2, 1),
+    WarpgroupTile(256, 128, 2, 1),
+    WarpgroupTile(256, 64, 2, 1),
+    WarpgroupTile(192, 128, 3, 1),
+    WarpgroupTile(192, 64, 3, 1),
+    WarpgroupTile(128, 256, 2, 1, 2),
+    WarpgroupTile(128, 256, 2, 1),
+    WarpgroupTile(128, 192, 2, 1, 2),
+    WarpgroupTile(128, 192, 2, 1),
+    WarpgroupTile(128, 160, 2, 1),
+    WarpgroupTile(128, 128, 2, 1, 4),
+    WarpgroupTile(128, 128, 2, 1),
+    WarpgroupTile(128, 128, 2, 1, 2, turns=True),
+    WarpgroupTile(128, 128, 2, 1, turns=True),
+    WarpgroupTile(128, 64, 2, 1, 2),
+    WarpgroupTile(128, 64, 2, 1),
+    WarpgroupTile(128, 64, 2, 2),
+    WarpgroupTile(64, 256, 2, 1, turns=True),
+    WarpgroupTile(64, 128, 2, 1, 2, turns=True),
+    WarpgroupTile(64, 64, 2, 1, turns=True),
+    WarpgroupTile(64, 64, 1, 2),
+    WarpgroupTile(64, 64, 1, 3),
+    WarpgroupTile(64, 32, 1, 1),
 )
-"""The candidates. Their rates, and the figures above, are fitted to the times of 30 tiles for 46 shapes on an
-H100: the chosen tile takes 2 percent longer than the best of them in the mean, 17 at most, and 1.04 times as
-long as cuBLAS.
+"""The candidates. What the figures above say of them is fitted to the times of all of them for 60 convolutions
+and products on an H100: the chosen tile takes 2 percent longer than the best in the mean.
 """
+WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
+"""The candidates of convolutions."""
 
 
 def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
     """All tiles that compute a contraction, with the numbers of slices along k, and their cycles."""
-    warpgroups = WarpgroupShape(shape)
-    if not (machine.multiplies_by_warpgroups and warpgroups.is_loadable):
+    if not machine.multiplies_by_warpgroups:
         return
-    for tile in WARPGROUP_TILES:
-        if not warpgroups.takes(tile):
+    for windows, tiles in ((False, WARPGROUP_TILES), (True, WINDOW_TILES)):
+        warpgroups = in_warpgroups(shape, windows)
+        if not warpgroups.is_loadable:
             continue
-        steps = -(-warpgroups.k // _DEPTH)
-        splits = 1
-        while True:
-            yield tile, splits, warpgroups.cycles(tile, splits, machine)
-            splits *= 2
-            if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
-                break
+        for tile in filter(warpgroups.takes, tiles):
+            steps = -(-warpgroups.k // _DEPTH)
+            splits = 1
+            while True:
+                yield tile, splits, warpgroups.cycles(tile, splits, machine)
+                splits *= 2
+                if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
+                    break
+        # One matrix has all rows side by side already.
+        if warpgroups.batch_count == 1:
+            break
+
+
+def in_warpgroups(shape: Shape, windows: bool) -> WarpgroupShape:
+    """A contraction as warpgroups compute it: as a product of matrices, or over windows."""
+    return ConvolutionShape(shape) if windows else WarpgroupShape(shape)
 
 
 class WarpgroupShape:
@@ -155,10 +198,12 @@ class WarpgroupShape:
         if m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1]):
             a, b, m, n = b, a, n, m
         self._operands = a, b
-        self._rows, self._columns, self._k = m, n, k
+        self._rows, self._columns, self._k = tuple(m[-1:]), tuple(n[-1:]), k
         self.groups = (*shape.loops["batch"], *m[:-1], *n[:-1])
         self.batch_count = math.prod(loop.count for loop in self.groups)
-        self.m, self.n, self.k = (math.prod(loop.count for loop in loops[-1:]) for loops in (m, n, k))
+        self.m, self.n, self.k = (
+            math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns, k[-1:])
+        )
 
     def _is_contiguous(self, number: int, loop: Loop) -> bool:
         return loop.strides[number] == self.accesses[number].type.bytes
@@ -166,15 +211,17 @@ class WarpgroupShape:
     @cached_property
     def is_loadable(self) -> bool:
         """Whether the copy engine can load both operands, and the results read what nothing guards."""
-        if self._shape.mode is not Mode.MMA or not self._shape.is_summed:
-            return False
-        if not (self._rows and self._columns and len(self._k) == 1):
+        if not (self._is_of_halves and self._rows and self._columns and len(self._k) == 1):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._operands):
             return False
         return not guards_of(self.kernel.values) and all(
             self._is_tensor(load, rows) for load, rows in self._sides
         )
+
+    @property
+    def _is_of_halves(self) -> bool:
+        return self._shape.mode is Mode.MMA and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
         """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
@@ -220,16 +267,19 @@ class WarpgroupShape:
         together = min(tile.blocks, -(-items // places))
         area = tile.rows * tile.columns
         products = area * _DEPTH / (tile.rate * machine.half_products)
-        (a, b), lines = (load for load, _ in self._sides), machine.cached_bytes
-        loads = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
-        step = max(together * max(products, loads * ROW_BYTES / lines), _LEAST_STEP)
+        a, b = map(number_of, self._operands)
+        lines = tile.rows * self._line_factor(a) + tile.columns * self._line_factor(b) / tile.cluster
+        # What all multiprocessors together read from the L2 cache has a limit.
+        busy = min(items, places) * tile.cluster / machine.multiprocessors
+        reading = lines * ROW_BYTES * busy / machine.cached_bytes
+        step = max(together * max(products, reading), _LEAST_STEP)
         between = _TILE_CYCLES + area / _STORE_RATE
         if splits > 1:
             between += _SLICE_CYCLES + area * (1 + splits) / _SLICE_RATE
         begin, along_k = _BEGIN_CYCLES + _CLUSTER_CYCLES * (tile.cluster > 1), steps * step
         if tile.turns:
             return begin + rounds * max(along_k, (along_k + between) / 2) + between
-        return begin + rounds * (along_k + between * (1 + _TOGETHER * (together - 1)))
+        return begin + rounds * (along_k + between)
 
     def _line_factor(self, load: int) -> float:
         """How much of an operand is read, over what is needed."""
@@ -247,8 +297,23 @@ class WarpgroupShape:
         clusters = self.batch_count * down * across
         tiles = clusters * tile.cluster
         producer, consumer = tile.registers()
-        stages = tile.stages(machine)
-        a, b = (load for load, _ in self._sides)
+        a, b = map(number_of, self._operands)
+        rows, columns = self._rows, self._columns
+        staged_unit = self._staged_unit()
+        patterns = self._patterns(staged_unit or UNIT)
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            tile.mode,
+            1,
+            False,
+            needs_64_bits((*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)),
+            patterns[:loads],
+            patterns[loads:],
+            self.kernel.values,
+            (),
+        )
+        staged = _STAGED_BYTES if staged_unit else 0
+        stages = tile.stages(machine, staged)
         constants = {
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
@@ -256,32 +321,22 @@ class WarpgroupShape:
             "COLUMNS_OF_TILE": tile.columns,
             "DEPTH": _DEPTH,
             "STAGES": stages,
+            "STAGED_BYTES": staged,
+            "STAGED_UNIT": staged_unit,
             "CONSUMERS": tile.consumers,
             "CLUSTER": tile.cluster,
             "PRODUCER_REGISTERS": producer,
             "CONSUMER_REGISTERS": consumer,
             "TURNS": int(tile.turns),
             "SPLIT": int(splits > 1),
-            "LOOPS_M": 1,
-            "LOOPS_N": 1,
+            "LOOPS_M": len(rows),
+            "LOOPS_N": len(columns),
             "A_LOAD": a,
             "B_LOAD": b,
             "A_ALONG_K": int(self._along_k(a)),
             "B_ALONG_K": int(self._along_k(b)),
+            **self._more_constants(),
         }
-        rows, columns = self._rows[-1], self._columns[-1]
-        patterns = [self._pattern(number, rows, columns) for number in range(len(self.accesses))]
-        loads = len(self.kernel.loads)
-        pattern = Pattern(
-            Mode.WGMMA,
-            1,
-            False,
-            needs_64_bits((*self.groups, rows, columns), tiles * splits * max(tile.rows, tile.columns)),
-            tuple(patterns[:loads]),
-            tuple(patterns[loads:]),
-            self.kernel.values,
-            tuple(constants.items()),
-        )
         words = Words(
             items=clusters * splits,
             rows=self.m,
@@ -293,22 +348,60 @@ class WarpgroupShape:
             tiles=down,
             inner=down * across,
         )
-        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns.strides)}
+        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
         places = machine.multiprocessors * tile.blocks // tile.cluster
         return Launch(
-            pattern,
+            replace(pattern, constants=tuple(constants.items())),
             min(clusters * splits, places) * tile.cluster,
             tile.threads,
-            loop_values(self.kernel, self.groups, (rows, columns)) | words.named() | steps_of_lanes,
-            shared_bytes=stages * tile.stage_bytes + _SHARED_SLACK,
+            {
+                **loop_values(self.kernel, self.groups, (*rows, *columns)),
+                **words.named(),
+                **steps_of_lanes,
+                **self._more_values(),
+            },
+            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + _SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
-            maps=(
-                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
-                self._map(a, rows, min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX)),
-                self._map(b, columns, tile.columns // tile.cluster),
+            # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+            maps=self._maps(
+                min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX), tile.columns // tile.cluster
             ),
         )
+
+    def _staged_unit(self) -> int:
+        """How many results move together if all go through shared memory; 0 if they do not. Those are of
+        FLOAT16, contiguous along columns, and what they need beside the sum can be read as they are made."""
+        return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
+
+    def _is_staged(self, unit: int) -> bool:
+        """Whether results, and what they need, lie in whole units of so many along columns."""
+        patterns, loads = self._patterns(unit), len(self.kernel.loads)
+        values, total = self.kernel.values, self._shape.contraction
+        beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
+        kinds = [residual_kind(patterns[number_of(node)], len(self._rows)) for node in beside]
+        return (
+            self._columns[-1].count % unit == 0
+            and all(
+                each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in patterns[loads:]
+            )
+            and None not in kinds
+            # Pairs of columns are read together.
+            and (unit > 1 or ResidualKind.COLUMNS not in kinds)
+        )
+
+    def _more_constants(self) -> Mapping[str, int]:
+        """Constants that others have not."""
+        return {}
+
+    def _more_values(self) -> Mapping[str, int]:
+        """Parameters that others have not."""
+        return {}
+
+    def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
+        """The tensor maps of both operands, for so many rows of each in a box."""
+        sides = zip(self._sides, box_rows, strict=True)
+        return tuple(self._map(load, rows, count) for (load, rows), count in sides)
 
     def _map(self, load: int, rows: Loop, box_rows: int) -> TensorMap:
         """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
@@ -326,23 +419,155 @@ class WarpgroupShape:
             (*box, *(1 for _ in around)),
         )
 
-    def _pattern(self, number: int, rows: Loop, columns: Loop) -> AccessPattern:
+    def _patterns(self, unit: int) -> tuple[AccessPattern, ...]:
+        """How all accesses move."""
+        return tuple(self._pattern(number, unit) for number in range(len(self.accesses)))
+
+    def _pattern(self, number: int, unit: int) -> AccessPattern:
         """How an access moves: in units along the columns where it is contiguous and aligned there."""
-        access = self.accesses[number]
+        access, rows, columns = self.accesses[number], self._rows, self._columns
         return AccessPattern(
             access.type,
-            self._step(number, access, (*self.groups, rows), columns),
+            self._step(number, access, unit),
             tuple(loop.strides[number] != 0 for loop in self.groups),
-            tuple(loop.strides[number] != 0 for loop in (rows, columns)),
+            tuple(loop.strides[number] != 0 for loop in (*rows, *columns)),
             counter=access.buffer is None,
         )
 
-    def _step(self, number: int, access: Access, others: Sequence[Loop], columns: Loop) -> Step:
+    def _step(self, number: int, access: Access, unit: int) -> Step:
+        *others, columns = *self.groups, *self._rows, *self._columns
         if not columns.strides[number]:
             return Step.NONE
         if access.buffer is None or not self._is_contiguous(number, columns):
             return Step.STRIDED
-        unit = min(VECTOR_BYTES, UNIT * access.type.bytes)
-        aligned = self._shape.alignments[number] % unit == 0
-        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in others)
+        bytes = min(VECTOR_BYTES, unit * access.type.bytes)
+        aligned = self._shape.alignments[number] % bytes == 0
+        aligned = aligned and all(loop.strides[number] % bytes == 0 for loop in others)
         return Step.CONTIGUOUS if aligned else Step.STRIDED
+
+
+class ConvolutionShape(WarpgroupShape):
+    """A contraction over windows of images whose channels are contiguous, as a product of matrices: pixels of
+    the result by its channels, or the other way round, as they lie in memory. Along k are the channels of
+    each tap of the window, a multiple of the depth of a tile. What lies outside an image, or beyond its
+    channels, counts as zero.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__(shape)
+        self._windows: Windows | None = None
+        self._images_are_b = False
+        if not self._is_of_halves or shape.loops["batch"]:
+            return
+        m, n = shape.loops["m"], shape.loops["n"]
+        a, b = shape.operands
+        for image, rows, weights, filters in ((a, m, b, n), (b, n, a, m)):
+            if self._windows is None and len(filters) == 1:
+                self._find(image, rows, weights, filters[0])
+
+    def _find(self, image: Node, rows: Sequence[Loop], weights: Node, filters: Loop) -> None:
+        """Sees one operand as images, and the other as weights, if the copy engine can load them so."""
+        load, other, first = number_of(image), number_of(weights), len(self.kernel.loads)
+        if any(self._shape.alignments[each] < ADDRESS_ALIGNMENT for each in (load, other)):
+            return
+        if weights.operands or set(guards_of(self.kernel.values)) - {load}:
+            return
+        channels = [
+            loop
+            for loop in self._shape.loops["k"]
+            if self._is_contiguous(load, loop) and self._is_contiguous(other, loop)
+        ]
+        taps = [loop for loop in self._shape.loops["k"] if loop not in channels]
+        guarding = loads_of(image.operands)
+        if len(channels) != 1 or any(channels[0].strides[each] for each in guarding):
+            return
+        windows = windows_of(self.accesses, image, rows, taps)
+        if windows is None or not windows.is_loadable:
+            return
+        over_weights = [axis.along_k for axis in windows.axes]
+        strides = [loop.strides[other] for loop in (*over_weights, filters) if loop]
+        if not all(0 < each < 2**40 and each % ADDRESS_ALIGNMENT == 0 for each in strides):
+            return
+        # Results move along what windows move along, and nothing else does.
+        used = [number not in guarding and number != load for number in range(len(self.accesses))]
+        pixels = tuple(
+            merged_neighbours(
+                [
+                    Loop(loop.count, tuple(map(math.prod, zip(loop.strides, used, strict=True))))
+                    for loop in windows.rows
+                ]
+            )
+        )
+        self.groups, self._windows = (), windows
+        if self._is_contiguous(first, filters):
+            self._operands, self._rows, self._columns = (image, weights), pixels, (filters,)
+        elif pixels and self._is_contiguous(first, pixels[-1]):
+            self._operands, self._rows, self._columns = (weights, image), (filters,), pixels
+            self._images_are_b = True
+            # Units of neighbouring results do not run over the end of the last loop.
+            if pixels[-1].count % UNIT and not self._staged_unit():
+                self.groups, self._columns = pixels[:-1], pixels[-1:]
+        else:
+            self._windows = None
+            return
+        self._channels, self._filters = channels[0].count, filters
+        self._padded = -(-self._channels // _DEPTH) * _DEPTH
+        self.batch_count = math.prod(loop.count for loop in self.groups)
+        self.m, self.n = (math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns))
+        self.k = self._padded * math.prod(axis.taps for axis in windows.axes)
+
+    @cached_property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can move the window."""
+        return self._windows is not None and bool(self._rows)
+
+    def _along_k(self, load: int) -> bool:
+        return True
+
+    def _line_factor(self, load: int) -> float:
+        """How much of an operand is read, over what is needed."""
+        return 1.0 if self._channels * self.accesses[load].type.bytes % _LINE_BYTES == 0 else _BROKEN_LINES
+
+    def _more_constants(self) -> Mapping[str, int]:
+        """Which operand the images are."""
+        return {"IMAGES_ARE_B": int(self._images_are_b)}
+
+    def _more_values(self) -> Mapping[str, int]:
+        """How the window moves."""
+        assert self._windows is not None
+        return parameters(self._windows, self._padded)
+
+    def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
+        """The tensor maps of images and weights, as operands are ordered."""
+        if self._images_are_b:
+            return tuple(reversed(self._maps_of(*reversed(box_rows))))
+        return self._maps_of(*box_rows)
+
+    def _maps_of(self, pixels: int, filters: int) -> tuple[TensorMap, TensorMap]:
+        """The tensor maps of images and weights, for so many pixels and filters in a box."""
+        windows = self._windows
+        assert windows is not None
+        (first, second), images = windows.axes, windows.images
+        load, other = map(number_of, self._operands[:: -1 if self._images_are_b else 1])
+        taps = [axis.along_k.strides[other] if axis.along_k else ADDRESS_ALIGNMENT for axis in windows.axes]
+        type = self.accesses[load].type
+        return (
+            WindowMap(
+                load,
+                type,
+                (self._channels, first.size, second.size, images.size),
+                (first.bytes, second.bytes, images.bytes),
+                (_DEPTH, pixels),
+                windows.offset,
+                (-first.before, -second.before),
+                (first.upper, second.upper),
+                (first.stride, second.stride),
+            ),
+            TensorMap(
+                other,
+                type,
+                (self._channels, first.taps, second.taps, self._filters.count),
+                (*taps, self._filters.strides[other]),
+                (_DEPTH, 1, 1, filters),
+            ),
+        )

@@ -20,14 +20,22 @@ MOST_DIMENSIONS = 5
 ROW_BYTES = 128
 """Bytes of the innermost dimension of a box, whose units of 16 bytes are swizzled in shared memory."""
 
+MOST_TRAVERSED = 8
+"""Elements from which the copy engine takes one, at most: the stride of a window."""
+CORNERS = range(-128, 128)
+"""How far from those of the image the corners of the region may lie that windows begin in, where an image has
+two axes."""
+MOST_OFFSET = 255
+"""How far the copy engine moves all pixels of a box along each of two axes, at most."""
+
 _TYPES = {ScalarType.FLOAT16: "FLOAT16"}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
     """A tensor of which boxes are copied: `sizes` and the `box` in elements, innermost first; the innermost
-    elements are contiguous, and `strides` are those of the other dimensions in bytes. `access` is the number
-    of the access whose address is the tensor's.
+    elements are contiguous, and `strides` are those of the other dimensions in bytes. The tensor's address is
+    `offset` bytes behind that of the access whose number is `access`.
     """
 
     access: int
@@ -35,6 +43,57 @@ class TensorMap:
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     box: tuple[int, ...]
+    offset: int = 0
+
+    def encode(self, driver: Any, address: int) -> Any:
+        """What the driver makes of the map for a tensor at an address, and its error."""
+        short = driver.cuuint32_t
+        box, steps = [short(each) for each in self.box], [short(1)] * len(self.sizes)
+        return driver.cuTensorMapEncodeTiled(*self._tensor(driver, address), box, steps, *_manner(driver))
+
+    def _tensor(self, driver: Any, address: int) -> tuple[Any, ...]:
+        long = driver.cuuint64_t
+        return (
+            getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[self.type]}"),
+            len(self.sizes),
+            address,
+            [long(each) for each in self.sizes],
+            [long(each) for each in self.strides],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMap(TensorMap):
+    """Images (channels, two axes, images) over which a window moves by `steps` along each axis. It begins
+    between the corners: `lower` is counted from the first pixel, `upper` from the last. The box has so many
+    channels of so many pixels.
+    """
+
+    lower: tuple[int, int] = (0, 0)
+    upper: tuple[int, int] = (0, 0)
+    steps: tuple[int, int] = (1, 1)
+
+    def encode(self, driver: Any, address: int) -> Any:
+        """What the driver makes of the map for images at an address, and its error."""
+        short = driver.cuuint32_t
+        return driver.cuTensorMapEncodeIm2col(
+            *self._tensor(driver, address),
+            list(self.lower),
+            list(self.upper),
+            *(short(each) for each in self.box),
+            [short(each) for each in (1, *self.steps, 1)],
+            *_manner(driver),
+        )
+
+
+def _manner(driver: Any) -> tuple[Any, ...]:
+    """How all boxes are copied."""
+    return (
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    )
 
 
 class EncodedMap:
@@ -46,33 +105,17 @@ class EncodedMap:
         self._address = 0
 
     def write(self, address: int) -> None:
-        """Write the map of a tensor at an address, unless it is there already.
+        """Write the map where the access is at an address, unless it is there already.
 
         Raises:
             DeviceRemoved: the driver does not accept it.
         """
         if address == self._address:
             return
-        driver = driver_module()
+        driver, begin = driver_module(), address + self._map.offset
         if self._encoded is None:
-            self._encoded = check(self._encode(driver, address), "encoding a tensor map")
+            self._encoded = check(self._map.encode(driver, begin), "encoding a tensor map")
         else:
-            check(driver.cuTensorMapReplaceAddress(self._encoded, address), "moving a tensor map")
+            check(driver.cuTensorMapReplaceAddress(self._encoded, begin), "moving a tensor map")
         ctypes.memmove(self._place, self._encoded.getPtr(), MAP_BYTES)
         self._address = address
-
-    def _encode(self, driver: Any, address: int) -> Any:
-        map, long, short = self._map, driver.cuuint64_t, driver.cuuint32_t
-        return driver.cuTensorMapEncodeTiled(
-            getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_TYPES[map.type]}"),
-            len(map.sizes),
-            address,
-            [long(each) for each in map.sizes],
-            [long(each) for each in map.strides],
-            [short(each) for each in map.box],
-            [short(1)] * len(map.sizes),
-            driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
-            driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-            driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-        )

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of
+from collections.abc import Iterable
+from enum import Enum
+
+from opendml.program.node import Node
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, loads_beside
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
+from opendml.targets.cuda.pattern import AccessPattern, Step
 
 UNIT = 8
 """Neighbouring results that a thread makes at a time."""
+
+
+class ResidualKind(Enum):
+    """What moves a load beside a sum, if its results go through shared memory."""
+
+    ROW = "rows alone, or nothing"
+    COLUMNS = "columns alone, along which it is contiguous"
+    RESULT = "both, along units of FLOAT16 like those of the results"
+
+
+def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
+    """What moves a load beside a sum, of which so many loops over rows are those of tiles' rows; None if its
+    results cannot go through shared memory."""
+    if access.counter or access.guarded:
+        return None
+    if access.step is Step.NONE:
+        return ResidualKind.ROW
+    if access.step is not Step.CONTIGUOUS:
+        return None
+    if not any(access.rows[:row_loops]):
+        return ResidualKind.COLUMNS
+    return ResidualKind.RESULT if access.type is ScalarType.FLOAT16 else None
 
 
 class WarpgroupPrinter(TilePrinter):
@@ -19,17 +47,12 @@ class WarpgroupPrinter(TilePrinter):
         instruction = product_of_warpgroup(
             constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
         )
-        operands = [self._tensor(name, constants[f"{name}_LOAD"]) for name in "AB"]
-        return "\n\n".join(
-            [
-                instruction,
-                *self.head("m", "n"),
-                *operands,
-                self.unit_of_results(contraction_of(self.values), UNIT),
-            ]
-        )
+        operands = [self._operand(name, constants[f"{name}_LOAD"]) for name in "AB"]
+        total = contraction_of(self.values)
+        results = self._pairs(total) if constants["STAGED_BYTES"] else self.unit_of_results(total, UNIT)
+        return "\n\n".join([instruction, *self.head("m", "n"), *operands, results])
 
-    def _tensor(self, name: str, load: int) -> str:
+    def _operand(self, name: str, load: int) -> str:
         """An operand: its type, its order, and where it lies along the dimensions over matrices."""
         access = self.pattern.loads[load]
         lines, dimension = ["Index rest, index;"], 2
@@ -54,6 +77,81 @@ class WarpgroupPrinter(TilePrinter):
                 "};",
             ]
         )
+
+    def _pairs(self, total: Node) -> str:
+        """The results of two neighbouring sums, and what they need: of their row, of their columns, and at
+        each result."""
+        roots = [root for _, _, root in self.stores]
+        rows = dict(self.pattern.constants)["LOOPS_M"]
+        kinds = {
+            number: residual_kind(self.pattern.loads[number], rows) for number in loads_beside(total, roots)
+        }
+        of_row, of_columns, residuals = (
+            [number for number, kind in kinds.items() if kind is each] for each in ResidualKind
+        )
+        types = {number: TYPES[access.type] for number, access in enumerate(self.pattern.loads)}
+        names = {number: f"row.l{number}" for number in of_row}
+        names |= {number: f"columns.l{number}.data[lane]" for number in of_columns}
+        names |= {number: f"residuals[{place}].data[lane]" for place, number in enumerate(residuals)}
+        lines, name = self._compute(roots, {id(total): "sums[lane]"}, names.__getitem__)
+        lines += [f"results[{place}].data[lane] = {name(root)};" for place, root in enumerate(roots)]
+        position, pair = "const Parameters& p, const Offsets& at", "Vector<half, 2>"
+        arguments = (
+            f"const Parameters& p, const OfRow& row, const OfColumns& columns, "
+            f"const {pair} (&residuals)[RESIDUALS + 1], const float (&sums)[2], {pair} (&results)[RESULTS]"
+        )
+        loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {", *lines, "}"]
+        stores = [self._address(number) for number, _, _ in self.stores]
+        return "\n\n".join(
+            [
+                f"constexpr int RESIDUALS = {len(residuals)}, RESULTS = {len(roots)};",
+                _structure("OfRow", [f"{types[number]} l{number};" for number in of_row]),
+                _structure("OfColumns", [f"Vector<{types[number]}, 2> l{number};" for number in of_columns]),
+                function(
+                    f"OfRow of_row({position})",
+                    [
+                        "OfRow to;",
+                        *(f"to.l{number} = {self._inline_load(number)};" for number in of_row),
+                        "return to;",
+                    ],
+                ),
+                function(
+                    f"OfColumns of_columns({position})",
+                    [
+                        "OfColumns to;",
+                        *(f"load(to.l{number}, {self._address(number)});" for number in of_columns),
+                        "return to;",
+                    ],
+                ),
+                _address_function("const char* residual_at", position, map(self._address, residuals)),
+                _address_function("char* result_at", position, stores),
+                function(f"void make_pair({arguments})", loop),
+            ]
+        )
+
+
+class ConvolutionPrinter(WarpgroupPrinter):
+    """Prints convolutions, of which kernels/sm90/convolution.cuh finds the operands."""
+
+    def _operand(self, name: str, load: int) -> str:
+        return "\n".join(
+            [
+                f"struct {name} {{",
+                f"    typedef {TYPES[self.pattern.loads[load].type]} Element;",
+                f"    static constexpr bool ALONG_K = {name}_ALONG_K;",
+                "};",
+            ]
+        )
+
+
+def _structure(name: str, members: Iterable[str]) -> str:
+    return "\n".join([f"struct {name} {{", *(f"    {member}" for member in members), "};"])
+
+
+def _address_function(signature: str, position: str, addresses: Iterable[str]) -> str:
+    """A function that gives one of some addresses, by its number."""
+    cases = [f"if (number == {number}) return {address};" for number, address in enumerate(addresses)]
+    return function(f"{signature}({position}, int number)", [*cases, "return nullptr;"])
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:

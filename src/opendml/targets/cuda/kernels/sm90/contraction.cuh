@@ -8,39 +8,6 @@
 //
 // With several slices of k for a tile (`p.team`), whichever is done last adds the sums of all up, in the order of the slices.
 
-constexpr int BAND = 8;  // Tiles side by side that are computed at a time, so that operands stay in the L2 cache.
-constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, which is swizzled
-constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = COLUMNS_OF_TILE * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
-constexpr int PARTS = TURNS ? 1 : CONSUMERS;  // warpgroups that multiply a tile
-constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
-constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
-constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
-constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
-static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
-
-// Where a tile, or a slice of it, lies.
-struct Work {
-    Index batch, row, column, first, end, tile;
-    int rank;
-
-    DEVICE_MEMBER Work(const Parameters& p, Index item, int block) {
-        const Index super = SPLIT ? item / (Index)p.team : item;
-        rank = SPLIT ? (int)(item - super * (Index)p.team) : 0;
-        tile = super * CLUSTER + block;
-        batch = divide(super, p.inner);
-        const Index inside = super - batch * (Index)p.inner.count, of_band = (Index)p.tiles.count * BAND;
-        const Index band = inside / of_band, in_band = inside - band * of_band;
-        const Index left = (Index)p.full - band * BAND, width = left < BAND ? left : BAND;
-        const Index down = in_band / width;
-        row = (down * CLUSTER + block) * ROWS;
-        column = (band * BAND + in_band - down * width) * COLUMNS_OF_TILE;
-        first = SPLIT ? rank * (Index)p.slice : 0;
-        end = SPLIT && first + (Index)p.slice < (Index)p.units ? first + (Index)p.slice : (Index)p.units;
-    }
-
-    DEVICE_MEMBER int steps() const { return (int)((end - first + DEPTH - 1) / DEPTH); }
-};
-
 // The place in the ring, and the parity of the phase there.
 struct Ring {
     int slot = 0;
@@ -57,46 +24,28 @@ struct Ring {
     }
 };
 
-// Loads COUNT rows of an operand's tile from `row` on, all DEPTH of k: one box, or boxes of 64 rows that lie along memory. Of SHARING
-// blocks each loads its part for all.
-template <typename Operand, int COUNT, int SHARING>
-DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
-    constexpr unsigned short ALL = SHARING == 1 ? 0 : (1 << SHARING) - 1;
-    if constexpr (Operand::ALONG_K) {
-        const int first = SHARING == 1 ? 0 : block * (COUNT / SHARING);
-        at[0] = (int)k, at[1] = (int)row + first;
-        load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
-    } else {
-        at[1] = (int)k;
-#pragma unroll
-        for (int first = 0; first < COUNT; first += 64) {
-            if (SHARING > 1 && first / 64 % SHARING != block) continue;
-            at[0] = (int)row + first;
-            load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
-        }
-    }
-}
-
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // Of fewer rows than a tile has, the box has no more than these, in groups of 8; what follows them in the tile is never stored.
     const int rows = A::ALONG_K && (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
     const int bytes = rows * DEPTH_BYTES + B_BYTES;
     Ring ring;
-    int a_at[A::RANK], b_at[B::RANK];
 #pragma unroll 1
     for (Index item = first_item; item < (Index)p.items; item += items_step) {
         const Work work(p, item, block);
-        A::find_batch(p, work.batch, a_at);
-        B::find_batch(p, work.batch, b_at);
+        const int steps = work.steps();
+        Loader loader(p, work, block);
 #pragma unroll 1
-        for (Index k = work.first; k < work.end; k += DEPTH, ring.next()) {
+        for (int step = 0; step < steps; step++, ring.next()) {
             wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
             expect_bytes(full + ring.slot * BARRIER_BYTES, bytes);
-            const Shared a_tile = tiles + ring.slot * STAGE_BYTES;
-            const Shared barrier = full + ring.slot * BARRIER_BYTES;
-            load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, work.row, k, block);
-            load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, work.column, k, block);
+            loader.load(p, tiles + ring.slot * STAGE_BYTES, full + ring.slot * BARRIER_BYTES, block);
         }
+    }
+    if constexpr (CLUSTER > 1) {
+        // This block does not end while others may still arrive at its barriers: arrivals may be on their way when all threads of
+        // the cluster have met already.
+#pragma unroll 1
+        for (int i = 0; i < STAGES; i++, ring.next()) wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
     }
 }
 
@@ -155,53 +104,6 @@ DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& w
     return true;
 }
 
-// Transposes among the four lanes of a quad: lane q gets the q-th pair of each.
-DEVICE void transpose_quad(float (&pairs)[4][2]) {
-    const int lane = threadIdx.x % 4;
-#pragma unroll
-    for (int bit = 1; bit <= 2; bit *= 2) {
-        const bool is_high = lane & bit;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit) continue;
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                float &low = pairs[i][j], &high = pairs[i | bit][j];
-                const float found = __shfl_xor_sync(~0u, is_high ? low : high, bit);
-                if (is_high) low = found;
-                else high = found;
-            }
-        }
-    }
-}
-
-// Makes the results of the sums of a warpgroup, whose first row is `row`. A thread has the sums of pairs of columns in two rows of
-// each block of 8 columns; by transposing four blocks it gets all 8 columns of one, so that it loads and stores units.
-DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column) {
-    const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < DOWN; i++) {
-#pragma unroll
-        for (int lower = 0; lower < 2; lower++) {
-            const Index own_row = row + 64 * i + 16 * warp + 8 * lower + lane / 4;
-            const bool is_there = own_row < (Index)p.rows;
-            const Offsets of_row = at_m(p, at, is_there ? own_row : 0);
-#pragma unroll
-            for (int block = 0; block < COLUMNS_OF_TILE / 8; block += 4) {
-                float pairs[4][2];
-#pragma unroll
-                for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = sums[i][(block + j / 2) * 4 + 2 * lower + j % 2];
-                transpose_quad(pairs);
-                const Index own_column = column + (block + lane % 4) * 8;
-                const Index left = (Index)p.columns - own_column;
-                if (is_there && left > 0) {
-                    store_unit(p, at_n(p, of_row, own_column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
-                }
-            }
-        }
-    }
-}
-
 // Tells all blocks of the cluster that a warp has done with a place in the ring.
 DEVICE void release(Shared empty) {
     const int lane = threadIdx.x % 32;
@@ -212,7 +114,7 @@ DEVICE void release(Shared empty) {
     }
 }
 
-DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty, int* last, Index first_item, Index items_step, int block) {
+DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty, int* last, char* staging, Index first_item, Index items_step, int block) {
     const int warpgroup = threadIdx.x / 128 - 1, other = TURNS ? 1 - warpgroup : 0;
     Ring ring;
     float sums[DOWN][HALF];
@@ -248,7 +150,7 @@ DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty
         if constexpr (SPLIT) {
             if (!gather(sums, p, work, warpgroup, last)) continue;
         }
-        store_sums(sums, p, at_group(p, work.batch), work.row + first_row, work.column);
+        store_sums(sums, p, at_group(p, work.batch), work.row + first_row, work.column, staging + threadIdx.x / 32 % (4 * CONSUMERS) * STAGED_BYTES);
     }
 }
 
@@ -256,7 +158,8 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     extern __shared__ uint4 memory[];
     // Swizzled tiles begin at multiples of 1024 bytes.
     const Shared tiles = (shared_address(memory) + 1023) / 1024 * 1024;
-    const Shared full = tiles + STAGES * STAGE_BYTES, empty = full + STAGES * BARRIER_BYTES;
+    const Shared staged = tiles + STAGES * STAGE_BYTES, full = staged + CONSUMERS * 4 * STAGED_BYTES, empty = full + STAGES * BARRIER_BYTES;
+    char* const staging = (char*)memory + (staged - shared_address(memory));
     int* const last = (int*)((char*)memory + (empty + STAGES * BARRIER_BYTES - shared_address(memory)));
     if (threadIdx.x == 0) {
         prefetch(p.a_map);
@@ -277,11 +180,6 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         if (threadIdx.x == 0) produce(p, tiles, full, empty, first_item, items_step, block);
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        consume(p, tiles, full, empty, last, first_item, items_step, block);
-    }
-    // No block ends while another may still arrive at its barriers.
-    if constexpr (CLUSTER > 1) {
-        __syncwarp();
-        synchronize_cluster();
+        consume(p, tiles, full, empty, last, staging, first_item, items_step, block);
     }
 }

@@ -77,6 +77,20 @@ DEVICE void load_box(Shared to, const TensorMap& map, Shared barrier, const int 
     }
 }
 
+// Begins to copy so many pixels of images as the map says from (channel, x, y, image) on, each moved by `right` and `down`; zeros for
+// what lies outside the image. From pixel to pixel it goes as a window moves: along a line, then to the next line, or image.
+// With a mask they go to the blocks of the cluster whose bits are set, at the same offset.
+DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned short mask) {
+    const unsigned short x = (unsigned short)right, y = (unsigned short)down;
+#define LOAD_WINDOWS(MULTICAST, ...)                                                                          \
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"         \
+                 MULTICAST ::"r"(to), "l"(&map), "r"(barrier), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), \
+                 "h"(x), "h"(y), "h"(mask)                                                                    \
+                 : "memory")
+    if (mask == 0) LOAD_WINDOWS(" [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};");
+    else LOAD_WINDOWS(".multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;");
+}
+
 // The rank of this block in its cluster.
 DEVICE int block_of_cluster() {
     unsigned rank;
@@ -111,6 +125,13 @@ DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" 
 // Waits until all but the last REST groups of products are added.
 template <int REST>
 DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(REST) : "memory"); }
+
+// Stores four matrices of 8 x 8 halves, whose rows each lane of the warp knows one of: a thread has two neighbours of each, as of sums.
+DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+                 "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+}
 
 // Keeps the compiler from moving a sum across this point.
 DEVICE void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }

@@ -1,0 +1,46 @@
+// Loads the operands of a convolution as those of a product: rows or columns are pixels of the result, and k runs over the taps of the
+// window, `p.channels` for each of them, a multiple of DEPTH. The copy engine walks over the pixels of an image (im2col): along a
+// row of the result, then down, then to the next image. It finds zeros outside of the image, which is what padding means.
+
+// The images are the rows' operand where the results' channels are contiguous, and the columns' operand where their pixels are.
+
+constexpr Shared IMAGES = IMAGES_ARE_B ? A_BYTES : 0, WEIGHTS = IMAGES_ARE_B ? 0 : A_BYTES;  // in a stage
+constexpr int COLUMNS_OF_BLOCK = COLUMNS_OF_TILE / CLUSTER;  // that a block of a cluster loads for all of them
+constexpr unsigned short ALL_BLOCKS = CLUSTER == 1 ? 0 : (1 << CLUSTER) - 1;
+
+// Loads the tiles of both operands, one step along k after the other.
+struct Loader {
+    int channel, tap, line;  // the position along k: in a line of the window and among its lines
+    int x, y, image, filter;
+
+    DEVICE_MEMBER Loader(const Parameters& p, const Work& work, int block) {
+        const Index taps = divide(work.first, p.channels), lines = divide(taps, p.taps0);
+        channel = (int)(work.first - taps * (Index)p.channels.count);
+        tap = (int)(taps - lines * (Index)p.taps0.count);
+        line = (int)lines;
+        const Index column = work.column + block * COLUMNS_OF_BLOCK;
+        filter = (int)(IMAGES_ARE_B ? work.row : column);
+        const Index pixel = IMAGES_ARE_B ? work.batch * (Index)p.columns + column : work.row;
+        const Index row = divide(pixel, p.pixels0), number = divide(row, p.pixels1);
+        x = (int)(pixel - row * (Index)p.pixels0.count) * (int)p.stride0 + (int)p.begin0;
+        y = (int)(row - number * (Index)p.pixels1.count) * (int)p.stride1 + (int)p.begin1;
+        image = (int)number;
+    }
+
+    DEVICE_MEMBER void load(const Parameters& p, Shared stage, Shared barrier, int block) {
+        const Shared part = block * COLUMNS_OF_BLOCK * DEPTH_BYTES;
+        const int pixel[4] = {channel, x, y, image}, weights[4] = {channel, tap, line, filter};
+        load_windows(
+            stage + IMAGES + (IMAGES_ARE_B ? part : 0), IMAGES_ARE_B ? p.b_map : p.a_map, barrier, pixel, tap * (int)p.dilation0,
+            line * (int)p.dilation1, IMAGES_ARE_B ? ALL_BLOCKS : 0
+        );
+        load_box(
+            stage + WEIGHTS + (IMAGES_ARE_B ? 0 : part), IMAGES_ARE_B ? p.a_map : p.b_map, barrier, weights, IMAGES_ARE_B ? 0 : ALL_BLOCKS
+        );
+        channel += DEPTH;
+        if (channel < (int)p.channels.count) return;
+        channel = 0;
+        if (++tap < (int)p.taps0.count) return;
+        tap = 0, line++;
+    }
+};

@@ -1,0 +1,38 @@
+// Loads the operands of a product of two matrices.
+
+// Loads COUNT rows of an operand's tile from `row` on, all DEPTH of k: one box, or boxes of 64 rows that lie along memory. Of SHARING
+// blocks each loads its part for all.
+template <typename Operand, int COUNT, int SHARING>
+DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
+    constexpr unsigned short ALL = SHARING == 1 ? 0 : (1 << SHARING) - 1;
+    if constexpr (Operand::ALONG_K) {
+        const int first = SHARING == 1 ? 0 : block * (COUNT / SHARING);
+        at[0] = (int)k, at[1] = (int)row + first;
+        load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
+    } else {
+        at[1] = (int)k;
+#pragma unroll
+        for (int first = 0; first < COUNT; first += 64) {
+            if (SHARING > 1 && first / 64 % SHARING != block) continue;
+            at[0] = (int)row + first;
+            load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
+        }
+    }
+}
+
+// Loads the tiles of both operands, one step along k after the other.
+struct Loader {
+    Index row, column, k;
+    int a_at[A::RANK], b_at[B::RANK];
+
+    DEVICE_MEMBER Loader(const Parameters& p, const Work& work, int) : row(work.row), column(work.column), k(work.first) {
+        A::find_batch(p, work.batch, a_at);
+        B::find_batch(p, work.batch, b_at);
+    }
+
+    DEVICE_MEMBER void load(const Parameters& p, Shared a_tile, Shared barrier, int block) {
+        load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, row, k, block);
+        load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, block);
+        k += DEPTH;
+    }
+};

@@ -1,0 +1,48 @@
+// Makes results of any type, wherever they lie, of sums in registers.
+
+// Transposes among the four lanes of a quad: lane q gets the q-th pair of each.
+DEVICE void transpose_quad(float (&pairs)[4][2]) {
+    const int lane = threadIdx.x % 4;
+#pragma unroll
+    for (int bit = 1; bit <= 2; bit *= 2) {
+        const bool is_high = lane & bit;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (i & bit) continue;
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                float &low = pairs[i][j], &high = pairs[i | bit][j];
+                const float found = __shfl_xor_sync(~0u, is_high ? low : high, bit);
+                if (is_high) low = found;
+                else high = found;
+            }
+        }
+    }
+}
+
+// Makes the results of the sums of a warpgroup, whose first row is `row`. A thread has the sums of pairs of columns in two rows of
+// each block of 8 columns; by transposing four blocks it gets all 8 columns of one, so that it loads and stores units.
+DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char*) {
+    const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+#pragma unroll
+    for (int i = 0; i < DOWN; i++) {
+#pragma unroll
+        for (int lower = 0; lower < 2; lower++) {
+            const Index own_row = row + 64 * i + 16 * warp + 8 * lower + lane / 4;
+            const bool is_there = own_row < (Index)p.rows;
+            const Offsets of_row = at_m(p, at, is_there ? own_row : 0);
+#pragma unroll
+            for (int block = 0; block < COLUMNS_OF_TILE / 8; block += 4) {
+                float pairs[4][2];
+#pragma unroll
+                for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = sums[i][(block + j / 2) * 4 + 2 * lower + j % 2];
+                transpose_quad(pairs);
+                const Index own_column = column + (block + lane % 4) * 8;
+                const Index left = (Index)p.columns - own_column;
+                if (is_there && left > 0) {
+                    store_unit(p, at_n(p, of_row, own_column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// The sizes of tiles, and which tile a block takes next.
+
+constexpr int BAND = 8;  // Tiles side by side that are computed at a time, so that operands stay in the L2 cache.
+constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, which is swizzled
+constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = COLUMNS_OF_TILE * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
+constexpr int PARTS = TURNS ? 1 : CONSUMERS;  // warpgroups that multiply a tile
+constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
+constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
+constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
+constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
+static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
+
+// Where a tile, or a slice of it, lies.
+struct Work {
+    Index batch, row, column, first, end, tile;
+    int rank;
+
+    DEVICE_MEMBER Work(const Parameters& p, Index item, int block) {
+        const Index super = SPLIT ? item / (Index)p.team : item;
+        rank = SPLIT ? (int)(item - super * (Index)p.team) : 0;
+        tile = super * CLUSTER + block;
+        batch = divide(super, p.inner);
+        const Index inside = super - batch * (Index)p.inner.count, of_band = (Index)p.tiles.count * BAND;
+        const Index band = inside / of_band, in_band = inside - band * of_band;
+        const Index left = (Index)p.full - band * BAND, width = left < BAND ? left : BAND;
+        const Index down = in_band / width;
+        row = (down * CLUSTER + block) * ROWS;
+        column = (band * BAND + in_band - down * width) * COLUMNS_OF_TILE;
+        first = SPLIT ? rank * (Index)p.slice : 0;
+        end = SPLIT && first + (Index)p.slice < (Index)p.units ? first + (Index)p.slice : (Index)p.units;
+    }
+
+    DEVICE_MEMBER int steps() const { return (int)((end - first + DEPTH - 1) / DEPTH); }
+};

@@ -1,0 +1,213 @@
+"""Finds the window that moves over the images of a convolution, in the loops and guards of its kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from opendml.compiler.kernel import Access, number_of
+from opendml.compiler.loops import Loop
+from opendml.program.node import Node, Operation
+from opendml.targets.cuda.tensor_map import (
+    ADDRESS_ALIGNMENT,
+    CORNERS,
+    MOST_OFFSET,
+    MOST_TRAVERSED,
+)
+
+_AXES = 2
+"""Axes of an image along which windows move; the third axis counts images."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of images along which a window moves.
+
+    Its `size` pixels are `bytes` apart. The first of its `outputs` begins `before` pixels before the first
+    pixel, the next ones `stride` pixels further on each; its `taps` are `dilation` pixels apart. `rows` and
+    `along_k` are the loops over outputs and taps.
+    """
+
+    bytes: int
+    size: int
+    before: int = 0
+    stride: int = 1
+    dilation: int = 1
+    rows: Loop | None = None
+    along_k: Loop | None = None
+
+    @property
+    def outputs(self) -> int:
+        """The number of windows."""
+        return self.rows.count if self.rows else 1
+
+    @property
+    def taps(self) -> int:
+        """The number of pixels of a window."""
+        return self.along_k.count if self.along_k else 1
+
+    @property
+    def upper(self) -> int:
+        """Where the last window begins, counted from the last pixel."""
+        return (self.outputs - 1) * self.stride - self.before - (self.size - 1)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether windows are single pixels, one after the other."""
+        return self.taps == self.stride == 1 and not self.before and self.outputs == self.size
+
+    @property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can move the window."""
+        return (
+            self.bytes % ADDRESS_ALIGNMENT == 0
+            and 0 < self.bytes < 2**40
+            and 0 < self.size < 2**31 - 2**12
+            and 1 <= self.stride <= MOST_TRAVERSED
+            and self.dilation >= 1
+            and (self.taps - 1) * self.dilation <= MOST_OFFSET
+            and -self.before in CORNERS
+            and self.upper in CORNERS
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a convolution: two axes of the images, the axis of images, and the bytes from the first
+    pixel that a kernel loads to the first of the images."""
+
+    axes: tuple[Axis, Axis]
+    images: Axis
+    offset: int
+
+    @property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can move the windows."""
+        return self.images.is_plain and all(axis.is_loadable for axis in (*self.axes, self.images))
+
+    @property
+    def rows(self) -> tuple[Loop, ...]:
+        """The loops over results, outermost first."""
+        first, second = self.axes
+        return tuple(axis.rows for axis in (self.images, second, first) if axis.rows)
+
+
+def windows_of(
+    accesses: Sequence[Access], image: Node, rows: Sequence[Loop], along_k: Sequence[Loop]
+) -> Windows | None:
+    """The windows in which a kernel reads an operand; None if that is no convolution.
+
+    Args:
+        accesses: those of the kernel.
+        image: the load of the operand, with its guard.
+        rows: the loops over results that move it.
+        along_k: the loops over what is summed, apart from that over channels.
+    """
+    bounds = _bounds(accesses, image.operands)
+    if bounds is None:
+        return None
+    load, rows, along_k = number_of(image), list(rows), list(along_k)
+    axes = []
+    for counter, limit in bounds.items():
+        axis = _guarded(accesses[counter], counter, limit, load, rows, along_k)
+        if axis is None:
+            return None
+        axes.append(axis)
+        rows = [loop for loop in rows if loop is not axis.rows]
+        along_k = [loop for loop in along_k if loop is not axis.along_k]
+    for taps in along_k:
+        near = min(rows, key=lambda loop: _distance(loop, taps, load), default=None)
+        axes.append(_free(load, near, taps))
+        rows = [loop for loop in rows if loop is not near]
+    axes += [_free(load, loop, None) for loop in rows]
+    offset = sum(axis.before * axis.bytes for axis in axes)
+    # From neighbours to what lies far apart; those along which windows move are two of the first.
+    axes.sort(key=lambda axis: axis.bytes)
+    if not all(axis.is_plain for axis in axes[_AXES:]):
+        axes.sort(key=lambda axis: axis.is_plain)
+    axes += [Axis(ADDRESS_ALIGNMENT, 1)] * (_AXES + 1 - len(axes))
+    first, second, images = *axes[:_AXES], axes[_AXES]
+    if len(axes) > _AXES + 1:
+        return None
+    return Windows((first, second), images, offset)
+
+
+def _bounds(accesses: Sequence[Access], guards: Sequence[Node]) -> dict[int, int] | None:
+    """The counters that a guard compares with limits; None if it is anything else."""
+    found: dict[int, int] = {}
+    left = list(guards)
+    if len(left) > 1:
+        return None
+    while left:
+        node = left.pop()
+        if node.operation is Operation.AND:
+            left += node.operands
+            continue
+        if node.operation is not Operation.LESS:
+            return None
+        if any(each.operation is not Operation.SOURCE or each.operands for each in node.operands):
+            return None
+        counter, limit = map(number_of, node.operands)
+        still = not any(accesses[limit].strides) and not accesses[limit].advance
+        if not still or any(accesses[each].buffer is not None for each in (counter, limit)):
+            return None
+        if counter in found or accesses[counter].advance:
+            return None
+        found[counter] = accesses[limit].offset
+    return found
+
+
+def _guarded(
+    counting: Access, counter: int, limit: int, load: int, rows: Sequence[Loop], along_k: Sequence[Loop]
+) -> Axis | None:
+    """The axis that a counter goes along, below a limit."""
+    own = [[loop for loop in loops if loop.strides[counter]] for loops in (rows, along_k)]
+    if any(len(loops) > 1 for loops in own) or not any(own):
+        return None
+    (over_rows,), (taps,) = (loops or [None] for loops in own)
+    steps = [loop.strides[counter] if loop else 1 for loop in (over_rows, taps)]
+    distances = {loop.strides[load] / loop.strides[counter] for loop in (over_rows, taps) if loop is not None}
+    if min(steps) < 1 or len(distances) > 1:
+        return None
+    bytes = distances.pop()
+    if bytes != int(bytes):
+        return None
+    return Axis(int(bytes), limit, -counting.offset, *steps, over_rows, taps)
+
+
+def _free(load: int, rows: Loop | None, taps: Loop | None) -> Axis:
+    """The axis of loops that nothing guards: it has the pixels that they reach."""
+    strides = [loop.strides[load] for loop in (rows, taps) if loop]
+    bytes = math.gcd(*strides)
+    if bytes <= 0:
+        return Axis(0, 0)
+    axis = Axis(
+        bytes,
+        0,
+        0,
+        rows.strides[load] // bytes if rows else 1,
+        taps.strides[load] // bytes if taps else 1,
+        rows,
+        taps,
+    )
+    size = (axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1
+    return replace(axis, size=size)
+
+
+def _distance(rows: Loop, taps: Loop, load: int) -> int:
+    """How unlike an axis it is that both loops move along."""
+    strides = rows.strides[load], taps.strides[load]
+    common = math.gcd(*strides)
+    return sum(abs(stride) for stride in strides) // common if common else 2**62
+
+
+def parameters(windows: Windows, channels: int) -> Mapping[str, int]:
+    """The parameters of a kernel that say how the window moves; `channels` are those of each tap."""
+    first, second = windows.axes
+    found = {"pixels0": first.outputs, "pixels1": second.outputs, "taps0": first.taps, "channels": channels}
+    for number, axis in enumerate(windows.axes):
+        found[f"begin{number}"] = -axis.before
+        found[f"stride{number}"] = axis.stride
+        found[f"dilation{number}"] = axis.dilation
+    return found

@@ -1,0 +1,242 @@
+"""Which convolutions of FLOAT16 the copy engine of compute capability 9.0 loads, and what it is told of them."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+import opendml as dml
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Kernel
+from opendml.program.node import convert
+from opendml.program.program import Program, packed
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import reshaped
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.cuda import channels_last, tensor_map
+from opendml.targets.cuda.channels_last import with_channels_last
+from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_contraction import Shape
+from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
+from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
+from tests.cuda.compiled import MACHINES
+from tests.cuda.test_warpgroup_schedules import MapDriver
+from tools.cuda_case import Case
+from tools.cuda_check import worst_of
+from tools.cuda_contraction_cases import channels_last as channels_last_program
+from tools.cuda_contraction_cases import convolution, last_channels
+from tools.cuda_emulator import COMPILER, emulated
+
+FLOAT16 = ScalarType.FLOAT16
+MACHINE = MACHINES[90]
+Images = tuple[int, int, int, int]
+Filters = tuple[int, int, int]
+SAME = {"before": 1, "after": 1}
+
+
+def kernel_of(program: Program) -> Kernel:
+    (kernel,) = fuse(program).kernels
+    return kernel
+
+
+def shape_of(images: Images, filters: Filters, **form: int) -> ConvolutionShape:
+    kernel = kernel_of(channels_last_program(images, filters, **form))
+    return ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores))))
+
+
+def maps_of(images: Images, filters: Filters, **form: int) -> tuple[WindowMap, TensorMap]:
+    """Those of images and filters, in tiles of 128 x 64."""
+    tile = next(each for each in WINDOW_TILES if (each.rows, each.columns, each.cluster) == (128, 64, 1))
+    a, b = shape_of(images, filters, **form).launch(tile, 1, MACHINE).maps
+    return (a, b) if isinstance(a, WindowMap) else (b, a)  # type: ignore[return-value]
+
+
+def packed_convolution(images: Images, filters: Filters, constant: bool = False, **form: int) -> Program:
+    """A convolution whose tensors are packed, as DirectML's default is."""
+    product = convolution(FLOAT16, images, filters, **form)
+    output = (images[0], filters[0], *product.sizes[3:5])
+    return Program(
+        (packed(FLOAT16, images), packed(FLOAT16, (filters[0], images[1], *filters[1:]))),
+        (packed(FLOAT16, output),),
+        (reshaped(convert(product, FLOAT16), output),),
+        frozenset({1}) if constant else frozenset(),
+    )
+
+
+def test_a_window_map_describes_the_images_in_memory() -> None:
+    """3 images of 72 channels and 13 x 20 pixels, by 40 filters of 3 x 5 with strides and dilations of 2."""
+    images, filters = maps_of((3, 72, 13, 20), (40, 3, 5), stride=2, dilation=2, before=2, after=3)
+    assert images.sizes == (72, 20, 13, 3)
+    assert images.strides == (144, 20 * 144, 13 * 20 * 144)
+    # 9 results to a line, the last of which begins at pixel 14 of 20; 7 lines, the last at 10 of 13.
+    assert (images.lower, images.upper, images.steps) == ((-2, -2), (-5, -2), (2, 2))
+    assert (images.box, filters.box) == ((64, 128), (64, 1, 1, 64))
+    assert filters.sizes == (72, 5, 3, 40)
+    assert filters.strides == (144, 5 * 144, 15 * 144)
+
+
+def test_the_images_begin_where_the_first_window_would_without_padding() -> None:
+    images, _ = maps_of((2, 64, 9, 11), (40, 3, 3), **SAME)
+    kernel = kernel_of(channels_last_program((2, 64, 9, 11), (40, 3, 3), **SAME))
+    assert kernel.loads[images.access].offset + images.offset == 0
+    assert images.offset == (11 + 1) * 128
+
+
+@pytest.mark.parametrize("tile", WINDOW_TILES, ids=str)
+def test_maps_keep_within_the_limits_of_the_copy_engine(tile: object) -> None:
+    for is_packed in (0, 1):
+        shape = shape_of((3, 72, 16, 24), (40, 3, 5), stride=1, before=2, after=2, is_packed=is_packed)
+        for map in shape.launch(tile, 1, MACHINE).maps:  # type: ignore[arg-type]
+            assert all(stride % 16 == 0 for stride in map.strides)
+            assert max(map.box) <= 256
+            assert map.box[0] * map.type.bytes == 128
+            if isinstance(map, WindowMap):
+                assert {*map.lower, *map.upper} <= set(CORNERS)
+                assert max(map.steps) <= MOST_TRAVERSED
+
+
+@pytest.mark.parametrize(
+    ("images", "filters", "form", "wanted"),
+    [
+        ((2, 64, 40, 40), (64, 3, 3), {"stride": MOST_TRAVERSED}, True),
+        ((2, 64, 40, 40), (64, 3, 3), {"stride": MOST_TRAVERSED + 1}, False),
+        ((1, 64, 300, 4), (64, 2, 1), {**SAME, "dilation": 127}, True),
+        ((1, 64, 300, 4), (64, 2, 1), {**SAME, "dilation": 130}, False),
+        ((1, 64, 4, 300), (64, 3, 3), {"before": 128, "after": 128}, True),
+        ((1, 64, 4, 300), (64, 3, 3), {"before": 129, "after": 129}, False),
+        ((2, 60, 20, 20), (64, 3, 3), {}, False),
+        ((2, 8, 20, 20), (64, 3, 3), SAME, True),
+        ((2, 64, 20, 20), (64, 3, 3), {"groups": 2}, False),
+    ],
+    ids=str,
+)
+def test_limits_of_the_copy_engine_decide_who_moves_the_window(
+    images: Images, filters: Filters, form: dict[str, int], wanted: bool
+) -> None:
+    assert MOST_OFFSET == 255
+    assert shape_of(images, filters, **form).is_loadable is wanted
+
+
+def test_results_are_rows_and_columns_as_they_lie_in_memory() -> None:
+    by_channels, by_pixels = (shape_of((2, 64, 8, 12), (40, 3, 3), **SAME, is_packed=each) for each in (0, 1))
+    assert (by_channels.m, by_channels.n, by_channels.batch_count) == (192, 40, 1)
+    assert (by_pixels.m, by_pixels.n, by_pixels.batch_count) == (40, 192, 1)
+
+
+def test_units_of_results_do_not_run_over_the_end_of_an_image() -> None:
+    """Of 45 pixels, which are no multiple of 8, results of FLOAT16 are stored one by one; for others each
+    image is a matrix of its own."""
+    shape = shape_of((3, 64, 5, 9), (64, 3, 3), **SAME, is_packed=1)
+    assert (shape.m, shape.n, shape.batch_count) == (64, 135, 1)
+    product = convolution(FLOAT16, (3, 64, 5, 9), (64, 3, 3), **SAME)
+    inputs = last_channels((3, 64, 5, 9)), last_channels((64, 64, 3, 3))
+    output = packed(ScalarType.FLOAT32, product.sizes)
+    kernel = kernel_of(Program(inputs, (output,), (product,)))
+    shape = ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + 1)))
+    assert (shape.m, shape.n, shape.batch_count) == (64, 45, 3)
+
+
+def test_strided_windows_of_one_pixel_are_seen_as_one_matrix() -> None:
+    shape = shape_of((4, 256, 28, 28), (512, 1, 1), stride=2)
+    assert (shape.m, shape.n, shape.k) == (4 * 14 * 14, 512, 256)
+
+
+def test_channels_of_a_tap_fill_whole_steps() -> None:
+    assert shape_of((2, 72, 9, 11), (40, 3, 3), **SAME).k == 9 * 128
+
+
+def test_how_a_window_moves_is_no_part_of_the_code() -> None:
+    tile = WINDOW_TILES[0]
+    forms = SAME, {"before": 2, "after": 2, "dilation": 2}
+    launches = [shape_of((8, 64, 28, 28), (64, 3, 3), **form).launch(tile, 1, MACHINE) for form in forms]
+    assert len({launch.pattern.text() for launch in launches}) == 1
+    assert [launch.values["dilation0"] for launch in launches] == [1, 2]
+    names = {*Parameters(launches[0].pattern).words, *Parameters(launches[0].pattern).divisors}
+    assert {"begin0", "stride1", "pixels0", "pixels1", "taps0", "channels"} <= names
+
+
+def test_public_convolutions_of_channels_last_tensors_take_the_copy_engine() -> None:
+    def tensor(*sizes: int) -> TensorDesc:
+        _, c, h, w = sizes
+        return TensorDesc(dml.FLOAT16, sizes, strides=(c * h * w, 1, w * c, c))
+
+    desc = descs.Convolution(
+        tensor(8, 64, 28, 28),
+        tensor(96, 64, 3, 3),
+        TensorDesc(dml.FLOAT16, (1, 96, 1, 1)),
+        tensor(8, 96, 28, 28),
+        strides=[1, 1],
+        dilations=[1, 1],
+        start_padding=[1, 1],
+        end_padding=[1, 1],
+        output_padding=[0, 0],
+        group_count=1,
+    )
+    kernel = kernel_of(program_of(desc))
+    pattern = schedule(kernel, MACHINE, [16] * (len(kernel.loads) + len(kernel.stores))).pattern
+    assert pattern.mode is Mode.WGMMA_WINDOWS
+    assert dict(pattern.constants)["STAGED_BYTES"]
+
+
+def test_a_window_map_is_encoded_for_im2col(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake, place = MapDriver(), ctypes.create_string_buffer(tensor_map.MAP_BYTES)
+    monkeypatch.setattr(tensor_map, "driver_module", lambda: fake)
+    monkeypatch.setattr(MapDriver, "cuTensorMapEncodeIm2col", MapDriver.cuTensorMapEncodeTiled, raising=False)
+    images, _ = maps_of((3, 72, 13, 20), (40, 3, 5), stride=2, dilation=2, before=2, after=3)
+    tensor_map.EncodedMap(images, ctypes.addressof(place)).write(4096)
+    (words,) = fake.encoded
+    assert words[:3] == ("float16", 4, 4096 + images.offset)
+    assert words[3:10] == (
+        *([72, 20, 13, 3], [144, 20 * 144, 13 * 20 * 144]),
+        *([-2, -2], [-5, -2], 64, 128, [1, 2, 2, 1]),
+    )
+
+
+def test_packed_images_are_copied_before_the_convolution_and_constant_weights_once() -> None:
+    program = fuse(packed_convolution((32, 64, 56, 56), (64, 3, 3), **SAME))
+    found = with_channels_last(program, MACHINE)
+    assert (len(program.kernels), len(found.kernels), len(found.prepared)) == (1, 3, 0)
+    assert found.arena_bytes >= 2 * 64 * (32 * 56 * 56 + 64 * 9)
+    assert [(each.first, each.last) for each in found.temporaries] == [(0, 1), (1, 2)]
+    program = fuse(packed_convolution((32, 64, 56, 56), (64, 3, 3), constant=True, **SAME))
+    found = with_channels_last(program, MACHINE)
+    assert (len(found.kernels), len(found.initializers), len(found.prepared)) == (2, 1, 1)
+    assert found.prepared[0].size == 2 * 64 * 64 * 9
+    assert found.prepared[0].recipe.constants == (1,)
+
+
+@pytest.mark.parametrize(
+    ("images", "capability"),
+    [((1, 3, 8, 8), 90), ((32, 3, 56, 56), 90), ((32, 64, 56, 56), 80), ((32, 64, 56, 56), 100)],
+)
+def test_few_channels_and_other_devices_copy_nothing(images: Images, capability: int) -> None:
+    program = fuse(packed_convolution(images, (64, 3, 3), **SAME))
+    assert with_channels_last(program, MACHINES[capability]).kernels == program.kernels
+
+
+def test_what_the_copy_engine_can_load_is_not_copied() -> None:
+    program = fuse(channels_last_program((32, 64, 56, 56), (64, 3, 3), **SAME))
+    assert with_channels_last(program, MACHINE).kernels == program.kernels
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize(
+    ("images", "filters", "form"),
+    [((2, 64, 8, 8), (40, 3, 3), SAME), ((2, 44, 6, 7), (24, 3, 3), {**SAME, "stride": 2})],
+    ids=str,
+)
+def test_convolutions_over_copies_compute_what_the_reference_does(
+    monkeypatch: pytest.MonkeyPatch, images: Images, filters: Filters, form: dict[str, int]
+) -> None:
+    monkeypatch.setattr(channels_last, "_COPY_CYCLES", -1e9)
+    case = Case("packed convolution", packed_convolution(images, filters, **form), absolute=1e-3)
+    with emulated():
+        error, used = worst_of(case, schedule)
+    assert used[-1] in ("wgmma_windows", "resident", "reduce")
+    assert len(used) == 3
+    assert error <= 1
