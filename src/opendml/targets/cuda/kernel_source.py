@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from opendml.targets.cuda.attention_source import AttentionPrinter
 from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
@@ -44,10 +45,11 @@ _FILES = {
     Mode.WGMMA: ("sm90/contraction",),
     Mode.FMA_CHAIN: ("operands", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "fragments", "chain_mma", "chain"),
+    Mode.WGMMA_CHAIN: ("sm90/attention",),
 }
 """The files of each mode, after what is printed."""
 
-_HEADERS = {Mode.WGMMA: ("sm90/instructions", "sm90/units")}
+_HEADERS = dict.fromkeys((Mode.WGMMA, Mode.WGMMA_CHAIN), ("sm90/instructions", "sm90/units"))
 """The files of modes that come before what is printed."""
 
 _PRINTERS: dict[Mode, type[Printer]] = {
@@ -66,6 +68,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.WGMMA: WarpgroupPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
+    Mode.WGMMA_CHAIN: AttentionPrinter,
 }
 """What prints the modes that need more than others."""
 

@@ -52,6 +52,10 @@ WORDS = tuple(each.name for each in fields(Words) if each.name not in DIVISORS)
 """The other ones, in their order."""
 
 
+_MAPS = {Mode.WGMMA: ("a_map", "b_map"), Mode.WGMMA_CHAIN: ("q_map", "k_map", "v_map")}
+"""The tensor maps of modes that have some."""
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The layout of the parameters of a pattern: names of words in order. A divisor takes two words."""
@@ -86,7 +90,7 @@ class Parameters:
     @property
     def maps(self) -> tuple[str, ...]:
         """The tensor maps, which are last."""
-        return ("a_map", "b_map") if self.pattern.mode is Mode.WGMMA else ()
+        return _MAPS.get(self.pattern.mode, ())
 
     def map_offset(self, number: int) -> int:
         """Where a tensor map begins, in bytes."""

@@ -62,13 +62,15 @@ class Mode(Enum):
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
     """A softmax between products of FLOAT16, on tensor cores."""
+    WGMMA_CHAIN = "wgmma_chain"
+    """A softmax between products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
 
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
 COLLECTIVE = (
     *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA),
-    *(Mode.WGMMA, Mode.FMA_CHAIN),
+    *(Mode.WGMMA, Mode.WGMMA_CHAIN, Mode.FMA_CHAIN),
     *HALF_TILES,
 )
 """The modes whose code reads one element at a time, where it needs it."""

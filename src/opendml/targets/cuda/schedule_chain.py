@@ -20,6 +20,7 @@ from opendml.targets.cuda.contraction_source import stored_half
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.schedule_attention import AttentionShape, attention_tiles
 from opendml.targets.cuda.pattern import Mode, Pattern
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
@@ -81,8 +82,13 @@ def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) 
     ways = list(chain_tiles(shape, machine, alignments))
     # How many keys are taken in at a time depends on nothing but their sizes and the device.
     keys = max(tile.keys for tile in ways)
-    ways = [tile for tile in ways if tile.keys == keys]
-    return shape.launch(min(ways, key=lambda tile: shape.cycles(tile, machine)), alignments)
+    costs = [(shape.cycles(tile, machine), tile) for tile in ways if tile.keys == keys]
+    cycles, best = min(costs, key=lambda way: way[0])
+    of_warpgroups = list(attention_tiles(shape, machine, alignments))
+    fewest, tile = min(((cost, each) for each, cost in of_warpgroups), key=lambda way: way[0], default=(math.inf, None))
+    if tile is not None and fewest < cycles:
+        return AttentionShape(shape, alignments).launch(tile, machine)
+    return shape.launch(best, alignments)
 
 
 def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:
@@ -105,7 +111,7 @@ class ChainShape:
         self.half = all(
             each.operation is Operation.SOURCE and each.type is ScalarType.FLOAT16 for each in halves
         )
-        self._values = halves if self.half else list(operands)
+        self.values = halves if self.half else list(operands)
         self._accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
         self.loops = {
             role: merged_neighbours(sorted(map(self._loop, own), key=self._distance, reverse=True))
@@ -181,7 +187,7 @@ class ChainShape:
         directions = (("m", "depth"), ("keys", "depth"), ("n", "keys"))
         q, k, v = (
             TiledOperand(value, self.kernel, alignments, loops["batch"], loops[rows], loops[depth])
-            for value, (rows, depth) in zip(self._values, directions, strict=True)
+            for value, (rows, depth) in zip(self.values, directions, strict=True)
         )
         return q, k, v
 

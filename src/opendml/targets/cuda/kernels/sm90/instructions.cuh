@@ -112,5 +112,9 @@ DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" 
 template <int REST>
 DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(REST) : "memory"); }
 
-// Keeps the compiler from moving a sum across this point.
+// Keeps the compiler from moving a sum, or an operand in registers, across this point.
 DEVICE void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
+DEVICE void hold(unsigned& pair) { asm volatile("" : "+r"(pair)::"memory"); }
+
+// Lets no later instruction of this kind begin before a number that is not negative is known: the mask of the warp depends on it.
+DEVICE void wait_until_known(float number) { __syncwarp(number < 0 ? 1 : ~0u); }

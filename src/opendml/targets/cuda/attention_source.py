@@ -1,0 +1,126 @@
+"""Prints a softmax between products that warpgroups compute from tiles that the copy engine loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.cxx import function
+from opendml.targets.cuda.warpgroup_source import WarpgroupPrinter, product_of_warpgroup
+
+_ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
+_POSITION = "const Parameters& p, const Offsets& at"
+
+
+class AttentionPrinter(WarpgroupPrinter):
+    """Prints what kernels/sm90/attention.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        constants = dict(self.pattern.constants)
+        products, results = (node for node in self.nodes if node.operation is Operation.CONTRACTION)
+        (scores,) = (node.operands[0] for node in self.nodes if node.operation is Operation.GREATEST)
+        parts = Scores.of(scores, products, bool(constants["HIDES"]))
+        return "\n\n".join(
+            [
+                *products_of_attention(constants["KEYS"], constants["WIDTH"]),
+                *self.head("m", "n", "keys"),
+                *(self._tensor(name, constants[f"{name}_LOAD"]) for name in "QKV"),
+                f"constexpr bool SCALED = {str(parts.scaled_by is not None).lower()};",
+                self._hidden(parts.hidden),
+                self._scale(parts.scaled_by),
+                self._score(parts.visible, products),
+                self._unit(results),
+            ]
+        )
+
+    def _hidden(self, hidden: Node | None) -> str:
+        """Whether a query does not see a key."""
+        lines, name = self._compute([] if hidden is None else [hidden], {}, self._group_load)
+        return function(f"bool hidden({_POSITION})", [*lines, f"return {name(hidden) if hidden else 'false'};"])
+
+    def _scale(self, scale: Node | None) -> str:
+        lines, name = self._compute([] if scale is None else [scale], {}, self._group_load)
+        return function("float scale_of(const Parameters& p)", [*lines, f"return {name(scale) if scale else '1'};"])
+
+    def _score(self, visible: Node, products: Node) -> str:
+        """The score of a key that is seen, made of a sum."""
+        lines, name = self._compute([visible], {id(products): "sum"}, self._group_load)
+        return function(f"float score({_POSITION}, float sum)", [*lines, f"return {name(visible)};"])
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The parts of which scores are made: -infinity where `hidden` says so, which depends on places alone;
+    elsewhere `visible`, which is the products, `scaled_by` a number, or None if it is more than that."""
+
+    hidden: Node | None
+    visible: Node
+    scaled_by: Node | None
+
+    @classmethod
+    def of(cls, scores: Node, products: Node, hides: bool = True) -> Scores:
+        """Those of scores that are made of products; without `hides` nothing is hidden."""
+        hidden, visible = _split(scores) if hides else (None, scores)
+        return cls(hidden, visible, _scale_of(visible, products))
+
+
+def _split(scores: Node) -> tuple[Node | None, Node]:
+    """What hides keys, and the scores of the others."""
+    if scores.operation is Operation.SELECT:
+        condition, hidden, visible = scores.operands
+        if _is_lowest(hidden) and condition.operation in _ORDERS:
+            return condition, visible
+    if scores.operation is Operation.ADD:
+        for added, others in (scores.operands, scores.operands[::-1]):
+            hides, rest = _split(added)
+            if hides is not None:
+                zero = rest.operation is Operation.CONSTANT and rest.attribute == 0
+                whole = others if zero else Node(Operation.ADD, scores.type, scores.sizes, (others, rest))
+                return hides, whole
+    return None, scores
+
+
+def _is_lowest(node: Node) -> bool:
+    return node.operation is Operation.CONSTANT and node.attribute == float("-inf")
+
+
+def _scale_of(visible: Node, products: Node) -> Node | None:
+    """The number by which the products are multiplied, and nothing else."""
+    if visible is products:
+        return Node(Operation.CONSTANT, ScalarType.FLOAT32, (), (), 1.0)
+    others = [each for each in visible.operands if each is not products]
+    if visible.operation is not Operation.MULTIPLY or len(others) != 1:
+        return None
+    return others[0] if others[0].operation in (Operation.CONSTANT, Operation.PARAMETER) else None
+
+
+def products_of_attention(keys: int, width: int) -> Sequence[str]:
+    """The functions that add the products of queries with so many keys, and of weights, which lie in
+    registers, with values of so many elements."""
+    return product_of_warpgroup(keys, False, False), product_of_registers(width)
+
+
+def product_of_registers(columns: int) -> str:
+    """The function that adds the products of 64 rows, which lie in registers as `multiply_matrices` takes
+    them, by so many columns of FLOAT16 that lie along memory, 16 along k."""
+    sums = columns // 2
+    places = ", ".join(f"%{number}" for number in range(sums))
+    rows = ", ".join(f"%{sums + number}" for number in range(4))
+    outputs = ", ".join(f'"+f"(sums[{number}])' for number in range(sums))
+    values = ", ".join(f'"r"(a[{number}])' for number in range(4))
+    instruction = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16"
+    arguments = f"float (&sums)[{sums}], const unsigned (&a)[4], unsigned long long b, bool adds"
+    return function(
+        f"void multiply_warpgroup({arguments})",
+        [
+            'asm volatile("{ .reg .pred adds;\\n"',
+            f'             "setp.ne.b32 adds, %{sums + 5}, 0;\\n"',
+            f'             "{instruction} {{{places}}}, "',
+            f'             "{{{rows}}}, %{sums + 4}, adds, 1, 1, 1; }}"',
+            f"             : {outputs}",
+            f'             : {values}, "l"(b), "r"((int)adds));',
+        ],
+    )

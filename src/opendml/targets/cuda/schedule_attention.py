@@ -1,0 +1,290 @@
+"""A softmax between products of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles of
+queries, keys and values, whole warpgroups multiply them (wgmma), and a grid of no more blocks than run at once
+takes one tile of queries after the other.
+
+It takes what the copy engine can load: queries and keys that are contiguous along their elements, values
+along theirs, whose other strides and addresses are multiples of 16 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from opendml.compiler.chains import chain_of
+from opendml.compiler.kernel import Access, number_of
+from opendml.compiler.loops import Loop
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import guards_of
+from opendml.targets.cuda.attention_source import Scores
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, ROW_BYTES, TensorMap
+from opendml.targets.cuda.warpgroup_source import UNIT
+
+if TYPE_CHECKING:
+    from opendml.targets.cuda.schedule_chain import ChainShape
+
+_BOX = 64
+"""Elements of a box: a row of ROW_BYTES."""
+_ROWS_OF_BOX = 8
+"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+_WARPGROUP = 128
+_SHARED_SLACK = 1024 + 512
+"""Bytes of shared memory beside the tiles: to align them, and barriers."""
+_RESERVED_BYTES = 1024
+"""Bytes of shared memory that the system takes for itself in each block."""
+_REGISTERS = 65536
+"""Registers of a multiprocessor."""
+_PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
+"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
+_MOST_STAGES = 4
+_BEGIN_CYCLES, _TILE_CYCLES = 3000, 2500
+"""Cycles of a launch before the first products are under way, and more of each tile of queries than those of
+its keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionTile:
+    """So many queries for each block, 64 for each warpgroup, which take in so many keys at a time, of heads
+    of at most `width` elements. `rate` is the part of the tensor cores' rate that is reached.
+    """
+
+    rows: int
+    keys: int
+    width: int
+    rate: float
+
+    mode = Mode.WGMMA_CHAIN
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _WARPGROUP + self.rows * 2
+
+    def registers(self) -> tuple[int, int]:
+        """Registers of a thread that loads, and of one that multiplies."""
+        groups = self.rows // 64
+        each = _REGISTERS // self.threads // 8 * 8
+        left = (each * (1 + groups) - _PRODUCER_REGISTERS) // groups // 8 * 8
+        return _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+
+
+ATTENTION_TILES = (
+    AttentionTile(192, 128, 64, 0.6),
+    AttentionTile(128, 128, 128, 0.6),
+    AttentionTile(128, 80, 256, 0.55),
+)
+"""The candidates; rates are estimates."""
+
+
+def attention_tiles(
+    chain: ChainShape, machine: Machine, alignments: Sequence[int]
+) -> Iterator[tuple[AttentionTile, float]]:
+    """All tiles that compute a softmax between products, and their cycles."""
+    shape = AttentionShape(chain, alignments)
+    if not (machine.multiplies_by_warpgroups and shape.is_loadable):
+        return
+    for tile in ATTENTION_TILES:
+        if shape.takes(tile, machine):
+            yield tile, shape.cycles(tile, machine)
+
+
+class AttentionShape:
+    """A softmax between products whose queries lie along the longest of the loops over them; the others count
+    with the batch."""
+
+    def __init__(self, chain: ChainShape, alignments: Sequence[int]) -> None:
+        self._chain, self.kernel, self._alignments = chain, chain.kernel, alignments
+        self.accesses: tuple[Access, ...] = (*self.kernel.loads, *self.kernel.stores)
+        rows = chain.loops["m"]
+        longest = max(range(len(rows)), key=lambda number: rows[number].count, default=0)
+        still = Loop(1, (0,) * len(self.accesses))
+        self._rows = rows[longest] if rows else still
+        self.groups = (*chain.loops["batch"], *rows[:longest], *rows[longest + 1 :])
+        self._depth, self._columns, self._keys = (
+            (chain.loops[role] or [still])[-1] for role in ("depth", "n", "keys")
+        )
+        self.batch_count = math.prod(loop.count for loop in self.groups)
+
+    @cached_property
+    def padded(self) -> tuple[int, int]:
+        """The elements of a query, and of what is weighted, in whole boxes."""
+        depth, width = (-(-loop.count // _BOX) * _BOX for loop in (self._depth, self._columns))
+        return depth, width
+
+    @cached_property
+    def _parts(self) -> int:
+        """How many numbers of FLOAT16 a weight is the sum of: one where results are FLOAT16."""
+        return 1 if all(store.type is ScalarType.FLOAT16 for store in self.kernel.stores) else 2
+
+    @cached_property
+    def _loads(self) -> tuple[int, int, int]:
+        q, k, v = map(number_of, self._chain.values)
+        return q, k, v
+
+    @cached_property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can load the operands, and the results read what nothing guards."""
+        if not self._chain.half or any(
+            len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")
+        ):
+            return False
+        if any(each.operands for each in self._chain.values) or guards_of(self.kernel.values):
+            return False
+        directions = ((self._depth, self._rows), (self._depth, self._keys), (self._columns, self._keys))
+        return all(
+            self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True)
+        )
+
+    def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
+        """Whether a tensor map describes an operand."""
+        access = self.kernel.loads[load]
+        around = [loop for loop in self.groups if loop.strides[load]]
+        strides = [loop.strides[load] for loop in (rows, *around)]
+        return (
+            access.buffer is not None
+            and self._alignments[load] >= ADDRESS_ALIGNMENT
+            and along.strides[load] == access.type.bytes
+            and len(strides) < MOST_DIMENSIONS
+            and all(0 < stride < 2**40 and stride % ADDRESS_ALIGNMENT == 0 for stride in strides)
+            and max(loop.count for loop in (along, rows, *around)) < 2**31 - 2**12
+        )
+
+    def takes(self, tile: AttentionTile, machine: Machine) -> bool:
+        """Whether a tile is for heads of this size, and has room in shared memory."""
+        return max(self.padded) <= tile.width and self._stages(tile, machine) > 1
+
+    def _stages(self, tile: AttentionTile, machine: Machine) -> int:
+        depth, width = self.padded
+        room = machine.shared_bytes - _RESERVED_BYTES - _SHARED_SLACK - tile.rows * depth * 2
+        return min(_MOST_STAGES, room // self._stage_bytes(tile))
+
+    def _stage_bytes(self, tile: AttentionTile) -> int:
+        return tile.keys * sum(self.padded) * 2
+
+    def cycles(self, tile: AttentionTile, machine: Machine) -> float:
+        """The cost of a tile."""
+        items = self.batch_count * -(-self._rows.count // tile.rows)
+        rounds = -(-items // machine.multiprocessors)
+        blocks = -(-self._keys.count // tile.keys)
+        products = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        return _BEGIN_CYCLES + rounds * (blocks * products + _TILE_CYCLES)
+
+    def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
+        """The launch in a tile."""
+        down = -(-self._rows.count // tile.rows)
+        items = self.batch_count * down
+        producer, consumer = tile.registers()
+        (depth, width), stages = self.padded, self._stages(tile, machine)
+        q, k, v = self._loads
+        constants = {
+            "THREADS": tile.threads,
+            "ROWS": tile.rows,
+            "KEYS": tile.keys,
+            "DEPTH": depth,
+            "WIDTH": width,
+            "STAGES": stages,
+            "PARTS": self._parts,
+            "HIDES": int(self._hides),
+            "PRODUCER_REGISTERS": producer,
+            "CONSUMER_REGISTERS": consumer,
+            "LOOPS_M": 1,
+            "LOOPS_N": 1,
+            "LOOPS_KEYS": 1,
+            "Q_LOAD": q,
+            "K_LOAD": k,
+            "V_LOAD": v,
+            "Q_ALONG_K": 1,
+            "K_ALONG_K": 1,
+            "V_ALONG_K": 0,
+        }
+        rows = self._rows, self._columns, self._keys
+        patterns = [self._pattern(number) for number in range(len(self.accesses))]
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            Mode.WGMMA_CHAIN,
+            1,
+            False,
+            needs_64_bits((*self.groups, *rows), items * tile.rows),
+            tuple(patterns[:loads]),
+            tuple(patterns[loads:]),
+            self.kernel.values,
+            tuple(constants.items()),
+        )
+        words = Words(
+            items=items,
+            rows=self._rows.count,
+            columns=self._columns.count,
+            units=self._keys.count,
+            team=self.batch_count,
+            inner=down,
+        )
+        steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
+        return Launch(
+            pattern,
+            min(items, machine.multiprocessors),
+            tile.threads,
+            loop_values(self.kernel, self.groups, rows) | words.named() | steps,
+            shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + _SHARED_SLACK,
+            maps=(
+                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+                self._map(
+                    q, self._depth, self._rows, min(tile.rows, -(-self._rows.count // _ROWS_OF_BOX) * _ROWS_OF_BOX)
+                ),
+                self._map(k, self._depth, self._keys, tile.keys),
+                self._map(v, self._columns, self._keys, tile.keys),
+            ),
+        )
+
+    @cached_property
+    def _hides(self) -> bool:
+        """Whether places alone hide keys from queries."""
+        chain = chain_of(self.kernel.values)
+        assert chain is not None
+        hidden = Scores.of(chain.scores, chain.products).hidden
+        return hidden is not None and self._is_ordered(hidden)
+
+    def _is_ordered(self, hidden: Node) -> bool:
+        return False
+
+    def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
+        """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
+        around = [loop for loop in reversed(self.groups) if loop.strides[load]]
+        outer = [rows, *around]
+        return TensorMap(
+            load,
+            self.kernel.loads[load].type,
+            tuple(loop.count for loop in (along, *outer)),
+            tuple(loop.strides[load] for loop in outer),
+            (_BOX, box_rows, *(1 for _ in around)),
+        )
+
+    def _pattern(self, number: int) -> AccessPattern:
+        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        access = self.accesses[number]
+        loops = self._rows, self._columns, self._keys
+        return AccessPattern(
+            access.type,
+            self._step(number, access),
+            tuple(loop.strides[number] != 0 for loop in self.groups),
+            tuple(loop.strides[number] != 0 for loop in loops),
+            counter=access.buffer is None,
+        )
+
+    def _step(self, number: int, access: Access) -> Step:
+        stride = self._columns.strides[number]
+        if not stride:
+            return Step.NONE
+        if access.buffer is None or stride != access.type.bytes:
+            return Step.STRIDED
+        unit = min(VECTOR_BYTES, UNIT * access.type.bytes)
+        aligned = self._alignments[number] % unit == 0
+        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in (*self.groups, self._rows))
+        return Step.CONTIGUOUS if aligned else Step.STRIDED
