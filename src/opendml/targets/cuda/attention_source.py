@@ -11,6 +11,7 @@ from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.warpgroup_source import WarpgroupPrinter, product_of_warpgroup
 
 _ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
+_NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
 _POSITION = "const Parameters& p, const Offsets& at"
 
 
@@ -29,17 +30,25 @@ class AttentionPrinter(WarpgroupPrinter):
                 *self.head("m", "n", "keys"),
                 *(self._tensor(name, constants[f"{name}_LOAD"]) for name in "QKV"),
                 f"constexpr bool SCALED = {str(parts.scaled_by is not None).lower()};",
-                self._hidden(parts.hidden),
+                *self._hidden(parts),
                 self._scale(parts.scaled_by),
                 self._score(parts.visible, products),
                 self._unit(results),
             ]
         )
 
-    def _hidden(self, hidden: Node | None) -> str:
-        """Whether a query does not see a key."""
-        lines, name = self._compute([] if hidden is None else [hidden], {}, self._group_load)
-        return function(f"bool hidden({_POSITION})", [*lines, f"return {name(hidden) if hidden else 'false'};"])
+    def _hidden(self, scores: Scores) -> list[str]:
+        """Whether a query does not see a key, whether what it does not see weighs nothing, and its score."""
+        condition, value = scores.hidden, scores.hides_by
+        assert (condition is None) is (value is None)
+        lines, name = self._compute([] if condition is None else [condition], {}, self._group_load)
+        found, number = ("false", "0") if condition is None or value is None else (name(condition), name(value))
+        given = number if scores.replaces else f"{number} + score"
+        return [
+            function(f"bool hidden({_POSITION})", [*lines, f"return {found};"]),
+            function("bool skips(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]),
+            function("float score_of_hidden(const Parameters& p, float score)", [f"return {given};"]),
+        ]
 
     def _scale(self, scale: Node | None) -> str:
         lines, name = self._compute([] if scale is None else [scale], {}, self._group_load)
@@ -53,38 +62,40 @@ class AttentionPrinter(WarpgroupPrinter):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The parts of which scores are made: -infinity where `hidden` says so, which depends on places alone;
-    elsewhere `visible`, which is the products, `scaled_by` a number, or None if it is more than that."""
+    """The parts of which scores are made. `visible` is the products, `scaled_by` a number, or None if it is
+    more than that. Where `hidden` says so, which depends on places alone, `hides_by`, a number, is added to
+    it, or `replaces` it.
+    """
 
-    hidden: Node | None
     visible: Node
     scaled_by: Node | None
+    hidden: Node | None = None
+    hides_by: Node | None = None
+    replaces: bool = False
 
     @classmethod
     def of(cls, scores: Node, products: Node, hides: bool = True) -> Scores:
         """Those of scores that are made of products; without `hides` nothing is hidden."""
-        hidden, visible = _split(scores) if hides else (None, scores)
-        return cls(hidden, visible, _scale_of(visible, products))
+        found = _hiding(scores) if hides else None
+        if found is None:
+            return cls(scores, _scale_of(scores, products))
+        visible, *hiding = found
+        return cls(visible, _scale_of(visible, products), *hiding)
 
 
-def _split(scores: Node) -> tuple[Node | None, Node]:
-    """What hides keys, and the scores of the others."""
+def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:
+    """The scores of keys that are seen, what says which are not, the number that these are given, and whether
+    that replaces their scores."""
     if scores.operation is Operation.SELECT:
-        condition, hidden, visible = scores.operands
-        if _is_lowest(hidden) and condition.operation in _ORDERS:
-            return condition, visible
+        condition, number, visible = scores.operands
+        if number.operation in _NUMBERS and condition.operation in _ORDERS:
+            return visible, condition, number, True
     if scores.operation is Operation.ADD:
-        for added, others in (scores.operands, scores.operands[::-1]):
-            hides, rest = _split(added)
-            if hides is not None:
-                zero = rest.operation is Operation.CONSTANT and rest.attribute == 0
-                whole = others if zero else Node(Operation.ADD, scores.type, scores.sizes, (others, rest))
-                return hides, whole
-    return None, scores
-
-
-def _is_lowest(node: Node) -> bool:
-    return node.operation is Operation.CONSTANT and node.attribute == float("-inf")
+        for added, visible in (scores.operands, scores.operands[::-1]):
+            found = _hiding(added)
+            if found is not None and found[0].operation is Operation.CONSTANT and found[0].attribute == 0:
+                return visible, *found[1:3], False
+    return None
 
 
 def _scale_of(visible: Node, products: Node) -> Node | None:
@@ -94,7 +105,7 @@ def _scale_of(visible: Node, products: Node) -> Node | None:
     others = [each for each in visible.operands if each is not products]
     if visible.operation is not Operation.MULTIPLY or len(others) != 1:
         return None
-    return others[0] if others[0].operation in (Operation.CONSTANT, Operation.PARAMETER) else None
+    return others[0] if others[0].operation in _NUMBERS else None
 
 
 def products_of_attention(keys: int, width: int) -> Sequence[str]:

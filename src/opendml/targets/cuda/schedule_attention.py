@@ -35,6 +35,8 @@ _BOX = 64
 """Elements of a box: a row of ROW_BYTES."""
 _ROWS_OF_BOX = 8
 """Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+_LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
+"""Integers that grow as evenly as their operands."""
 _WARPGROUP = 128
 _SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: to align them, and barriers."""
@@ -45,15 +47,20 @@ _REGISTERS = 65536
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
 """Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
 _MOST_STAGES = 4
-_BEGIN_CYCLES, _TILE_CYCLES = 3000, 2500
+_CACHED_BYTES = 20e6
+"""Bytes of keys and values of matrices that are computed at a time; they fill less than half of the L2 cache."""
+_BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
+_IDLE = 0.4
+"""Part of the cycles of a tile that its first 64 queries alone take."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionTile:
     """So many queries for each block, 64 for each warpgroup, which take in so many keys at a time, of heads
-    of at most `width` elements. `rate` is the part of the tensor cores' rate that is reached.
+    of at most `width` elements, and more than 64 fewer. `rate` is the part of the tensor cores' rate that is
+    reached.
     """
 
     rows: int
@@ -77,11 +84,14 @@ class AttentionTile:
 
 
 ATTENTION_TILES = (
-    AttentionTile(192, 128, 64, 0.6),
-    AttentionTile(128, 128, 128, 0.6),
-    AttentionTile(128, 80, 256, 0.55),
+    AttentionTile(192, 128, 64, 0.53),
+    AttentionTile(128, 128, 64, 0.45),
+    AttentionTile(128, 176, 128, 0.66),
+    AttentionTile(128, 128, 128, 0.61),
+    AttentionTile(128, 96, 192, 0.6),
+    AttentionTile(128, 64, 256, 0.55),
 )
-"""The candidates; rates are estimates."""
+"""The candidates. Rates up to 128 elements are those on an H100 over 4,096 keys; the others are estimates."""
 
 
 def attention_tiles(
@@ -159,7 +169,7 @@ class AttentionShape:
 
     def takes(self, tile: AttentionTile, machine: Machine) -> bool:
         """Whether a tile is for heads of this size, and has room in shared memory."""
-        return max(self.padded) <= tile.width and self._stages(tile, machine) > 1
+        return max(self.padded) == tile.width and self._stages(tile, machine) > 1
 
     def _stages(self, tile: AttentionTile, machine: Machine) -> int:
         depth, width = self.padded
@@ -171,8 +181,10 @@ class AttentionShape:
 
     def cycles(self, tile: AttentionTile, machine: Machine) -> float:
         """The cost of a tile."""
-        items = self.batch_count * -(-self._rows.count // tile.rows)
-        rounds = -(-items // machine.multiprocessors)
+        full, rest = divmod(self._rows.count, tile.rows)
+        of_rest = -(-rest // 64) * 64 / tile.rows
+        tiles = self.batch_count * (full + (of_rest and _IDLE + (1 - _IDLE) * of_rest))
+        rounds = max(tiles / machine.multiprocessors, 1) if rest else math.ceil(tiles / machine.multiprocessors)
         blocks = -(-self._keys.count // tile.keys)
         products = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
         return _BEGIN_CYCLES + rounds * (blocks * products + _TILE_CYCLES)
@@ -218,13 +230,16 @@ class AttentionShape:
             self.kernel.values,
             tuple(constants.items()),
         )
+        band = max(1, min(self.batch_count, int(_CACHED_BYTES // (self._keys.count * (depth + width) * 2))))
         words = Words(
             items=items,
             rows=self._rows.count,
             columns=self._columns.count,
             units=self._keys.count,
             team=self.batch_count,
+            full=band,
             inner=down,
+            tiles=band * down,
         )
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
         return Launch(
@@ -245,14 +260,36 @@ class AttentionShape:
 
     @cached_property
     def _hides(self) -> bool:
-        """Whether places alone hide keys from queries."""
+        """Whether places alone hide keys from queries: all from one on, which is no earlier for later
+        queries."""
         chain = chain_of(self.kernel.values)
         assert chain is not None
         hidden = Scores.of(chain.scores, chain.products).hidden
-        return hidden is not None and self._is_ordered(hidden)
+        if hidden is None:
+            return False
+        earlier, later = (self._steps(each) for each in hidden.operands)
+        if earlier is None or later is None:
+            return False
+        (along_rows, along_keys) = (b - a for a, b in zip(earlier, later, strict=True))
+        return along_keys > 0 >= along_rows
 
-    def _is_ordered(self, hidden: Node) -> bool:
-        return False
+    def _steps(self, node: Node) -> tuple[int, int] | None:
+        """How much an integer that is made of counters grows with each query and with each key; None if it is
+        made in another way."""
+        if node.operation is Operation.SOURCE and not node.operands:
+            number = number_of(node)
+            counts = self.kernel.loads[number].buffer is None
+            return (self._rows.strides[number], self._keys.strides[number]) if counts else None
+        if node.operation is Operation.CONSTANT:
+            return 0, 0
+        if node.operation not in _LINEAR or node.type.is_float:
+            return None
+        found = [self._steps(operand) for operand in node.operands]
+        steps = [each for each in found if each is not None]
+        if len(steps) < len(found):
+            return None
+        sign = -1 if node.operation is Operation.SUBTRACT else 1
+        return steps[0] if len(steps) == 1 else (steps[0][0] + sign * steps[1][0], steps[0][1] + sign * steps[1][1])
 
     def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
         """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""

@@ -79,16 +79,15 @@ def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) 
     shape = ChainShape.of(kernel)
     if shape is None:
         return None
+    of_warpgroups = list(attention_tiles(shape, machine, alignments))
+    if of_warpgroups:
+        tile, _ = min(of_warpgroups, key=lambda way: way[1])
+        return AttentionShape(shape, alignments).launch(tile, machine)
     ways = list(chain_tiles(shape, machine, alignments))
     # How many keys are taken in at a time depends on nothing but their sizes and the device.
     keys = max(tile.keys for tile in ways)
-    costs = [(shape.cycles(tile, machine), tile) for tile in ways if tile.keys == keys]
-    cycles, best = min(costs, key=lambda way: way[0])
-    of_warpgroups = list(attention_tiles(shape, machine, alignments))
-    fewest, tile = min(((cost, each) for each, cost in of_warpgroups), key=lambda way: way[0], default=(math.inf, None))
-    if tile is not None and fewest < cycles:
-        return AttentionShape(shape, alignments).launch(tile, machine)
-    return shape.launch(best, alignments)
+    ways = [tile for tile in ways if tile.keys == keys]
+    return shape.launch(min(ways, key=lambda tile: shape.cycles(tile, machine)), alignments)
 
 
 def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:

@@ -8,39 +8,34 @@
 // queries has one skips that. Weights are at most 2^14, so that few of them are below the numbers of FLOAT16. They are rounded to
 // FLOAT16, or with PARTS = 2 are sums of two of them, which have 22 bits.
 //
-// Where keys are hidden by their place alone (HIDES), tiles of keys that all queries of a tile do not see are not read.
+// Where places alone hide keys (HIDES), tiles of keys that no query of a tile sees are not read, if such keys weigh nothing.
 
 constexpr int ROW_BYTES = 128, ELEMENTS = ROW_BYTES / 2;  // of a row of a box, which is swizzled
 constexpr int Q_BYTES = ROWS * DEPTH * 2, K_BYTES = KEYS * DEPTH * 2, V_BYTES = KEYS * WIDTH * 2, STAGE_BYTES = K_BYTES + V_BYTES;
 constexpr int CONSUMERS = ROWS / 64, SCORES = KEYS / 2, RESULTS = WIDTH / 2, FRAGMENTS = KEYS / 16;
 constexpr int TURN_BARRIER = 1;  // the first of those of each warpgroup
-constexpr int BAND = 8;          // matrices whose longest tiles are computed first, so that keys and values stay in the L2 cache
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
 constexpr float LOG2_E = 1.44269504f, WEIGHT_BITS = 14;
 #define LOWEST __int_as_float(0xff800000)
 static_assert(ROWS % 64 == 0 && KEYS % 16 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
 
-// The tiles of a block, and their queries and keys. Of tiles with keys that are not read, every second round goes backwards, so that
-// all blocks have as much to do.
+// A tile of queries, and their tiles of keys. The longest tiles of a band of matrices (`p.full`) come first, and every second round
+// of the blocks goes backwards, so that all blocks have as much to do. The keys and values of a band stay in the L2 cache.
 struct Work {
     Index batch, row;
-    int blocks;  // of keys
+    int blocks;
 
     DEVICE_MEMBER bool find(const Parameters& p, int round) {
-        const Index place = HIDES && round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+        const Index place = round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
         const Index item = (Index)round * gridDim.x + place;
         if (item >= (Index)p.items) return false;
-        if constexpr (HIDES) {
-            const Index of_band = (Index)p.inner.count * BAND, band = item / of_band, inside = item - band * of_band;
-            const Index left = (Index)p.team - band * BAND, width = left < BAND ? left : BAND, down = inside / width;
-            batch = band * BAND + inside - down * width;
-            row = ((Index)p.inner.count - 1 - down) * ROWS;
-        } else {
-            batch = divide(item, p.inner);
-            row = (item - batch * (Index)p.inner.count) * ROWS;
-        }
+        const Index down = (Index)p.inner.count, band = divide(item, p.tiles), inside = item - band * (Index)p.tiles.count;
+        const Index left = (Index)p.team - band * (Index)p.full, width = left < (Index)p.full ? left : (Index)p.full;
+        const Index tile = inside / width;
+        batch = band * (Index)p.full + inside - tile * width;
+        row = (HIDES ? down - 1 - tile : tile) * ROWS;
         blocks = ((int)p.units + KEYS - 1) / KEYS;
-        if constexpr (HIDES) {
+        if (HIDES && skips(p)) {
             // The first tile of keys that the last query does not see.
             const Index end = row + ROWS < (Index)p.rows ? row + ROWS : (Index)p.rows;
             const Offsets at = at_m(p, at_group(p, batch), end - 1);
@@ -137,16 +132,17 @@ DEVICE void produce(const Parameters& p, const Shelf& shelf) {
     }
 }
 
-// Describes a tile of COUNT rows to the tensor cores, from a byte on. Elements that are multiplied lie along memory, in boxes of 64: groups
-// of 8 rows follow each other.
-DEVICE unsigned long long along_depth(Shared at) {
-    return SWIZZLED | (unsigned long long)(8 * ROW_BYTES / 16) << 32 | 1ull << 16 | at % (1 << 18) / 16;
+// Describes an operand to the tensor cores, from a tile's address and a distance on. Elements that are multiplied lie along memory, in
+// boxes of 64: groups of 8 rows follow each other.
+DEVICE unsigned long long along_depth(Shared tile, int distance) {
+    constexpr unsigned long long LAYOUT = SWIZZLED | (unsigned long long)(8 * ROW_BYTES / 16) << 32;
+    return LAYOUT | (tile % (1 << 18) / 16 | 1 << 16) + distance / 16;
 }
 
 // The same of values, which lie across: groups of 8 keys follow each other, and boxes of 64 columns.
-DEVICE unsigned long long along_columns(Shared at) {
-    return SWIZZLED | (unsigned long long)(8 * ROW_BYTES / 16) << 32 | (unsigned long long)(KEYS * ROW_BYTES / 16) << 16 |
-           at % (1 << 18) / 16;
+DEVICE unsigned long long along_columns(Shared tile, int distance) {
+    constexpr unsigned long long LAYOUT = SWIZZLED | (unsigned long long)(8 * ROW_BYTES / 16) << 32;
+    return LAYOUT | (tile % (1 << 18) / 16 | KEYS * ROW_BYTES / 16 << 16) + distance / 16;
 }
 
 template <int COUNT>
@@ -159,9 +155,8 @@ DEVICE void hold_all(float (&values)[COUNT]) {
 DEVICE void begin_scores(float (&scores)[SCORES], Shared queries, Shared keys) {
 #pragma unroll
     for (int at = 0; at < DEPTH; at += 16) {
-        const int box = at / ELEMENTS, inside = at % ELEMENTS * 2;
-        const Shared a = queries + box * (ROWS * ROW_BYTES) + inside, b = keys + box * (KEYS * ROW_BYTES) + inside;
-        multiply_warpgroup(scores, along_depth(a), along_depth(b), at > 0);
+        const int box = at / ELEMENTS * ROW_BYTES, inside = at % ELEMENTS * 2;
+        multiply_warpgroup(scores, along_depth(queries, box * ROWS + inside), along_depth(keys, box * KEYS + inside), at > 0);
     }
     commit_products();
 }
@@ -192,7 +187,7 @@ struct Weights {
         for (int i = 0; i < FRAGMENTS; i++) {
 #pragma unroll
             for (int part = 0; part < PARTS; part++) {
-                multiply_warpgroup(results, parts[part][i], along_columns(values + i * 16 * ROW_BYTES), adds || i + part > 0);
+                multiply_warpgroup(results, parts[part][i], along_columns(values, i * 16 * ROW_BYTES), adds || i + part > 0);
             }
         }
         commit_products();
@@ -236,26 +231,25 @@ struct Softmax {
     // Makes weights of products with the keys from `key` on; what is summed so far is to be scaled by `factors`.
     DEVICE_MEMBER void weigh(const Parameters& p, float (&scores)[SCORES], float (&factors)[2], Index key, bool is_partial) {
         float unit = LOG2_E;
-        if constexpr (SCALED) {
-            const float scale = scale_of(p);
-            if (scale > 0) {
-                unit *= scale;
-            } else {
-#pragma unroll
-                for (int i = 0; i < SCORES; i++) scores[i] *= scale;
-            }
+        // A finite number that is added to hidden scores is added to scaled ones.
+        const float scale = SCALED ? scale_of(p) : 1;
+        const bool is_late = SCALED && scale > 0 && (!HIDES || skips(p));
+        if (is_late) {
+            unit *= scale;
         } else {
 #pragma unroll
             for (int i = 0; i < SCORES; i++) {
                 const Index own = key + key_of(i);
-                scores[i] = score(p, at_keys(p, at[row_of(i)], own < (Index)p.units ? own : key), scores[i]);
+                if constexpr (SCALED) scores[i] *= scale;
+                else scores[i] = score(p, at_keys(p, at[row_of(i)], own < (Index)p.units ? own : key), scores[i]);
             }
         }
         if (is_partial) {
 #pragma unroll
             for (int i = 0; i < SCORES; i++) {
                 const Index own = key + key_of(i);
-                if (own >= (Index)p.units || hidden(p, at_keys(p, at[row_of(i)], own))) scores[i] = LOWEST;
+                if (own >= (Index)p.units) scores[i] = LOWEST;
+                else if (HIDES && hidden(p, at_keys(p, at[row_of(i)], own))) scores[i] = score_of_hidden(p, scores[i]);
             }
         }
         // Two of each: a chain of comparisons or sums waits for each of them.
@@ -309,10 +303,11 @@ DEVICE void transpose_quad(float (&pairs)[4][2]) {
 }
 
 // Stores the results of a thread's queries. By transposing four blocks of 8 columns it gets all 8 of one, so that it stores units.
-DEVICE void store_results(const Parameters& p, const Softmax& softmax, const float (&results)[RESULTS], Index own) {
+DEVICE void store_results(const Parameters& p, const Softmax& softmax, const float (&results)[RESULTS], Index batch, Index own) {
 #pragma unroll
     for (int row = 0; row < 2; row++) {
         const bool is_there = own + row * 8 < (Index)p.rows;
+        const Offsets at = at_m(p, at_group(p, batch), is_there ? own + row * 8 : 0);
         const float share = 1 / sum_of_quad(softmax.sums[row]);
 #pragma unroll
         for (int block = 0; block < WIDTH / 8; block += 4) {
@@ -322,7 +317,7 @@ DEVICE void store_results(const Parameters& p, const Softmax& softmax, const flo
             transpose_quad(pairs);
             const Index column = (block + threadIdx.x % 4) * 8, left = (Index)p.columns - column;
             if (is_there && left > 0) {
-                store_unit(p, at_n(p, softmax.at[row], column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
+                store_unit(p, at_n(p, at, column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
             }
         }
     }
@@ -350,9 +345,9 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
     auto end_turn = [&](bool is_last) {
         if (CONSUMERS > 1 && !(is_last && group + 1 == CONSUMERS)) arrive_for_warpgroups(TURN_BARRIER + next, 2);
     };
+    const Index own = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll 1
     for (int round = 0; work.find(p, round); round++) {
-        const Index own = work.row + group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
         const bool ends = Work::is_last(p, round);
         const Offsets first_query = HIDES ? at_m(p, at_group(p, work.batch), work.row) : Offsets{};
         // Whether there are fewer keys than a tile from `key` on, or one that a query does not see.
@@ -372,7 +367,22 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
             release(shelf.empty_values + values.slot * BARRIER_BYTES);
             values.next();
         };
-        softmax.start(p, work, own);
+        if (work.row + group * 64 >= (Index)p.rows) {
+            // There are no queries for this warpgroup: it lets the others go on.
+            for (int block = 0; block < work.blocks; block++) {
+                wait_for_phase(shelf.full_keys + keys.slot * BARRIER_BYTES, keys.parity);
+                begin_turn();
+                end_turn(ends && block + 1 == work.blocks);
+                release(shelf.empty_keys + keys.slot * BARRIER_BYTES);
+                keys.next();
+                wait_for_phase(shelf.full_values + values.slot * BARRIER_BYTES, values.parity);
+                release(shelf.empty_values + values.slot * BARRIER_BYTES);
+                values.next();
+            }
+            release(shelf.empty_queries);
+            continue;
+        }
+        softmax.start(p, work, work.row + own);
         hold_all(scores);
         hold_all(results);
         wait_for_phase(shelf.full_queries, round % 2);
@@ -414,14 +424,16 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
 #pragma unroll
             for (int i = 0; i < RESULTS; i++) results[i] = 0;
         }
-        store_results(p, softmax, results, own);
+        store_results(p, softmax, results, work.batch, work.row + own);
     }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) kernel(const __grid_constant__ Parameters p) {
     extern __shared__ uint4 memory[];
     // Swizzled tiles begin at multiples of 1024 bytes.
-    const Shelf shelf((shared_address(memory) + 1023) / 1024 * 1024);
+    Shared begin = (shared_address(memory) + 1023) / 1024 * 1024;
+    hold(begin);
+    const Shelf shelf(begin);
     if (threadIdx.x == 0) {
         prefetch(p.q_map);
         prefetch(p.k_map);
