@@ -46,7 +46,7 @@ class CudaExecutable:
 
     def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = _fused(program)
+        kernels = _fused(program, self.device.machine)
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """Those of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
@@ -150,7 +150,7 @@ class CudaExecutable:
 
 def plan(program: Program, machine: Machine) -> Planned:
     """The kernels of a program, and the modes in which they are run where all tensors are aligned."""
-    kernels = _fused(program)
+    kernels = _fused(program, machine)
 
     def mode(kernel: Kernel) -> str:
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
@@ -159,8 +159,8 @@ def plan(program: Program, machine: Machine) -> Planned:
     return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
 
 
-def _fused(program: Program) -> KernelProgram:
-    return fuse(replace(program, results=simplify(program.results)), is_chained)
+def _fused(program: Program, machine: Machine) -> KernelProgram:
+    return fuse(replace(program, results=simplify(program.results)), partial(is_chained, machine=machine))
 
 
 class PreparedLaunch:

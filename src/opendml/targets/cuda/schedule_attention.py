@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from opendml.compiler.chains import chain_of
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
-from opendml.program.node import Node, Operation, ordered
+from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.attention_source import Scores
@@ -146,7 +146,9 @@ class AttentionShape:
             len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")
         ):
             return False
-        if any(each.operands for each in self._chain.values) or guards_of(self.kernel.values):
+        if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
+            return False
+        if guards_of(self.kernel.values):
             return False
         directions = ((self._depth, self._rows), (self._depth, self._keys), (self._columns, self._keys))
         return all(
