@@ -183,9 +183,18 @@ def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
         assert items == 12 * math.ceil(queries / dict(launch.pattern.constants)["ROWS"])
 
 
-def test_heads_whose_keys_fill_the_cache_are_computed_one_after_the_other() -> None:
-    assert launch_of((64, 512, 512, 64, 64)).values["full"] == 64
-    assert launch_of((64, 512, 65536, 64, 64)).values["full"] == 1
+def test_causal_tiles_come_in_bands_with_one_for_each_multiprocessor() -> None:
+    """So long tiles of one band and short ones of the next are computed at a time, and keys stay in the
+    cache."""
+
+    def masked(scores: Node) -> Node:
+        return causal(scores, -math.inf)
+
+    for queries, heads in ((4096, 4), (1024, 16), (128, 64)):
+        given = attended(*tensors(FLOAT16, (64, queries, 4096, 128, 128)), scores=masked)
+        (launch,) = launches(program(convert(given, FLOAT16)))
+        assert launch.values["full"] == heads
+        assert launch.values["tiles"] == heads * launch.values["inner"]
 
 
 def test_how_many_keys_are_taken_in_at_a_time_depends_on_no_number_of_queries() -> None:

@@ -38,14 +38,17 @@ class AttentionPrinter(WarpgroupPrinter):
         )
 
     def _hidden(self, scores: Scores) -> list[str]:
-        """Whether a query does not see a key, whether what it does not see weighs nothing, and its score."""
-        condition, value = scores.hidden, scores.hides_by
-        assert (condition is None) is (value is None)
-        lines, name = self._compute([] if condition is None else [condition], {}, self._group_load)
-        found, number = ("false", "0") if condition is None or value is None else (name(condition), name(value))
+        """How far a key lies behind those that a query sees, whether what it does not see weighs nothing, and
+        its score."""
+        lines, distance, number = [], "0", "0"
+        if scores.hidden is not None and scores.hides_by is not None:
+            lines, name = self._compute([*scores.hidden.operands, scores.hides_by], {}, self._group_load)
+            smaller, greater = map(name, scores.hidden.operands)
+            equal = int(scores.hidden.operation is Operation.LESS_EQUAL)
+            distance, number = f"(long long){greater} - (long long){smaller} + {equal}", name(scores.hides_by)
         given = number if scores.replaces else f"{number} + score"
         return [
-            function(f"bool hidden({_POSITION})", [*lines, f"return {found};"]),
+            function(f"long long ahead({_POSITION})", [*lines, f"return {distance};"]),
             function("bool skips(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]),
             function("float score_of_hidden(const Parameters& p, float score)", [f"return {given};"]),
         ]

@@ -47,8 +47,6 @@ _REGISTERS = 65536
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
 """Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
 _MOST_STAGES = 4
-_CACHED_BYTES = 20e6
-"""Bytes of keys and values of matrices that are computed at a time; they fill less than half of the L2 cache."""
 _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
@@ -232,7 +230,8 @@ class AttentionShape:
             self.kernel.values,
             tuple(constants.items()),
         )
-        band = max(1, min(self.batch_count, int(_CACHED_BYTES // (self._keys.count * (depth + width) * 2))))
+        # As many matrices as have a tile for each multiprocessor.
+        band = max(1, min(self.batch_count, round(machine.multiprocessors / down)))
         words = Words(
             items=items,
             rows=self._rows.count,
@@ -241,7 +240,7 @@ class AttentionShape:
             team=self.batch_count,
             full=band,
             inner=down,
-            tiles=band * down,
+            tiles=band * down if self._hides else max(1, self._rows.count // tile.rows),
         )
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
         return Launch(

@@ -19,8 +19,17 @@ constexpr float LOG2_E = 1.44269504f, WEIGHT_BITS = 14;
 #define LOWEST __int_as_float(0xff800000)
 static_assert(ROWS % 64 == 0 && KEYS % 16 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
 
-// A tile of queries, and their tiles of keys. The longest tiles of a band of matrices (`p.full`) come first, and every second round
-// of the blocks goes backwards, so that all blocks have as much to do. The keys and values of a band stay in the L2 cache.
+// How many keys the query at a place sees: `ahead` grows evenly from key to key, and hides a key where it is positive.
+DEVICE int seen_keys(const Parameters& p, const Offsets& query) {
+    if constexpr (!HIDES) return (int)p.units;
+    const long long first = ahead(p, at_keys(p, query, 0)), step = ahead(p, at_keys(p, query, 1)) - first;
+    const long long seen = first > 0 ? 0 : step == 1 ? 1 - first : -first / step + 1;
+    return seen < p.units ? (int)seen : (int)p.units;
+}
+
+// A tile of queries, and how many tiles of keys these see. Long tiles come before short ones: of all matrices those with ROWS queries
+// before those with fewer, and with HIDES those with more keys before those with fewer, in bands of matrices (`p.full`) whose keys
+// and values stay in the L2 cache. Every second round of the blocks goes backwards, so that all blocks have as much to do.
 struct Work {
     Index batch, row;
     int blocks;
@@ -29,22 +38,22 @@ struct Work {
         const Index place = round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
         const Index item = (Index)round * gridDim.x + place;
         if (item >= (Index)p.items) return false;
-        const Index down = (Index)p.inner.count, band = divide(item, p.tiles), inside = item - band * (Index)p.tiles.count;
-        const Index left = (Index)p.team - band * (Index)p.full, width = left < (Index)p.full ? left : (Index)p.full;
-        const Index tile = inside / width;
-        batch = band * (Index)p.full + inside - tile * width;
-        row = (HIDES ? down - 1 - tile : tile) * ROWS;
+        const Index down = (Index)p.inner.count;
         blocks = ((int)p.units + KEYS - 1) / KEYS;
-        if (HIDES && skips(p)) {
-            // The first tile of keys that the last query does not see.
-            const Index end = row + ROWS < (Index)p.rows ? row + ROWS : (Index)p.rows;
-            const Offsets at = at_m(p, at_group(p, batch), end - 1);
-            int first = 0;
-            while (first < blocks) {
-                const int middle = (first + blocks) / 2;
-                if (hidden(p, at_keys(p, at, (Index)middle * KEYS))) blocks = middle;
-                else first = middle + 1;
+        if constexpr (HIDES) {
+            const Index band = divide(item, p.tiles), inside = item - band * (Index)p.tiles.count;
+            const Index left = (Index)p.team - band * (Index)p.full, width = left < (Index)p.full ? left : (Index)p.full;
+            const Index tile = inside / width;
+            batch = band * (Index)p.full + inside - tile * width;
+            row = (down - 1 - tile) * ROWS;
+            if (skips(p)) {
+                const Index end = row + ROWS < (Index)p.rows ? row + ROWS : (Index)p.rows;
+                blocks = (seen_keys(p, at_m(p, at_group(p, batch), end - 1)) + KEYS - 1) / KEYS;
             }
+        } else {
+            const Index whole = (Index)p.tiles.count, of_whole = (Index)p.team * whole;
+            batch = item < of_whole ? divide(item, p.tiles) : item - of_whole;
+            row = (item < of_whole ? item - batch * whole : whole) * ROWS;
         }
         return true;
     }
@@ -217,6 +226,7 @@ DEVICE int key_of(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 // The two queries of a thread while keys are taken in.
 struct Softmax {
     Offsets at[2];
+    int seen[2];
     float greatest[2], sums[2];
 
     DEVICE_MEMBER void start(const Parameters& p, const Work& work, Index own) {
@@ -225,6 +235,7 @@ struct Softmax {
             greatest[row] = LOWEST, sums[row] = 0;
             const Index place = own + row * 8;
             at[row] = at_m(p, at_group(p, work.batch), place < (Index)p.rows ? place : work.row);
+            seen[row] = seen_keys(p, at[row]);
         }
     }
 
@@ -247,9 +258,8 @@ struct Softmax {
         if (is_partial) {
 #pragma unroll
             for (int i = 0; i < SCORES; i++) {
-                const Index own = key + key_of(i);
-                if (own >= (Index)p.units) scores[i] = LOWEST;
-                else if (HIDES && hidden(p, at_keys(p, at[row_of(i)], own))) scores[i] = score_of_hidden(p, scores[i]);
+                const int row = row_of(i), own = (int)key + key_of(i);
+                if (own >= seen[row]) scores[i] = !HIDES || skips(p) || own >= (int)p.units ? LOWEST : score_of_hidden(p, scores[i]);
             }
         }
         // Two of each: a chain of comparisons or sums waits for each of them.
@@ -349,11 +359,9 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
 #pragma unroll 1
     for (int round = 0; work.find(p, round); round++) {
         const bool ends = Work::is_last(p, round);
-        const Offsets first_query = HIDES ? at_m(p, at_group(p, work.batch), work.row) : Offsets{};
         // Whether there are fewer keys than a tile from `key` on, or one that a query does not see.
-        auto is_partial = [&](Index key) {
-            return key + KEYS > (Index)p.units || hidden(p, at_keys(p, first_query, key + KEYS - 1));
-        };
+        const int seen = seen_keys(p, at_m(p, at_group(p, work.batch), work.row));
+        auto is_partial = [&](Index key) { return (int)key + KEYS > seen; };
         auto release_keys = [&](int block) {
             hold_all(scores);
             release(shelf.empty_keys + keys.slot * BARRIER_BYTES);
