@@ -248,6 +248,7 @@ class AttentionShape:
             min(items, machine.multiprocessors),
             tile.threads,
             loop_values(self.kernel, self.groups, rows) | words.named() | steps,
+            counters_bytes=4,
             shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + _SHARED_SLACK,
             maps=(
                 # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.

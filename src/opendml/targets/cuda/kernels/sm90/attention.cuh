@@ -29,15 +29,12 @@ DEVICE int seen_keys(const Parameters& p, const Offsets& query) {
 
 // A tile of queries, and how many tiles of keys these see. Long tiles come before short ones: of all matrices those with ROWS queries
 // before those with fewer, and with HIDES those with more keys before those with fewer, in bands of matrices (`p.full`) whose keys
-// and values stay in the L2 cache. Every second round of the blocks goes backwards, so that all blocks have as much to do.
+// and values stay in the L2 cache.
 struct Work {
     Index batch, row;
     int blocks;
 
-    DEVICE_MEMBER bool find(const Parameters& p, int round) {
-        const Index place = round % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
-        const Index item = (Index)round * gridDim.x + place;
-        if (item >= (Index)p.items) return false;
+    DEVICE_MEMBER Work(const Parameters& p, Index item) {
         const Index down = (Index)p.inner.count;
         blocks = ((int)p.units + KEYS - 1) / KEYS;
         if constexpr (HIDES) {
@@ -55,16 +52,6 @@ struct Work {
             batch = item < of_whole ? divide(item, p.tiles) : item - of_whole;
             row = (item < of_whole ? item - batch * whole : whole) * ROWS;
         }
-        return true;
-    }
-
-    // Whether no later round has keys for this block.
-    DEVICE_MEMBER static bool is_last(const Parameters& p, int round) {
-        Work later;
-        while (later.find(p, ++round)) {
-            if (later.blocks > 0) return false;
-        }
-        return true;
     }
 };
 
@@ -80,7 +67,7 @@ struct Ring {
 
 // Where tiles and barriers are in shared memory.
 struct Shelf {
-    Shared queries, stages, full_queries, empty_queries, full_keys, empty_keys, full_values, empty_values;
+    Shared queries, stages, full_queries, empty_queries, full_keys, empty_keys, full_values, empty_values, end;
 
     DEVICE_MEMBER explicit Shelf(Shared begin) : queries(begin), stages(begin + Q_BYTES) {
         full_queries = stages + STAGES * STAGE_BYTES;
@@ -89,6 +76,7 @@ struct Shelf {
         empty_keys = full_keys + STAGES * BARRIER_BYTES;
         full_values = empty_keys + STAGES * BARRIER_BYTES;
         empty_values = full_values + STAGES * BARRIER_BYTES;
+        end = empty_values + STAGES * BARRIER_BYTES;
     }
 
     DEVICE_MEMBER Shared keys(int slot) const { return stages + slot * STAGE_BYTES; }
@@ -106,20 +94,31 @@ DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)
     }
 }
 
-DEVICE void produce(const Parameters& p, const Shelf& shelf) {
+// Tiles go to the blocks in their order, as these are done with others. The counter is 0 again after as many calls as there are tiles.
+DEVICE Index next_item(const Parameters& p) { return (Index)gridDim.x + (Index)atomicInc((unsigned*)p.counters, (unsigned)p.items - 1); }
+
+DEVICE void produce(const Parameters& p, const Shelf& shelf, int* shared_item) {
     // Of fewer queries than a tile has, the box has no more than these, in groups of 8; what follows them in the tile is never stored.
     const int rows = (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
     Ring keys, values;
     int q_at[Q::RANK], k_at[K::RANK], v_at[V::RANK];
-    Work work;
+    Index item = blockIdx.x;
 #pragma unroll 1
-    for (int round = 0; work.find(p, round); round++) {
+    for (int round = 0;; round++) {
+        wait_for_phase(shelf.empty_queries, round % 2 ^ 1);
+        // Consumers read it when the queries have come.
+        *shared_item = (int)item;
+        if (item >= (Index)p.items) {
+            arrive_at(shelf.full_queries);
+            break;
+        }
+        const Work work(p, item);
         Q::find_batch(p, work.batch, q_at);
         K::find_batch(p, work.batch, k_at);
         V::find_batch(p, work.batch, v_at);
-        wait_for_phase(shelf.empty_queries, round % 2 ^ 1);
         expect_bytes(shelf.full_queries, rows * DEPTH * 2);
         load_tile<Q, DEPTH, ROWS>(shelf.queries, p.q_map, shelf.full_queries, q_at, work.row);
+        item = next_item(p);
         // Values come after the keys that follow theirs, as they are needed.
 #pragma unroll 1
         for (int block = 0; block <= work.blocks; block++) {
@@ -338,11 +337,10 @@ DEVICE void release(Shared empty) {
     if (threadIdx.x % 32 == 0) arrive_at(empty);
 }
 
-DEVICE void consume(const Parameters& p, const Shelf& shelf) {
+DEVICE void consume(const Parameters& p, const Shelf& shelf, const int* shared_item) {
     const int group = threadIdx.x / 128 - 1, next = group + 1 < CONSUMERS ? group + 1 : 0;
     const Shared queries = shelf.queries + group * 64 * ROW_BYTES;
     Ring keys, values;
-    Work work;
     Softmax softmax;
     Weights weights;
     float scores[SCORES], results[RESULTS], factors[2];
@@ -352,13 +350,16 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
         if (CONSUMERS > 1 && !is_first) synchronize_warpgroups(TURN_BARRIER + group, 2);
         is_first = false;
     };
-    auto end_turn = [&](bool is_last) {
-        if (CONSUMERS > 1 && !(is_last && group + 1 == CONSUMERS)) arrive_for_warpgroups(TURN_BARRIER + next, 2);
+    auto end_turn = [&] {
+        if (CONSUMERS > 1) arrive_for_warpgroups(TURN_BARRIER + next, 2);
     };
     const Index own = group * 64 + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll 1
-    for (int round = 0; work.find(p, round); round++) {
-        const bool ends = Work::is_last(p, round);
+    for (int round = 0;; round++) {
+        wait_for_phase(shelf.full_queries, round % 2);
+        const Index item = *(const volatile int*)shared_item;
+        if (item >= (Index)p.items) break;
+        const Work work(p, item);
         // Whether there are fewer keys than a tile from `key` on, or one that a query does not see.
         const int seen = seen_keys(p, at_m(p, at_group(p, work.batch), work.row));
         auto is_partial = [&](Index key) { return (int)key + KEYS > seen; };
@@ -380,7 +381,7 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
             for (int block = 0; block < work.blocks; block++) {
                 wait_for_phase(shelf.full_keys + keys.slot * BARRIER_BYTES, keys.parity);
                 begin_turn();
-                end_turn(ends && block + 1 == work.blocks);
+                end_turn();
                 release(shelf.empty_keys + keys.slot * BARRIER_BYTES);
                 keys.next();
                 wait_for_phase(shelf.full_values + values.slot * BARRIER_BYTES, values.parity);
@@ -393,13 +394,12 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
         softmax.start(p, work, work.row + own);
         hold_all(scores);
         hold_all(results);
-        wait_for_phase(shelf.full_queries, round % 2);
         if (work.blocks > 0) {
             wait_for_phase(shelf.full_keys + keys.slot * BARRIER_BYTES, keys.parity);
             begin_turn();
             begin_products();
             begin_scores(scores, queries, shelf.keys(keys.slot));
-            end_turn(ends && work.blocks == 1);
+            end_turn();
             wait_for_products<0>();
             release_keys(0);
             softmax.weigh(p, scores, factors, 0, is_partial(0));
@@ -413,7 +413,7 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
                 wait_for_phase(shelf.full_values + values.slot * BARRIER_BYTES, values.parity);
                 begin_products();
                 weights.begin_results(results, shelf.values(values.slot), block > 1);
-                end_turn(ends && block + 1 == work.blocks);
+                end_turn();
                 wait_for_products<1>();
                 release_keys(block);
                 softmax.weigh(p, scores, factors, (Index)block * KEYS, is_partial((Index)block * KEYS));
@@ -434,6 +434,8 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf) {
         }
         store_results(p, softmax, results, work.batch, work.row + own);
     }
+    // The last turn was the last warpgroup's.
+    if (group == 0) begin_turn();
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) kernel(const __grid_constant__ Parameters p) {
@@ -458,11 +460,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) kernel(const __grid_con
     }
     __syncthreads();
     begin_kernel();
+    int* const item = (int*)((char*)memory + (shelf.end - shared_address(memory)));
     if (threadIdx.x < 128) {
         give_registers<PRODUCER_REGISTERS>();
-        if (threadIdx.x == 0) produce(p, shelf);
+        if (threadIdx.x == 0) produce(p, shelf, item);
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        consume(p, shelf);
+        consume(p, shelf, item);
     }
 }
