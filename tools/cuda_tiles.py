@@ -58,8 +58,9 @@ def in_chain_tile(
     if shape is not None and isinstance(tile, AttentionTile):
         if any(each == tile for each, _ in attention_tiles(shape, machine, alignments)):
             return AttentionShape(shape, alignments).launch(tile, machine)
-    elif shape is not None and tile in chain_tiles(shape, machine, alignments):
-        return shape.launch(tile, alignments)
+    elif shape is not None and isinstance(tile, ChainTile):
+        if tile in chain_tiles(shape, machine, alignments):
+            return shape.launch(tile, alignments)
     return schedule(kernel, machine, alignments)
 
 

@@ -12,14 +12,14 @@ import pytest
 
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
-from opendml.program.node import Node, convert, index
 from opendml.program.functions import select
+from opendml.program.node import Node, convert, index
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.spec import descs
-from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import Launch
@@ -74,7 +74,10 @@ def operator(
     bias: Sequence[int] = (),
 ) -> OperatorDesc:
     """MULTIHEAD_ATTENTION1 of two batches in FLOAT16."""
-    query, key = TensorDesc("FLOAT16", (2, queries, heads * size)), TensorDesc("FLOAT16", (2, keys, shared * size))
+    query, key = (
+        TensorDesc("FLOAT16", (2, queries, heads * size)),
+        TensorDesc("FLOAT16", (2, keys, shared * size)),
+    )
     packed = TensorDesc("FLOAT16", (2, queries, heads, len(stacked), size)) if stacked else None
     return descs.MultiheadAttention1(
         None if "q" in stacked else query,
@@ -119,9 +122,7 @@ def test_the_operator_takes_warpgroups(given: dict[str, int]) -> None:
     assert launch.pattern.mode is Mode.WGMMA_CHAIN
 
 
-@pytest.mark.parametrize(
-    ("alignment", "capability"), [(8, 90), (16, 80), (16, 100)]
-)
+@pytest.mark.parametrize(("alignment", "capability"), [(8, 90), (16, 80), (16, 100)])
 def test_addresses_and_devices_decide_who_loads(alignment: int, capability: int) -> None:
     given = program_of(operator())
     (launch,) = launches(given, alignment=alignment, capability=capability)
@@ -135,7 +136,9 @@ def test_rows_that_are_no_multiples_of_16_bytes_stay_with_threads() -> None:
 
 def test_maps_describe_queries_keys_and_values() -> None:
     """Of 3 heads of 300 queries and 500 keys of 72 elements: boxes of 64 elements by the rows of a tile."""
-    tile = next(each for each in ATTENTION_TILES if (each.rows, each.keys) == (128, 128) and each.width == 128)
+    tile = next(
+        each for each in ATTENTION_TILES if (each.rows, each.keys) == (128, 128) and each.width == 128
+    )
     q, k, v = launch_of((3, 300, 500, 72, 80), tile).maps
     assert (q.access, q.sizes, q.strides, q.box) == (0, (72, 300, 3), (144, 43200), (64, 128, 1))
     assert (k.access, k.sizes, k.strides, k.box) == (1, (72, 500, 3), (144, 72000), (64, 128, 1))
@@ -183,15 +186,14 @@ def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
         assert items == 12 * math.ceil(queries / dict(launch.pattern.constants)["ROWS"])
 
 
-def test_causal_tiles_come_in_bands_with_one_for_each_multiprocessor() -> None:
-    """So long tiles of one band and short ones of the next are computed at a time, and keys stay in the
-    cache."""
+def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:
+    """In a band long tiles come first; it has a tile for each multiprocessor at least."""
 
     def masked(scores: Node) -> Node:
         return causal(scores, -math.inf)
 
-    for queries, heads in ((4096, 4), (1024, 16), (128, 64)):
-        given = attended(*tensors(FLOAT16, (64, queries, 4096, 128, 128)), scores=masked)
+    for queries, keys, heads in ((4096, 4096, 7), (1024, 1024, 22), (128, 4096, 64), (32768, 32768, 1)):
+        given = attended(*tensors(FLOAT16, (64, queries, keys, 128, 128)), scores=masked)
         (launch,) = launches(program(convert(given, FLOAT16)))
         assert launch.values["full"] == heads
         assert launch.values["tiles"] == heads * launch.values["inner"]
@@ -199,13 +201,18 @@ def test_causal_tiles_come_in_bands_with_one_for_each_multiprocessor() -> None:
 
 def test_how_many_keys_are_taken_in_at_a_time_depends_on_no_number_of_queries() -> None:
     for size in (64, 128):
-        found = [launch_of((heads, queries, 1000, size, size)) for heads, queries in ((1, 16), (1, 1000), (96, 4096))]
+        found = [
+            launch_of((heads, queries, 1000, size, size))
+            for heads, queries in ((1, 16), (1, 1000), (96, 4096))
+        ]
         assert len({dict(launch.pattern.constants)["KEYS"] for launch in found}) == 1
 
 
 def test_sizes_and_strides_are_no_part_of_the_code() -> None:
     tile = ATTENTION_TILES[0]
-    texts = {launch_of(sizes, tile).pattern.text() for sizes in ((3, 500, 300, 64, 64), (12, 77, 900, 64, 64))}
+    texts = {
+        launch_of(sizes, tile).pattern.text() for sizes in ((3, 500, 300, 64, 64), (12, 77, 900, 64, 64))
+    }
     assert len(texts) == 1
 
 

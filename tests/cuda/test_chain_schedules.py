@@ -42,7 +42,9 @@ def test_attention_is_one_kernel_without_temporaries(
     assert (launch.scratch_bytes, launch.counters_bytes) == (0, 0)
 
 
-@pytest.mark.parametrize("changed", [{"queries": 15}, {"size": 129, "capability": 80}, {"size": 257}], ids=str)
+@pytest.mark.parametrize(
+    "changed", [{"queries": 15}, {"size": 129, "capability": 80}, {"size": 257}], ids=str
+)
 def test_few_queries_and_wide_heads_are_computed_one_product_after_the_other(changed: dict[str, int]) -> None:
     modes = {launch.pattern.mode for launch in launches_of(FLOAT16, **changed)}
     assert len(modes) > 1

@@ -1,4 +1,5 @@
-"""Attention of FLOAT16 on a CUDA device, from public operators, against float64. Skips where there is none."""
+"""Attention of FLOAT16 on a CUDA device, from public operators, against float64. Skips where there is
+none."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def exact(given: Mapping[str, Array], added: Array | float = 0.0) -> Array:
     with np.errstate(invalid="ignore"):
         scores = q @ k.swapaxes(2, 3) * q.shape[3] ** -0.5 + added
         weights = np.exp(scores - scores.max(axis=3, keepdims=True))
-        return weights / weights.sum(axis=3, keepdims=True) @ v
+        result: Array = weights / weights.sum(axis=3, keepdims=True) @ v
+    return result
 
 
 def flat(tensor: Array) -> Array:
@@ -134,7 +136,9 @@ def test_a_causal_graph_computes_what_its_operators_say(sizes: tuple[int, ...], 
     wide = [dml.cast(each, output_type=dml.FLOAT32) for each in (q, k, v)]
     scores = dml.gemm(*wide[:2], trans_b="TRANSPOSE", alpha=size**-0.5)
     first = keys - queries + 1
-    scores = dml.diagonal_matrix1(scores, value=filter_value, diagonal_fill_begin=first, diagonal_fill_end=keys)
+    scores = dml.diagonal_matrix1(
+        scores, value=filter_value, diagonal_fill_begin=first, diagonal_fill_end=keys
+    )
     weights = dml.activation_softmax1(scores, axes=[3])
     result = dml.cast(dml.gemm(weights, wide[2]), output_type=dml.FLOAT16)
     model = graph.compile({"result": result}, device="cuda")

@@ -54,7 +54,7 @@ class SharedHeads:
         return self.heads // self.groups
 
     def rows(self, tensor: GraphTensor) -> GraphTensor:
-        """Return queries, [batch, heads, queries, n], or weights, as `scores` has them, as GEMM takes them."""
+        """Return queries, [batch, heads, queries, n], or weights, shaped as `scores`, as GEMM takes them."""
         rows, columns = tensor.sizes[2:]
         if self.is_apart and self._each > 1:
             return shaped(tensor, (self.batch * self.groups, self._each, rows, columns))

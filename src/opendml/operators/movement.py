@@ -188,7 +188,7 @@ def diagonal_matrix1(
     type = ScalarType.of(output.data_type)
     diagonal = _diagonal(output.sizes)
     least, most = sorted((diagonal_fill_begin, diagonal_fill_end))
-    # One comparison does where the fill reaches the last diagonal on one side, as in the mask of a causal attention.
+    # One comparison does where the fill reaches the last diagonal on one side, as in a causal mask.
     reaches_first, reaches_last = least <= 1 - output.sizes[-2], most >= output.sizes[-1]
     if reaches_last:
         within = diagonal >= least

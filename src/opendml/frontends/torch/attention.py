@@ -15,7 +15,7 @@ from torch.fx import GraphModule, Node
 from torch.nn.functional import scaled_dot_product_attention
 
 
-@torch.library.custom_op("opendml::attention", mutates_args=())
+@torch.library.custom_op("opendml::attention", mutates_args=())  # type: ignore[untyped-decorator]
 def attention(
     query: torch.Tensor,
     key: torch.Tensor,
@@ -31,7 +31,7 @@ def attention(
     ).contiguous()
 
 
-@attention.register_fake
+@attention.register_fake  # type: ignore[untyped-decorator]
 def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *options: Any) -> torch.Tensor:
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 

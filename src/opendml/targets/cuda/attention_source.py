@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.cxx import function
+from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.warpgroup_source import WarpgroupPrinter, product_of_warpgroup
 
 _ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
 _NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
+_KEYS = 2
+"""The number of the loop over keys, after those over queries and columns."""
 _POSITION = "const Parameters& p, const Offsets& at"
 
 
@@ -32,7 +36,7 @@ class AttentionPrinter(WarpgroupPrinter):
                 f"constexpr bool SCALED = {str(parts.scaled_by is not None).lower()};",
                 *self._hidden(parts),
                 self._scale(parts.scaled_by),
-                self._score(parts.visible, products),
+                self._scores(parts.visible, products),
                 self._unit(results),
             ]
         )
@@ -40,7 +44,8 @@ class AttentionPrinter(WarpgroupPrinter):
     def _hidden(self, scores: Scores) -> list[str]:
         """How far a key lies behind those that a query sees, whether what it does not see weighs nothing, and
         its score."""
-        lines, distance, number = [], "0", "0"
+        lines: list[str] = []
+        distance, number = "0", "0"
         if scores.hidden is not None and scores.hides_by is not None:
             lines, name = self._compute([*scores.hidden.operands, scores.hides_by], {}, self._group_load)
             smaller, greater = map(name, scores.hidden.operands)
@@ -55,12 +60,39 @@ class AttentionPrinter(WarpgroupPrinter):
 
     def _scale(self, scale: Node | None) -> str:
         lines, name = self._compute([] if scale is None else [scale], {}, self._group_load)
-        return function("float scale_of(const Parameters& p)", [*lines, f"return {name(scale) if scale else '1'};"])
+        return function(
+            "float scale_of(const Parameters& p)", [*lines, f"return {name(scale) if scale else '1'};"]
+        )
 
-    def _score(self, visible: Node, products: Node) -> str:
-        """The score of a key that is seen, made of a sum."""
-        lines, name = self._compute([visible], {id(products): "sum"}, self._group_load)
-        return function(f"float score({_POSITION}, float sum)", [*lines, f"return {name(visible)};"])
+    def _scores(self, visible: Node, products: Node) -> str:
+        """The scores of a key that is seen and of the next one, if it is there, made of sums."""
+        paired = dict(self.pattern.constants)["PAIRED"]
+
+        def load(number: int) -> str:
+            access = self.pattern.loads[number]
+            type, along = TYPES[access.type], ""
+            if access.rows[_KEYS]:
+                along = f" + (lane < there ? lane : 0) * (Index)p.row{number}_{_KEYS}"
+            if access.counter:
+                return f"({type})({self._lies_at(number)}{along})"
+            return (
+                f"l{number}.data[lane]"
+                if paired >> number & 1
+                else f"*(const {type}*)({self._address(number)}{along})"
+            )
+
+        lines, name = self._compute([visible], {id(products): "sums[lane]"}, load)
+        before = []
+        for node in ordered([visible], {id(products)}):
+            if node.operation is Operation.SOURCE and paired >> number_of(node) & 1:
+                number = number_of(node)
+                before.append(f"Vector<{TYPES[node.type]}, 2> l{number};")
+                before.append(f"load(l{number}, {self._address(number)});")
+        loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {"]
+        body = [*before, "const int there = 1 + is_next_there;", *loop, *(f"    {line}" for line in lines)]
+        body += [f"    found[lane] = {name(visible)};", "}", "sums[0] = found[0];", "sums[1] = found[1];"]
+        arguments = f"{_POSITION}, float (&sums)[2], bool is_next_there"
+        return function(f"void find_scores({arguments})", ["float found[2];", *body])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +114,8 @@ class Scores:
         found = _hiding(scores) if hides else None
         if found is None:
             return cls(scores, _scale_of(scores, products))
-        visible, *hiding = found
-        return cls(visible, _scale_of(visible, products), *hiding)
+        visible, hidden, number, replaces = found
+        return cls(visible, _scale_of(visible, products), hidden, number, replaces)
 
 
 def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:

@@ -1,6 +1,6 @@
 """A softmax between products of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles of
-queries, keys and values, whole warpgroups multiply them (wgmma), and a grid of no more blocks than run at once
-takes one tile of queries after the other.
+queries, keys and values, whole warpgroups multiply them (wgmma), and a grid of no more blocks than run at
+once takes one tile of queries after the other.
 
 It takes what the copy engine can load: queries and keys that are contiguous along their elements, values
 along theirs, whose other strides and addresses are multiples of 16 bytes.
@@ -25,7 +25,7 @@ from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
-from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, ROW_BYTES, TensorMap
+from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
 from opendml.targets.cuda.warpgroup_source import UNIT
 
 if TYPE_CHECKING:
@@ -47,9 +47,15 @@ _REGISTERS = 65536
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
 """Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
 _MOST_STAGES = 4
+_MOST_ROWS = 128
+"""Queries of a tile whose scores or weights take more registers than others."""
+_CACHED_BYTES = 16e6
+"""Bytes of keys and values of a band, at most; they fill a third of the L2 cache."""
 _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
+_PARTIAL_CYCLES = 800
+"""More cycles of a tile of keys of which some queries see a part."""
 _IDLE = 0.4
 """Part of the cycles of a tile that its first 64 queries alone take."""
 
@@ -84,8 +90,7 @@ class AttentionTile:
 ATTENTION_TILES = (
     AttentionTile(192, 128, 64, 0.53),
     AttentionTile(128, 128, 64, 0.45),
-    AttentionTile(128, 176, 128, 0.66),
-    AttentionTile(128, 128, 128, 0.61),
+    AttentionTile(128, 128, 128, 0.66),
     AttentionTile(128, 96, 192, 0.6),
     AttentionTile(128, 64, 256, 0.55),
 )
@@ -102,6 +107,20 @@ def attention_tiles(
     for tile in ATTENTION_TILES:
         if shape.takes(tile, machine):
             yield tile, shape.cycles(tile, machine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """An integer: `first` for the first query and key, and how much it grows with each of them."""
+
+    rows: int
+    keys: int
+    first: int
+
+    def plus(self, other: _Linear, sign: int) -> _Linear:
+        return _Linear(
+            self.rows + sign * other.rows, self.keys + sign * other.keys, self.first + sign * other.first
+        )
 
 
 class AttentionShape:
@@ -140,18 +159,14 @@ class AttentionShape:
     @cached_property
     def is_loadable(self) -> bool:
         """Whether the copy engine can load the operands, and the results read what nothing guards."""
-        if not self._chain.half or any(
-            len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")
-        ):
+        if not self._chain.half or any(len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
             return False
         if guards_of(self.kernel.values):
             return False
         directions = ((self._depth, self._rows), (self._depth, self._keys), (self._columns, self._keys))
-        return all(
-            self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True)
-        )
+        return all(self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True))
 
     def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
         """Whether a tensor map describes an operand."""
@@ -169,10 +184,13 @@ class AttentionShape:
 
     def takes(self, tile: AttentionTile, machine: Machine) -> bool:
         """Whether a tile is for heads of this size, and has room in shared memory."""
-        return max(self.padded) == tile.width and self._stages(tile, machine) > 1
+        # Three warpgroups have too few registers for more than plain scores and weights.
+        is_plain = self._parts == 1 and self._scores.scaled_by is not None
+        fits = max(self.padded) == tile.width and self._stages(tile, machine) > 1
+        return fits and (is_plain or tile.rows <= _MOST_ROWS)
 
     def _stages(self, tile: AttentionTile, machine: Machine) -> int:
-        depth, width = self.padded
+        depth, _ = self.padded
         room = machine.shared_bytes - _RESERVED_BYTES - _SHARED_SLACK - tile.rows * depth * 2
         return min(_MOST_STAGES, room // self._stage_bytes(tile))
 
@@ -181,13 +199,29 @@ class AttentionShape:
 
     def cycles(self, tile: AttentionTile, machine: Machine) -> float:
         """The cost of a tile."""
+        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
         full, rest = divmod(self._rows.count, tile.rows)
-        of_rest = -(-rest // 64) * 64 / tile.rows
-        tiles = self.batch_count * (full + (of_rest and _IDLE + (1 - _IDLE) * of_rest))
-        rounds = max(tiles / machine.multiprocessors, 1) if rest else math.ceil(tiles / machine.multiprocessors)
-        blocks = -(-self._keys.count // tile.keys)
-        products = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
-        return _BEGIN_CYCLES + rounds * (blocks * products + _TILE_CYCLES)
+        last = _IDLE + (1 - _IDLE) * -(-rest // 64) * 64 / tile.rows
+        # Of many tiles some stand for their neighbours.
+        step = max(1, full // 64)
+        cycles = [
+            self._blocks(tile, (number + 1) * tile.rows - 1) * each + between
+            for number in range(0, full, step)
+        ]
+        total = sum(cycles) * full / max(1, len(cycles))
+        longest = max(cycles, default=0.0)
+        if rest:
+            rest_cycles = self._blocks(tile, self._rows.count - 1) * each * last + between
+            total, longest = total + rest_cycles, max(longest, rest_cycles)
+        total *= self.batch_count
+        # Tiles of one length end together.
+        rounds = 1 if rest or self._hides else math.ceil(total / longest / machine.multiprocessors)
+        return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
+
+    def _blocks(self, tile: AttentionTile, row: int) -> int:
+        """Tiles of keys that a tile of queries reads whose last one is at a row."""
+        return -(-self._seen(row) // tile.keys)
 
     def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
         """The launch in a tile."""
@@ -205,6 +239,7 @@ class AttentionShape:
             "STAGES": stages,
             "PARTS": self._parts,
             "HIDES": int(self._hides),
+            "PAIRED": sum(1 << number for number in range(len(self.kernel.loads)) if self._is_paired(number)),
             "PRODUCER_REGISTERS": producer,
             "CONSUMER_REGISTERS": consumer,
             "LOOPS_M": 1,
@@ -230,8 +265,11 @@ class AttentionShape:
             self.kernel.values,
             tuple(constants.items()),
         )
-        # As many matrices as have a tile for each multiprocessor.
-        band = max(1, min(self.batch_count, round(machine.multiprocessors / down)))
+        # As many matrices as have a tile for each multiprocessor, or more whose keys and values stay in the
+        # cache; all bands have about as many.
+        kept = int(_CACHED_BYTES // (self._keys.count * (depth + width) * 2))
+        bands = -(-self.batch_count // max(kept, round(machine.multiprocessors / down), 1))
+        band = -(-self.batch_count // bands)
         words = Words(
             items=items,
             rows=self._rows.count,
@@ -253,45 +291,77 @@ class AttentionShape:
             maps=(
                 # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
                 self._map(
-                    q, self._depth, self._rows, min(tile.rows, -(-self._rows.count // _ROWS_OF_BOX) * _ROWS_OF_BOX)
+                    q,
+                    self._depth,
+                    self._rows,
+                    min(tile.rows, -(-self._rows.count // _ROWS_OF_BOX) * _ROWS_OF_BOX),
                 ),
                 self._map(k, self._depth, self._keys, tile.keys),
                 self._map(v, self._columns, self._keys, tile.keys),
             ),
         )
 
+    def _is_paired(self, number: int) -> bool:
+        """Whether two neighbouring keys can read an access together."""
+        access, bytes = self.kernel.loads[number], 2 * self.kernel.loads[number].type.bytes
+        if access.buffer is None or 2 * self._keys.strides[number] != bytes or self._keys.count % 2:
+            return False
+        strides = [loop.strides[number] for loop in (*self.groups, self._rows)]
+        return self._alignments[number] % min(bytes, VECTOR_BYTES) == 0 and not any(
+            each % bytes for each in strides
+        )
+
+    @cached_property
+    def _scores(self) -> Scores:
+        chain = chain_of(self.kernel.values)
+        assert chain is not None
+        return Scores.of(chain.scores, chain.products)
+
     @cached_property
     def _hides(self) -> bool:
         """Whether places alone hide keys from queries: all from one on, which is no earlier for later
         queries."""
-        chain = chain_of(self.kernel.values)
-        assert chain is not None
-        hidden = Scores.of(chain.scores, chain.products).hidden
-        if hidden is None:
-            return False
-        earlier, later = (self._steps(each) for each in hidden.operands)
-        if earlier is None or later is None:
-            return False
-        (along_rows, along_keys) = (b - a for a, b in zip(earlier, later, strict=True))
-        return along_keys > 0 >= along_rows
+        ahead = self._ahead
+        return ahead is not None and ahead.keys > 0 >= ahead.rows
 
-    def _steps(self, node: Node) -> tuple[int, int] | None:
-        """How much an integer that is made of counters grows with each query and with each key; None if it is
-        made in another way."""
+    @cached_property
+    def _ahead(self) -> _Linear | None:
+        """How far a key lies behind those that a query sees; it is hidden where that is positive."""
+        hidden = self._scores.hidden
+        if hidden is None:
+            return None
+        smaller, greater = map(self._linear, hidden.operands)
+        if smaller is None or greater is None:
+            return None
+        equal = int(hidden.operation is Operation.LESS_EQUAL)
+        return greater.plus(smaller, -1).plus(_Linear(0, 0, equal), 1)
+
+    def _linear(self, node: Node) -> _Linear | None:
+        """An integer that is made of counters; None if it is made in another way."""
         if node.operation is Operation.SOURCE and not node.operands:
             number = number_of(node)
-            counts = self.kernel.loads[number].buffer is None
-            return (self._rows.strides[number], self._keys.strides[number]) if counts else None
-        if node.operation is Operation.CONSTANT:
-            return 0, 0
+            load = self.kernel.loads[number]
+            return None if load.buffer is not None else self._counted(number, load)
+        if node.operation is Operation.CONSTANT and isinstance(node.attribute, int):
+            return _Linear(0, 0, node.attribute)
         if node.operation not in _LINEAR or node.type.is_float:
             return None
-        found = [self._steps(operand) for operand in node.operands]
-        steps = [each for each in found if each is not None]
-        if len(steps) < len(found):
+        found = [each for operand in node.operands if (each := self._linear(operand)) is not None]
+        if len(found) < len(node.operands):
             return None
         sign = -1 if node.operation is Operation.SUBTRACT else 1
-        return steps[0] if len(steps) == 1 else (steps[0][0] + sign * steps[1][0], steps[0][1] + sign * steps[1][1])
+        return found[0] if len(found) == 1 else found[0].plus(found[1], sign)
+
+    def _counted(self, number: int, load: Access) -> _Linear:
+        return _Linear(self._rows.strides[number], self._keys.strides[number], load.offset)
+
+    def _seen(self, row: int) -> int:
+        """How many keys a query sees, of the first matrix."""
+        ahead = self._ahead
+        if not self._hides or ahead is None:
+            return self._keys.count
+        seen = -(ahead.rows * row + ahead.first) // ahead.keys + 1
+        return min(max(seen, 0), self._keys.count)
 
     def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
         """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""

@@ -20,8 +20,8 @@ from opendml.targets.cuda.contraction_source import stored_half
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.schedule_attention import AttentionShape, attention_tiles
 from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.schedule_attention import AttentionShape, attention_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256

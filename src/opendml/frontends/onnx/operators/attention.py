@@ -35,9 +35,7 @@ def attention(node: Conversion) -> Result:
     columns = keys.sizes[2]
     bias, causal = _bias(node, rows, columns)
     shared = SharedHeads(batch, heads, keys.sizes[1], is_apart=bias is None)
-    product = dml.gemm(
-        wide(shared.rows(query)), wide(shared.columns(keys)), trans_b="TRANSPOSE", alpha=scale
-    )
+    product = dml.gemm(wide(shared.rows(query)), wide(shared.columns(keys)), trans_b="TRANSPOSE", alpha=scale)
     scores = raw = shared.scores(product, rows)
     if softcap := node.attribute("softcap", 0.0):
         scaled = dml.activation_tanh(dml.activation_linear(scores, alpha=1 / softcap, beta=0.0))

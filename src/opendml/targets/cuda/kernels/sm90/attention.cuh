@@ -248,10 +248,15 @@ struct Softmax {
             unit *= scale;
         } else {
 #pragma unroll
-            for (int i = 0; i < SCORES; i++) {
+            for (int i = 0; i < SCORES; i += 2) {
                 const Index own = key + key_of(i);
-                if constexpr (SCALED) scores[i] *= scale;
-                else scores[i] = score(p, at_keys(p, at[row_of(i)], own < (Index)p.units ? own : key), scores[i]);
+                if constexpr (SCALED) {
+                    scores[i] *= scale;
+                    scores[i + 1] *= scale;
+                } else {
+                    const Offsets place = at_keys(p, at[row_of(i)], own < (Index)p.units ? own : key);
+                    find_scores(p, place, reinterpret_cast<float (&)[2]>(scores[i]), own + 1 < (Index)p.units);
+                }
             }
         }
         if (is_partial) {
@@ -357,7 +362,8 @@ DEVICE void consume(const Parameters& p, const Shelf& shelf, const int* shared_i
 #pragma unroll 1
     for (int round = 0;; round++) {
         wait_for_phase(shelf.full_queries, round % 2);
-        const Index item = *(const volatile int*)shared_item;
+        // The lane that frees the queries' place reads it, for all of the warp.
+        const Index item = __shfl_sync(~0u, threadIdx.x % 32 == 0 ? *(const volatile int*)shared_item : 0, 0);
         if (item >= (Index)p.items) break;
         const Work work(p, item);
         // Whether there are fewer keys than a tile from `key` on, or one that a query does not see.
