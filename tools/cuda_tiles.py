@@ -55,12 +55,13 @@ def in_chain_tile(
 ) -> Launch:
     """The launch of a softmax between products in a tile if that can compute it; else as it is."""
     shape = ChainShape.of(kernel)
-    if shape is not None and isinstance(tile, AttentionTile):
+    if shape is None:
+        return schedule(kernel, machine, alignments)
+    if isinstance(tile, AttentionTile):
         if any(each == tile for each, _ in attention_tiles(shape, machine, alignments)):
             return AttentionShape(shape, alignments).launch(tile, machine)
-    elif shape is not None and isinstance(tile, ChainTile):
-        if tile in chain_tiles(shape, machine, alignments):
-            return shape.launch(tile, alignments)
+    elif tile in chain_tiles(shape, machine, alignments):
+        return shape.launch(tile, alignments)
     return schedule(kernel, machine, alignments)
 
 
