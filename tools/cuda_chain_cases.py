@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from opendml.operators.softmax import softmax1
 from opendml.program.functions import rounded, select
-from opendml.program.node import Node, contraction, convert, source
+from opendml.program.node import Node, contraction, convert, index, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import permuted, reshaped
 from tools.cuda_case import Case
 from tools.cuda_view_cases import program
 
 FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+ROUNDED = 2e-4
+"""What the rounding of weights to FLOAT16 changes at most in results of these cases."""
 SIZES = (
     (3, 70, 130, 40, 24),
     (2, 128, 256, 64, 64),
@@ -21,6 +25,8 @@ SIZES = (
     (1, 200, 65, 16, 1),
 )
 """Heads, queries, keys, the elements of these and of values."""
+CAUSAL = ((2, 300, 300, 64), (3, 150, 400, 128), (1, 400, 150, 40))
+"""Heads, queries, keys, and elements of them all; the first queries of the last one see no key."""
 Scores = Callable[[Node], Node]
 
 
@@ -71,7 +77,26 @@ def chain_cases() -> Iterator[Case]:
         yield _case(f"{type.name} masked", convert(attended(q, k, v, scores=masked) * 2.0 + residual, type))
         doubled = [rounded(convert(convert(each, FLOAT32) * 2.0, type)) for each in (q, k, v)]
         yield _case(f"{type.name} of computed operands", convert(attended(*doubled), type))
+        for heads, queries, keys, depth in CAUSAL:
+            q, k, v = tensors(type, (heads, queries, keys, depth, depth))
+            seen = attended(q, k, v, scores=partial(causal, filter_value=-math.inf))
+            yield _case(f"{type.name} causal {queries} {keys} of {depth}", convert(seen, type))
+        filtered = attended(*tensors(type, (2, 200, 200, 64, 64)), scores=partial(causal, filter_value=-9.0))
+        yield _case(f"{type.name} causal by a number", convert(filtered, type))
+    for size in (192, 256):
+        wide = attended(*tensors(FLOAT16, (2, 150, 200, size, size)))
+        yield _case(f"FLOAT16 of {size} elements", convert(wide, FLOAT16))
+    kept = attended(*tensors(FLOAT16, (2, 200, 300, 64, 64)))
+    yield _case("FLOAT16 with FLOAT32 results", kept)
+
+
+def causal(scores: Node, filter_value: float) -> Node:
+    """Scores, (heads, queries, keys), of which those of keys behind a query have a number."""
+    _, queries, keys = scores.sizes
+    diagonal = index(ScalarType.INT64, (1, queries, keys), 0, (0, -1, 1))
+    return select(diagonal >= keys - queries + 1, filter_value, scores * 0.5)
 
 
 def _case(name: str, result: Node, offset: int = 0) -> Case:
-    return Case(f"chain {name}", program(result), offset=offset, deviation=0.5, absolute=1e-5)
+    absolute = ROUNDED if result.type is FLOAT16 else 1e-5
+    return Case(f"chain {name}", program(result), offset=offset, deviation=0.5, absolute=absolute)

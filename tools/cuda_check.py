@@ -113,8 +113,8 @@ def runs() -> Iterator[tuple[Case, str, Scheduler]]:
             for mode in modes_of(case.name):
                 yield from ((case, *next(ways[mode])) for _ in range(2))
         if case.name.startswith("chain"):
-            mode = modes_of(case.name)[0]
-            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(mode))
+            modes_of_chain = modes_of(case.name)
+            yield from ((case, *way) for way in chain_schedulers() if way[0].startswith(modes_of_chain))
 
 
 def worst_of(case: Case, scheduler: Scheduler) -> tuple[float, list[str]]:

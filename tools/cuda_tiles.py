@@ -11,6 +11,12 @@ from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_attention import (
+    ATTENTION_TILES,
+    AttentionShape,
+    AttentionTile,
+    attention_tiles,
+)
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTile, chain_tiles
 from opendml.targets.cuda.schedule_contraction import TILES, Candidate, Shape, Tile, launch_of
 from opendml.targets.cuda.schedule_warpgroups import (
@@ -29,6 +35,8 @@ def modes_of(case: str) -> tuple[str, ...]:
     of warpgroups only those that the copy engine can load."""
     if "FLOAT16" not in case:
         return ("imma" if "of bytes" in case else "fma",)
+    if case.startswith("chain"):
+        return "mma", "wgmma"
     more = ("wgmma",) if "copied" in case else ("wgmma_windows",) if "moved windows" in case else ()
     return ("mma", *more)
 
@@ -48,10 +56,17 @@ def in_tiles(
     return schedule(kernel, machine, alignments)
 
 
-def in_chain_tile(tile: ChainTile, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+def in_chain_tile(
+    tile: ChainTile | AttentionTile, kernel: Kernel, machine: Machine, alignments: Sequence[int]
+) -> Launch:
     """The launch of a softmax between products in a tile if that can compute it; else as it is."""
     shape = ChainShape.of(kernel)
-    if shape is not None and tile in chain_tiles(shape, machine, alignments):
+    if shape is None:
+        return schedule(kernel, machine, alignments)
+    if isinstance(tile, AttentionTile):
+        if any(each == tile for each, _ in attention_tiles(shape, machine, alignments)):
+            return AttentionShape(shape, alignments).launch(tile, machine)
+    elif tile in chain_tiles(shape, machine, alignments):
         return shape.launch(tile, alignments)
     return schedule(kernel, machine, alignments)
 
@@ -62,6 +77,11 @@ def chain_schedulers() -> Iterator[tuple[str, Scheduler]]:
         yield (
             f"{tile.mode.value} {tile.rows}x{tile.keys} / {tile.stages} by {tile.threads}",
             partial(in_chain_tile, tile),
+        )
+    for each in ATTENTION_TILES:
+        yield (
+            f"{each.mode.value} {each.rows}x{each.keys} of {each.width}",
+            partial(in_chain_tile, each),
         )
 
 

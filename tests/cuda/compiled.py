@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import chain, islice
 
 import pytest
@@ -40,20 +40,22 @@ OF_THE_FILE = re.compile(r"(?<![\w>)])::(?=\w)")
 """Before a name that the file declares."""
 TEXT = ".text."
 """What precedes the name of a function in that of its section."""
-CHAINED = (Mode.FMA_CHAIN, Mode.MMA_CHAIN)
+CHAINED = (Mode.FMA_CHAIN, Mode.MMA_CHAIN, Mode.WGMMA_CHAIN)
 CASES = list(all_cases())
 
 
 @cache
-def fused(case: Case) -> KernelProgram:
-    """The kernels of a case."""
+def fused(case: Case, machine: Machine = MACHINES[80]) -> KernelProgram:
+    """The kernels of a case; those of a softmax between products depend on the machine."""
     program = case.program
-    return fuse(Program(program.inputs, program.outputs, simplify(program.results)), is_chained)
+    takes = partial(is_chained, machine=machine)
+    return fuse(Program(program.inputs, program.outputs, simplify(program.results)), takes)
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
     """The launches of a case, for the alignments that its offset leaves."""
-    for kernel in fused(case).kernels:
+    of_machine = machine if case.name.startswith("chain") else MACHINES[80]
+    for kernel in fused(case, of_machine).kernels:
         alignments = []
         for access in (*kernel.loads, *kernel.stores):
             offset = case.offset * access.type.bytes

@@ -8,7 +8,7 @@ from opendml.program.node import convert
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
-from tests.cuda.compiled import MACHINES, launches
+from tests.cuda.compiled import CHAINED, MACHINES, launches
 from tools.cuda_case import Case
 from tools.cuda_chain_cases import attended, tensors
 from tools.cuda_view_cases import program
@@ -23,8 +23,15 @@ def launches_of(
     return list(launches(Case("", program(result)), MACHINES[capability]))
 
 
-@pytest.mark.parametrize("capability", MACHINES)
-@pytest.mark.parametrize(("type", "mode"), [(FLOAT32, Mode.FMA_CHAIN), (FLOAT16, Mode.MMA_CHAIN)], ids=str)
+@pytest.mark.parametrize(
+    ("capability", "type", "mode"),
+    [
+        *((capability, FLOAT32, Mode.FMA_CHAIN) for capability in MACHINES),
+        *((capability, FLOAT16, Mode.MMA_CHAIN) for capability in (80, 100)),
+        (90, FLOAT16, Mode.WGMMA_CHAIN),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("size", [16, 64, 128])
 def test_attention_is_one_kernel_without_temporaries(
     capability: int, type: ScalarType, mode: Mode, size: int
@@ -32,14 +39,17 @@ def test_attention_is_one_kernel_without_temporaries(
     (launch,) = launches_of(type, size=size, capability=capability)
     assert launch.pattern.mode is mode
     assert launch.shared_bytes <= MACHINES[capability].shared_bytes - 1024
-    assert (launch.scratch_bytes, launch.counters_bytes) == (0, 0)
+    # Tiles that the copy engine loads go to blocks that count them.
+    assert (launch.scratch_bytes, launch.counters_bytes) == (0, 4 * (mode is Mode.WGMMA_CHAIN))
 
 
-@pytest.mark.parametrize("changed", [{"queries": 15}, {"size": 129}])
+@pytest.mark.parametrize(
+    "changed", [{"queries": 15}, {"size": 129, "capability": 80}, {"size": 257}], ids=str
+)
 def test_few_queries_and_wide_heads_are_computed_one_product_after_the_other(changed: dict[str, int]) -> None:
     modes = {launch.pattern.mode for launch in launches_of(FLOAT16, **changed)}
     assert len(modes) > 1
-    assert not modes & {Mode.FMA_CHAIN, Mode.MMA_CHAIN}
+    assert not modes & set(CHAINED)
 
 
 @pytest.mark.parametrize("type", [FLOAT32, FLOAT16], ids=str)

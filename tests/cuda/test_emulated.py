@@ -44,6 +44,8 @@ def _chosen() -> dict[Mode, list[Run]]:
             if pattern.mode in WARPGROUP_MODES:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
                 way += constants["CLUSTER"] > 1, constants["TURNS"]
+            if pattern.mode is Mode.WGMMA_CHAIN:
+                way += constants["ROWS"], constants["HIDES"], constants["PARTS"], len(pattern.loads)
             if way not in seen:
                 seen.add(way)
                 chosen[pattern.mode].append((case, scheduler))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from dataclasses import fields, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -39,6 +40,7 @@ from tools.schedules import DEVICES, PROCESSORS
 F32 = ScalarType.FLOAT32
 SEEDS = 1
 """Random descs of each operator."""
+DEVICE = DEVICES["sm_90"]
 EVERY = 25
 """Of the cases of the GPU one of so many is compared here."""
 
@@ -122,13 +124,13 @@ def test_a_random_kernel_has_the_words_of_a_fresh_schedule_wherever_it_lies(name
         with assumed(random.choice(list(PROCESSORS.values()))):
             for kernel in kernels_of(program, takes=is_chained, ends_loops=True, in_order=True):
                 require_equal_words(kernel, random)
-        for kernel in kernels_of(program, takes=is_chained_on_device):
+        for kernel in kernels_of(program, takes=partial(is_chained_on_device, machine=DEVICE)):
             require_equal_launches(kernel, random, random.choice((4, 16)))
 
 
 @for_each("case", list(all_cases())[::EVERY])
 def test_a_kernel_of_the_gpu_has_the_launch_of_a_fresh_schedule_wherever_it_lies(case: Case) -> None:
-    for kernel in kernels_of(case.program, takes=is_chained_on_device):
+    for kernel in kernels_of(case.program, takes=partial(is_chained_on_device, machine=DEVICE)):
         require_equal_launches(kernel, Random(1), 16)
 
 

@@ -23,10 +23,11 @@ from typing import Any
 from unittest import mock
 
 from opendml.targets.cuda import driver, executable
+from opendml.targets.cuda.attention_source import products_of_attention
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, Pattern
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
 from opendml.targets.cuda.warpgroup_source import product_of_warpgroup
 from opendml.targets.memory import HostMemory
@@ -201,7 +202,7 @@ def _source(pattern: Pattern) -> str:
     text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
     memory = r"uint4* const \1 = (uint4*)emulator::shared_memory;"
     text = re.sub(r"extern __shared__ uint4 (\w+)\[\];", memory, text)
-    if pattern.mode in WARPGROUP_MODES:
+    if pattern.mode in (*WARPGROUP_MODES, Mode.WGMMA_CHAIN):
         text = _with_products(pattern, text)
     before, after = (("device.h", "instructions.h"), ("launch.h",))
     parts = [*map(_text, before), text, *map(_text, after)]
@@ -211,12 +212,19 @@ def _source(pattern: Pattern) -> str:
 def _with_products(pattern: Pattern, text: str) -> str:
     """The text with what `sm90.h` does for instructions of warpgroups."""
     constants = dict(pattern.constants)
-    turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]
-    instruction = product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned)
-    signature = instruction.partition("{")[0]
-    kinds = ", ".join(str(each).lower() for each in turned)
-    product = f"{signature} {{ emulator::multiply_warpgroup<{kinds}>(sums, a, b, adds); }}"
-    for before, after in ((file_text("sm90/instructions"), _text("sm90.h")), (instruction, product)):
+    if pattern.mode in WARPGROUP_MODES:
+        turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]
+        instructions = {product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned): turned}
+    else:
+        scores, results = products_of_attention(constants["KEYS"], constants["WIDTH"])
+        instructions = {scores: [False, False], results: [True]}
+    replaced = [(file_text("sm90/instructions"), _text("sm90.h"))]
+    for instruction, turned in instructions.items():
+        signature = instruction.partition("{")[0]
+        kinds = ", ".join(str(each).lower() for each in turned)
+        product = f"{signature} {{ emulator::multiply_warpgroup<{kinds}>(sums, a, b, adds); }}"
+        replaced.append((instruction, product))
+    for before, after in replaced:
         assert before in text
         text = text.replace(before, after)
     return text

@@ -143,6 +143,8 @@ DEVICE void take_registers() {}
 DEVICE void begin_products() {}
 DEVICE void commit_products() {}
 DEVICE void hold(float&) {}
+DEVICE void hold(unsigned&) {}
+DEVICE void wait_until_known(float) {}
 
 DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
     unsigned long long rows[emulator::LANES];
@@ -174,6 +176,23 @@ static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsign
         const unsigned row = 16 * warp + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
         float sum = adds ? sums[i] : 0;
         for (unsigned k = 0; k < 16; k++) sum += element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
+        sums[i] = sum;
+    }
+}
+
+// The same with rows of A that the lanes of a warp hold together, as `multiply_matrices` takes them.
+template <bool B_TURNED, int SUMS>
+static void multiply_warpgroup(float (&sums)[SUMS], const unsigned (&a)[4], unsigned long long b, bool adds) {
+    unsigned as[4][LANES];
+    for (int i = 0; i < 4; i++) exchange(a[i], as[i]);
+    const unsigned lane = threadIdx.x % 32;
+    for (int i = 0; i < SUMS; i++) {
+        const unsigned row = lane / 4, lower = i / 2 % 2, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        float sum = adds ? sums[i] : 0;
+        for (unsigned k = 0; k < 16; k++) {
+            const unsigned pair = as[lower + k / 8 * 2][row * 4 + k % 8 / 2];
+            sum += to_float(half{(unsigned short)(pair >> k % 2 * 16)}) * element_of<B_TURNED>(b, column, k);
+        }
         sums[i] = sum;
     }
 }

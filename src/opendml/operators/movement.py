@@ -188,7 +188,14 @@ def diagonal_matrix1(
     type = ScalarType.of(output.data_type)
     diagonal = _diagonal(output.sizes)
     least, most = sorted((diagonal_fill_begin, diagonal_fill_end))
-    within = apply(Operation.AND, diagonal >= least, diagonal < most)
+    # One comparison does where the fill reaches the last diagonal on one side, as in a causal mask.
+    reaches_first, reaches_last = least <= 1 - output.sizes[-2], most >= output.sizes[-1]
+    if reaches_last:
+        within = diagonal >= least
+    elif reaches_first:
+        within = diagonal < most
+    else:
+        within = apply(Operation.AND, diagonal >= least, diagonal < most)
     fill, rest = constant(number_in(value, type), type), constant(0, type) if x is None else x
     if diagonal_fill_begin > diagonal_fill_end:
         fill, rest = rest, fill

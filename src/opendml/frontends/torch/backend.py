@@ -15,6 +15,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_leaves
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.torch.attention import with_attention
 from opendml.frontends.torch.decompositions import decompositions
 from opendml.frontends.torch.indices import with_checked_indices, with_indices_in_range
 from opendml.frontends.torch.partition import (
@@ -62,7 +63,8 @@ def backend(
         InvalidArgument: an index is out of range, with "check_indices".
     """
     chosen = _chosen(mode, options or {})
-    # Attention is products and a softmax, which the compiler puts together again, in both directions.
+    # Attention with gradients is products and a softmax, which the compiler puts together again.
+    module = with_attention(module, inputs)
     with sdpa_kernel(SDPBackend.MATH):
         compiled: Run = _autograd(**chosen)(module, inputs)
     return compiled

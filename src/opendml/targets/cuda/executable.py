@@ -163,7 +163,7 @@ def plan(program: Program, machine: Machine) -> Planned:
 
 def _fused(program: Program, machine: Machine) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
-    kernels = fuse(simple, is_chained, chooses=partial(stored_operand, machine))
+    kernels = fuse(simple, partial(is_chained, machine=machine), chooses=partial(stored_operand, machine))
     return with_channels_last(kernels, machine)
 
 

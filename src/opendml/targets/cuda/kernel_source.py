@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from opendml.targets.cuda.attention_source import AttentionPrinter
 from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.group_source import GroupPrinter
@@ -45,11 +46,12 @@ _FILES = {
     Mode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     Mode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
+    Mode.WGMMA_CHAIN: ("sm90/attention",),
 }
 """The files of each mode, after what is printed."""
 
 _HEADERS = {
-    **dict.fromkeys(WARPGROUP_MODES, ("sm90/instructions", "sm90/units")),
+    **dict.fromkeys((*WARPGROUP_MODES, Mode.WGMMA_CHAIN), ("sm90/instructions", "sm90/units")),
     **dict.fromkeys((Mode.FMA, Mode.MMA, Mode.IMMA, Mode.FMA_CHAIN, Mode.MMA_CHAIN), ("sm90/units",)),
 }
 """The files of modes that come before what is printed."""
@@ -71,6 +73,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.WGMMA_WINDOWS: ConvolutionPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
+    Mode.WGMMA_CHAIN: AttentionPrinter,
 }
 """What prints the modes that need more than others."""
 

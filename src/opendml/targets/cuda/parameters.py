@@ -61,6 +61,10 @@ WINDOW_DIVISORS = ("pixels0", "pixels1", "taps0", "channels")
 each tap."""
 
 
+_MAPS = {**dict.fromkeys(WARPGROUP_MODES, ("a_map", "b_map")), Mode.WGMMA_CHAIN: ("q_map", "k_map", "v_map")}
+"""The tensor maps of modes that have some."""
+
+
 @dataclass(frozen=True)
 class Parameters:
     """The layout of the parameters of a pattern: names of words in order. A divisor takes two words."""
@@ -100,7 +104,7 @@ class Parameters:
     @property
     def maps(self) -> tuple[str, ...]:
         """The tensor maps, which are last."""
-        return ("a_map", "b_map") if self.pattern.mode in WARPGROUP_MODES else ()
+        return _MAPS.get(self.pattern.mode, ())
 
     def map_offset(self, number: int) -> int:
         """Where a tensor map begins, in bytes."""

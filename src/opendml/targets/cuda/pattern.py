@@ -64,6 +64,8 @@ class Mode(Enum):
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
     """A softmax between products of FLOAT16, on tensor cores."""
+    WGMMA_CHAIN = "wgmma_chain"
+    """A softmax between products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
 
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
@@ -72,7 +74,7 @@ WARPGROUP_MODES = (Mode.WGMMA, Mode.WGMMA_WINDOWS)
 """The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
     *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA),
-    Mode.FMA_CHAIN,
+    *(Mode.FMA_CHAIN, Mode.WGMMA_CHAIN),
     *HALF_TILES,
     *WARPGROUP_MODES,
 )

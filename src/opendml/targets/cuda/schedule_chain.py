@@ -21,10 +21,12 @@ from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, powe
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.schedule_attention import AttentionShape, attention_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
-_WIDEST = 128
-"""Elements of a query, or of what is weighted, at most: a thread holds results of so many columns."""
+_WIDEST, _WIDEST_HALF = 128, 256
+"""Elements of a query, or of what is weighted, at most: a thread holds results of so many columns. Those of
+FLOAT16 may be wider where warpgroups multiply."""
 _LEAST_WIDTH = 16
 """Elements to which shorter ones are filled up."""
 _FEWEST_ROWS = 16
@@ -66,9 +68,10 @@ CHAIN_TILES = (
 """The candidates; rates are estimates."""
 
 
-def is_chained(kernel: Kernel) -> bool:
+def is_chained(kernel: Kernel, machine: Machine) -> bool:
     """Whether a kernel is a softmax between products that is computed as one."""
-    return ChainShape.of(kernel) is not None
+    shape = ChainShape.of(kernel)
+    return shape is not None and (machine.multiplies_by_warpgroups or not shape.is_wide)
 
 
 def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
@@ -78,6 +81,10 @@ def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) 
     shape = ChainShape.of(kernel)
     if shape is None:
         return None
+    of_warpgroups = list(attention_tiles(shape, machine, alignments))
+    if of_warpgroups:
+        tile, _ = min(of_warpgroups, key=lambda way: way[1])
+        return AttentionShape(shape, alignments).launch(tile, machine)
     ways = list(chain_tiles(shape, machine, alignments))
     # How many keys are taken in at a time depends on nothing but their sizes and the device.
     keys = max(tile.keys for tile in ways)
@@ -89,7 +96,7 @@ def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) 
     """The tiles that have room in shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
-        fits = fits and shape.padded[1] >= tile.width
+        fits = fits and shape.padded[1] >= tile.width and (tile.blocks <= 2 or not shape.is_wide)
         if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
             yield tile
 
@@ -103,7 +110,7 @@ class ChainShape:
         self.kernel = kernel
         halves = list(map(half_of, operands))
         self.half = all(each.type is ScalarType.FLOAT16 for each in halves)
-        self._values = halves if self.half else list(operands)
+        self.values = halves if self.half else list(operands)
         self._accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
         self.loops = {
             role: merged_neighbours(sorted(map(self._loop, own), key=self._distance, reverse=True))
@@ -148,8 +155,13 @@ class ChainShape:
 
     def _is_taken(self) -> bool:
         counts = self.batch_count, self.m, self.keys
-        fits = max(self.depth, self.n) <= _WIDEST and max(counts) < 2**30
+        fits = max(self.depth, self.n) <= (_WIDEST_HALF if self.half else _WIDEST) and max(counts) < 2**30
         return fits and self.m >= _FEWEST_ROWS
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has more elements than all devices take."""
+        return max(self.depth, self.n) > _WIDEST
 
     def _loop(self, dimension: int) -> Loop:
         return Loop(self.kernel.domain[dimension], tuple(each.strides[dimension] for each in self._accesses))
@@ -179,7 +191,7 @@ class ChainShape:
         directions = (("m", "depth"), ("keys", "depth"), ("n", "keys"))
         q, k, v = (
             TiledOperand(value, self.kernel, alignments, loops["batch"], loops[rows], loops[depth])
-            for value, (rows, depth) in zip(self._values, directions, strict=True)
+            for value, (rows, depth) in zip(self.values, directions, strict=True)
         )
         return q, k, v
 

@@ -47,12 +47,12 @@ class WarpgroupPrinter(TilePrinter):
         instruction = product_of_warpgroup(
             constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
         )
-        operands = [self._operand(name, constants[f"{name}_LOAD"]) for name in "AB"]
+        operands = [self.tensor(name, constants[f"{name}_LOAD"]) for name in "AB"]
         total = contraction_of(self.values)
         results = self._pairs(total) if constants["STAGED_BYTES"] else self.unit_of_results(total, UNIT)
         return "\n\n".join([instruction, *self.head("m", "n"), *operands, results])
 
-    def _operand(self, name: str, load: int) -> str:
+    def tensor(self, name: str, load: int) -> str:
         """An operand: its type, its order, and where it lies along the dimensions over matrices."""
         access = self.pattern.loads[load]
         lines, dimension = ["Index rest, index;"], 2
@@ -133,7 +133,8 @@ class WarpgroupPrinter(TilePrinter):
 class ConvolutionPrinter(WarpgroupPrinter):
     """Prints convolutions, of which kernels/sm90/convolution.cuh finds the operands."""
 
-    def _operand(self, name: str, load: int) -> str:
+    def tensor(self, name: str, load: int) -> str:
+        """Print an operand: its type and its order."""
         return "\n".join(
             [
                 f"struct {name} {{",

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 
 import opendml as dml
+from opendml.frontends.attention import SharedHeads, narrow, sees_nothing, wide
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
@@ -31,35 +32,32 @@ def attention(node: Conversion) -> Result:
         raise NotExpressible(f"{heads} heads of queries share {keys.sizes[1]} of keys")
     scale = node.attribute("scale", None)
     scale = 1 / math.sqrt(size) if scale is None else scale
-    groups = keys.sizes[1]
-    together = heads // groups * rows
-    queries = shaped(wide(query), (batch, groups, together, size))
-    scores = raw = shaped(
-        dml.gemm(queries, wide(keys), trans_b="TRANSPOSE", alpha=scale), (batch, heads, rows, keys.sizes[2])
-    )
+    columns = keys.sizes[2]
+    bias, causal = _bias(node, rows, columns)
+    shared = SharedHeads(batch, heads, keys.sizes[1], is_apart=bias is None)
+    product = dml.gemm(wide(shared.rows(query)), wide(shared.columns(keys)), trans_b="TRANSPOSE", alpha=scale)
+    scores = raw = shared.scores(product, rows)
     if softcap := node.attribute("softcap", 0.0):
         scaled = dml.activation_tanh(dml.activation_linear(scores, alpha=1 / softcap, beta=0.0))
         scores = dml.activation_linear(scaled, alpha=softcap, beta=0.0)
-    bias = _bias(node, rows, keys.sizes[2])
     biased = scores if bias is None else dml.element_wise_add(scores, bias)
-    shares = _shares(node, biased, bias)
-    result = dml.gemm(shaped(shares, (batch, groups, together, keys.sizes[2])), wide(values))
-    result = narrow(shaped(result, (batch, heads, rows, values.sizes[3])), query)
-    stages = (raw, scores, biased, shares)
-    seen = stages[node.attribute("qk_matmul_output_mode", 0)] if node.wants(3) else None
-    return _as_query(node, result), keys, values, None if seen is None else narrow(seen, query)
-
-
-def wide(tensor: GraphTensor) -> GraphTensor:
-    """Return FLOAT16 as FLOAT32: scores of float16 overflow, and softmax magnifies their rounding."""
-    if tensor.data_type != TensorDataType.FLOAT16:
-        return tensor
-    return dml.cast(tensor, output_type=TensorDataType.FLOAT32)
-
-
-def narrow(tensor: GraphTensor, like: GraphTensor) -> GraphTensor:
-    """Return a tensor in the type of another one."""
-    return tensor if tensor.data_type == like.data_type else dml.cast(tensor, output_type=like.data_type)
+    if causal is not None:
+        biased = dml.diagonal_matrix1(
+            biased, value=-math.inf, diagonal_fill_begin=causal, diagonal_fill_end=columns
+        )
+    shares = _shares(node, biased)
+    result = dml.gemm(shared.rows(shares), wide(shared.columns(values)))
+    result = shaped(result, (batch, heads, rows, values.sizes[3]))
+    empty = None if bias is None else sees_nothing(bias)
+    if empty is not None:
+        result = dml.element_wise_if(empty, 0.0, result)
+    seen = None
+    if node.wants(3):
+        if empty is not None:
+            shares = dml.element_wise_if(empty, 0.0, shares)
+        seen = (raw, scores, biased, shares)[node.attribute("qk_matmul_output_mode", 0)]
+        seen = narrow(shaped(seen, (batch, heads, rows, columns)), query)
+    return _as_query(node, narrow(result, query)), keys, values, seen
 
 
 def _heads(node: Conversion, number: int, count: str) -> GraphTensor:
@@ -90,32 +88,36 @@ def _as_query(node: Conversion, tensor: GraphTensor) -> GraphTensor:
     return shaped(permuted(tensor, (0, 2, 1, 3)), (batch, rows, heads * size))
 
 
-def _bias(node: Conversion, rows: int, columns: int) -> GraphTensor | None:
-    """What is added to the scores: a mask of floats, and minus infinity where a key is not seen. It has four
-    dimensions; None: nothing."""
+def _bias(node: Conversion, rows: int, columns: int) -> tuple[GraphTensor | None, int | None]:
+    """What is added to the scores, a mask of floats, and minus infinity where a key is not seen; it has four
+    dimensions; None: nothing. And the first diagonal of keys that no query sees: None: there are none."""
     distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     seen, past = np.ones((rows, columns), np.bool_), node.sizes(4)[2] if node.has(4) else 0
-    bounds = _bounds(node)
+    least, most = _bounds(node)
+    causal = None
     hidden: list[GraphTensor] = []
     if node.has(6) and not node.has(4):
         lengths = dml.cast(node.tensor(6), output_type=TensorDataType.INT32)
         lengths = shaped(lengths, (math.prod(lengths.sizes), 1, 1, 1))
         places = node.constant(np.arange(columns).reshape(1, 1, 1, -1), np.int32)
         hidden.append(dml.element_wise_logical_greater_than_or_equal(places, lengths))
-        hidden.extend(_outside(node, distance, lengths, rows, bounds))
+        hidden.extend(_outside(node, distance, lengths, rows, (least, most)))
     elif node.has(6):
         raise NotExpressible("nonpad_kv_seqlen together with past keys")
     else:
-        least, most = bounds
         seen &= distance >= past - least if least is not None else True
-        seen &= distance <= past + most if most is not None else True
+        # Places say what a causal mask hides: no tensor is read. Each query sees the first key.
+        if most is not None and past + most + 1 < columns and least is None and not node.has(3):
+            causal = past + most + 1
+        elif most is not None:
+            seen &= distance <= past + most
     result, given = _mask(node, columns)
     seen[:, given:] = False
     if not seen.all():
         result = _added(result, _infinities(node, ~seen))
     for each in hidden:
         result = _added(result, _where_hidden(each))
-    return result
+    return result, causal
 
 
 def _bounds(node: Conversion) -> tuple[int | None, int | None]:
@@ -171,9 +173,8 @@ def _added(left: GraphTensor | None, right: GraphTensor) -> GraphTensor:
     return right if left is None else dml.element_wise_add(left, right)
 
 
-def _shares(node: Conversion, scores: GraphTensor, bias: GraphTensor | None) -> GraphTensor:
-    """Softmax over the keys; 0 for queries that see none. In float32 where float64 is asked for: it sums in
-    that and rounds once."""
+def _shares(node: Conversion, scores: GraphTensor) -> GraphTensor:
+    """Softmax over the keys. In float32 where float64 is asked for: it sums in that and rounds once."""
     type, precision = scores.data_type, node.attribute("softmax_precision", 0)
     if precision:
         wanted = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(precision))
@@ -182,13 +183,7 @@ def _shares(node: Conversion, scores: GraphTensor, bias: GraphTensor | None) -> 
         if stored != type:
             scores = dml.cast(scores, output_type=stored)
     shares = dml.activation_softmax1(scores, axes=[3])
-    if shares.data_type != type:
-        shares = dml.cast(shares, output_type=type)
-    if bias is None:
-        return shares
-    highest = dml.reduce(bias, function="MAX", axes=[3])
-    lowest = highest.graph.constant(np.full([1] * 4, -np.inf, np.float32))
-    return dml.element_wise_if(dml.element_wise_logical_equals(highest, lowest), 0.0, shares)
+    return shares if shares.data_type == type else dml.cast(shares, output_type=type)
 
 
 @converts("RotaryEmbedding", since=23)

@@ -8,9 +8,9 @@ import math
 import numpy as np
 
 import opendml as dml
+from opendml.frontends.attention import narrow, wide
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, numpy_type
 from opendml.frontends.onnx.node import MICROSOFT
-from opendml.frontends.onnx.operators.attention import narrow, wide
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.runtime.graphs.repeat import repeated

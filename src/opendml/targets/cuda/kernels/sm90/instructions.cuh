@@ -133,5 +133,9 @@ DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
                  : "memory");
 }
 
-// Keeps the compiler from moving a sum across this point.
+// Keeps the compiler from moving a sum, or an operand in registers, across this point.
 DEVICE void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
+DEVICE void hold(unsigned& pair) { asm volatile("" : "+r"(pair)::"memory"); }
+
+// Lets no later instruction of this kind begin before a number that is not negative is known: the mask of the warp depends on it.
+DEVICE void wait_until_known(float number) { __syncwarp(number < 0 ? 1 : ~0u); }

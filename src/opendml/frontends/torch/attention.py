@@ -1,0 +1,84 @@
+"""Attention as one operator in PyTorch's graphs.
+
+PyTorch divides attention into products and a softmax that scale queries and keys apart, compare every weight
+with infinity, and read masks. Where no gradient is asked for, graphs have this operator instead, which is
+converted as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+from torch.nn.functional import scaled_dot_product_attention
+
+
+@torch.library.custom_op("opendml::attention", mutates_args=())  # type: ignore[untyped-decorator]
+def attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> torch.Tensor:
+    """Compute `scaled_dot_product_attention` without dropout, where a graph leaves it to PyTorch."""
+    return scaled_dot_product_attention(
+        query, key, value, mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+    ).contiguous()
+
+
+@attention.register_fake  # type: ignore[untyped-decorator]
+def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *options: Any) -> torch.Tensor:
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
+def with_attention(module: GraphModule, inputs: Sequence[Any]) -> GraphModule:
+    """Replace the attention of a graph, in place, unless it needs gradients.
+
+    Args:
+        module: as PyTorch traced it.
+        inputs: what it is compiled for.
+
+    Returns:
+        The module.
+    """
+    if torch.is_grad_enabled() and any(getattr(each, "requires_grad", False) for each in inputs):
+        return module
+    found = [node for node in module.graph.nodes if node.target is scaled_dot_product_attention]
+    for node in found:
+        arguments = _arguments(*node.args, **node.kwargs)
+        if arguments is not None:
+            node.target, node.args, node.kwargs = torch.ops.opendml.attention.default, arguments, {}
+    if found:
+        module.recompile()
+    return module
+
+
+def _arguments(
+    query: Node,
+    key: Node,
+    value: Node,
+    attn_mask: Node | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Any, ...] | None:
+    """The arguments of the operator; None where it does not say the same."""
+    tensors = [_value(each) for each in (query, key, value)]
+    is_plain = all(isinstance(each, torch.Tensor) and each.dim() == 4 for each in tensors)
+    if not is_plain or dropout_p != 0 or (attn_mask is not None and is_causal):
+        return None
+    if len({each.shape[0] for each in tensors}) > 1 or tensors[1].shape[1] != tensors[2].shape[1]:
+        return None
+    if not enable_gqa and tensors[0].shape[1] != tensors[1].shape[1]:
+        return None
+    return query, key, value, attn_mask, is_causal, scale, enable_gqa
+
+
+def _value(node: Node) -> Any:
+    return node.meta.get("example_value") if isinstance(node, Node) else None

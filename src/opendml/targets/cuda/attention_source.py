@@ -1,0 +1,172 @@
+"""Prints a softmax between products that warpgroups compute from tiles that the copy engine loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import number_of
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cuda.cxx import function
+from opendml.targets.cuda.expression import TYPES
+from opendml.targets.cuda.warpgroup_source import UNIT, WarpgroupPrinter, product_of_warpgroup
+
+_ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
+_NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
+_KEYS = 2
+"""The number of the loop over keys, after those over queries and columns."""
+_POSITION = "const Parameters& p, const Offsets& at"
+
+
+class AttentionPrinter(WarpgroupPrinter):
+    """Prints what kernels/sm90/attention.cuh is written in."""
+
+    def text(self) -> str:
+        """All of it."""
+        constants = dict(self.pattern.constants)
+        products, results = (node for node in self.nodes if node.operation is Operation.CONTRACTION)
+        (scores,) = (node.operands[0] for node in self.nodes if node.operation is Operation.GREATEST)
+        parts = Scores.of(scores, products, bool(constants["HIDES"]))
+        return "\n\n".join(
+            [
+                *products_of_attention(constants["KEYS"], constants["WIDTH"]),
+                *self.head("m", "n", "keys"),
+                *(self.tensor(name, constants[f"{name}_LOAD"]) for name in "QKV"),
+                f"constexpr bool SCALED = {str(parts.scaled_by is not None).lower()};",
+                *self._hidden(parts),
+                self._scale(parts.scaled_by),
+                self._scores(parts.visible, products),
+                self.unit_of_results(results, UNIT),
+            ]
+        )
+
+    def _hidden(self, scores: Scores) -> list[str]:
+        """How far a key lies behind those that a query sees, whether what it does not see weighs nothing, and
+        its score."""
+        lines: list[str] = []
+        distance, number = "0", "0"
+        if scores.hidden is not None and scores.hides_by is not None:
+            lines, name = self._compute([*scores.hidden.operands, scores.hides_by], {}, self._group_load)
+            smaller, greater = map(name, scores.hidden.operands)
+            equal = int(scores.hidden.operation is Operation.LESS_EQUAL)
+            distance, number = f"(long long){greater} - (long long){smaller} + {equal}", name(scores.hides_by)
+        given = number if scores.replaces else f"{number} + score"
+        return [
+            function(f"long long ahead({_POSITION})", [*lines, f"return {distance};"]),
+            function("bool skips(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]),
+            function("float score_of_hidden(const Parameters& p, float score)", [f"return {given};"]),
+        ]
+
+    def _scale(self, scale: Node | None) -> str:
+        lines, name = self._compute([] if scale is None else [scale], {}, self._group_load)
+        return function(
+            "float scale_of(const Parameters& p)", [*lines, f"return {name(scale) if scale else '1'};"]
+        )
+
+    def _scores(self, visible: Node, products: Node) -> str:
+        """The scores of a key that is seen and of the next one, if it is there, made of sums."""
+        paired = dict(self.pattern.constants)["PAIRED"]
+
+        def load(number: int) -> str:
+            access = self.pattern.loads[number]
+            type, along = TYPES[access.type], ""
+            if access.rows[_KEYS]:
+                along = f" + (lane < there ? lane : 0) * (Index)p.row{number}_{_KEYS}"
+            if access.counter:
+                return f"({type})({self._lies_at(number)}{along})"
+            return (
+                f"l{number}.data[lane]"
+                if paired >> number & 1
+                else f"*(const {type}*)({self._address(number)}{along})"
+            )
+
+        lines, name = self._compute([visible], {id(products): "sums[lane]"}, load)
+        before = []
+        for node in ordered([visible], {id(products)}):
+            if node.operation is Operation.SOURCE and paired >> number_of(node) & 1:
+                number = number_of(node)
+                before.append(f"Vector<{TYPES[node.type]}, 2> l{number};")
+                before.append(f"load(l{number}, {self._address(number)});")
+        loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {"]
+        body = [*before, "const int there = 1 + is_next_there;", *loop, *(f"    {line}" for line in lines)]
+        body += [f"    found[lane] = {name(visible)};", "}", "sums[0] = found[0];", "sums[1] = found[1];"]
+        arguments = f"{_POSITION}, float (&sums)[2], bool is_next_there"
+        return function(f"void find_scores({arguments})", ["float found[2];", *body])
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The parts of which scores are made. `visible` is the products, `scaled_by` a number, or None if it is
+    more than that. Where `hidden` says so, which depends on places alone, `hides_by`, a number, is added to
+    it, or `replaces` it.
+    """
+
+    visible: Node
+    scaled_by: Node | None
+    hidden: Node | None = None
+    hides_by: Node | None = None
+    replaces: bool = False
+
+    @classmethod
+    def of(cls, scores: Node, products: Node, hides: bool = True) -> Scores:
+        """Those of scores that are made of products; without `hides` nothing is hidden."""
+        found = _hiding(scores) if hides else None
+        if found is None:
+            return cls(scores, _scale_of(scores, products))
+        visible, hidden, number, replaces = found
+        return cls(visible, _scale_of(visible, products), hidden, number, replaces)
+
+
+def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:
+    """The scores of keys that are seen, what says which are not, the number that these are given, and whether
+    that replaces their scores."""
+    if scores.operation is Operation.SELECT:
+        condition, number, visible = scores.operands
+        if number.operation in _NUMBERS and condition.operation in _ORDERS:
+            return visible, condition, number, True
+    if scores.operation is Operation.ADD:
+        for added, visible in (scores.operands, scores.operands[::-1]):
+            found = _hiding(added)
+            if found is not None and found[0].operation is Operation.CONSTANT and found[0].attribute == 0:
+                return visible, *found[1:3], False
+    return None
+
+
+def _scale_of(visible: Node, products: Node) -> Node | None:
+    """The number by which the products are multiplied, and nothing else."""
+    if visible is products:
+        return Node(Operation.CONSTANT, ScalarType.FLOAT32, (), (), 1.0)
+    others = [each for each in visible.operands if each is not products]
+    if visible.operation is not Operation.MULTIPLY or len(others) != 1:
+        return None
+    return others[0] if others[0].operation in _NUMBERS else None
+
+
+def products_of_attention(keys: int, width: int) -> Sequence[str]:
+    """The functions that add the products of queries with so many keys, and of weights, which lie in
+    registers, with values of so many elements."""
+    return product_of_warpgroup(keys, False, False), product_of_registers(width)
+
+
+def product_of_registers(columns: int) -> str:
+    """The function that adds the products of 64 rows, which lie in registers as `multiply_matrices` takes
+    them, by so many columns of FLOAT16 that lie along memory, 16 along k."""
+    sums = columns // 2
+    places = ", ".join(f"%{number}" for number in range(sums))
+    rows = ", ".join(f"%{sums + number}" for number in range(4))
+    outputs = ", ".join(f'"+f"(sums[{number}])' for number in range(sums))
+    values = ", ".join(f'"r"(a[{number}])' for number in range(4))
+    instruction = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16"
+    arguments = f"float (&sums)[{sums}], const unsigned (&a)[4], unsigned long long b, bool adds"
+    return function(
+        f"void multiply_warpgroup({arguments})",
+        [
+            'asm volatile("{ .reg .pred adds;\\n"',
+            f'             "setp.ne.b32 adds, %{sums + 5}, 0;\\n"',
+            f'             "{instruction} {{{places}}}, "',
+            f'             "{{{rows}}}, %{sums + 4}, adds, 1, 1, 1; }}"',
+            f"             : {outputs}",
+            f'             : {values}, "l"(b), "r"((int)adds));',
+        ],
+    )

@@ -1,0 +1,399 @@
+"""A softmax between products of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles of
+queries, keys and values, whole warpgroups multiply them (wgmma), and a grid of no more blocks than run at
+once takes one tile of queries after the other.
+
+It takes what the copy engine can load: queries and keys that are contiguous along their elements, values
+along theirs, whose other strides and addresses are multiples of 16 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from opendml.compiler.chains import chain_of
+from opendml.compiler.kernel import Access, number_of
+from opendml.compiler.loops import Loop
+from opendml.program.node import Node, Operation
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import guards_of
+from opendml.targets.cuda.attention_source import Scores
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
+from opendml.targets.cuda.warpgroup_source import UNIT
+
+if TYPE_CHECKING:
+    from opendml.targets.cuda.schedule_chain import ChainShape
+
+_BOX = 64
+"""Elements of a box: a row of ROW_BYTES."""
+_ROWS_OF_BOX = 8
+"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+_LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
+"""Integers that grow as evenly as their operands."""
+_WARPGROUP = 128
+_SHARED_SLACK = 1024 + 512
+"""Bytes of shared memory beside the tiles: to align them, and barriers."""
+_RESERVED_BYTES = 1024
+"""Bytes of shared memory that the system takes for itself in each block."""
+_REGISTERS = 65536
+"""Registers of a multiprocessor."""
+_PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
+"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
+_MOST_STAGES = 4
+_MOST_ROWS = 128
+"""Queries of a tile whose scores or weights take more registers than others."""
+_CACHED_BYTES = 16e6
+"""Bytes of keys and values of a band, at most; they fill a third of the L2 cache."""
+_BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
+"""Cycles of a launch before the first products are under way, and more of each tile of queries than those of
+its keys."""
+_PARTIAL_CYCLES = 800
+"""More cycles of a tile of keys of which some queries see a part."""
+_IDLE = 0.4
+"""Part of the cycles of a tile that its first 64 queries alone take."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionTile:
+    """So many queries for each block, 64 for each warpgroup, which take in so many keys at a time, of heads
+    of at most `width` elements, and more than 64 fewer. `rate` is the part of the tensor cores' rate that is
+    reached.
+    """
+
+    rows: int
+    keys: int
+    width: int
+    rate: float
+
+    mode = Mode.WGMMA_CHAIN
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return _WARPGROUP + self.rows * 2
+
+    def registers(self) -> tuple[int, int]:
+        """Registers of a thread that loads, and of one that multiplies."""
+        groups = self.rows // 64
+        each = _REGISTERS // self.threads // 8 * 8
+        left = (each * (1 + groups) - _PRODUCER_REGISTERS) // groups // 8 * 8
+        return _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+
+
+ATTENTION_TILES = (
+    AttentionTile(192, 128, 64, 0.53),
+    AttentionTile(128, 128, 64, 0.45),
+    AttentionTile(128, 128, 128, 0.66),
+    AttentionTile(128, 96, 192, 0.6),
+    AttentionTile(128, 64, 256, 0.55),
+)
+"""The candidates. Rates up to 128 elements are those on an H100 over 4,096 keys; the others are estimates."""
+
+
+def attention_tiles(
+    chain: ChainShape, machine: Machine, alignments: Sequence[int]
+) -> Iterator[tuple[AttentionTile, float]]:
+    """All tiles that compute a softmax between products, and their cycles."""
+    shape = AttentionShape(chain, alignments)
+    if not (machine.multiplies_by_warpgroups and shape.is_loadable):
+        return
+    for tile in ATTENTION_TILES:
+        if shape.takes(tile, machine):
+            yield tile, shape.cycles(tile, machine)
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """An integer: `first` for the first query and key, and how much it grows with each of them."""
+
+    rows: int
+    keys: int
+    first: int
+
+    def plus(self, other: _Linear, sign: int) -> _Linear:
+        return _Linear(
+            self.rows + sign * other.rows, self.keys + sign * other.keys, self.first + sign * other.first
+        )
+
+
+class AttentionShape:
+    """A softmax between products whose queries lie along the longest of the loops over them; the others count
+    with the batch."""
+
+    def __init__(self, chain: ChainShape, alignments: Sequence[int]) -> None:
+        self._chain, self.kernel, self._alignments = chain, chain.kernel, alignments
+        self.accesses: tuple[Access, ...] = (*self.kernel.loads, *self.kernel.stores)
+        rows = chain.loops["m"]
+        longest = max(range(len(rows)), key=lambda number: rows[number].count, default=0)
+        still = Loop(1, (0,) * len(self.accesses))
+        self._rows = rows[longest] if rows else still
+        self.groups = (*chain.loops["batch"], *rows[:longest], *rows[longest + 1 :])
+        self._depth, self._columns, self._keys = (
+            (chain.loops[role] or [still])[-1] for role in ("depth", "n", "keys")
+        )
+        self.batch_count = math.prod(loop.count for loop in self.groups)
+
+    @cached_property
+    def padded(self) -> tuple[int, int]:
+        """The elements of a query, and of what is weighted, in whole boxes."""
+        depth, width = (-(-loop.count // _BOX) * _BOX for loop in (self._depth, self._columns))
+        return depth, width
+
+    @cached_property
+    def _parts(self) -> int:
+        """How many numbers of FLOAT16 a weight is the sum of: one where results are FLOAT16."""
+        return 1 if all(store.type is ScalarType.FLOAT16 for store in self.kernel.stores) else 2
+
+    @cached_property
+    def _loads(self) -> tuple[int, int, int]:
+        q, k, v = map(number_of, self._chain.values)
+        return q, k, v
+
+    @cached_property
+    def is_loadable(self) -> bool:
+        """Whether the copy engine can load the operands, and the results read what nothing guards."""
+        if not self._chain.half or any(len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")):
+            return False
+        if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
+            return False
+        if guards_of(self.kernel.values):
+            return False
+        directions = ((self._depth, self._rows), (self._depth, self._keys), (self._columns, self._keys))
+        return all(self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True))
+
+    def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
+        """Whether a tensor map describes an operand."""
+        access = self.kernel.loads[load]
+        around = [loop for loop in self.groups if loop.strides[load]]
+        strides = [loop.strides[load] for loop in (rows, *around)]
+        return (
+            access.buffer is not None
+            and self._alignments[load] >= ADDRESS_ALIGNMENT
+            and along.strides[load] == access.type.bytes
+            and len(strides) < MOST_DIMENSIONS
+            and all(0 < stride < 2**40 and stride % ADDRESS_ALIGNMENT == 0 for stride in strides)
+            and max(loop.count for loop in (along, rows, *around)) < 2**31 - 2**12
+        )
+
+    def takes(self, tile: AttentionTile, machine: Machine) -> bool:
+        """Whether a tile is for heads of this size, and has room in shared memory."""
+        # Three warpgroups have too few registers for more than plain scores and weights.
+        is_plain = self._parts == 1 and self._scores.scaled_by is not None
+        fits = max(self.padded) == tile.width and self._stages(tile, machine) > 1
+        return fits and (is_plain or tile.rows <= _MOST_ROWS)
+
+    def _stages(self, tile: AttentionTile, machine: Machine) -> int:
+        depth, _ = self.padded
+        room = machine.shared_bytes - _RESERVED_BYTES - _SHARED_SLACK - tile.rows * depth * 2
+        return min(_MOST_STAGES, room // self._stage_bytes(tile))
+
+    def _stage_bytes(self, tile: AttentionTile) -> int:
+        return tile.keys * sum(self.padded) * 2
+
+    def cycles(self, tile: AttentionTile, machine: Machine) -> float:
+        """The cost of a tile."""
+        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
+        full, rest = divmod(self._rows.count, tile.rows)
+        last = _IDLE + (1 - _IDLE) * -(-rest // 64) * 64 / tile.rows
+        # Of many tiles some stand for their neighbours.
+        step = max(1, full // 64)
+        cycles = [
+            self._blocks(tile, (number + 1) * tile.rows - 1) * each + between
+            for number in range(0, full, step)
+        ]
+        total = sum(cycles) * full / max(1, len(cycles))
+        longest = max(cycles, default=0.0)
+        if rest:
+            rest_cycles = self._blocks(tile, self._rows.count - 1) * each * last + between
+            total, longest = total + rest_cycles, max(longest, rest_cycles)
+        total *= self.batch_count
+        # Tiles of one length end together.
+        rounds = 1 if rest or self._hides else math.ceil(total / longest / machine.multiprocessors)
+        return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
+
+    def _blocks(self, tile: AttentionTile, row: int) -> int:
+        """Tiles of keys that a tile of queries reads whose last one is at a row."""
+        return -(-self._seen(row) // tile.keys)
+
+    def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
+        """The launch in a tile."""
+        down = -(-self._rows.count // tile.rows)
+        items = self.batch_count * down
+        producer, consumer = tile.registers()
+        (depth, width), stages = self.padded, self._stages(tile, machine)
+        q, k, v = self._loads
+        constants = {
+            "THREADS": tile.threads,
+            "ROWS": tile.rows,
+            "KEYS": tile.keys,
+            "DEPTH": depth,
+            "WIDTH": width,
+            "STAGES": stages,
+            "PARTS": self._parts,
+            "HIDES": int(self._hides),
+            "PAIRED": sum(1 << number for number in range(len(self.kernel.loads)) if self._is_paired(number)),
+            "PRODUCER_REGISTERS": producer,
+            "CONSUMER_REGISTERS": consumer,
+            "LOOPS_M": 1,
+            "LOOPS_N": 1,
+            "LOOPS_KEYS": 1,
+            "Q_LOAD": q,
+            "K_LOAD": k,
+            "V_LOAD": v,
+            "Q_ALONG_K": 1,
+            "K_ALONG_K": 1,
+            "V_ALONG_K": 0,
+        }
+        rows = self._rows, self._columns, self._keys
+        patterns = [self._pattern(number) for number in range(len(self.accesses))]
+        loads = len(self.kernel.loads)
+        pattern = Pattern(
+            Mode.WGMMA_CHAIN,
+            1,
+            False,
+            needs_64_bits((*self.groups, *rows), items * tile.rows),
+            tuple(patterns[:loads]),
+            tuple(patterns[loads:]),
+            self.kernel.values,
+            tuple(constants.items()),
+        )
+        # As many matrices as have a tile for each multiprocessor, or more whose keys and values stay in the
+        # cache; all bands have about as many.
+        kept = int(_CACHED_BYTES // (self._keys.count * (depth + width) * 2))
+        bands = -(-self.batch_count // max(kept, round(machine.multiprocessors / down), 1))
+        band = -(-self.batch_count // bands)
+        words = Words(
+            items=items,
+            rows=self._rows.count,
+            columns=self._columns.count,
+            units=self._keys.count,
+            team=self.batch_count,
+            full=band,
+            inner=down,
+            tiles=band * down if self._hides else max(1, self._rows.count // tile.rows),
+        )
+        steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
+        return Launch(
+            pattern,
+            min(items, machine.multiprocessors),
+            tile.threads,
+            loop_values(self.kernel, self.groups, rows) | words.named() | steps,
+            counters_bytes=4,
+            shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + _SHARED_SLACK,
+            maps=(
+                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+                self._map(
+                    q,
+                    self._depth,
+                    self._rows,
+                    min(tile.rows, -(-self._rows.count // _ROWS_OF_BOX) * _ROWS_OF_BOX),
+                ),
+                self._map(k, self._depth, self._keys, tile.keys),
+                self._map(v, self._columns, self._keys, tile.keys),
+            ),
+        )
+
+    def _is_paired(self, number: int) -> bool:
+        """Whether two neighbouring keys can read an access together."""
+        access, bytes = self.kernel.loads[number], 2 * self.kernel.loads[number].type.bytes
+        if access.buffer is None or 2 * self._keys.strides[number] != bytes or self._keys.count % 2:
+            return False
+        strides = [loop.strides[number] for loop in (*self.groups, self._rows)]
+        return self._alignments[number] % min(bytes, VECTOR_BYTES) == 0 and not any(
+            each % bytes for each in strides
+        )
+
+    @cached_property
+    def _scores(self) -> Scores:
+        chain = chain_of(self.kernel.values)
+        assert chain is not None
+        return Scores.of(chain.scores, chain.products)
+
+    @cached_property
+    def _hides(self) -> bool:
+        """Whether places alone hide keys from queries: all from one on, which is no earlier for later
+        queries."""
+        ahead = self._ahead
+        return ahead is not None and ahead.keys > 0 >= ahead.rows
+
+    @cached_property
+    def _ahead(self) -> _Linear | None:
+        """How far a key lies behind those that a query sees; it is hidden where that is positive."""
+        hidden = self._scores.hidden
+        if hidden is None:
+            return None
+        smaller, greater = map(self._linear, hidden.operands)
+        if smaller is None or greater is None:
+            return None
+        equal = int(hidden.operation is Operation.LESS_EQUAL)
+        return greater.plus(smaller, -1).plus(_Linear(0, 0, equal), 1)
+
+    def _linear(self, node: Node) -> _Linear | None:
+        """An integer that is made of counters; None if it is made in another way."""
+        if node.operation is Operation.SOURCE and not node.operands:
+            number = number_of(node)
+            load = self.kernel.loads[number]
+            return None if load.buffer is not None else self._counted(number, load)
+        if node.operation is Operation.CONSTANT and isinstance(node.attribute, int):
+            return _Linear(0, 0, node.attribute)
+        if node.operation not in _LINEAR or node.type.is_float:
+            return None
+        found = [each for operand in node.operands if (each := self._linear(operand)) is not None]
+        if len(found) < len(node.operands):
+            return None
+        sign = -1 if node.operation is Operation.SUBTRACT else 1
+        return found[0] if len(found) == 1 else found[0].plus(found[1], sign)
+
+    def _counted(self, number: int, load: Access) -> _Linear:
+        return _Linear(self._rows.strides[number], self._keys.strides[number], load.offset)
+
+    def _seen(self, row: int) -> int:
+        """How many keys a query sees, of the first matrix."""
+        ahead = self._ahead
+        if not self._hides or ahead is None:
+            return self._keys.count
+        seen = -(ahead.rows * row + ahead.first) // ahead.keys + 1
+        return min(max(seen, 0), self._keys.count)
+
+    def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
+        """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
+        around = [loop for loop in reversed(self.groups) if loop.strides[load]]
+        outer = [rows, *around]
+        return TensorMap(
+            load,
+            self.kernel.loads[load].type,
+            tuple(loop.count for loop in (along, *outer)),
+            tuple(loop.strides[load] for loop in outer),
+            (_BOX, box_rows, *(1 for _ in around)),
+        )
+
+    def _pattern(self, number: int) -> AccessPattern:
+        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        access = self.accesses[number]
+        loops = self._rows, self._columns, self._keys
+        return AccessPattern(
+            access.type,
+            self._step(number, access),
+            tuple(loop.strides[number] != 0 for loop in self.groups),
+            tuple(loop.strides[number] != 0 for loop in loops),
+            counter=access.buffer is None,
+        )
+
+    def _step(self, number: int, access: Access) -> Step:
+        stride = self._columns.strides[number]
+        if not stride:
+            return Step.NONE
+        if access.buffer is None or stride != access.type.bytes:
+            return Step.STRIDED
+        unit = min(VECTOR_BYTES, UNIT * access.type.bytes)
+        aligned = self._alignments[number] % unit == 0
+        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in (*self.groups, self._rows))
+        return Step.CONTIGUOUS if aligned else Step.STRIDED

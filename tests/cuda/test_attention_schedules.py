@@ -1,0 +1,245 @@
+"""Which softmax between products of FLOAT16 warpgroups compute on compute capability 9.0, in which tiles, and
+from which public operators it comes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from opendml.compiler.fuse import fuse
+from opendml.compiler.simplify import simplify
+from opendml.program.functions import select
+from opendml.program.node import Node, convert, index
+from opendml.program.program import Program
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.cuda.kernel_source import kernel_source
+from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionTile
+from opendml.targets.cuda.schedule_chain import is_chained
+from opendml.targets.cuda.tensor_map import MAP_BYTES
+from tests.cuda.compiled import MACHINES
+from tools.cuda_chain_cases import attended, causal, tensors
+from tools.cuda_tiles import in_chain_tile
+from tools.cuda_view_cases import program
+
+FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
+MACHINE = MACHINES[90]
+REGISTERS, SHARED_BYTES = 65536, 228 * 1024
+
+
+def launches(
+    given: Program, tile: AttentionTile | None = None, alignment: int = 16, capability: int = 90
+) -> list[Launch]:
+    takes = partial(is_chained, machine=MACHINES[capability])
+    found = fuse(replace(given, results=simplify(given.results)), takes).kernels
+    result = []
+    for kernel in found:
+        aligned = [alignment] * (len(kernel.loads) + len(kernel.stores))
+        if tile is None:
+            result.append(schedule(kernel, MACHINES[capability], aligned))
+        else:
+            result.append(in_chain_tile(tile, kernel, MACHINES[capability], aligned))
+    return result
+
+
+def launch_of(
+    sizes: tuple[int, int, int, int, int] = (12, 512, 512, 64, 64), tile: AttentionTile | None = None
+) -> Launch:
+    """Of heads, queries, keys, and the elements of these and of values."""
+    (launch,) = launches(program(convert(attended(*tensors(FLOAT16, sizes)), FLOAT16)), tile)
+    return launch
+
+
+def operator(
+    *,
+    queries: int = 256,
+    keys: int = 256,
+    heads: int = 4,
+    shared: int = 4,
+    size: int = 64,
+    stacked: str = "",
+    mask: Sequence[int] = (),
+    bias: Sequence[int] = (),
+) -> OperatorDesc:
+    """MULTIHEAD_ATTENTION1 of two batches in FLOAT16."""
+    query, key = (
+        TensorDesc("FLOAT16", (2, queries, heads * size)),
+        TensorDesc("FLOAT16", (2, keys, shared * size)),
+    )
+    packed = TensorDesc("FLOAT16", (2, queries, heads, len(stacked), size)) if stacked else None
+    return descs.MultiheadAttention1(
+        None if "q" in stacked else query,
+        None if "k" in stacked else key,
+        None if "v" in stacked else key,
+        packed if stacked == "qk" else None,
+        packed if stacked == "kv" else None,
+        packed if stacked == "qkv" else None,
+        None,
+        TensorDesc("INT32", mask) if mask else None,
+        TensorDesc("FLOAT16", bias) if bias else None,
+        output_tensor=query,
+        scale=size**-0.5,
+        query_head_count=heads,
+        key_value_head_count=shared,
+        mask_type=MaskType.BOOLEAN if mask else MaskType.NONE,
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"shared": 2},
+        {"stacked": "qk"},
+        {"stacked": "kv"},
+        {"stacked": "qkv"},
+        {"mask": (2, 1, 256, 256)},
+        {"mask": (2, 1, 1, 256)},
+        {"bias": (2, 4, 256, 256)},
+        {"bias": (1, 1, 256, 256)},
+        {"queries": 100, "keys": 77},
+        {"size": 8},
+        {"size": 80},
+        {"size": 128},
+        {"size": 256},
+    ],
+    ids=str,
+)
+def test_the_operator_takes_warpgroups(given: dict[str, int]) -> None:
+    (launch,) = launches(program_of(operator(**given)))  # type: ignore[arg-type]
+    assert launch.pattern.mode is Mode.WGMMA_CHAIN
+
+
+@pytest.mark.parametrize(("alignment", "capability"), [(8, 90), (16, 80), (16, 100)])
+def test_addresses_and_devices_decide_who_loads(alignment: int, capability: int) -> None:
+    given = program_of(operator())
+    (launch,) = launches(given, alignment=alignment, capability=capability)
+    assert launch.pattern.mode is Mode.MMA_CHAIN
+
+
+def test_rows_that_are_no_multiples_of_16_bytes_stay_with_threads() -> None:
+    (launch,) = launches(program(convert(attended(*tensors(FLOAT16, (2, 64, 64, 60, 64))), FLOAT16)))
+    assert launch.pattern.mode is Mode.MMA_CHAIN
+
+
+def test_maps_describe_queries_keys_and_values() -> None:
+    """Of 3 heads of 300 queries and 500 keys of 72 elements: boxes of 64 elements by the rows of a tile."""
+    tile = next(
+        each for each in ATTENTION_TILES if (each.rows, each.keys) == (128, 128) and each.width == 128
+    )
+    q, k, v = launch_of((3, 300, 500, 72, 80), tile).maps
+    assert (q.access, q.sizes, q.strides, q.box) == (0, (72, 300, 3), (144, 43200), (64, 128, 1))
+    assert (k.access, k.sizes, k.strides, k.box) == (1, (72, 500, 3), (144, 72000), (64, 128, 1))
+    assert (v.access, v.sizes, v.strides, v.box) == (2, (80, 500, 3), (160, 80000), (64, 128, 1))
+
+
+def test_a_box_reaches_no_further_than_few_queries() -> None:
+    q, _, _ = launch_of((3, 20, 500, 64, 64)).maps
+    assert q.box == (64, 24, 1)
+
+
+def test_maps_lie_behind_the_other_parameters() -> None:
+    launch = launch_of()
+    parameters = Parameters(launch.pattern)
+    content = parameters.pack(launch.values)
+    assert len(content) == parameters.map_offset(2) + MAP_BYTES == parameters.map_offset(0) + 3 * MAP_BYTES
+
+
+@pytest.mark.parametrize("tile", ATTENTION_TILES, ids=str)
+def test_tiles_fit_a_multiprocessor(tile: AttentionTile) -> None:
+    """Warpgroups that take registers wait for ever if those that give some have too few."""
+    launch = launch_of((2, 512, 512, tile.width, tile.width), tile)
+    assert launch.pattern.mode is Mode.WGMMA_CHAIN
+    constants = dict(launch.pattern.constants)
+    entry = REGISTERS // tile.threads // 8 * 8
+    taken = constants["PRODUCER_REGISTERS"] + tile.rows // 64 * constants["CONSUMER_REGISTERS"]
+    assert 128 * taken <= entry * tile.threads
+    assert launch.shared_bytes + 1024 <= SHARED_BYTES
+    assert constants["STAGES"] >= 2
+    assert tile.rows % 64 == tile.keys % 16 == 0
+
+
+def test_weights_are_rounded_where_results_are() -> None:
+    """Results that are FLOAT32 need weights of 22 bits."""
+    (whole,) = launches(program(attended(*tensors(FLOAT16, (2, 128, 128, 64, 64)))))
+    assert dict(whole.pattern.constants)["PARTS"] == 2
+    assert dict(launch_of().pattern.constants)["PARTS"] == 1
+
+
+def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
+    for queries in (64, 512, 8192):
+        launch = launch_of((12, queries, 512, 64, 64))
+        items = launch.values["items"]
+        assert launch.grid == min(items, MACHINE.multiprocessors)
+        assert items == 12 * math.ceil(queries / dict(launch.pattern.constants)["ROWS"])
+
+
+def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:
+    """In a band long tiles come first; it has a tile for each multiprocessor at least."""
+
+    def masked(scores: Node) -> Node:
+        return causal(scores, -math.inf)
+
+    for queries, keys, heads in ((4096, 4096, 7), (1024, 1024, 22), (128, 4096, 64), (32768, 32768, 1)):
+        given = attended(*tensors(FLOAT16, (64, queries, keys, 128, 128)), scores=masked)
+        (launch,) = launches(program(convert(given, FLOAT16)))
+        assert launch.values["full"] == heads
+        assert launch.values["tiles"] == heads * launch.values["inner"]
+
+
+def test_how_many_keys_are_taken_in_at_a_time_depends_on_no_number_of_queries() -> None:
+    for size in (64, 128):
+        found = [
+            launch_of((heads, queries, 1000, size, size))
+            for heads, queries in ((1, 16), (1, 1000), (96, 4096))
+        ]
+        assert len({dict(launch.pattern.constants)["KEYS"] for launch in found}) == 1
+
+
+def test_sizes_and_strides_are_no_part_of_the_code() -> None:
+    tile = ATTENTION_TILES[0]
+    texts = {
+        launch_of(sizes, tile).pattern.text() for sizes in ((3, 500, 300, 64, 64), (12, 77, 900, 64, 64))
+    }
+    assert len(texts) == 1
+
+
+def _scored(scores: Node, hidden: Node) -> Node:
+    return select(hidden, -math.inf, scores * 0.5)
+
+
+@pytest.mark.parametrize("queries", [200, 300])
+def test_places_that_hide_keys_are_known_before_keys_are_read(queries: int) -> None:
+    def masked(scores: Node) -> Node:
+        return causal(scores, -math.inf)
+
+    given = attended(*tensors(FLOAT16, (2, queries, 300, 64, 64)), scores=masked)
+    (launch,) = launches(program(convert(given, FLOAT16)))
+    constants = dict(launch.pattern.constants)
+    assert (launch.pattern.mode, constants["HIDES"]) == (Mode.WGMMA_CHAIN, 1)
+    assert "SCALED = true" in kernel_source(launch.pattern)
+
+
+@pytest.mark.parametrize("steps", [(0, 1, -1), (0, -1, -1), (0, 1, 1)], ids=str)
+def test_places_that_hide_earlier_keys_are_part_of_the_score(steps: tuple[int, int, int]) -> None:
+    """Keys of later queries that come first, say: tiles that are not read are the last ones alone."""
+
+    def masked(scores: Node) -> Node:
+        return _scored(scores, index(ScalarType.INT64, (1, *scores.sizes[1:]), 0, steps) > 5)
+
+    (launch,) = launches(
+        program(convert(attended(*tensors(FLOAT16, (2, 200, 300, 64, 64)), scores=masked), FLOAT16))
+    )
+    assert (launch.pattern.mode, dict(launch.pattern.constants)["HIDES"]) == (Mode.WGMMA_CHAIN, 0)
