@@ -33,8 +33,8 @@ from tests.fuzz.choices import Choices
 from tests.fuzz.random_descs import OPERATORS, any_desc
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
+from tools.machines import DEVICES, PROCESSORS
 from tools.schedule_cases import kernels
-from tools.schedules import DEVICES, PROCESSORS
 
 F32 = ScalarType.FLOAT32
 SEEDS = 1
