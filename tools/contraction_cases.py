@@ -158,6 +158,14 @@ def attention(batch: int, heads: int, own: int, tokens: int, size: int, more: st
     return Form("MULTIHEAD_ATTENTION1", name, tensors, attributes | counts, wanted=wanted)
 
 
+def integer_product(size: int, *, turned: bool = False) -> Form:
+    """A product of square matrices of INT8, the second of which may lie transposed in memory."""
+    sizes = (1, 1, size, size)
+    b = Strided(sizes, (size * size, size * size, 1, size)) if turned else sizes
+    name = f"{size}x{size}x{size}" + ", NT" * turned
+    return Form("MATRIX_MULTIPLY_INTEGER", name, {"a": sizes, "b": b}, types={"b": "INT8"})
+
+
 def _gemms() -> Iterator[Form]:
     for m, n, k in PRODUCTS:
         yield gemm(m, n, k)
@@ -215,10 +223,7 @@ def _attentions() -> Iterator[Form]:
 def _integers() -> Iterator[Form]:
     for size in INTEGER_PRODUCTS:
         for turned in (False, True):
-            sizes = (1, 1, size, size)
-            b = Strided(sizes, (size * size, size * size, 1, size)) if turned else sizes
-            name = f"{size}x{size}x{size}" + ", NT" * turned
-            yield Form("MATRIX_MULTIPLY_INTEGER", name, {"a": sizes, "b": b}, types={"b": "INT8"})
+            yield integer_product(size, turned=turned)
     a, b, one = (1, 1, 512, 768), (1, 1, 768, 3072), (1, 1, 1, 1)
     columns = (1, 1, 1, 3072)
     zeros = {"a": a, "a_zero_point": one, "b": b, "b_zero_point": one}

@@ -146,15 +146,15 @@ def subjects(operator: str) -> Iterator[Subject]:
 
 def made(program: Program, target: str) -> Made:
     """What the target of a name makes of a program, where all tensors are aligned."""
-    program = in_bytes(program)
     if target in DEVICES:
-        return _on_device(program, DEVICES[target])
+        return made_on_device(program, DEVICES[target])
     with assumed(PROCESSORS[target]):
-        return _on_processor(program)
+        return _on_processor(in_bytes(program))
 
 
-def _on_device(program: Program, machine: Device) -> Made:
-    plan, units = cuda.plan(program, machine), Counter[str]()
+def made_on_device(program: Program, machine: Device) -> Made:
+    """What a device makes of a program, where all tensors are aligned."""
+    plan, units = cuda.plan(in_bytes(program), machine), Counter[str]()
     for kernel, times in _multiplying(plan):
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
         mode = schedule_on_device(kernel, machine, aligned).pattern.mode

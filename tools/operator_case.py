@@ -68,8 +68,13 @@ class Form:
 
     def cases(self) -> Iterator[Case]:
         """Return a case for each type of the first tensor."""
-        for type in self.only or self._supported[self._first.name]:
+        for type in self.types_of_first:
             yield self.case(type)
+
+    @property
+    def types_of_first(self) -> tuple[str, ...]:
+        """The types of the first tensor."""
+        return self.only or self._supported[self._first.name]
 
     def case(self, type: str) -> Case:
         """Return the case whose first tensor has a type.
