@@ -31,7 +31,7 @@ from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_tiles import schedulers
-from tools.kernel_table import made_on_device
+from tools.kernel_table import made
 
 TORCH = {
     ScalarType.FLOAT32: torch.float32,
@@ -90,7 +90,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
         if way == "opendml":
             patterns = [each.launch.pattern for each in executable._prepared.values()]
             row["chosen"] = " ".join(map(_described, patterns))
-            row["made"] = made_on_device(program, device().machine).text
+            row["made"] = made(program, device().machine).text
     if peer is not None and judge is not None:
         graphs["torch"] = _recorded([partial(peer, *tensors) for tensors in sets])
         errors["torch"] = judge.error(peer(*sets[0]))

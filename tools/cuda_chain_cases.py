@@ -1,18 +1,17 @@
-"""Programs for the checks of the CUDA target with a softmax between products."""
+"""Programs for the checks of the CUDA target with a softmax between products: calls of the operators for
+attention, and graphs of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from opendml.operators.softmax import softmax1
-from opendml.program.functions import rounded, select
-from opendml.program.node import Node, contraction, convert, source
-from opendml.program.scalar_type import ScalarType
-from opendml.program.view import permuted, reshaped
+import opendml as dml
+from opendml.program.program import Program
 from tools.cuda_case import Case
-from tools.cuda_view_cases import program
+from tools.operator_case import Form, Sizes, Strided, graph_program
 
-FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+FLOATS = ("FLOAT32", "FLOAT16")
 SIZES = (
     (3, 70, 130, 40, 24),
     (2, 128, 256, 64, 64),
@@ -21,57 +20,65 @@ SIZES = (
     (1, 200, 65, 16, 1),
 )
 """Heads, queries, keys, the elements of these and of values."""
-Scores = Callable[[Node], Node]
-
-
-def attended(q: Node, k: Node, v: Node, *, scores: Scores = lambda scores: scores) -> Node:
-    """The results, (heads, queries, size), of tensors (heads, queries or keys, size)."""
-    heads, queries, depth = q.sizes
-    keys, size = v.sizes[1:]
-    q, k, v = (convert(each, FLOAT32) for each in (q, k, v))
-    rows, columns = reshaped(q, (heads, queries, 1, depth)), reshaped(k, (k.sizes[0], 1, keys, depth))
-    products = reshaped(contraction(rows, columns, [3]), (heads, queries, keys))
-    weights = rounded(softmax1(scores(products), axes=[2]))
-    values = reshaped(permuted(v, (0, 2, 1)), (v.sizes[0], 1, size, keys))
-    sums = contraction(reshaped(weights, (heads, queries, 1, keys)), values, [3])
-    return reshaped(sums, (heads, queries, size))
-
-
-def tensors(
-    type: ScalarType, sizes: tuple[int, ...], heads_of_keys: int | None = None
-) -> tuple[Node, Node, Node]:
-    """The sources of queries, keys and values."""
-    heads, queries, keys, depth, size = sizes
-    shared = heads_of_keys or heads
-    q, k = source(0, type, (heads, queries, depth)), source(1, type, (shared, keys, depth))
-    return q, k, source(2, type, (shared, keys, size))
+SCALE = 0.5
 
 
 def chain_cases() -> Iterator[Case]:
     """All of them."""
-    for type in (FLOAT32, FLOAT16):
+    heads, queries, keys, _, size = SIZES[0]
+    for type in FLOATS:
         for sizes in SIZES:
-            yield _case(f"{type.name} {sizes}", convert(attended(*tensors(type, sizes)), type))
-        plain = attended(*tensors(type, SIZES[0]))
-        yield _case(f"{type.name} misaligned", convert(plain, type), offset=1)
-        q, k, v = tensors(type, SIZES[0])
-        turned = [
-            source(number, type, (3, each.sizes[2], each.sizes[1])) for number, each in enumerate((q, k, v))
-        ]
-        across = [permuted(each, (0, 2, 1)) for each in turned]
-        yield _case(f"{type.name} across memory", convert(attended(*across), type))
-        shared = attended(*tensors(type, SIZES[0], 1))
-        yield _case(f"{type.name} of shared keys", convert(shared, type))
-        mask = source(3, ScalarType.INT32, (1, 70, 130))
-
-        def masked(scores: Node, mask: Node = mask) -> Node:
-            return scores * 0.5 + select(mask < 1, -2.0, convert(mask, FLOAT32) * 0.25)
-
-        residual = convert(source(4, type, q.sizes[:2] + v.sizes[2:]), FLOAT32)
-        yield _case(f"{type.name} masked", convert(attended(q, k, v, scores=masked) * 2.0 + residual, type))
-        doubled = [rounded(convert(convert(each, FLOAT32) * 2.0, type)) for each in (q, k, v)]
-        yield _case(f"{type.name} of computed operands", convert(attended(*doubled), type))
+            yield _case(f"{type} {sizes}", _attention(type, sizes[0], _tensors(*sizes)))
+        plain = _tensors(*SIZES[0])
+        yield _case(f"{type} misaligned", _attention(type, heads, plain), offset=1)
+        across = {name: Strided(each, (0, 1, each[1])) for name, each in plain.items()}
+        yield _case(f"{type} across memory", _attention(type, heads, across))
+        yield _case(f"{type} of shared keys", _shared(type))
+        further: dict[str, Sizes] = {
+            "mask": Strided((1, heads, queries, keys), (0, 0, keys, 1)),
+            "relative_position_bias": (1, heads, queries, keys),
+        }
+        masked = _attention(type, heads, plain | further, mask_type="BOOLEAN", mask_filter_value=-2.0)
+        yield _case(f"{type} masked", masked)
+        inputs = [(type, each) for each in plain.values()]
+        residual = type, (1, queries, heads * size)
+        yield _case(f"{type} with residual", graph_program(_with_residual, *inputs, residual))
+        yield _case(f"{type} of computed operands", graph_program(_of_computed, *inputs))
 
 
-def _case(name: str, result: Node, offset: int = 0) -> Case:
-    return Case(f"chain {name}", program(result), offset=offset, deviation=0.5, absolute=1e-5)
+def _tensors(heads: int, queries: int, keys: int, depth: int, size: int) -> dict[str, Any]:
+    return {
+        "query": (1, queries, heads * depth),
+        "key": (1, keys, heads * depth),
+        "value": (1, keys, heads * size),
+    }
+
+
+def _attention(type: str, heads: int, tensors: Mapping[str, Sizes], **further: Any) -> Program:
+    attributes = {"scale": SCALE, "head_count": heads, "mask_type": "NONE"} | further
+    return Form("MULTIHEAD_ATTENTION", "", tensors, attributes).case(type).program
+
+
+def _shared(type: str) -> Program:
+    """All heads of queries read the same keys and values."""
+    heads, queries, keys, depth, size = SIZES[0]
+    tensors = {"query": (1, queries, heads * depth), "key": (1, keys, depth), "value": (1, keys, size)}
+    counts = {"query_head_count": heads, "key_value_head_count": 1}
+    attributes = {"scale": SCALE, "mask_type": "NONE"} | counts
+    return Form("MULTIHEAD_ATTENTION1", "", tensors, attributes).case(type).program
+
+
+def _attended(q: Any, k: Any, v: Any) -> Any:
+    return dml.multihead_attention(q, k, v, scale=SCALE, head_count=SIZES[0][0], mask_type="NONE")
+
+
+def _with_residual(q: Any, k: Any, v: Any, residual: Any) -> Any:
+    return dml.activation_linear(_attended(q, k, v), alpha=2.0, beta=0.0) + residual
+
+
+def _of_computed(*operands: Any) -> Any:
+    return _attended(*(dml.activation_linear(each, alpha=2.0, beta=0.0) for each in operands))
+
+
+def _case(name: str, program: Program, offset: int = 0) -> Case:
+    return Case(f"chain {name}", program, offset=offset, deviation=0.5, absolute=1e-5)

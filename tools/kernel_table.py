@@ -20,23 +20,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opendml.compiler.kernel import Kernel, KernelProgram, operations_of, placing_of
-from opendml.program.four_bit import in_bytes
 from opendml.program.node import SCANS, Operation
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu import executable as cpu
 from opendml.targets.cpu.launch import Launch as ProcessorLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import Mode as ProcessorMode
 from opendml.targets.cpu.pattern import Tiling
 from opendml.targets.cpu.schedule import schedule as schedule_on_processor
-from opendml.targets.cuda import executable as cuda
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine as Device
 from opendml.targets.cuda.pattern import Mode as DeviceMode
 from opendml.targets.cuda.schedule import schedule as schedule_on_device
 from opendml.targets.planned import Planned
-from tools.machines import DEVICES, PROCESSORS
+from tools.machines import DEVICES, PROCESSORS, planned
 from tools.model_cases import model_cases
 from tools.operator_cases import all_forms
 
@@ -144,17 +141,17 @@ def subjects(operator: str) -> Iterator[Subject]:
                 yield Subject(operator, form.name, case.type, case.program)
 
 
-def made(program: Program, target: str) -> Made:
-    """What the target of a name makes of a program, where all tensors are aligned."""
-    if target in DEVICES:
-        return made_on_device(program, DEVICES[target])
-    with assumed(PROCESSORS[target]):
-        return _on_processor(in_bytes(program))
+def made(program: Program, machine: str | Device) -> Made:
+    """What the target of a name, or a device, makes of a program, where all tensors are aligned."""
+    plan = planned(program, machine)
+    if isinstance(machine, str) and machine in PROCESSORS:
+        with assumed(PROCESSORS[machine]):
+            return _on_processor(plan)
+    return _on_device(plan, machine if isinstance(machine, Device) else DEVICES[machine])
 
 
-def made_on_device(program: Program, machine: Device) -> Made:
-    """What a device makes of a program, where all tensors are aligned."""
-    plan, units = cuda.plan(in_bytes(program), machine), Counter[str]()
+def _on_device(plan: Planned, machine: Device) -> Made:
+    units = Counter[str]()
     for kernel, times in _multiplying(plan):
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
         mode = schedule_on_device(kernel, machine, aligned).pattern.mode
@@ -162,8 +159,8 @@ def made_on_device(program: Program, machine: Device) -> Made:
     return _made(plan, units)
 
 
-def _on_processor(program: Program) -> Made:
-    plan, units, packed = cpu.plan(program), Counter[str](), 0
+def _on_processor(plan: Planned) -> Made:
+    units, packed = Counter[str](), 0
     for kernel, times in _multiplying(plan):
         launches = schedule_on_processor(kernel)
         units[_unit_of(launches[-1])] += times
@@ -207,11 +204,12 @@ def _made(plan: Planned, units: Mapping[str, int], packed: int = 0) -> Made:
     for number, times in _runs(plan.kernels):
         kernel = plan.kernels.kernels[number]
         kinds[_kind(kernel, plan.launches[number])] += times
+        placing = placing_of(kernel.values)
         for store in kernel.stores:
             if store.buffer == plan.kernels.arena:
                 moving = zip(kernel.domain, store.strides, strict=True)
-                count = math.prod(size for size, stride in moving if stride)
-                between[store.type] += times * count * store.type.bytes
+                sizes = [size for size, stride in moving if stride] if placing is None else placing.sizes
+                between[store.type] += times * math.prod(sizes) * store.type.bytes
     return Made(kinds, between, packed, units)
 
 

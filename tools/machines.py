@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from opendml.compiler.kernel import Kernel
+from opendml.program.four_bit import in_bytes
+from opendml.program.program import Program
+from opendml.targets.cpu import executable as cpu
 from opendml.targets.cpu.machine import Machine as Processor
+from opendml.targets.cpu.machine import assumed
+from opendml.targets.cuda import executable as cuda
 from opendml.targets.cuda.machine import Machine as Device
+from opendml.targets.planned import Planned
 
 _X86 = "x86_64-unknown-linux-gnu"
 _AVX512 = "+avx512f,+avx512bw,+avx512vl,+avx512vnni"
@@ -24,3 +31,17 @@ PROCESSORS = {
 small caches and AVX2."""
 DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
 """CUDA devices: an A100 and an H200."""
+
+
+def planned(program: Program, machine: str | Device) -> Planned:
+    """The kernels that a machine of that name, or a device, makes of a program, and how it runs them."""
+    program = in_bytes(program)
+    if isinstance(machine, Device) or machine in DEVICES:
+        return cuda.plan(program, machine if isinstance(machine, Device) else DEVICES[machine])
+    with assumed(PROCESSORS[machine]):
+        return cpu.plan(program)
+
+
+def kernels_of(program: Program, machine: str) -> tuple[Kernel, ...]:
+    """Those kernels."""
+    return planned(program, machine).kernels.kernels

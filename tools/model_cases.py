@@ -35,7 +35,7 @@ class ModelCase:
     def program(self) -> Program:
         """The program that a device is given when the graph is compiled."""
         network = Network(self.dtype)
-        return network.graph.compile({"out": self.build(network)}, "reference")._program
+        return network.program(self.build(network))
 
 
 class Network:
@@ -51,6 +51,10 @@ class Network:
     def weights(self, *sizes: int, dtype: str = "") -> GraphTensor:
         """A constant."""
         return self.graph.constant(np.zeros(sizes, dtype or self.dtype))
+
+    def program(self, result: GraphTensor) -> Program:
+        """The program that a device is given when the graph up to a result is compiled."""
+        return self.graph.compile({"out": result}, "reference")._program
 
     def convolution(
         self, x: GraphTensor, outputs: int, side: int, stride: int = 1, *, depthwise: bool = False

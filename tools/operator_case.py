@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Any, NamedTuple
 
+import opendml as dml
 from opendml.errors import Error
 from opendml.program.program import Program
 from opendml.runtime.program import program_of
@@ -166,6 +167,24 @@ class Case:
     def program(self) -> Program:
         """The program that a device is given for the call."""
         return program_of(self.desc)
+
+
+def graph_program(build: Callable[..., Any], *inputs: tuple[str, Sizes]) -> Program:
+    """The program that a device is given when a graph is compiled.
+
+    Args:
+        build: makes a tensor, or several, of the inputs of a graph.
+        inputs: the type and the sizes of each.
+    """
+    graph = dml.Graph()
+    tensors = []
+    for number, each in enumerate(inputs):
+        tensor = _tensor(*each)
+        tensors.append(graph.input(f"x{number}", tensor.data_type, tensor.sizes, strides=tensor.strides))
+    made = build(*tensors)
+    results = made if isinstance(made, list | tuple) else [made]
+    outputs = {f"y{number}": result for number, result in enumerate(results)}
+    return graph.compile(outputs, "reference")._program
 
 
 def _tensor(type: str, sizes: Sizes) -> TensorDesc:

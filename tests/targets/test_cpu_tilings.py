@@ -30,8 +30,8 @@ from opendml.targets.cpu.contraction.schedule import (
 from opendml.targets.cpu.contraction.tiles import Tiles, packed_ahead
 from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
 from opendml.targets.cpu.machine import Machine, assumed
-from tools.cuda_contraction_cases import contraction_cases, convolution, matrix_product, operands_of
-from tools.cuda_view_cases import program
+from tests.nodes import convolution, matrix_product, operands_of, program
+from tools.cuda_contraction_cases import contraction_cases
 from tools.machines import PROCESSORS
 from tools.schedule_cases import kernels
 
@@ -72,7 +72,7 @@ def as_constant(kernel: Kernel, number: int, random: Random) -> Kernel:
 
 
 def all_kernels() -> Iterator[Kernel]:
-    for _, kernel in kernels():
+    for _, kernel in kernels("amx"):
         if Operation.CONTRACTION in operations_of(kernel.values):
             yield kernel
     random = Random(4)
@@ -206,7 +206,7 @@ def test_few_of_all_candidates_are_priced(name: str, monkeypatch: pytest.MonkeyP
         return on_threads(of, tiles, threads)
 
     with assumed(PROCESSORS[name]):
-        for _, kernel in kernels():
+        for _, kernel in kernels(name):
             if Operation.CONTRACTION in operations_of(kernel.values):
                 everything += sum(1 for _ in candidates(kernel))
                 with monkeypatch.context() as patch:

@@ -104,7 +104,7 @@ def require_equal_launches(kernel: Kernel, random: Random, alignment: int) -> No
 def test_a_typical_kernel_has_the_words_of_a_fresh_schedule_wherever_it_lies(name: str) -> None:
     random = Random(1)
     with assumed(PROCESSORS[name]):
-        for _, kernel in kernels():
+        for _, kernel in kernels(name):
             require_equal_words(kernel, random)
 
 
