@@ -35,6 +35,7 @@ COUNTED: tuple[tuple[str, tuple[int, ...]], ...] = (
 """Types and sizes in which elements other than zero are found."""
 PLACED: tuple[tuple[str, tuple[int, ...], int, int], ...] = (
     *((type, (40, 50, 33), axis, 20) for type in ("INT32", "INT64") for axis in range(3)),
+    ("INT32", (2, 300), 1, 30_000),
     ("INT32", (30, 1024), 0, 10_000),
     ("INT32", (70, 1021), 0, 300),
     ("INT32", (140, 5000), 1, 40),
