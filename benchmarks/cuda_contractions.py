@@ -70,8 +70,9 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
     program, peer = case.program, torch_call(case.call.desc)
     count = min(MOST_SETS, -(-SET_BYTES // case.moved))
     sets = [[drawn(each) for each in program.inputs] for _ in range(count)]
-    outputs = [[_empty(each) for each in program.outputs] for _ in range(count)]
-    graphs, errors = dict[str, Any](), dict[str, float]()
+    outputs = [[drawn(each) for each in program.outputs] for _ in range(count)]
+    # A graph uses the scratch of the instances that it has recorded, so these live as long.
+    graphs, errors, recorded = dict[str, Any](), dict[str, float](), list[list[Call]]()
     judge = None if peer is None else Judge(peer, sets[0])
     row: dict[str, Any] = {"name": case.name, "floor": floor_seconds(case, copied)}
     for way, scheduler in ways:
@@ -85,6 +86,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
         first = outputs[0][0]
         first.fill_(float("nan") if first.is_floating_point() else 77)
         graphs[way] = _recorded(calls)
+        recorded.append(calls)
         if judge is not None:
             errors[way] = judge.error(first)
         if way == "opendml":
@@ -108,10 +110,6 @@ class Judge:
         """The greatest error, relative to the sum of the magnitudes of what is summed."""
         difference = (found.double().reshape(self._exact.shape) - self._exact).abs()
         return float((difference / self._magnitude).max())
-
-
-def _empty(layout: Layout, where: str = "cuda") -> Any:
-    return torch.empty(layout.sizes, device=where, dtype=TORCH[layout.type])
 
 
 def drawn(layout: Layout, where: str = "cuda") -> Any:

@@ -4,7 +4,7 @@ and the benchmark on GPUs take theirs from here, so that what is timed is what u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from opendml import descs
@@ -105,23 +105,38 @@ def convolution(
     groups: int = 1,
     *,
     bias: bool = False,
+    is_channels_last: bool = False,
     **attributes: Any,
 ) -> Form:
-    """A convolution of images, padded by half its window on each side."""
+    """A convolution of images, padded by half its window on each side; `is_channels_last`: input, filters and
+    output have their channels innermost."""
     batch, channels, *image = images
     tensors: dict[str, Any] = {"input": images, "filter": (outputs, channels // groups, side, side)}
+    if is_channels_last:
+        counts = [(size + side // 2 * 2 - side) // stride + 1 for size in image]
+        tensors["output"] = (batch, outputs, *counts)
+        tensors = {name: channels_last(sizes) for name, sizes in tensors.items()}
     if bias:
         tensors["bias"] = (1, outputs, 1, 1)
     kind = "depthwise" if groups == channels else f"to {outputs}"
     words = [f"{side}x{side}", f"{channels} {kind} of {'x'.join(map(str, image))}", f"batch {batch}"]
     words += [f"stride {stride}"] * (stride > 1)
     words += [f"{groups} groups"] * (1 < groups < channels)
-    words += ["bias"] * bias
+    words += ["channels last"] * is_channels_last + ["bias"] * bias
     dilation = attributes.get("dilations", (1, 1))[0]
     words += [f"dilation {dilation}"] * (dilation > 1)
     words += _fused(attributes)
     given = windows(side, stride, dilation) | {"output_padding": (0, 0), "group_count": groups} | attributes
     return Form("CONVOLUTION", ", ".join(words), tensors, given)
+
+
+def channels_last(sizes: Sequence[int]) -> Strided:
+    """A tensor with its second dimension innermost."""
+    strides, step = [1] * len(sizes), sizes[1]
+    for dimension in reversed(range(2, len(sizes))):
+        strides[dimension], step = step, step * sizes[dimension]
+    strides[0] = step
+    return Strided(sizes, strides)
 
 
 def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
@@ -188,6 +203,14 @@ def _other_convolutions() -> Iterator[Form]:
     yield convolution((8, 64, 56, 56), 256, 1, bias=True, fused_activation=relu)
     yield convolution((8, 144, 56, 56), 144, 3, groups=144, bias=True, fused_activation=relu)
     yield convolution((8, 256, 28, 28), 256, 3, groups=32)
+    for images, outputs, side, stride in (
+        ((32, 64, 56, 56), 64, 3, 1),
+        ((32, 256, 56, 56), 64, 1, 1),
+        ((32, 128, 56, 56), 128, 3, 2),
+    ):
+        yield convolution(
+            images, outputs, side, stride, bias=True, is_channels_last=True, fused_activation=relu
+        )
     yield convolution((8, 256, 28, 28), 256, 3, dilations=(2, 2), start_padding=(2, 2), end_padding=(2, 2))
     backward = {"strides": (2, 2), "dilations": (1, 1), "start_padding": (1, 1), "end_padding": (1, 1)}
     yield Form(

@@ -30,7 +30,6 @@ from opendml.targets.cpu.pattern import Tiling
 from opendml.targets.cpu.schedule import schedule as schedule_on_processor
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine as Device
-from opendml.targets.cuda.pattern import Mode as DeviceMode
 from opendml.targets.cuda.schedule import schedule as schedule_on_device
 from opendml.targets.planned import Planned
 from tools.machines import DEVICES, PROCESSORS, planned
@@ -42,23 +41,12 @@ COMMAND = "python -m tools.kernel_table --write"
 TARGETS = (*DEVICES, *PROCESSORS)
 MODEL = "MODEL"
 """What stands in the place of an operator's name before that of a model."""
-TENSOR_CORES = frozenset(("mma", "imma", "wgmma"))
+TENSOR_CORES = ("mma", "imma", "wgmma")
 """The units of GPUs that multiply narrow types at their full rate."""
 UNTILED = "FMA untiled"
 """The unit of a sum of products that runs as any reduction does."""
-_DEVICE_UNITS = {
-    DeviceMode.FMA: "FMA",
-    DeviceMode.MMA: "mma",
-    DeviceMode.IMMA: "imma",
-    DeviceMode.WGMMA: "wgmma",
-    DeviceMode.FMA_CHAIN: "FMA",
-    DeviceMode.MMA_CHAIN: "mma",
-}
-_MATRICES = (
-    ProcessorMode.CONTRACTION_MATRICES,
-    ProcessorMode.CONTRACTION_MATRICES_IMAGE,
-    ProcessorMode.CONTRACTION_CHAIN_MATRICES,
-)
+_DEVICE_UNITS = {"fma": "FMA"} | {unit: unit for unit in TENSOR_CORES}
+"""By the first word of the names of modes that have tiles."""
 _PACKED_UNITS = {
     ScalarType.INT8: "VNNI",
     ScalarType.UINT8: "VNNI",
@@ -155,7 +143,7 @@ def _on_device(plan: Planned, machine: Device) -> Made:
     for kernel, times in _multiplying(plan):
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
         mode = schedule_on_device(kernel, machine, aligned).pattern.mode
-        units[_DEVICE_UNITS.get(mode, UNTILED)] += times
+        units[_DEVICE_UNITS.get(mode.value.split("_")[0], UNTILED)] += times
     return _made(plan, units)
 
 
@@ -172,7 +160,7 @@ def _on_processor(plan: Planned) -> Made:
 
 def _unit_of(launch: ProcessorLaunch) -> str:
     """What multiplies on a processor."""
-    if launch.pattern.mode in _MATRICES:
+    if "MATRICES" in launch.pattern.mode.name:
         return "AMX"
     tiling = launch.pattern.tiling
     if tiling is None:

@@ -32,6 +32,7 @@ SIGNAL = {
     "end_padding": (2,),
     "output_padding": (0,),
 }
+BACKWARD_FORM = Form("CONVOLUTION", "backward", {"input": (2, 6, 5, 5), "filter": (6, 4, 4, 4)}, BACKWARD)
 SMALL = (
     gemm(5, 7, 6),
     gemm(5, 7, 6, True, True, 3),
@@ -40,8 +41,9 @@ SMALL = (
     gemm(5, 7, 6, c="row", fused_activation=GELU),
     convolution((2, 6, 9, 8), 8, 3, 2, bias=True, fused_activation=RELU),
     convolution((2, 6, 9, 8), 6, 3, groups=6),
+    convolution((2, 6, 9, 8), 8, 3, 2, bias=True, is_channels_last=True),
     convolution((2, 6, 9, 8), 4, 3, groups=2, dilations=(2, 2), start_padding=(2, 2), end_padding=(2, 2)),
-    Form("CONVOLUTION", "backward", {"input": (2, 6, 5, 5), "filter": (6, 4, 4, 4)}, BACKWARD),
+    BACKWARD_FORM,
     Form("CONVOLUTION", "of signals", {"input": (2, 6, 30), "filter": (4, 6, 3)}, SIGNAL),
     attention(2, 4, 4, 6, 8),
     attention(2, 4, 2, 6, 8),
@@ -56,13 +58,13 @@ SMALL = (
 def test_pytorch_computes_what_the_operator_computes(form: Form) -> None:
     pytest.importorskip("torch")
     from benchmarks.cuda_contraction_peers import torch_call
-    from benchmarks.cuda_contractions import Judge, _empty, drawn
+    from benchmarks.cuda_contractions import Judge, drawn
 
     case = form.case(form.types_of_first[0])
     program, peer = program_of(case.desc), torch_call(case.desc)
     assert peer is not None
     inputs = [drawn(layout, "cpu") for layout in program.inputs]
-    outputs = [_empty(layout, "cpu") for layout in program.outputs]
+    outputs = [drawn(layout, "cpu") for layout in program.outputs]
     instance = ReferenceExecutable(program).instantiate()
     for number, tensor in enumerate((*inputs, *outputs)):
         instance.bind(number, tensor.data_ptr())
@@ -87,7 +89,7 @@ def test_all_forms_are_timed_in_the_types_that_gpus_multiply() -> None:
         (gemm(5, 7, 6, True, True, 3), 3 * 5 * 7 * 6),
         (convolution((2, 6, 9, 8), 8, 3), 2 * 8 * 9 * 8 * 6 * 9),
         (convolution((2, 6, 9, 8), 6, 3, groups=6), 2 * 6 * 9 * 8 * 9),
-        (SMALL[8], 2 * 6 * 5 * 5 * 4 * 16),
+        (BACKWARD_FORM, 2 * 6 * 5 * 5 * 4 * 16),
         (attention(2, 4, 4, 6, 8), 2 * 2 * 4 * 6 * 6 * 8),
         (attention(2, 4, 4, 6, 8, "past"), 2 * 2 * 4 * 1 * 7 * 8),
         (integer_product(6), 6**3),
