@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import opendml as dml
 from opendml import descs
 from opendml.program.program import Program
-from tools.contraction_cases import gemm
+from tools.contraction_cases import channels_last, gemm
 from tools.cuda_case import Case
 from tools.operator_case import Form, Sizes, Strided, graph_program
 
@@ -26,6 +26,7 @@ def contraction_cases() -> Iterator[Case]:
     """All of them."""
     yield from _matrix_products()
     yield from _tiles_of_the_copy_engine()
+    yield from _windows_of_the_copy_engine()
     yield from _epilogues()
     yield from _convolutions()
     yield from _integers()
@@ -116,7 +117,7 @@ def _of_computed(rows: Any, table: Any) -> Any:
 
 
 def _convolutions() -> Iterator[Case]:
-    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, int]], ...] = (
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
         ((2, 16, 14, 15), (40, 3, 3), {"before": 1, "after": 1}),
         ((2, 12, 17, 16), (24, 3, 2), {"stride": 2, "before": 1}),
         ((1, 8, 20, 20), (33, 3, 3), {"dilation": 3, "before": 2, "after": 4}),
@@ -126,22 +127,99 @@ def _convolutions() -> Iterator[Case]:
         ((1, 16, 30, 30), (3, 5, 5), {"before": 2, "after": 2}),
     )
     for type in FLOATS:
-        for images, (outputs, *window), form in forms:
-            groups = form.get("groups", 1)
-            filters = (outputs, images[1] // groups, *window)
-            tensors = {"input": images, "filter": filters, "bias": (1, outputs, 1, 1)}
-            attributes = {
-                "strides": [form.get("stride", 1)] * 2,
-                "dilations": [form.get("dilation", 1)] * 2,
-                "start_padding": [form.get("before", 0)] * 2,
-                "end_padding": [form.get("after", 0)] * 2,
-                "output_padding": [0, 0],
-                "group_count": groups,
-                "fused_activation": RELU,
-            }
-            name = f"{type} convolution {images} {(outputs, *window)} {form}"
-            program = Form("CONVOLUTION", "", tensors, attributes).case(type).program
-            yield _case(name, math.prod(filters[1:]), program)
+        for images, filters, form in forms:
+            name = f"{type} convolution {images} {filters} {form}"
+            program = convolved(type, images, filters, **form)
+            yield _case(name, math.prod(filters[1:]) * images[1] // form.get("groups", 1), program)
+    # Results lie in units along images, across them, and along channels.
+    further: tuple[tuple[tuple[int, ...], int, int, int, str, bool], ...] = (
+        ((12, 16), 3, 1, 1, "FORWARD", False),
+        ((7, 7), 3, 1, 1, "FORWARD", False),
+        ((13, 12), 3, 2, 1, "FORWARD", True),
+        ((9, 9), 1, 1, 2, "FORWARD", True),
+        ((6, 10), 3, 1, 2, "BACKWARD", False),
+        ((70,), 5, 1, 1, "FORWARD", False),
+        ((4, 5, 6), 3, 1, 1, "FORWARD", False),
+    )
+    for image, side, stride, groups, direction, is_last in further:
+        window = (24 * groups, *[side] * len(image))
+        form = {"before": side // 2, "after": side // 2, "stride": stride, "groups": groups}
+        form |= {"direction": direction, "lies_last": ("input", "output") * is_last}
+        program = convolved("FLOAT16", (2, 24 * groups, *image), window, **form)
+        name = f"FLOAT16 CONVOLUTION {image} {side} {stride} {groups} {direction} {is_last:d}"
+        yield _case(name, 24 * side ** len(image), program)
+
+
+def _windows_of_the_copy_engine() -> Iterator[Case]:
+    """Convolutions of FLOAT16 whose channels lie side by side."""
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
+        ((2, 64, 9, 11), (40, 3, 3), {"before": 1, "after": 1}),
+        ((1, 72, 8, 13), (64, 3, 3), {"before": 1, "after": 1, "stride": 2}),
+        ((3, 64, 7, 10), (32, 2, 5), {"before": 2, "after": 3, "dilation": 2}),
+        ((2, 64, 9, 8), (72, 3, 1), {}),
+        ((1, 136, 8, 12), (48, 1, 1), {"stride": 2}),
+        ((2, 64, 8, 12), (40, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+        ((3, 64, 5, 9), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
+    )
+    for images, filters, form in forms:
+        name = f"FLOAT16 moved windows {images} {filters} {form}"
+        yield _case(name, images[1] * math.prod(filters[1:]), moved_windows(images, filters, **form))
+
+
+def moved_windows(
+    images: tuple[int, ...], filters: tuple[int, ...], *, is_packed: bool = False, **form: Any
+) -> Program:
+    """A convolution of FLOAT16, all tensors of which have their channels innermost, but for the result if
+    that is packed; the other arguments are those of `convolved`."""
+    lying = ("input", "filter") if is_packed else ("input", "filter", "output")
+    return convolved("FLOAT16", images, filters, lies_last=lying, **form)
+
+
+def convolved(
+    type: str,
+    images: tuple[int, ...],
+    filters: tuple[int, ...],
+    *,
+    groups: int = 1,
+    stride: int = 1,
+    dilation: int = 1,
+    before: int = 0,
+    after: int = 0,
+    direction: str = "FORWARD",
+    lies_last: Sequence[str] = (),
+) -> Program:
+    """A convolution with a bias and RELU.
+
+    Args:
+        type: that of all tensors.
+        images: their sizes.
+        filters: outputs, and the sizes of the window.
+        groups, stride, dilation, before, after: in all dimensions of the window.
+        direction: DirectML's name.
+        lies_last: the tensors whose channels lie innermost.
+    """
+    outputs, *window = filters
+    rank = len(window)
+    pairs = zip(images[2:], window, strict=True)
+    counts = [(size + before + after - (tap - 1) * dilation - 1) // stride + 1 for size, tap in pairs]
+    tensors: dict[str, Any] = {
+        "input": images,
+        "filter": (outputs, images[1] // groups, *window),
+        "output": (images[0], outputs, *counts),
+    }
+    tensors |= {name: channels_last(tensors[name]) for name in lies_last}
+    attributes = {
+        "strides": [stride] * rank,
+        "dilations": [dilation] * rank,
+        "start_padding": [before] * rank,
+        "end_padding": [after] * rank,
+        "output_padding": [0] * rank,
+        "group_count": groups,
+        "direction": direction,
+        "fused_activation": RELU,
+    }
+    form = Form("CONVOLUTION", "", tensors | {"bias": (1, outputs, *[1] * rank)}, attributes)
+    return form.case(type).program
 
 
 def _integers() -> Iterator[Case]:
