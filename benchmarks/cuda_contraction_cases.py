@@ -1,4 +1,4 @@
-"""The cases of `cuda_contractions`: those of `tools.contraction_cases`, calls of public operators.
+"""The cases of `cuda_contractions`: the calls of public operators in `tools.contraction_cases`.
 
 python -m benchmarks.cuda_contraction_cases [--device sm_80 | sm_90] [WORD ...]
 
@@ -28,7 +28,7 @@ OPERATIONS = {
     90: {"FLOAT32": 256, "FLOAT16": 4096, "INT8": 8192},
     100: {"FLOAT32": 256, "FLOAT16": 8192, "INT8": 16384},
 }
-"""Of a multiprocessor in a cycle, by compute capability; those of FLOAT16 and INT8 on tensor cores."""
+"""Operations of a multiprocessor in a cycle, by compute capability. FLOAT16 and INT8 use tensor cores."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,33 +39,33 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The type, the operator, and what it computes."""
+        """Return the type, the operator, and what it computes."""
         return f"{self.type} {self.call.form.operator} {self.call.form.name}"
 
     @property
     def type(self) -> str:
-        """The type of the first tensor."""
+        """Return the type of the first tensor."""
         return self.call.type
 
     @cached_property
     def program(self) -> Program:
-        """The program that a device is given for the call."""
+        """Return the program that a device compiles for the call."""
         return self.call.program
 
     @property
     def operations(self) -> float:
-        """A multiply-add being two."""
+        """Return the number of operations; a multiply-add counts as two."""
         return 2.0 * _products(self.call.desc)
 
     @property
     def moved(self) -> int:
-        """The bytes of inputs and outputs."""
+        """Return the bytes of inputs and outputs."""
         layouts = (*self.program.inputs, *self.program.outputs)
         return sum(layout.element_count * layout.type.bytes for layout in layouts)
 
 
 def cases() -> Iterator[Case]:
-    """All of them, in the types that GPUs have units for."""
+    """Yield all cases, in the types that GPUs have units for."""
     for type in TYPES:
         for form in contraction_cases.contraction_forms():
             if type in form.types_of_first:
@@ -73,7 +73,7 @@ def cases() -> Iterator[Case]:
 
 
 def _products(desc: Any) -> int:
-    """How many products the operator adds up."""
+    """Return how many products the operator adds up."""
     results: Sequence[int] = desc.output_tensor.sizes
     if "ATTENTION" in desc.operator:
         present = desc.output_present_key_tensor
@@ -89,7 +89,7 @@ def _products(desc: Any) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints what a device makes of the cases."""
+    """Print the kernels of the cases on a device."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.cuda_contraction_cases",
         description="Prints the kernels of the cases of benchmarks.cuda_contractions.",

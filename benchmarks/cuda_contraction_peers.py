@@ -1,4 +1,4 @@
-"""PyTorch's words for the cases of `cuda_contractions`, made of the descs of the operators."""
+"""PyTorch calls that compute what the operators of `cuda_contractions` compute, made from their descs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opendml.spec.enums import ConvolutionDirection, MultiheadAttentionMaskType
 from opendml.spec.operator_desc import OperatorDesc
 
 TorchCall = Callable[..., Any]
-"""The output of the inputs that a desc has, in its order. The inputs of FLOAT64 give the exact result."""
+"""Computes the output from the inputs in the desc's order. Inputs of FLOAT64 give the exact result."""
 _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "ACTIVATION_RELU": torch.relu,
     "ACTIVATION_GELU": torch.nn.functional.gelu,
@@ -22,11 +22,11 @@ _CONVOLUTIONS = (
     (torch.nn.functional.conv2d, torch.nn.functional.conv_transpose2d),
     (torch.nn.functional.conv3d, torch.nn.functional.conv_transpose3d),
 )
-"""By the number of spatial dimensions less one: forward and backward."""
+"""Forward and backward functions, for one, two and three spatial dimensions."""
 
 
 def torch_call(desc: OperatorDesc) -> TorchCall | None:
-    """PyTorch's words for an operator; None where it has none."""
+    """Return the PyTorch call for an operator, or None if there is none."""
     values: Any = desc
     if desc.operator == "GEMM":
         return partial(_multiplied, values)
@@ -69,7 +69,7 @@ def _convolved(desc: Any, x: Any, filters: Any, bias: Any = None) -> Any:
 
 
 def _attended(desc: Any, q: Any, k: Any, v: Any, *further: Any) -> Any:
-    """The first output alone; of the presents no more is compared or timed than what it takes to make it."""
+    """Compute the first output. The present keys and values are made, but not returned."""
     grouped = desc.operator.endswith("1")
     heads = desc.query_head_count if grouped else desc.head_count
     own = desc.key_value_head_count if grouped else heads
@@ -92,7 +92,7 @@ def _attended(desc: Any, q: Any, k: Any, v: Any, *further: Any) -> Any:
 
 
 def _integers_multiplied(a: Any, b: Any) -> Any:
-    # The tensor has the sizes of the operand as it is multiplied, over the memory of its transpose.
+    # _int_mm takes two dimensions, and exists for INT8 on CUDA devices alone.
     if a.dtype is torch.int8 and a.device.type == "cuda":
         return torch._int_mm(a[0, 0], b[0, 0])
     return torch.matmul(a.double(), b.double())

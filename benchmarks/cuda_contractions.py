@@ -41,7 +41,7 @@ TORCH = {
     ScalarType.INT32: torch.int32,
 }
 TILES = {"FLOAT32": ("fma",), "FLOAT16": ("mma", "wgmma"), "INT8": ("imma",)}
-"""How the names of the tiles begin that multiply a type."""
+"""The first words of the names of tiles that multiply a type."""
 CALLS = 24
 """Calls in the CUDA graph of each contender."""
 MOST_SETS = 12
@@ -64,8 +64,8 @@ def copy_speed() -> float:
 
 
 def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> dict[str, Any]:
-    """Seconds of opendml in every way and of PyTorch, and both errors relative to the sums of magnitudes;
-    those of the first output alone. Where PyTorch has no words for a case, opendml's seconds alone.
+    """Time opendml in every way, and PyTorch if it has a call for the case. Errors are those of the first
+    output, relative to the sums of magnitudes.
     """
     program, peer = case.program, torch_call(case.call.desc)
     count = min(MOST_SETS, -(-SET_BYTES // case.moved))
@@ -100,20 +100,20 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
 
 
 class Judge:
-    """Compares with the result of FLOAT64."""
+    """Compares results with those of FLOAT64."""
 
     def __init__(self, peer: Callable[..., Any], inputs: Sequence[Any]) -> None:
         self._exact = peer(*(each.double() for each in inputs))
         self._magnitude = peer(*(each.double().abs() for each in inputs)).abs().clamp(min=1e-30)
 
     def error(self, found: Any) -> float:
-        """The greatest error, relative to the sum of the magnitudes of what is summed."""
+        """Return the greatest error, relative to the sum of the magnitudes of the summands."""
         difference = (found.double().reshape(self._exact.shape) - self._exact).abs()
         return float((difference / self._magnitude).max())
 
 
 def drawn(layout: Layout, where: str = "cuda") -> Any:
-    """A tensor of random numbers that lie as a layout says."""
+    """Make a tensor of random numbers in a layout."""
     type = layout.type
     strides = [stride // type.bytes for stride in layout.strides]
     count = 1 + sum((size - 1) * stride for size, stride in zip(layout.sizes, strides, strict=True))
@@ -163,7 +163,7 @@ def _described(pattern: Any) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row as it is printed."""
+    """Return a row as it is printed."""
     seconds, errors, floor = row["seconds"], row["errors"], row["floor"]
     text = f"{row['name']:72} floor {floor * 1e6:8.1f} us; opendml {_time(seconds['opendml'], floor)}"
     if "torch" in seconds:

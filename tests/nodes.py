@@ -17,7 +17,7 @@ Scores = Callable[[Node], Node]
 
 
 def program(*results: Node) -> Program:
-    """The program over packed tensors."""
+    """Return the program over packed tensors."""
     sources = {node.attribute: node for node in ordered(results) if node.operation is Operation.SOURCE}
     inputs = [packed(sources[number].type, sources[number].sizes) for number in range(len(sources))]
     return Program(tuple(inputs), tuple(packed(each.type, each.sizes) for each in results), results)
@@ -30,9 +30,7 @@ def matrix_product(
     b_turned: bool = False,
     batch: int = 1,
 ) -> Node:
-    """The product [batch, m, n, 1] of the sources 0 and 1, as an operator says it; turned sources lie the
-    other way round.
-    """
+    """Return the product [batch, m, n, 1] of the sources 0 and 1. Turned sources lie transposed in memory."""
     rows, columns = operands_of((type, type), sizes, a_turned, b_turned, batch)
     return contraction(_wide(rows), _wide(columns), (3,))
 
@@ -44,7 +42,7 @@ def operands_of(
     b_turned: bool,
     batch: int = 1,
 ) -> tuple[Node, Node]:
-    """What is multiplied for such a product, of two types."""
+    """Return the operands of such a product, of two types."""
     m, n, k = sizes
     a = source(0, types[0], (batch, k, m) if a_turned else (batch, m, k))
     b = source(1, types[1], (batch, n, k) if b_turned else (batch, k, n))
@@ -68,8 +66,8 @@ def convolution(
     before: int = 0,
     after: int = 0,
 ) -> Node:
-    """The convolution [n, groups, outputs / groups, height, width, 1, 1, 1] of the sources 0 and 1; `filters`
-    are outputs, height, width.
+    """Return the convolution of the sources 0 and 1: [n, groups, outputs / groups, height, width, 1, 1, 1].
+    `filters` are outputs, height, width.
     """
     n, channels, *image = images
     outputs, *window = filters
@@ -96,7 +94,7 @@ def _wide(value: Node) -> Node:
 
 
 def attended(q: Node, k: Node, v: Node, *, scores: Scores = lambda scores: scores) -> Node:
-    """The results, (heads, queries, size), of tensors (heads, queries or keys, size)."""
+    """Return the results of attention, (heads, queries, size), of tensors (heads, queries or keys, size)."""
     heads, queries, depth = q.sizes
     keys, size = v.sizes[1:]
     q, k, v = (convert(each, FLOAT32) for each in (q, k, v))
@@ -111,7 +109,7 @@ def attended(q: Node, k: Node, v: Node, *, scores: Scores = lambda scores: score
 def tensors(
     type: ScalarType, sizes: tuple[int, ...], heads_of_keys: int | None = None
 ) -> tuple[Node, Node, Node]:
-    """The sources of queries, keys and values."""
+    """Return the sources of queries, keys and values."""
     heads, queries, keys, depth, size = sizes
     shared = heads_of_keys or heads
     q, k = source(0, type, (heads, queries, depth)), source(1, type, (shared, keys, depth))

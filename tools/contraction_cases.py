@@ -54,7 +54,7 @@ INTEGER_PRODUCTS = (512, 1024, 4096)
 
 
 def contraction_forms() -> Iterator[Form]:
-    """All of them."""
+    """Yield all forms of contractions."""
     yield from _gemms()
     for images, (outputs, side), stride, groups in CONVOLUTIONS:
         yield convolution(images, outputs, side, stride, groups)
@@ -72,7 +72,7 @@ def gemm(
     batch: int = 1,
     **attributes: Any,
 ) -> Form:
-    """A product of matrices; with `c` ("matrix" or "row") something is added to it."""
+    """Return a product of matrices. `c` is what is added: "matrix", "row", or None."""
     c = attributes.pop("c", None)
     a, b = ((k, m) if a_turned else (m, k)), ((n, k) if b_turned else (k, n))
     tensors: dict[str, Any] = {"a": (1, batch, *a), "b": (1, batch, *b)}
@@ -92,7 +92,7 @@ def _sides(a_turned: bool, b_turned: bool) -> tuple[tuple[str, bool], ...]:
 
 
 def _fused(attributes: Mapping[str, Any]) -> list[str]:
-    """The name of the activation that follows, if one does."""
+    """Return the name of the fused activation, if there is one."""
     fused = attributes.get("fused_activation")
     return [] if fused is None else [fused.operator.removeprefix("ACTIVATION_").lower()]
 
@@ -108,8 +108,8 @@ def convolution(
     is_channels_last: bool = False,
     **attributes: Any,
 ) -> Form:
-    """A convolution of images, padded by half its window on each side; `is_channels_last`: input, filters and
-    output have their channels innermost."""
+    """Return a convolution of images that pads by half its window. If `is_channels_last`, channels are the
+    innermost dimension of input, filters and output."""
     batch, channels, *image = images
     tensors: dict[str, Any] = {"input": images, "filter": (outputs, channels // groups, side, side)}
     if is_channels_last:
@@ -131,7 +131,7 @@ def convolution(
 
 
 def channels_last(sizes: Sequence[int]) -> Strided:
-    """A tensor with its second dimension innermost."""
+    """Return the layout in which the second dimension is innermost."""
     strides, step = [1] * len(sizes), sizes[1]
     for dimension in reversed(range(2, len(sizes))):
         strides[dimension], step = step, step * sizes[dimension]
@@ -140,7 +140,7 @@ def channels_last(sizes: Sequence[int]) -> Strided:
 
 
 def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
-    """The attributes of windows that are padded by half of their extent."""
+    """Return the attributes of windows that are padded by half of their extent."""
     margin = side // 2 * dilation
     return {
         "strides": (stride, stride),
@@ -151,7 +151,8 @@ def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
 
 
 def attention(batch: int, heads: int, own: int, tokens: int, size: int, more: str = "") -> Form:
-    """Attention of `heads` heads of queries and `own` of keys; `more` is "", "bias", "mask" or "past"."""
+    """Return attention with `heads` heads of queries and `own` of keys. `more` is what it reads besides:
+    "", "bias", "mask" or "past"."""
     q, k = (batch, tokens, heads * size), (batch, tokens, own * size)
     tensors: dict[str, Any] = {"query": q, "key": k, "value": k}
     mask, wanted = MultiheadAttentionMaskType.NONE, frozenset[str]()
@@ -174,7 +175,7 @@ def attention(batch: int, heads: int, own: int, tokens: int, size: int, more: st
 
 
 def integer_product(size: int, *, turned: bool = False) -> Form:
-    """A product of square matrices of INT8, the second of which may lie transposed in memory."""
+    """Return a product of square matrices of bytes. If `turned`, the second lies transposed in memory."""
     sizes = (1, 1, size, size)
     b = Strided(sizes, (size * size, size * size, 1, size)) if turned else sizes
     name = f"{size}x{size}x{size}" + ", NT" * turned

@@ -1,5 +1,4 @@
-"""Programs for the checks of the CUDA target with a softmax between products: calls of the operators for
-attention, and graphs of them."""
+"""Programs for the checks of the CUDA target with a softmax between products: attention, and graphs of it."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ SCALE = 0.5
 
 
 def chain_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all of them."""
     heads, queries, keys, _, size = SIZES[0]
     for type in FLOATS:
         for sizes in SIZES:
@@ -60,7 +59,7 @@ def _attention(type: str, heads: int, tensors: Mapping[str, Sizes], **further: A
 
 
 def _shared(type: str) -> Program:
-    """All heads of queries read the same keys and values."""
+    """Return attention in which all heads of queries read the same keys and values."""
     heads, queries, keys, depth, size = SIZES[0]
     tensors = {"query": (1, queries, heads * depth), "key": (1, keys, depth), "value": (1, keys, size)}
     counts = {"query_head_count": heads, "key_value_head_count": 1}

@@ -1,5 +1,4 @@
-"""Programs for the checks of the CUDA target that sum products: matrix products and convolutions, as calls of
-public operators and graphs of them."""
+"""Programs for the checks of the CUDA target that sum products: calls of public operators, and graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _ERROR = 2e-6
 
 
 def contraction_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all of them."""
     yield from _matrix_products()
     yield from _tiles_of_the_copy_engine()
     yield from _windows_of_the_copy_engine()
@@ -169,8 +168,8 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
 def moved_windows(
     images: tuple[int, ...], filters: tuple[int, ...], *, is_packed: bool = False, **form: Any
 ) -> Program:
-    """A convolution of FLOAT16, all tensors of which have their channels innermost, but for the result if
-    that is packed; the other arguments are those of `convolved`."""
+    """Return a convolution of FLOAT16 whose tensors have their channels innermost. If `is_packed`, the result
+    has not. The other arguments are those of `convolved`."""
     lying = ("input", "filter") if is_packed else ("input", "filter", "output")
     return convolved("FLOAT16", images, filters, lies_last=lying, **form)
 
@@ -188,7 +187,7 @@ def convolved(
     direction: str = "FORWARD",
     lies_last: Sequence[str] = (),
 ) -> Program:
-    """A convolution with a bias and RELU.
+    """Return a convolution with a bias and RELU.
 
     Args:
         type: that of all tensors.
@@ -251,7 +250,7 @@ def _byte_product(
     turned: tuple[bool, bool],
     zeros: Mapping[str, Sizes] | None = None,
 ) -> Program:
-    """A product of operands of which each may lie transposed in memory, less zero points."""
+    """Return a product of operands less zero points. Each operand may lie transposed in memory."""
     m, n, k = sizes
     a, b = (
         Strided((1, 1, rows, columns), (0, 0, 1, rows)) if is_so else (1, 1, rows, columns)

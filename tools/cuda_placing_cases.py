@@ -47,7 +47,7 @@ DECREASING = AxisDirection.DECREASING
 
 
 def placing_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all of them."""
     for sizes, axis, count in TOPS:
         for type, direction in zip(("FLOAT32", "INT64"), AxisDirection, strict=True):
             name = f"top {count} {type} {sizes} {direction.name}"
@@ -97,5 +97,5 @@ def _scattered(x: Any, indices: Any, updates: Any) -> Any:
 
 
 def _of_places(name: str, program: Program) -> Case:
-    """A case whose input is places, some of which lie outside."""
+    """Return a case whose inputs are places, some of which lie outside."""
     return Case(name, program, mean=9.0, deviation=9.0)

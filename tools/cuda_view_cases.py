@@ -15,7 +15,7 @@ Build = Callable[..., Any]
 
 
 def view_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all of them."""
     for type in (FLOAT32, FLOAT16):
         for name, build in _moved():
             if type is FLOAT32 or "padded" in name:

@@ -1,7 +1,7 @@
-"""What must hold for every row of the table of kernels, but for listed exceptions with their reasons.
+"""Rules for every row of the table of kernels, and the listed exceptions with their reasons.
 
-An exception that is no longer needed fails the tests, and `python -m tools.kernel_table --write` strikes it
-out. Nothing adds one but a person who knows the reason.
+An exception that is no longer needed fails the tests, and `python -m tools.kernel_table --write` removes it.
+Only a person who knows the reason adds one.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ EXCEPTIONS = Path(__file__).parents[1] / "tests" / "targets" / "kernel_exception
 NARROW = frozenset(("FLOAT16", "INT8", "UINT8", "INT4", "UINT4"))
 """The types that tensor cores multiply."""
 _MOST_WIDE = 0.01
-"""Of the bytes of inputs and outputs, what temporaries of wider types may have without a reason: statistics,
-counts and the like are no matter of speed."""
+"""The fraction of the bytes of inputs and outputs that wide temporaries may have without a reason. Statistics
+and counts stay below it."""
 _SMALL = 64
-"""An input with so many times fewer elements than the largest one does not count as one of its type: scales
-of FLOAT32 do not make a network of INT8 one of FLOAT32."""
+"""An input with so many times fewer elements than the largest one does not widen the inputs' type: scales of
+FLOAT32 do not make a network of INT8 one of FLOAT32."""
 Exceptions = Mapping[str, Mapping[str, list[str]]]
-"""By rule and reason, the subjects that need it."""
+"""The subjects that break a rule, by rule and reason."""
 
 
 def subject_of(row: Row) -> str:
-    """How exceptions name the rows of a program on all targets."""
+    """Return how exceptions name the rows of a program, on all targets."""
     return f"{row.operator}: {row.name} | {row.type}"
 
 
 def without_tensor_cores(table: Table) -> set[str]:
-    """Subjects of narrow types of which a device multiplies something by ordinary arithmetic."""
+    """Find subjects of narrow types that a device multiplies without tensor cores, at least in part."""
     return {
         subject_of(row)
         for row, text in table.items()
@@ -43,7 +43,7 @@ def without_tensor_cores(table: Table) -> set[str]:
 
 
 def with_wide_temporaries(table: Table) -> set[str]:
-    """Subjects of which kernels write many bytes for each other in a type that is wider than the inputs."""
+    """Find subjects whose kernels write many bytes for each other in a wider type than the inputs have."""
     wide: dict[str, dict[ScalarType, float]] = {}
     for row, text in table.items():
         for type, count in _between(text):
@@ -61,17 +61,17 @@ def with_wide_temporaries(table: Table) -> set[str]:
 
 
 RULES = {"tensor cores": without_tensor_cores, "narrow temporaries": with_wide_temporaries}
-"""By name, what finds the subjects that break a rule."""
+"""The functions that find the subjects that break a rule, by its name."""
 
 
 def exceptions() -> Exceptions:
-    """Those that are listed."""
+    """Read the listed exceptions."""
     found: Exceptions = json.loads(EXCEPTIONS.read_text("utf-8"))
     return found
 
 
 def strike_out(table: Table) -> None:
-    """Removes the exceptions that the table does not need from the list."""
+    """Remove the exceptions that a table does not need from the list."""
     listed = exceptions()
     kept = {
         rule: {
@@ -85,7 +85,7 @@ def strike_out(table: Table) -> None:
 
 
 def _between(text: str) -> Iterator[tuple[ScalarType, float]]:
-    """The types and bytes of what kernels write for each other."""
+    """Yield the types and bytes of temporaries in a cell."""
     for part in text.split(" | ")[1].split(" + "):
         size, _, name = part.partition(" ")
         if name in ScalarType.__members__:
@@ -94,7 +94,7 @@ def _between(text: str) -> Iterator[tuple[ScalarType, float]]:
 
 
 def _input_bits(program: Program) -> int:
-    """The bits of the widest type of inputs that are not small."""
+    """Return the bits of the widest type of inputs that are not small."""
     most = max((layout.element_count for layout in program.inputs), default=0)
     return max((each.type.bits for each in program.inputs if each.element_count * _SMALL >= most), default=0)
 

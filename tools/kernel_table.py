@@ -1,10 +1,9 @@
-"""`python -m tools.kernel_table [WORD ...]`: what every public operator, and some models, become on every
-target.
+"""`python -m tools.kernel_table [WORD ...]` shows the kernels of public operators and models on every target.
 
 A block has an operator or model and what it computes. Its lines have types of the first tensor, targets, and
-for these the kernels, the bytes that they write for each other, and the units that multiply. Nothing is
-compiled to machine code, and none of the machines need be here. With words, only blocks that have all of
-them. `--write` renews the table that the tests compare with.
+for these the kernels, the bytes that they write for each other, and the units that multiply. Kernels are
+fused and scheduled, but not compiled, so the machines need not be present. With words, the tool shows only
+blocks whose first line has all of them. `--write` renews the table that the tests compare with.
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ TABLE = Path(__file__).parents[1] / "tests" / "targets" / "kernel_table.txt"
 COMMAND = "python -m tools.kernel_table --write"
 TARGETS = (*DEVICES, *PROCESSORS)
 MODEL = "MODEL"
-"""What stands in the place of an operator's name before that of a model."""
+"""The name of the operator in rows of models."""
 TENSOR_CORES = ("mma", "imma", "wgmma")
-"""The units of GPUs that multiply narrow types at their full rate."""
+"""The units of GPUs that multiply narrow types at the full rate."""
 UNTILED = "FMA untiled"
-"""The unit of a sum of products that runs as any reduction does."""
+"""The unit of a contraction that runs as an ordinary reduction."""
 _DEVICE_UNITS = {"fma": "FMA"} | {unit: unit for unit in TENSOR_CORES}
-"""By the first word of the names of modes that have tiles."""
+"""Units by the first word of the mode's name, for modes with tiles."""
 _PACKED_UNITS = {
     ScalarType.INT8: "VNNI",
     ScalarType.UINT8: "VNNI",
     ScalarType.INT16: "PMADD",
     ScalarType.INT32: "integers",
 }
-"""What multiplies vectors of a processor, by the type in which operands are packed; all others are FMA."""
+"""Units of a processor's vectors, by the type in which operands are packed. Other types use FMA."""
 _PACKING = (ProcessorMode.CONTRACTION_PANELS, ProcessorMode.CONTRACTION_STRIPS)
 _HEADER = f"""\
 # What every public operator and some models become on every target. Renew it with: {COMMAND}
@@ -63,7 +62,7 @@ _HEADER = f"""\
 
 @dataclass(frozen=True)
 class Made:
-    """What a target makes of a program.
+    """The kernels of a program on a target.
 
     Args:
         kernels: how many there are of each kind.
@@ -79,7 +78,7 @@ class Made:
 
     @property
     def text(self) -> str:
-        """The last columns of a line."""
+        """Return the last columns of a line."""
         written = [f"{_size(count)} {type.name}" for type, count in self.between.items()]
         written += [f"{_size(self.packed)} packed"] * (self.packed > 0)
         return f"{_counted(self.kernels)} | {' + '.join(written) or '-'} | {_counted(self.units)}"
@@ -99,7 +98,7 @@ class Subject(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What stands for the columns of one case of the table."""
+    """The key of a cell of the table."""
 
     operator: str
     name: str
@@ -114,12 +113,12 @@ Table = dict[Row, str]
 
 
 def operators() -> list[str]:
-    """What the table has blocks of, in their order."""
+    """Return the operators of the table's blocks, in order; models come first."""
     return [MODEL, *sorted({form.operator for form in all_forms()})]
 
 
 def subjects(operator: str) -> Iterator[Subject]:
-    """The programs of an operator, or the models."""
+    """Yield the programs of an operator, or of the models."""
     if operator == MODEL:
         for model in model_cases():
             yield Subject(MODEL, model.name, model.type, model.program)
@@ -130,7 +129,7 @@ def subjects(operator: str) -> Iterator[Subject]:
 
 
 def made(program: Program, machine: str | Device) -> Made:
-    """What the target of a name, or a device, makes of a program, where all tensors are aligned."""
+    """Return the kernels of a program on the target of a name, or on a device, for aligned tensors."""
     plan = planned(program, machine)
     if isinstance(machine, str) and machine in PROCESSORS:
         with assumed(PROCESSORS[machine]):
@@ -159,7 +158,7 @@ def _on_processor(plan: Planned) -> Made:
 
 
 def _unit_of(launch: ProcessorLaunch) -> str:
-    """What multiplies on a processor."""
+    """Return the unit that multiplies in a launch on a processor."""
     if "MATRICES" in launch.pattern.mode.name:
         return "AMX"
     tiling = launch.pattern.tiling
@@ -169,7 +168,7 @@ def _unit_of(launch: ProcessorLaunch) -> str:
 
 
 def _multiplying(plan: Planned) -> Iterator[tuple[Kernel, int]]:
-    """The kernels that sum products, and how often each runs."""
+    """Yield the kernels with contractions, and how often each runs."""
     for number, times in _runs(plan.kernels):
         kernel = plan.kernels.kernels[number]
         if Operation.CONTRACTION in operations_of(kernel.values):
@@ -177,7 +176,7 @@ def _multiplying(plan: Planned) -> Iterator[tuple[Kernel, int]]:
 
 
 def _runs(kernels: KernelProgram) -> Iterator[tuple[int, int]]:
-    """The numbers of different kernels, those of a recurrence of its first step, and how often each runs."""
+    """Yield the numbers of kernels, and how often each runs. Of a recurrence, only the first step counts."""
     times = [1] * len(kernels.kernels)
     for repeat in kernels.repeats:
         last = repeat.first + repeat.length * repeat.count
@@ -213,7 +212,7 @@ def _kind(kernel: Kernel, modes: Iterable[str]) -> str:
 
 
 def _size(count: int) -> str:
-    """Bytes with three digits: `25.7M`."""
+    """Return bytes with three digits, such as `25.7M`."""
     for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if count >= scale:
             return f"{float(f'{count / scale:.3g}'):g}{unit}"
@@ -221,7 +220,7 @@ def _size(count: int) -> str:
 
 
 def rows(operator: str) -> Table:
-    """The rows of an operator, or of the models, as they are now."""
+    """Compute the rows of an operator, or of the models."""
     return {
         Row(*subject[:3], target): made(subject.program, target).text
         for subject in subjects(operator)
@@ -230,7 +229,7 @@ def rows(operator: str) -> Table:
 
 
 def rendered(table: Table) -> Iterator[str]:
-    """The lines of the table: those of equal types and targets together."""
+    """Yield the lines of a table. Types and targets with equal cells share a line."""
     blocks: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
     for (operator, name, type, target), text in table.items():
         blocks.setdefault((operator, name), {}).setdefault(type, {})[target] = text
@@ -248,7 +247,7 @@ def rendered(table: Table) -> Iterator[str]:
 
 
 def parsed(lines: Iterable[str]) -> Table:
-    """The table that `rendered` gave."""
+    """Read a table from its lines."""
     table: Table = {}
     operator = name = ""
     for line in lines:
@@ -263,12 +262,12 @@ def parsed(lines: Iterable[str]) -> Table:
 
 
 def expected() -> Table:
-    """The table that the tests compare with."""
+    """Read the table that the tests compare with."""
     return parsed(TABLE.read_text("utf-8").splitlines())
 
 
 def differences(before: Table, after: Table) -> Iterator[str]:
-    """For each row that is not as it was: what it was and what it is."""
+    """Describe each row that differs, before and after."""
     for row in dict.fromkeys(chain(before, after)):
         if before.get(row) != after.get(row):
             was, now = (table.get(row, "no such row") for table in (before, after))
@@ -276,7 +275,7 @@ def differences(before: Table, after: Table) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Prints, or writes the table."""
+    """Print the table, or write it."""
     parser = argparse.ArgumentParser(prog="python -m tools.kernel_table", description=__doc__)
     parser.add_argument("words", nargs="*", help="only blocks whose first line has all of them")
     parser.add_argument("--write", action="store_true", help="renew the table that the tests compare with")

@@ -1,4 +1,4 @@
-"""Machines that need not be here, by name: what a kernel becomes there can be looked at everywhere."""
+"""Descriptions of machines, by name, so that any computer can show what a program becomes on them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ PROCESSORS = {
     ),
     "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2, 2),
 }
-"""Processors of two threads each: with large caches and AVX-512, the same with matrix registers, and with
-small caches and AVX2."""
+"""Processors with two threads each: AVX-512 and large caches, the same with AMX, AVX2 and small caches."""
 DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
 """CUDA devices: an A100 and an H200."""
 
 
 def planned(program: Program, machine: str | Device) -> Planned:
-    """The kernels that a machine of that name, or a device, makes of a program, and how it runs them."""
+    """Return the kernels of a program, and their modes, on a machine of that name or on a device."""
     program = in_bytes(program)
     if isinstance(machine, Device) or machine in DEVICES:
         return cuda.plan(program, machine if isinstance(machine, Device) else DEVICES[machine])
@@ -43,5 +42,5 @@ def planned(program: Program, machine: str | Device) -> Planned:
 
 
 def kernels_of(program: Program, machine: str) -> tuple[Kernel, ...]:
-    """Those kernels."""
+    """Return the kernels of a program on a machine of that name."""
     return planned(program, machine).kernels.kernels

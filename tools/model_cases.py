@@ -1,5 +1,5 @@
-"""Parts of networks, as graphs of public operators with constant weights: what one layer computes well may
-be undone by the next one. The table of kernels has them."""
+"""Parts of networks, as graphs of public operators with constant weights, for the table of kernels. One layer
+may undo what another one does well."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ModelCase:
 
     @property
     def type(self) -> str:
-        """DirectML's name of the type."""
+        """Return DirectML's name of the type."""
         return self.dtype.upper()
 
     @property
     def program(self) -> Program:
-        """The program that a device is given when the graph is compiled."""
+        """Return the program that a device compiles for the graph."""
         network = Network(self.dtype)
         return network.program(self.build(network))
 
@@ -45,32 +45,32 @@ class Network:
         self.graph, self.dtype = dml.Graph(), dtype
 
     def input(self, *sizes: int) -> GraphTensor:
-        """The input of the network."""
+        """Add the input of the network."""
         return self.graph.input("x", self.dtype.upper(), sizes)
 
     def weights(self, *sizes: int, dtype: str = "") -> GraphTensor:
-        """A constant."""
+        """Add a constant."""
         return self.graph.constant(np.zeros(sizes, dtype or self.dtype))
 
     def program(self, result: GraphTensor) -> Program:
-        """The program that a device is given when the graph up to a result is compiled."""
+        """Return the program that a device compiles for the graph up to a result."""
         return self.graph.compile({"out": result}, "reference")._program
 
     def convolution(
         self, x: GraphTensor, outputs: int, side: int, stride: int = 1, *, depthwise: bool = False
     ) -> GraphTensor:
-        """A convolution with a bias."""
+        """Add a convolution with a bias."""
         channels = x.sizes[1]
         filters = self.weights(outputs, 1 if depthwise else channels, side, side)
         return convolved(x, filters, self.weights(1, outputs, 1, 1), stride, depthwise=depthwise)
 
     def linear(self, x: GraphTensor, outputs: int) -> GraphTensor:
-        """A product with a matrix of weights, transposed as networks store them, and a bias."""
+        """Add a product with a matrix of weights, transposed as networks store them, and a bias."""
         product = dml.gemm(x, self.weights(1, 1, outputs, x.sizes[-1]), trans_b="TRANSPOSE")
         return product + self.weights(1, 1, 1, outputs)
 
     def normalized(self, x: GraphTensor) -> GraphTensor:
-        """A normalization of tokens."""
+        """Add a normalization of tokens."""
         scale, bias = (self.weights(1, 1, 1, x.sizes[-1]) for _ in range(2))
         return dml.mean_variance_normalization1(x, scale, bias, axes=[3])
 
@@ -78,7 +78,7 @@ class Network:
 def convolved(
     x: GraphTensor, filters: GraphTensor, bias: Any, stride: int = 1, *, depthwise: bool = False
 ) -> GraphTensor:
-    """A convolution that is padded by half its window."""
+    """Add a convolution that is padded by half its window."""
     margin = [filters.sizes[-1] // 2] * 2
     result: GraphTensor = dml.convolution(
         x,
@@ -93,7 +93,7 @@ def convolved(
 
 
 def model_cases() -> Iterator[ModelCase]:
-    """All of them."""
+    """Yield all parts of networks, in each type."""
     for dtype in FLOATS:
         for batch in (1, 32):
             yield ModelCase(f"ResNet-50's stem, batch {batch}", dtype, _stem(batch))

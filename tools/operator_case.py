@@ -1,4 +1,4 @@
-"""Cases of public operators: a form says the sizes and attributes of a call, a case is one type of a form."""
+"""Cases of public operators. A form has the sizes and attributes of a call; a case adds the type."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MOST_TRIES = 4096
 
 
 class Strided(NamedTuple):
-    """The sizes of a tensor whose elements lie apart, and its strides in elements."""
+    """Sizes of a tensor, and its strides in elements."""
 
     sizes: Sequence[int]
     strides: Sequence[int]
 
 
 class Typed(NamedTuple):
-    """The sizes of a tensor whose type is none of those that follow from the first, and that type."""
+    """Sizes of a tensor, and a type that does not follow from the first tensor."""
 
     sizes: Sequence[int]
     type: str
@@ -43,7 +43,7 @@ Types = str | Mapping[str, str]
 
 @dataclass(frozen=True)
 class Form:
-    """A call of an operator without the type of its elements.
+    """A call of an operator, without the types of its tensors.
 
     Args:
         operator: DirectML's name.
@@ -74,7 +74,7 @@ class Form:
 
     @property
     def types_of_first(self) -> tuple[str, ...]:
-        """The types of the first tensor."""
+        """Return the types of the first tensor for which there are cases."""
         return self.only or self._supported[self._first.name]
 
     def case(self, type: str) -> Case:
@@ -99,7 +99,7 @@ class Form:
 
     @property
     def _supported(self) -> dict[str, tuple[str, ...]]:
-        """The types that the newest table allows, by DirectML's names of the tensors."""
+        """Return the types that the newest support table allows, by DirectML's names of the tensors."""
         function = self.attributes.get("function")
         name = ReduceFunction(function).name if function is not None else None
         table = operator(self.operator).support_at(max(FeatureLevel), name)
@@ -116,7 +116,7 @@ class Form:
         return not tensor.optional or tensor.python_name in self.wanted
 
     def _types_of(self, tensor: Field, type: str) -> Sequence[str]:
-        """The types that are tried for a tensor, the likeliest first."""
+        """Return the types to try for a tensor, the likeliest first."""
         if tensor.name == self._first.name:
             return (type,)
         given = self.types.get(tensor.argument_name)
@@ -152,7 +152,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One call of a public operator, with the type of its first tensor."""
+    """A call of a public operator; `type` is that of its first tensor."""
 
     form: Form
     type: str
@@ -160,17 +160,17 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The operator, what is computed, and the type."""
+        """Return the operator, what it computes, and the type."""
         return f"{self.form.operator} {self.form.name} {self.type}"
 
     @property
     def program(self) -> Program:
-        """The program that a device is given for the call."""
+        """Return the program that a device compiles for the call."""
         return program_of(self.desc)
 
 
 def graph_program(build: Callable[..., Any], *inputs: tuple[str, Sizes]) -> Program:
-    """The program that a device is given when a graph is compiled.
+    """Return the program that a device compiles for a graph.
 
     Args:
         build: makes a tensor, or several, of the inputs of a graph.

@@ -1,5 +1,4 @@
-"""Every public operator in the sizes that networks have, in each type that it supports: the cases of the
-table of kernels. `all_forms` has those of `contraction_cases` too."""
+"""Calls of every public operator in sizes that networks have, for the table of kernels."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ _ELEMENTS = (
     "ACTIVATION_RELU_GRAD",
     "CAST",
 )
-"""Operators of elements beside those that their names tell."""
+"""Element-wise operators that no prefix of their name tells."""
 _SOFTMAXES = ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX")
 _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "ACTIVATION_CELU": {"alpha": 0.7},
@@ -54,12 +53,12 @@ _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "ELEMENT_WISE_CONSTANT_POW": {"exponent": 2.5},
     "ELEMENT_WISE_THRESHOLD": {"min": 3.5},
 }
-"""Of operators of elements; all others have defaults."""
+"""Attributes of element-wise operators that have no default."""
 _ADDED_ACTIVATIONS = {"fused_activation": descs.ActivationRelu()}
 
 
 def all_forms() -> Iterator[Form]:
-    """Those of every operator."""
+    """Yield the forms of every operator, contractions first."""
     yield from contraction_forms()
     for family in (
         *(_elements, _broadcasts, _softmaxes, _quantizations, _fillings, _reductions, _scans),
@@ -70,7 +69,7 @@ def all_forms() -> Iterator[Form]:
 
 
 def element_operators() -> list[str]:
-    """The operators that compute an element of elements at the same place."""
+    """Return the element-wise operators, but for those that quantize."""
     excluded = {f"ACTIVATION_{name}{number}" for name in _SOFTMAXES for number in ("", "1")}
     names = (name for name in implemented() if name.startswith(("ACTIVATION_", "ELEMENT_WISE_")))
     quantizing = [name for name in implemented() if "QUANTIZE" in name]

@@ -1,5 +1,4 @@
-"""Typical kernels, by name, to show and compare how they are scheduled: those of public operators in sizes
-that show every way."""
+"""Typical kernels of public operators, by name, to show and compare how they are scheduled."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ Named = Iterator[tuple[str, Program]]
 
 
 def kernels(machine: str) -> Iterator[tuple[str, Kernel]]:
-    """All of them, as a machine of that name is given them."""
+    """Yield the kernels that a machine of that name runs."""
     for name, program in programs():
         found = kernels_of(program, machine)
         for number, kernel in enumerate(found, 1):
@@ -29,7 +28,7 @@ def kernels(machine: str) -> Iterator[tuple[str, Kernel]]:
 
 
 def programs() -> Named:
-    """The programs that they are of."""
+    """Yield the programs of the kernels."""
     yield from _elements()
     yield from _groups()
     yield from _scans()
