@@ -3,6 +3,8 @@ as they do, and its lines say what ran. Nothing is timed here."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,9 +56,14 @@ SMALL = (
 """Small calls of each kind that PyTorch has words for."""
 
 
+@pytest.fixture
+def torch() -> Any:
+    """PyTorch, or a skip where it is not installed."""
+    return pytest.importorskip("torch")
+
+
 @for_each("form", SMALL)
-def test_pytorch_computes_what_the_operator_computes(form: Form) -> None:
-    pytest.importorskip("torch")
+def test_pytorch_computes_what_the_operator_computes(form: Form, torch: Any) -> None:
     from benchmarks.cuda_contraction_peers import torch_call
     from benchmarks.cuda_contractions import Judge, drawn
 
@@ -109,8 +116,7 @@ def test_cases_are_listed_with_kernels_and_units_where_no_device_is(
     ]
 
 
-def test_a_line_says_times_errors_kernels_and_units() -> None:
-    pytest.importorskip("torch")
+def test_a_line_says_times_errors_kernels_and_units(torch: Any) -> None:
     from benchmarks.cuda_contractions import line
 
     row = {
@@ -128,8 +134,7 @@ def test_a_line_says_times_errors_kernels_and_units() -> None:
     assert "torch" not in line(row)
 
 
-def test_every_random_input_is_as_large_as_its_layout() -> None:
-    pytest.importorskip("torch")
+def test_every_random_input_is_as_large_as_its_layout(torch: Any) -> None:
     from benchmarks.cuda_contractions import drawn
 
     for case in cases():
