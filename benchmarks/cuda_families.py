@@ -21,6 +21,8 @@ from benchmarks.cuda import SET_BYTES, Call, median_seconds
 from benchmarks.cuda_contractions import MOST_SETS, copy_speed
 from benchmarks.cuda_family_cases import Case, cases
 from benchmarks.graphs import compiled, named
+from opendml.targets.cuda.driver import device
+from tools.kernel_table import made
 
 
 def _allocated(tensor: Any) -> Any:
@@ -28,15 +30,16 @@ def _allocated(tensor: Any) -> Any:
     return torch.empty(tuple(tensor.sizes), dtype=type, device="cuda")
 
 
-def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int]:
-    """A dispatch over each set, and the bytes of the results."""
-    model, made = compiled(sets[0], case.opendml, "cuda", has_views=True)
+def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int, str]:
+    """A dispatch over each set, the bytes of the results, and what the device makes of the case."""
+    model, results = compiled(sets[0], case.opendml, "cuda", has_views=True)
     calls: list[Call] = []
     for arrays in sets:
-        outputs = {name: _allocated(each) for name, each in made.items()}
+        outputs = {name: _allocated(each) for name, each in results.items()}
         bound = model.bind(named(arrays), outputs)
         calls.append(partial(bound.enqueue, torch.cuda.current_stream().cuda_stream))
-    return calls, sum(each.nbytes for each in outputs.values())
+    written = sum(each.nbytes for each in outputs.values())
+    return calls, written, made(model._program, device().machine).text
 
 
 def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:
@@ -45,7 +48,7 @@ def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:
     read = sum(x.nbytes for x in sets[0]) if case.read is None else case.read
     while len(sets) < MOST_SETS and len(sets) * sum(x.nbytes for x in sets[0]) < SET_BYTES:
         sets.append(case.inputs())
-    calls, written = _opendml(case, sets)
+    calls, written, kernels = _opendml(case, sets)
     seconds = {"opendml": median_seconds(calls)}
     del calls
     if case.torch is not None:
@@ -55,7 +58,14 @@ def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:
             peer = torch.compile(case.torch, dynamic=False)
             seconds["torch compiled"] = median_seconds([partial(peer, *each) for each in sets], 5)
     floor = (read + written) / copied
-    return {"name": case.name, "floor": floor, "of_floor": floor / seconds["opendml"], "seconds": seconds}
+    of_floor = floor / seconds["opendml"]
+    return {
+        "name": case.name,
+        "floor": floor,
+        "of_floor": of_floor,
+        "seconds": seconds,
+        "kernels": kernels,
+    }
 
 
 def main() -> int:
@@ -100,7 +110,7 @@ def _line(row: dict[str, Any]) -> str:
     times = " ".join(f"{name} {value * 1e6:.1f}" for name, value in row["seconds"].items())
     ratio = _of_fastest(row)
     peer = f", {ratio:.2f} of fastest" if ratio else ""
-    return f"{row['name']:48} {row['of_floor']:.2f} of floor{peer}; microseconds: {times}"
+    return f"{row['name']:48} {row['of_floor']:.2f} of floor{peer}; microseconds: {times}; {row['kernels']}"
 
 
 if __name__ == "__main__":

@@ -1,22 +1,19 @@
-"""Programs for the checks of the CUDA target with a softmax between products."""
+"""Programs for the checks of the CUDA target with a softmax between products: attention, and graphs of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
-from opendml.operators.softmax import softmax1
-from opendml.program.functions import rounded, select
-from opendml.program.node import Node, contraction, convert, index, source
+import opendml as dml
+from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import permuted, reshaped
 from tools.cuda_case import Case
-from tools.cuda_view_cases import program
+from tools.operator_case import Form, Sizes, Strided, graph_program
 
-FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
-ROUNDED = 2e-4
-"""What the rounding of weights to FLOAT16 changes at most in results of these cases."""
+FLOATS = ("FLOAT32", "FLOAT16")
 SIZES = (
     (3, 70, 130, 40, 24),
     (2, 128, 256, 64, 64),
@@ -27,76 +24,101 @@ SIZES = (
 """Heads, queries, keys, the elements of these and of values."""
 CAUSAL = ((2, 300, 300, 64), (3, 150, 400, 128), (1, 400, 150, 40))
 """Heads, queries, keys, and elements of them all; the first queries of the last one see no key."""
-Scores = Callable[[Node], Node]
-
-
-def attended(q: Node, k: Node, v: Node, *, scores: Scores = lambda scores: scores) -> Node:
-    """The results, (heads, queries, size), of tensors (heads, queries or keys, size)."""
-    heads, queries, depth = q.sizes
-    keys, size = v.sizes[1:]
-    q, k, v = (convert(each, FLOAT32) for each in (q, k, v))
-    rows, columns = reshaped(q, (heads, queries, 1, depth)), reshaped(k, (k.sizes[0], 1, keys, depth))
-    products = reshaped(contraction(rows, columns, [3]), (heads, queries, keys))
-    weights = rounded(softmax1(scores(products), axes=[2]))
-    values = reshaped(permuted(v, (0, 2, 1)), (v.sizes[0], 1, size, keys))
-    sums = contraction(reshaped(weights, (heads, queries, 1, keys)), values, [3])
-    return reshaped(sums, (heads, queries, size))
-
-
-def tensors(
-    type: ScalarType, sizes: tuple[int, ...], heads_of_keys: int | None = None
-) -> tuple[Node, Node, Node]:
-    """The sources of queries, keys and values."""
-    heads, queries, keys, depth, size = sizes
-    shared = heads_of_keys or heads
-    q, k = source(0, type, (heads, queries, depth)), source(1, type, (shared, keys, depth))
-    return q, k, source(2, type, (shared, keys, size))
+SCALE = 0.5
+ROUNDED = 2e-4
+"""What the rounding of weights to FLOAT16 changes at most in results of these cases."""
 
 
 def chain_cases() -> Iterator[Case]:
-    """All of them."""
-    for type in (FLOAT32, FLOAT16):
+    """Yield all of them."""
+    heads, queries, keys, _, size = SIZES[0]
+    for type in FLOATS:
         for sizes in SIZES:
-            yield _case(f"{type.name} {sizes}", convert(attended(*tensors(type, sizes)), type))
-        plain = attended(*tensors(type, SIZES[0]))
-        yield _case(f"{type.name} misaligned", convert(plain, type), offset=1)
-        q, k, v = tensors(type, SIZES[0])
-        turned = [
-            source(number, type, (3, each.sizes[2], each.sizes[1])) for number, each in enumerate((q, k, v))
-        ]
-        across = [permuted(each, (0, 2, 1)) for each in turned]
-        yield _case(f"{type.name} across memory", convert(attended(*across), type))
-        shared = attended(*tensors(type, SIZES[0], 1))
-        yield _case(f"{type.name} of shared keys", convert(shared, type))
-        mask = source(3, ScalarType.INT32, (1, 70, 130))
-
-        def masked(scores: Node, mask: Node = mask) -> Node:
-            return scores * 0.5 + select(mask < 1, -2.0, convert(mask, FLOAT32) * 0.25)
-
-        residual = convert(source(4, type, q.sizes[:2] + v.sizes[2:]), FLOAT32)
-        yield _case(f"{type.name} masked", convert(attended(q, k, v, scores=masked) * 2.0 + residual, type))
-        doubled = [rounded(convert(convert(each, FLOAT32) * 2.0, type)) for each in (q, k, v)]
-        yield _case(f"{type.name} of computed operands", convert(attended(*doubled), type))
-        for heads, queries, keys, depth in CAUSAL:
-            q, k, v = tensors(type, (heads, queries, keys, depth, depth))
-            seen = attended(q, k, v, scores=partial(causal, filter_value=-math.inf))
-            yield _case(f"{type.name} causal {queries} {keys} of {depth}", convert(seen, type))
-        filtered = attended(*tensors(type, (2, 200, 200, 64, 64)), scores=partial(causal, filter_value=-9.0))
-        yield _case(f"{type.name} causal by a number", convert(filtered, type))
-    for size in (192, 256):
-        wide = attended(*tensors(FLOAT16, (2, 150, 200, size, size)))
-        yield _case(f"FLOAT16 of {size} elements", convert(wide, FLOAT16))
-    kept = attended(*tensors(FLOAT16, (2, 200, 300, 64, 64)))
-    yield _case("FLOAT16 with FLOAT32 results", kept)
+            yield _case(f"{type} {sizes}", _attention(type, sizes[0], _tensors(*sizes)))
+        plain = _tensors(*SIZES[0])
+        yield _case(f"{type} misaligned", _attention(type, heads, plain), offset=1)
+        across = {name: Strided(each, (0, 1, each[1])) for name, each in plain.items()}
+        yield _case(f"{type} across memory", _attention(type, heads, across))
+        yield _case(f"{type} of shared keys", _shared(type))
+        further: dict[str, Sizes] = {
+            "mask": Strided((1, heads, queries, keys), (0, 0, keys, 1)),
+            "relative_position_bias": (1, heads, queries, keys),
+        }
+        masked = _attention(type, heads, plain | further, mask_type="BOOLEAN", mask_filter_value=-2.0)
+        yield _case(f"{type} masked", masked)
+        inputs = [(type, each) for each in plain.values()]
+        residual = type, (1, queries, heads * size)
+        yield _case(f"{type} with residual", graph_program(_with_residual, *inputs, residual))
+        yield _case(f"{type} of computed operands", graph_program(_of_computed, *inputs))
+        for heads_of_causal, rows, columns, elements in CAUSAL:
+            causal = _causal(type, (heads_of_causal, rows, columns, elements), -math.inf)
+            yield _case(f"{type} causal {rows} {columns} of {elements}", causal)
+        yield _case(f"{type} causal by a number", _causal(type, (2, 200, 200, 64), -9.0))
+    for elements in (192, 256):
+        wide = _attention("FLOAT16", 2, _tensors(2, 150, 200, elements, elements))
+        yield _case(f"FLOAT16 of {elements} elements", wide)
+    wide_results = _causal("FLOAT16", (2, 200, 300, 64), None, result="FLOAT32")
+    yield _case("FLOAT16 with FLOAT32 results", wide_results)
 
 
-def causal(scores: Node, filter_value: float) -> Node:
-    """Scores, (heads, queries, keys), of which those of keys behind a query have a number."""
-    _, queries, keys = scores.sizes
-    diagonal = index(ScalarType.INT64, (1, queries, keys), 0, (0, -1, 1))
-    return select(diagonal >= keys - queries + 1, filter_value, scores * 0.5)
+def _tensors(heads: int, queries: int, keys: int, depth: int, size: int) -> dict[str, Any]:
+    return {
+        "query": (1, queries, heads * depth),
+        "key": (1, keys, heads * depth),
+        "value": (1, keys, heads * size),
+    }
 
 
-def _case(name: str, result: Node, offset: int = 0) -> Case:
-    absolute = ROUNDED if result.type is FLOAT16 else 1e-5
-    return Case(f"chain {name}", program(result), offset=offset, deviation=0.5, absolute=absolute)
+def _attention(type: str, heads: int, tensors: Mapping[str, Sizes], **further: Any) -> Program:
+    attributes = {"scale": SCALE, "head_count": heads, "mask_type": "NONE"} | further
+    return Form("MULTIHEAD_ATTENTION", "", tensors, attributes).case(type).program
+
+
+def _shared(type: str) -> Program:
+    """Return attention in which all heads of queries read the same keys and values."""
+    heads, queries, keys, depth, size = SIZES[0]
+    tensors = {"query": (1, queries, heads * depth), "key": (1, keys, depth), "value": (1, keys, size)}
+    counts = {"query_head_count": heads, "key_value_head_count": 1}
+    attributes = {"scale": SCALE, "mask_type": "NONE"} | counts
+    return Form("MULTIHEAD_ATTENTION1", "", tensors, attributes).case(type).program
+
+
+def _causal(
+    type: str, sizes: tuple[int, int, int, int], filter_value: float | None, result: str = ""
+) -> Program:
+    """Return attention in which scores of keys behind a query are a number, as a graph computes it; with
+    None all keys are seen. `result`: the type of the results, if not that of the operands."""
+    heads, queries, keys, elements = sizes
+    inputs = [(type, (1, heads, rows, elements)) for rows in (queries, keys, keys)]
+    return graph_program(
+        partial(_causally_attended, filter_value=filter_value, result=result or type), *inputs
+    )
+
+
+def _causally_attended(q: Any, k: Any, v: Any, *, filter_value: float | None, result: str) -> Any:
+    q, k, v = (dml.cast(each, output_type="FLOAT32") for each in (q, k, v))
+    scores = dml.gemm(q, k, trans_b="TRANSPOSE", alpha=SCALE)
+    rows, columns = scores.sizes[2:]
+    if filter_value is not None:
+        begin = columns - rows + 1
+        scores = dml.diagonal_matrix1(
+            scores, value=filter_value, diagonal_fill_begin=begin, diagonal_fill_end=columns
+        )
+    return dml.cast(dml.gemm(dml.activation_softmax1(scores, axes=[3]), v), output_type=result)
+
+
+def _attended(q: Any, k: Any, v: Any) -> Any:
+    return dml.multihead_attention(q, k, v, scale=SCALE, head_count=SIZES[0][0], mask_type="NONE")
+
+
+def _with_residual(q: Any, k: Any, v: Any, residual: Any) -> Any:
+    return dml.activation_linear(_attended(q, k, v), alpha=2.0, beta=0.0) + residual
+
+
+def _of_computed(*operands: Any) -> Any:
+    return _attended(*(dml.activation_linear(each, alpha=2.0, beta=0.0) for each in operands))
+
+
+def _case(name: str, program: Program, offset: int = 0) -> Case:
+    absolute = ROUNDED if program.outputs[0].type is ScalarType.FLOAT16 else 1e-5
+    return Case(f"chain {name}", program, offset=offset, deviation=0.5, absolute=absolute)

@@ -1,192 +1,157 @@
-"""Programs for the checks of the CUDA target that sum products: matrix products and convolutions."""
+"""Programs for the checks of the CUDA target that sum products: calls of public operators, and graphs."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import opendml as dml
-from opendml.program.functions import maximum, tanh
-from opendml.program.node import Node, contraction, convert, source
-from opendml.program.program import Layout, Program, packed
-from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, joined, padded, reshaped, view, windows
-from opendml.runtime.program import program_of
-from opendml.spec import descs
-from opendml.spec.enums import ConvolutionDirection, MatrixTransform
-from opendml.spec.tensor_desc import TensorDesc
+from opendml import descs
+from opendml.program.program import Program
+from tools.contraction_cases import channels_last, gemm
 from tools.cuda_case import Case
-from tools.cuda_view_cases import program
+from tools.operator_case import Form, Sizes, Strided, graph_program
 
-FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
+FLOATS = ("FLOAT32", "FLOAT16")
+BYTES = ("INT8", "UINT8")
+RELU = descs.ActivationRelu()
 _ERROR = 2e-6
 """Allowed for each product that is summed, of numbers between about -6 and 6."""
-Sizes = tuple[int, int, int]
 
 
 def contraction_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all of them."""
     yield from _matrix_products()
     yield from _tiles_of_the_copy_engine()
     yield from _windows_of_the_copy_engine()
     yield from _epilogues()
     yield from _convolutions()
-    yield from _convolutions_of_operators()
     yield from _integers()
 
 
-def matrix_product(
-    type: ScalarType, sizes: Sizes, a_turned: bool = False, b_turned: bool = False, batch: int = 1
-) -> Node:
-    """The product [batch, m, n, 1] of the sources 0 and 1, as an operator says it; turned sources lie the
-    other way round.
-    """
-    rows, columns = operands_of((type, type), sizes, a_turned, b_turned, batch)
-    return contraction(_wide(rows), _wide(columns), (3,))
+def _case(name: str, products: int, program: Program, **details: Any) -> Case:
+    return Case(f"contraction {name}", program, absolute=_ERROR * products, **details)
 
 
-def operands_of(
-    types: tuple[ScalarType, ScalarType], sizes: Sizes, a_turned: bool, b_turned: bool, batch: int = 1
-) -> tuple[Node, Node]:
-    """What is multiplied for such a product, of two types."""
-    m, n, k = sizes
-    a = source(0, types[0], (batch, k, m) if a_turned else (batch, m, k))
-    b = source(1, types[1], (batch, n, k) if b_turned else (batch, k, n))
-    still, a_row, a_column = (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1)
-    b_row, b_column = (0, 0, 0, 1), (0, 0, 1, 0)
-    a_steps = (still, a_column, a_row) if a_turned else (still, a_row, a_column)
-    b_steps = (still, b_column, b_row) if b_turned else (still, b_row, b_column)
-    rows = view(a, (batch, m, 1, k), (0, 0, 0), a_steps)
-    columns = view(b, (batch, 1, n, k), (0, 0, 0), b_steps)
-    return rows, columns
+def _product(type: str, *sizes: Any, **further: Any) -> Program:
+    return gemm(*sizes, **further).case(type).program
 
 
-def convolution(
-    type: ScalarType,
-    images: tuple[int, int, int, int],
-    filters: tuple[int, int, int],
-    *,
-    groups: int = 1,
-    stride: int = 1,
-    dilation: int = 1,
-    before: int = 0,
-    after: int = 0,
-) -> Node:
-    """The convolution [n, groups, outputs / groups, height, width, 1, 1, 1] of the sources 0 and 1; `filters`
-    are outputs, height, width.
-    """
-    n, channels, *image = images
-    outputs, *window = filters
-    counts = [
-        (size + before + after - (tap - 1) * dilation - 1) // stride + 1
-        for size, tap in zip(image, window, strict=True)
-    ]
-    per_group = channels // groups
-    x = reshaped(source(0, type, images), (n, groups, per_group, *image))
-    seen = windows(x, counts, window, (stride,) * 2, (dilation,) * 2, (before,) * 2)
-    # From [n, g, c, out, window] to [n, g, 1, out, c, window].
-    sizes = (n, groups, 1, *counts, per_group, *window)
-    steps = [[0] * 8 for _ in range(7)]
-    for row, column in enumerate((0, 1, 5, 3, 4, 6, 7)):
-        steps[row][column] = 1
-    patches = view(seen, sizes, (0,) * 7, steps)
-    weights = source(1, type, (outputs, per_group, *window))
-    weights = reshaped(weights, (1, groups, outputs // groups, 1, 1, per_group, *window))
-    return contraction(_wide(weights), _wide(patches), (5, 6, 7))
-
-
-def _wide(value: Node) -> Node:
-    return convert(value, FLOAT32) if value.type is FLOAT16 else value
-
-
-def _case(name: str, products: int, *results: Node, **details: float) -> Case:
-    return Case(f"contraction {name}", program(*results), absolute=_ERROR * products, **details)  # type: ignore[arg-type]
+def _gemm(type: str, tensors: Mapping[str, Sizes], **attributes: Any) -> Program:
+    return Form("GEMM", "", tensors, attributes).case(type).program
 
 
 def _matrix_products() -> Iterator[Case]:
-    for type in (FLOAT32, FLOAT16):
+    for type in FLOATS:
         for number, sizes in enumerate(((128, 128, 64), (65, 130, 72), (129, 67, 40), (200, 33, 19))):
             turned = [(False, False), (True, False), (False, True), (True, True)]
             for a_turned, b_turned in turned if number == 2 else turned[number : number + 1]:
-                result = convert(matrix_product(type, sizes, a_turned, b_turned), type)
-                name = f"{type.name} {'x'.join(map(str, sizes))} {a_turned:d}{b_turned:d}"
-                yield _case(name, sizes[2], result)
-        yield _case(f"{type.name} large", 256, convert(matrix_product(type, (520, 500, 256)), type))
-        batched = convert(matrix_product(type, (36, 48, 24), False, True, 5), type)
-        yield _case(f"{type.name} batched", 24, batched)
+                name = f"{type} {'x'.join(map(str, sizes))} {a_turned:d}{b_turned:d}"
+                yield _case(name, sizes[2], _product(type, *sizes, a_turned, b_turned))
+        yield _case(f"{type} large", 256, _product(type, 520, 500, 256))
+        yield _case(f"{type} batched", 24, _product(type, 36, 48, 24, False, True, 5))
         for sizes in ((1, 300, 500), (300, 1, 500), (5, 120, 64), (70, 3, 33)):
-            yield _case(f"{type.name} thin {sizes}", sizes[2], convert(matrix_product(type, sizes), type))
-        yield _case(f"{type.name} long", 3000, convert(matrix_product(type, (48, 40, 3000)), type))
+            yield _case(f"{type} thin {sizes}", sizes[2], _product(type, *sizes))
+        yield _case(f"{type} long", 3000, _product(type, 48, 40, 3000))
         # Rows that lie apart, so that nothing is aligned but the first element of each.
-        product = matrix_product(type, (70, 80, 50))
-        apart = [Layout(type, (1, 70, 50), (0, 80 * type.bytes, type.bytes))]
-        apart.append(Layout(type, (1, 50, 80), (0, 96 * type.bytes, type.bytes)))
-        strided = Program(tuple(apart), (packed(type, product.sizes),), (convert(product, type),))
-        yield Case(f"contraction {type.name} strided", strided, absolute=_ERROR * 50)
-        yield Case(f"contraction {type.name} misaligned", strided, absolute=_ERROR * 50, offset=1)
+        a, b = Strided((1, 1, 70, 50), (0, 0, 80, 1)), Strided((1, 1, 50, 80), (0, 0, 96, 1))
+        strided = _gemm(type, {"a": a, "b": b})
+        yield _case(f"{type} strided", 50, strided)
+        yield _case(f"{type} misaligned", 50, strided, offset=1)
 
 
 def _tiles_of_the_copy_engine() -> Iterator[Case]:
-    """Products of FLOAT16 whose rows are multiples of 16 bytes, in each order, and those of GEMM."""
-    sizes = (136, 72, 152)
-    for a_turned, b_turned in itertools.product((False, True), repeat=2):
-        result = convert(matrix_product(FLOAT16, sizes, a_turned, b_turned), FLOAT16)
-        yield _case(f"FLOAT16 copied {sizes} {a_turned:d}{b_turned:d}", sizes[2], result)
-    product = convert(matrix_product(FLOAT16, (72, 104, 80)), FLOAT16)
-    turned = Layout(FLOAT16, (1, 72, 104, 1), (0, 2, 2 * 72, 2))
-    inputs = packed(FLOAT16, (1, 72, 80)), packed(FLOAT16, (1, 80, 104))
-    by_columns = Program(inputs, (turned,), (product,))
-    yield Case("contraction FLOAT16 copied, results by columns", by_columns, absolute=_ERROR * 80)
-    rows = view(
-        source(0, FLOAT16, (2, 3, 40, 72)),
-        (2, 3, 40, 1, 72),
-        (0,) * 4,
-        ((1, 0, 0, 0, 0), (0, 1, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1)),
-    )
-    columns = view(
-        source(1, FLOAT16, (3, 56, 72)),
-        (2, 3, 1, 56, 72),
-        (0,) * 3,
-        ((0, 1, 0, 0, 0), (0, 0, 0, 1, 0), (0, 0, 0, 0, 1)),
-    )
-    product = contraction(_wide(rows), _wide(columns), (4,))
-    yield _case("FLOAT16 copied, one operand shared by some matrices", 72, convert(product, FLOAT16))
-    transform = MatrixTransform.TRANSPOSE
+    """Products of FLOAT16 whose rows are multiples of 16 bytes, in each order."""
+    type, sizes = "FLOAT16", (136, 72, 152)
+    for turned in itertools.product((False, True), repeat=2):
+        name = f"{type} copied {sizes} {turned[0]:d}{turned[1]:d}"
+        yield _case(name, sizes[2], _product(type, *sizes, *turned))
+    columns = Strided((1, 1, 72, 104), (0, 0, 1, 72))
+    by_columns = _gemm(type, {"a": (1, 1, 72, 80), "b": (1, 1, 80, 104), "output": columns})
+    yield _case(f"{type} copied, results by columns", 80, by_columns)
+    shared: dict[str, Sizes] = {"a": (2, 3, 40, 72), "b": Strided((2, 3, 56, 72), (0, 56 * 72, 72, 1))}
+    name = f"{type} copied, one operand shared by some matrices"
+    yield _case(name, 72, _gemm(type, shared, trans_b="TRANSPOSE"))
     for number, (m, n, k) in enumerate(((264, 200, 328), (65, 67, 200), (13, 100, 1000))):
-        tensors = [TensorDesc(dml.FLOAT16, (1, 2, *each)) for each in ((m, k), (n, k), (m, n), (m, n))]
-        c = tensors[2] if number else None
-        desc = descs.Gemm(tensors[0], tensors[1], c, tensors[3], trans_b=transform, alpha=1.0, beta=1.0)
-        yield Case(f"contraction FLOAT16 GEMM {m}x{n}x{k}", program_of(desc), absolute=_ERROR * k)
+        c = "matrix" if number else None
+        yield _case(f"{type} GEMM {m}x{n}x{k}", k, _product(type, m, n, k, False, True, 2, c=c))
 
 
-def channels_last(
-    images: tuple[int, int, int, int], filters: tuple[int, int, int], is_packed: bool = False, **form: int
-) -> Program:
-    """A convolution of FLOAT16 with a bias and RELU, all tensors of which have their channels innermost, but
-    for the result if that is packed; the other arguments are those of `convolution`.
-    """
-    product = convolution(FLOAT16, images, filters, **form)
-    bias = _wide(source(2, FLOAT16, (1, *product.sizes[1:3], 1, 1, 1, 1, 1)))
-    result = convert(maximum(product + bias, 0.0), FLOAT16)
-    output = (images[0], filters[0], *product.sizes[3:5])
-    weights = (filters[0], images[1] // form.get("groups", 1), *filters[1:])
-    return Program(
-        (last_channels(images), last_channels(weights), packed(FLOAT16, bias.sizes)),
-        (packed(FLOAT16, output) if is_packed else last_channels(output),),
-        (reshaped(result, output),),
+def _epilogues() -> Iterator[Case]:
+    for type in FLOATS:
+        sizes = (100, 90, 32)
+        biased = _product(type, *sizes, alpha=0.5, c="row", fused_activation=RELU)
+        yield _case(f"{type} with bias", 32, biased)
+        inputs = [(type, (1, 1, *each)) for each in ((100, 32), (32, 90), (100, 90))]
+        yield _case(f"{type} with residual", 32, graph_program(_with_residual, *inputs))
+        yield _case(f"{type} in parts", 32, graph_program(_in_parts, *inputs[:2]))
+    biased = _product("FLOAT16", 104, 88, 72, alpha=0.5, c="row", fused_activation=RELU)
+    yield _case("FLOAT16 copied with bias", 72, biased)
+    inputs = [("FLOAT16", (1, 1, *each)) for each in ((104, 72), (72, 88), (104, 88))]
+    yield _case("FLOAT16 copied with residual", 72, graph_program(_with_residual, *inputs))
+    rows, table = ("FLOAT32", (60, 48)), ("FLOAT32", (70, 48))
+    gathered = graph_program(_of_gathered_rows, rows, table, ("INT32", (1, 90)))
+    yield _case("of gathered rows", 48, gathered, mean=3, deviation=3)
+    yield _case("of computed operands", 200, graph_program(_of_computed, rows, table))
+
+
+def _with_residual(a: Any, b: Any, residual: Any) -> Any:
+    return dml.gemm(a, b, alpha=0.01, fused_activation=descs.ActivationTanh()) + residual
+
+
+def _in_parts(a: Any, b: Any) -> Any:
+    return dml.join([dml.gemm(a, b, alpha=0.5)] * 2, axis=2)
+
+
+def _of_gathered_rows(rows: Any, table: Any, chosen: Any) -> Any:
+    return dml.gemm(dml.gather(rows, chosen, axis=0, index_dimensions=1), table, trans_b="TRANSPOSE")
+
+
+def _of_computed(rows: Any, table: Any) -> Any:
+    shifted = dml.padding(table[:, :46], padding_value=1.0, start_padding=[0, 2], end_padding=[0, 0])
+    scaled = dml.activation_linear(rows, alpha=2.0, beta=1.0)
+    return dml.gemm(scaled, dml.activation_relu(shifted), trans_b="TRANSPOSE")
+
+
+def _convolutions() -> Iterator[Case]:
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
+        ((2, 16, 14, 15), (40, 3, 3), {"before": 1, "after": 1}),
+        ((2, 12, 17, 16), (24, 3, 2), {"stride": 2, "before": 1}),
+        ((1, 8, 20, 20), (33, 3, 3), {"dilation": 3, "before": 2, "after": 4}),
+        ((2, 32, 12, 12), (64, 3, 3), {"groups": 2, "before": 1, "after": 1}),
+        ((1, 64, 16, 16), (48, 1, 1), {}),
+        ((1, 24, 16, 20), (24, 3, 3), {"groups": 24, "before": 1, "after": 1}),
+        ((1, 16, 30, 30), (3, 5, 5), {"before": 2, "after": 2}),
     )
-
-
-def last_channels(sizes: Sequence[int]) -> Layout:
-    """A tensor of FLOAT16 with its second dimension innermost."""
-    n, c, h, w = sizes
-    return Layout(FLOAT16, (n, c, h, w), (2 * c * h * w, 2, 2 * c * w, 2 * c))
+    for type in FLOATS:
+        for images, filters, form in forms:
+            name = f"{type} convolution {images} {filters} {form}"
+            program = convolved(type, images, filters, **form)
+            yield _case(name, math.prod(filters[1:]) * images[1] // form.get("groups", 1), program)
+    # Results lie in units along images, across them, and along channels.
+    further: tuple[tuple[tuple[int, ...], int, int, int, str, bool], ...] = (
+        ((12, 16), 3, 1, 1, "FORWARD", False),
+        ((7, 7), 3, 1, 1, "FORWARD", False),
+        ((13, 12), 3, 2, 1, "FORWARD", True),
+        ((9, 9), 1, 1, 2, "FORWARD", True),
+        ((6, 10), 3, 1, 2, "BACKWARD", False),
+        ((70,), 5, 1, 1, "FORWARD", False),
+        ((4, 5, 6), 3, 1, 1, "FORWARD", False),
+    )
+    for image, side, stride, groups, direction, is_last in further:
+        window = (24 * groups, *[side] * len(image))
+        form = {"before": side // 2, "after": side // 2, "stride": stride, "groups": groups}
+        form |= {"direction": direction, "lies_last": ("input", "output") * is_last}
+        program = convolved("FLOAT16", (2, 24 * groups, *image), window, **form)
+        name = f"FLOAT16 CONVOLUTION {image} {side} {stride} {groups} {direction} {is_last:d}"
+        yield _case(name, 24 * side ** len(image), program)
 
 
 def _windows_of_the_copy_engine() -> Iterator[Case]:
     """Convolutions of FLOAT16 whose channels lie side by side."""
-    forms: tuple[tuple[tuple[int, int, int, int], tuple[int, int, int], dict[str, int]], ...] = (
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
         ((2, 64, 9, 11), (40, 3, 3), {"before": 1, "after": 1}),
         ((1, 72, 8, 13), (64, 3, 3), {"before": 1, "after": 1, "stride": 2}),
         ((3, 64, 7, 10), (32, 2, 5), {"before": 2, "after": 3, "dilation": 2}),
@@ -198,129 +163,101 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
         ((3, 64, 5, 6), (64, 3, 3), {"before": 1, "after": 1, "is_packed": True}),
     )
     for images, filters, form in forms:
-        count = images[1] * filters[1] * filters[2]
-        name = f"contraction FLOAT16 moved windows {images} {filters} {form}"
-        yield Case(name, channels_last(images, filters, **form), absolute=_ERROR * count)
+        name = f"FLOAT16 moved windows {images} {filters} {form}"
+        yield _case(name, images[1] * math.prod(filters[1:]), moved_windows(images, filters, **form))
 
 
-def _epilogues() -> Iterator[Case]:
-    for type in (FLOAT32, FLOAT16):
-        sizes = (100, 90, 32)
-        result = matrix_product(type, sizes) * 0.5 + _wide(source(2, type, (1, 1, 90, 1)))
-        yield _case(f"{type.name} with bias", 32, convert(maximum(result, 0.0), type))
-        residual = _wide(source(2, type, (1, 100, 90, 1)))
-        yield _case(f"{type.name} with residual", 32, convert(tanh(result * 0.01) + residual, type))
-        yield _case(f"{type.name} in parts", 32, joined([convert(result, type)] * 2, 1))
-    result = matrix_product(FLOAT16, (104, 88, 72)) * 0.5 + _wide(source(2, FLOAT16, (1, 1, 88, 1)))
-    yield _case("FLOAT16 copied with bias", 72, convert(maximum(result, 0.0), FLOAT16))
-    residual = _wide(source(2, FLOAT16, (1, 104, 88, 1)))
-    product = matrix_product(FLOAT16, (104, 88, 72))
-    yield _case("FLOAT16 copied with residual", 72, convert(tanh(product * 0.01) + residual, FLOAT16))
-    rows = source(0, FLOAT32, (60, 48))
-    chosen = gathered(
-        rows, (90, 1, 48), {0: source(2, ScalarType.INT32, (90, 1, 1))}, steps=((0,) * 3, (0, 0, 1))
-    )
-    table = reshaped(source(1, FLOAT32, (70, 48)), (1, 70, 48))
-    yield _case("of gathered rows", 48, contraction(chosen, table, (2,)), mean=3, deviation=3)
-    shifted = padded(table, (0, 0, 2), (0, 0, -2), 1.0)
-    scaled = reshaped(rows, (60, 1, 48)) * 2.0 + 1.0
-    yield _case("of computed operands", 200, contraction(scaled, maximum(shifted, 0.0), (2,)))
+def moved_windows(
+    images: tuple[int, ...], filters: tuple[int, ...], *, is_packed: bool = False, **form: Any
+) -> Program:
+    """Return a convolution of FLOAT16 whose tensors have their channels innermost. If `is_packed`, the result
+    has not. The other arguments are those of `convolved`."""
+    lying = ("input", "filter") if is_packed else ("input", "filter", "output")
+    return convolved("FLOAT16", images, filters, lies_last=lying, **form)
 
 
-def _convolutions() -> Iterator[Case]:
-    forms: tuple[tuple[Sequence[int], Sequence[int], dict[str, int]], ...] = (
-        ((2, 16, 14, 15), (40, 3, 3), {"before": 1, "after": 1}),
-        ((2, 12, 17, 16), (24, 3, 2), {"stride": 2, "before": 1}),
-        ((1, 8, 20, 20), (33, 3, 3), {"dilation": 3, "before": 2, "after": 4}),
-        ((2, 32, 12, 12), (64, 3, 3), {"groups": 2, "before": 1, "after": 1}),
-        ((1, 64, 16, 16), (48, 1, 1), {}),
-        ((1, 24, 16, 20), (24, 3, 3), {"groups": 24, "before": 1, "after": 1}),
-        ((1, 16, 30, 30), (3, 5, 5), {"before": 2, "after": 2}),
-    )
-    for type in (FLOAT32, FLOAT16):
-        for images, filters, form in forms:
-            result = convolution(type, tuple(images), tuple(filters), **form)  # type: ignore[arg-type]
-            bias = _wide(source(2, type, (1, *result.sizes[1:3], 1, 1, 1, 1, 1)))
-            count = images[1] // form.get("groups", 1) * math.prod(filters[1:])
-            activated = convert(maximum(result + bias, 0.0), type)
-            name = f"{type.name} convolution {images} {filters} {form}"
-            flat = (images[0], filters[0], *result.sizes[3:5])
-            yield _case(name, count, reshaped(activated, flat))
+def convolved(
+    type: str,
+    images: tuple[int, ...],
+    filters: tuple[int, ...],
+    *,
+    groups: int = 1,
+    stride: int = 1,
+    dilation: int = 1,
+    before: int = 0,
+    after: int = 0,
+    direction: str = "FORWARD",
+    lies_last: Sequence[str] = (),
+) -> Program:
+    """Return a convolution with a bias and RELU.
 
-
-def _convolutions_of_operators() -> Iterator[Case]:
-    """CONVOLUTION of FLOAT16: results in units along images, across them, and along channels."""
-    forward, backward = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
-    forms: tuple[tuple[Sequence[int], int, int, int, ConvolutionDirection, bool], ...] = (
-        ((12, 16), 3, 1, 1, forward, False),
-        ((7, 7), 3, 1, 1, forward, False),
-        ((13, 12), 3, 2, 1, forward, True),
-        ((9, 9), 1, 1, 2, forward, True),
-        ((6, 10), 3, 1, 2, backward, False),
-        ((70,), 5, 1, 1, forward, False),
-        ((4, 5, 6), 3, 1, 1, forward, False),
-    )
-    for image, extent, stride, groups, direction, channels_last in forms:
-        rank, padding = len(image), extent // 2
-        sizes = [(size + 2 * padding - extent) // stride + 1 for size in image]
-        channels = 24 * groups
-        tensors = []
-        for each in ((2, channels, *image), (2, channels, *sizes)):
-            order = (0, *range(2, rank + 2), 1) if channels_last else range(rank + 2)
-            strides, step = [0] * (rank + 2), 1
-            for dimension in reversed(order):
-                strides[dimension], step = step, step * each[dimension]
-            tensors.append(TensorDesc(dml.FLOAT16, each, strides))
-        desc = descs.Convolution(
-            tensors[0],
-            TensorDesc(dml.FLOAT16, (channels, 24, *[extent] * rank)),
-            TensorDesc(dml.FLOAT16, (1, channels, *[1] * rank)),
-            tensors[1],
-            direction=direction,
-            strides=[stride] * rank,
-            dilations=[1] * rank,
-            start_padding=[padding] * rank,
-            end_padding=[padding] * rank,
-            output_padding=[0] * rank,
-            group_count=groups,
-            fused_activation=descs.ActivationRelu(),
-        )
-        name = f"CONVOLUTION {image} {extent} {stride} {groups} {direction.name} {channels_last:d}"
-        products = 24 * extent**rank
-        yield Case(f"contraction FLOAT16 {name}", program_of(desc), absolute=_ERROR * products)
+    Args:
+        type: that of all tensors.
+        images: their sizes.
+        filters: outputs, and the sizes of the window.
+        groups, stride, dilation, before, after: in all dimensions of the window.
+        direction: DirectML's name.
+        lies_last: the tensors whose channels lie innermost.
+    """
+    outputs, *window = filters
+    rank = len(window)
+    pairs = zip(images[2:], window, strict=True)
+    counts = [(size + before + after - (tap - 1) * dilation - 1) // stride + 1 for size, tap in pairs]
+    tensors: dict[str, Any] = {
+        "input": images,
+        "filter": (outputs, images[1] // groups, *window),
+        "output": (images[0], outputs, *counts),
+    }
+    tensors |= {name: channels_last(tensors[name]) for name in lies_last}
+    attributes = {
+        "strides": [stride] * rank,
+        "dilations": [dilation] * rank,
+        "start_padding": [before] * rank,
+        "end_padding": [after] * rank,
+        "output_padding": [0] * rank,
+        "group_count": groups,
+        "direction": direction,
+        "fused_activation": RELU,
+    }
+    form = Form("CONVOLUTION", "", tensors | {"bias": (1, outputs, *[1] * rank)}, attributes)
+    return form.case(type).program
 
 
 def _integers() -> Iterator[Case]:
-    for type in (ScalarType.INT32, ScalarType.UINT32, ScalarType.INT64):
-        product = matrix_product(type, (70, 60, 90))
-        yield Case(f"contraction {type.name}", program(product), special=True)
-    bytes = ScalarType.INT8, ScalarType.UINT8
-    for number, types in enumerate(itertools.product(bytes, bytes)):
+    for number, types in enumerate(itertools.product(BYTES, BYTES)):
         turned = number // 2 == 1, number % 2 == 1
         for sizes in ((128, 96, 160), (129, 67, 83)):
-            name = f"contraction of bytes {types[0].name} {types[1].name} {sizes}"
-            rows, columns = (convert(each, INT32) for each in operands_of(types, sizes, *turned))
-            yield Case(name, program(contraction(rows, columns, (3,))), special=True)
-            zeros = source(2, types[0], (1, sizes[0], 1, 1)), source(3, types[1], (1, 1, sizes[1], 1))
-            p, q = (convert(each, INT32) for each in zeros)
-            shifted = program(contraction(rows - p, columns - q, (3,)))
+            name = f"contraction of bytes {types[0]} {types[1]} {sizes}"
+            yield Case(name, _byte_product(types, sizes, turned), special=True)
+            zeros = {"a_zero_point": (1, 1, sizes[0], 1), "b_zero_point": (1, 1, 1, sizes[1])}
+            shifted = _byte_product(types, sizes, turned, zeros)
             yield Case(f"{name} less zeros", shifted, offset=number // 2, special=True)
-    unsigned = ScalarType.UINT8, ScalarType.UINT8
-    rows, columns = (convert(each, INT32) for each in operands_of(unsigned, (40, 48, 3000), False, False))
-    yield Case("contraction of bytes long", program(contraction(rows - 3, columns, (3,))), special=True)
-    x = TensorDesc(dml.UINT8, (2, 24, 14, 15))
-    one, filters = TensorDesc(dml.UINT8, (1, 1, 1, 1)), TensorDesc(dml.INT8, (40, 12, 3, 3))
-    zeros_of_filters = TensorDesc(dml.INT8, (1, 40, 1, 1))
-    desc = descs.ConvolutionInteger(
-        x,
-        one,
-        filters,
-        zeros_of_filters,
-        TensorDesc(dml.INT32, (2, 40, 14, 15)),
-        strides=[1, 1],
-        dilations=[1, 1],
-        start_padding=[1, 1],
-        end_padding=[1, 1],
-        group_count=2,
+    long = _byte_product(("UINT8", "UINT8"), (40, 48, 3000), (False, False), {"a_zero_point": (1, 1, 1, 1)})
+    yield Case("contraction of bytes long", long, special=True)
+    tensors = {
+        "input": (2, 24, 14, 15),
+        "input_zero_point": (1, 1, 1, 1),
+        "filter": (40, 12, 3, 3),
+        "filter_zero_point": (1, 40, 1, 1),
+    }
+    ones = dict.fromkeys(("strides", "dilations", "start_padding", "end_padding"), (1, 1))
+    signed = {"filter": "INT8", "filter_zero_point": "INT8"}
+    form = Form("CONVOLUTION_INTEGER", "", tensors, ones | {"group_count": 2}, types=signed)
+    yield Case("contraction of bytes of windows", form.case("UINT8").program, special=True)
+
+
+def _byte_product(
+    types: tuple[str, str],
+    sizes: tuple[int, int, int],
+    turned: tuple[bool, bool],
+    zeros: Mapping[str, Sizes] | None = None,
+) -> Program:
+    """Return a product of operands less zero points. Each operand may lie transposed in memory."""
+    m, n, k = sizes
+    a, b = (
+        Strided((1, 1, rows, columns), (0, 0, 1, rows)) if is_so else (1, 1, rows, columns)
+        for (rows, columns), is_so in zip(((m, k), (k, n)), turned, strict=True)
     )
-    yield Case("contraction of bytes of windows", program_of(desc), special=True)
+    tensors = {"a": a, "b": b, **(zeros or {})}
+    form = Form("MATRIX_MULTIPLY_INTEGER", "", tensors, types={"b": types[1], "b_zero_point": types[1]})
+    return form.case(types[0]).program

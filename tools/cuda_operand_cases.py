@@ -7,24 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import opendml as dml
-from opendml.program.four_bit import in_bytes
-from opendml.program.program import Program, packed
+from opendml.program.program import Program
 from tools.cuda_case import Case
+from tools.operator_case import graph_program
 
-Input = tuple[str, tuple[int, ...]]
-"""The type and the sizes of an input."""
 BLOCK = 32
 """Elements along k that share a scale and a zero point."""
 _ERROR = 4e-6
 """Allowed for each product that is summed, of the magnitudes that the inputs have."""
-
-
-def graph_program(make: Callable[..., Any], *inputs: Input) -> Program:
-    """Return the program of a function of graph tensors; 4-bit elements take a byte each."""
-    graph = dml.Graph()
-    result = make(*(graph.input(f"x{number}", *each) for number, each in enumerate(inputs)))
-    layout = packed(result._node.type, result.sizes)
-    return in_bytes(Program(tuple(graph._layouts), (layout,), (result._node,)))
 
 
 def dequantized(weights: Any, *parameters: Any) -> Any:

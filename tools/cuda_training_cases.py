@@ -84,12 +84,13 @@ def _resamplings(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
 
 
 def _regions(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
+    x = TensorDesc(type, [2, 5, 24, 30])
+    corners, batches = TensorDesc(type, [9, 4]), TensorDesc(TensorDataType.UINT32, [9])
     for bins in ([2, 3], [24, 30]):
-        x, output = TensorDesc(type, [2, 5, 24, 30]), TensorDesc(type, [9, 5, *bins])
+        output = TensorDesc(type, [9, 5, *bins])
         pooled = Size2D(width=bins[1], height=bins[0])
         regions = TensorDesc(type, [1, 1, 9, 5])
         yield str(bins), descs.RoiPooling(x, regions, output, spatial_scale=1.0, pooled_size=pooled)
-        corners, batches = TensorDesc(type, [9, 4]), TensorDesc(TensorDataType.UINT32, [9])
         for function in (ReduceFunction.AVERAGE, ReduceFunction.MAX):
             for samples in (2, 2**32 - 1) if bins == [2, 3] else ():
                 desc = descs.RoiAlign(
@@ -106,3 +107,23 @@ def _regions(type: TensorDataType) -> Iterator[tuple[str, OperatorDesc]]:
                     maximum_samples_per_output=samples,
                 )
                 yield f"{function.name} {bins} {samples}", desc
+    incoming = TensorDesc(type, [9, 5, 2, 3])
+    for function in (ReduceFunction.AVERAGE, ReduceFunction.MAX):
+        gradient = descs.RoiAlignGrad(
+            x,
+            incoming,
+            corners,
+            batches,
+            x,
+            corners,
+            reduction_function=function,
+            interpolation_mode=InterpolationMode.LINEAR,
+            spatial_scale_x=1.0,
+            spatial_scale_y=1.0,
+            input_pixel_offset=0.5,
+            output_pixel_offset=-0.5,
+            minimum_samples_per_output=1,
+            maximum_samples_per_output=2,
+            align_regions_to_corners=False,
+        )
+        yield function.name, gradient

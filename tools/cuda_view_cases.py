@@ -1,140 +1,179 @@
-"""Programs for the checks of the CUDA target that move data: slices, paddings, windows, gathers, joins."""
+"""Programs for the checks of the CUDA target that move data: slices, paddings, windows, gathers, joins, as
+graphs of public operators."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from opendml.program.functions import (
-    deviation,
-    exp,
-    index_of_maximum,
-    maximum,
-    mean,
-    reduce_maximum,
-    reduce_minimum,
-    reduce_sum,
-    running_sum,
-    variance,
-)
-from opendml.program.node import Node, Operation, convert, index, ordered, source
-from opendml.program.program import Program, packed
-from opendml.program.scalar_type import ScalarType
-from opendml.program.view import gathered, joined, padded, permuted, reshaped, sliced, windows
+import opendml as dml
 from tools.cuda_case import Case
+from tools.operator_case import Form, Sizes, graph_program
 
-FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
-INT32, INT64 = ScalarType.INT32, ScalarType.INT64
-
-
-def program(*results: Node) -> Program:
-    """The program over packed tensors."""
-    sources = {node.attribute: node for node in ordered(results) if node.operation is Operation.SOURCE}
-    inputs = [packed(sources[number].type, sources[number].sizes) for number in range(len(sources))]
-    return Program(tuple(inputs), tuple(packed(each.type, each.sizes) for each in results), results)
+FLOAT32, FLOAT16 = "FLOAT32", "FLOAT16"
+Build = Callable[..., Any]
 
 
 def view_cases() -> Iterator[Case]:
-    """All of them."""
+    """Yield all of them."""
     for type in (FLOAT32, FLOAT16):
-        for name, result in _moved(source(0, type, (2, 9, 33, 40))):
+        for name, build in _moved():
             if type is FLOAT32 or "padded" in name:
-                yield Case(f"view {type.name} {name}", program(result))
-    beyond = padded(source(0, FLOAT32, (2, 2, 2)), (1, 2, -2), (62, -2, 1), 1.5)
-    yield Case("view of padding alone, in two types", program(beyond, convert(beyond, FLOAT16)))
+                yield _case(f"{type} {name}", build, (type, (2, 9, 33, 40)))
+    yield _case("of padding alone, in two types", _padding_alone, (FLOAT32, (2, 2, 2)))
     yield from _transposed()
     yield from _gathers()
     yield from _windows()
+    yield from _padded_groups()
     yield from _numbers()
 
 
-def _moved(x: Node) -> Iterator[tuple[str, Node]]:
-    yield "slice", sliced(x, (1, 1, 32, 38), (1, 4, 11, 13), (1, 2, -3, -2))
-    yield "rows", sliced(x, (0, 1, 3, 8), (2, 7, 30, 32))
-    yield "padded", padded(x, (0, 1, 2, 3), (1, 0, 4, 5), 1.5)
-    yield "padded rows", padded(x, (0, 0, 2, 0), (0, 1, 1, 0), 2.0)
-    yield "padded less", padded(x, (0, 0, -2, 3), (0, 0, 4, -7))
-    yield "padded and transposed", permuted(padded(x, (0, 0, 1, 2), (0, 0, 1, 3)), (0, 3, 1, 2))
-    yield "joined", joined([sliced(x, (0, 0, 0, 1), (2, 9, 33, 7)), padded(x, (0,) * 4, (0, 0, 0, 1)), x], 3)
-    yield "turned blocks", reshaped(permuted(reshaped(x, (2, 9, 33, 10, 4)), (0, 4, 1, 2, 3)), (8, 297, 10))
+def _case(name: str, build: Build, *inputs: tuple[str, Sizes], **details: Any) -> Case:
+    return Case(f"view {name}", graph_program(build, *inputs), **details)
+
+
+def _padded(x: Any, start: Sequence[int], end: Sequence[int], value: float = 0.0) -> Any:
+    return dml.padding(x, padding_value=value, start_padding=start, end_padding=end)
+
+
+def _moved() -> Iterator[tuple[str, Build]]:
+    yield "slice", lambda x: x[1:, 1::2, 32::-3, 38:12:-2]
+    yield "rows", lambda x: x[:, 1:8, 3:, 8:]
+    yield "padded", lambda x: _padded(x, (0, 1, 2, 3), (1, 0, 4, 5), 1.5)
+    yield "padded rows", lambda x: _padded(x, (0, 0, 2, 0), (0, 1, 1, 0), 2.0)
+    yield "padded less", lambda x: _padded(x[:, :, 2:, :33], (0, 0, 0, 3), (0, 0, 4, 0))
+    yield (
+        "padded and transposed",
+        lambda x: _padded(x, (0, 0, 1, 2), (0, 0, 1, 3)).transpose(0, 3, 1, 2),
+    )
+    yield "joined", _joined
+    yield (
+        "turned blocks",
+        lambda x: x.reshape([2, 9, 33, 10, 4]).transpose(0, 4, 1, 2, 3).reshape([8, 297, 10]),
+    )
+
+
+def _joined(x: Any) -> Any:
+    return dml.join([x[:, :, :, 1:8], _padded(x, (0,) * 4, (0, 0, 0, 1)), x], axis=3)
+
+
+def _padding_alone(x: Any) -> Any:
+    beyond = _padded(x, (1, 2, 0), (62, 0, 1), 1.5)[:, :2]
+    return beyond, dml.cast(beyond, output_type=FLOAT16)
 
 
 def _transposed() -> Iterator[Case]:
     """Squares in units of all widths, within a matrix and over its ends."""
-    for type in (ScalarType.UINT8, FLOAT16, FLOAT32, ScalarType.FLOAT64):
+    for type in ("UINT8", FLOAT16, FLOAT32, "FLOAT64"):
         for sizes in ((2, 160, 208), (1, 90, 150), (1, 121, 77)):
-            turned = permuted(source(0, type, sizes), (0, 2, 1))
-            yield Case(f"view {type.name} transposed {sizes}", program(turned))
-    x, y, z = source(0, FLOAT16, (144, 96)), source(1, FLOAT32, (96, 144)), source(2, FLOAT16, (96, 144))
-    mixed = maximum(maximum(convert(permuted(x, (1, 0)), FLOAT32), y), convert(z, FLOAT32))
-    yield Case("view transposed and straight", program(mixed))
-    yield Case("view transposed offset", program(permuted(x, (1, 0))), offset=4)
+            yield _case(f"{type} transposed {sizes}", lambda x: x.transpose(0, 2, 1), (type, sizes))
+    inputs = (FLOAT16, (144, 96)), (FLOAT32, (96, 144)), (FLOAT16, (96, 144))
+    yield _case("transposed and straight", _greatest_of_transposed, *inputs)
+    yield _case("transposed offset", lambda x: x.transpose(1, 0), inputs[0], offset=4)
+
+
+def _greatest_of_transposed(x: Any, y: Any, z: Any) -> Any:
+    x, z = dml.cast(x.transpose(1, 0), output_type=FLOAT32), dml.cast(z, output_type=FLOAT32)
+    return dml.element_wise_max(dml.element_wise_max(x, y), z)
+
+
+def _rows(table: Any, chosen: Any) -> Any:
+    return dml.gather(table, chosen, axis=0, index_dimensions=1)
 
 
 def _gathers() -> Iterator[Case]:
-    for type, sizes, rows in ((INT32, (64, 48), (37, 1)), (INT64, (40, 33), (29, 1))):
-        table, chosen = source(0, FLOAT32, sizes), source(1, type, rows)
+    for type, sizes, count in (("INT32", (64, 48), 37), ("INT64", (40, 33), 29)):
         # Many indices lie outside, on both sides.
-        rows_of = gathered(table, (rows[0], sizes[1]), {0: chosen}, steps=((0, 0), (0, 1)), fill=-1.0)
-        yield Case(f"view gathered rows {type.name}", program(rows_of * 2.0), mean=20, deviation=25)
-        total = reduce_sum(rows_of, [1])
-        yield Case(f"view sum of gathered rows {type.name}", program(total), mean=20, deviation=25)
-    x, chosen = source(0, FLOAT16, (5, 60)), source(1, INT32, (5, 77))
-    elements = gathered(x, (5, 77), {1: chosen}, steps=((1, 0), (0, 0)))
-    yield Case("view gathered elements", program(elements), mean=30, deviation=30)
-    columns = gathered(
-        source(0, FLOAT16, (60, 1024)),
-        (4100, 1024),
-        {0: source(1, INT32, (4100, 1024))},
-        steps=((0, 0), (0, 1)),
-    )
-    yield Case("view gathered in panels", program(columns), mean=30, deviation=30)
-    again = gathered(elements, (70, 5), {0: source(2, INT32, (70, 1))}, steps=((0, 0), (0, 1)))
-    yield Case("view gathered from gathered", program(again), mean=2, deviation=3)
-    places = [source(number, ScalarType.UINT8, (40, 30)) for number in (1, 2)]
-    point = gathered(x, (40, 30), dict(enumerate(places)))
-    yield Case("view gathered points", program(convert(point, FLOAT32)), mean=3, deviation=3)
-    best = index_of_maximum(source(0, FLOAT32, (90, 50)), [1])
-    chosen_by = gathered(source(1, FLOAT32, (40, 1)), (90, 1), {0: best})
-    yield Case("view gathered at the greatest", program(chosen_by))
+        inputs, wide = ((FLOAT32, sizes), (type, (1, count))), {"mean": 20, "deviation": 25}
+        yield _case(f"gathered rows {type}", lambda x, at: _rows(x, at) * 2.0, *inputs, **wide)
+        yield _case(f"sum of gathered rows {type}", _sum_of_rows, *inputs, **wide)
+    elements = (FLOAT16, (5, 60)), ("INT32", (5, 77))
+    yield _case("gathered elements", _elements, *elements, mean=30, deviation=30)
+    columns = (FLOAT16, (60, 1024)), ("INT32", (4100, 1024))
+    yield _case("gathered in panels", _elements_of_columns, *columns, mean=30, deviation=30)
+    again = ("INT32", (1, 70))
+    yield _case("gathered from gathered", _elements_of_rows, *elements, again, mean=2, deviation=3)
+    pairs = ("INT32", (1, 1200, 2))
+    yield _case("gathered points", _points, (FLOAT16, (1, 5, 60)), pairs, mean=3, deviation=3)
+    yield _case("gathered at the greatest", _at_the_greatest, (FLOAT32, (90, 50)), (FLOAT32, (40, 1)))
+
+
+def _sum_of_rows(table: Any, chosen: Any) -> Any:
+    return dml.reduce(_rows(table, chosen), function="SUM", axes=[1])
+
+
+def _elements(x: Any, chosen: Any) -> Any:
+    return dml.gather_elements(x, chosen, axis=1)
+
+
+def _elements_of_columns(x: Any, chosen: Any) -> Any:
+    return dml.gather_elements(x, chosen, axis=0)
+
+
+def _elements_of_rows(x: Any, chosen: Any, again: Any) -> Any:
+    return _rows(_elements(x, chosen), again)
+
+
+def _points(x: Any, chosen: Any) -> Any:
+    points = dml.gather_nd(x[0], chosen[0], input_dimension_count=2, indices_dimension_count=2)
+    return dml.cast(points, output_type=FLOAT32)
+
+
+def _at_the_greatest(x: Any, table: Any) -> Any:
+    best = dml.argmax(x, axes=[1], output_type="INT32")
+    return _rows(table, best.reshape([1, 90]))
 
 
 def _windows() -> Iterator[Case]:
     for type, sizes in ((FLOAT32, (2, 5, 30, 37)), (FLOAT16, (2, 3, 21, 40))):
-        x = source(0, type, sizes)
-        counts = (sizes[2] // 2, (sizes[3] + 1) // 2)
-        greatest = windows(x, counts, (3, 3), (2, 2), (1, 1), (1, 1), -60000.0)
-        yield Case(
-            f"view window greatest {type.name}", program(reduce_maximum(convert(greatest, FLOAT32), [4, 5]))
+        window: dict[str, Any] = {"window_size": (3, 3), "strides": (2, 2), "start_padding": (1, 1)}
+        greatest = Form("MAX_POOLING", "", {"input": sizes}, window | {"end_padding": (0, 1)})
+        yield Case(f"view window greatest {type}", greatest.case(type).program)
+        window = {"window_size": (3, 2), "strides": (1, 1), "dilations": (2, 1), "include_padding": True}
+        margins = {"start_padding": (2, 0), "end_padding": (2, 1)}
+        average = Form("AVERAGE_POOLING1", "", {"input": sizes}, window | margins)
+        yield Case(f"view window average {type}", average.case(type).program, absolute=1e-6)
+    yield _case("least of a window", _least_of_windows, (FLOAT32, (1, 6, 20, 50)))
+
+
+def _least_of_windows(x: Any) -> Any:
+    window: dict[str, Any] = {"window_size": (1, 3), "strides": (1, 1)}
+    none = (0, 0)
+    return -dml.max_pooling(-x, **window, start_padding=none, end_padding=none)
+
+
+def _padded_groups() -> Iterator[Case]:
+    x = (FLOAT32, (6, 20, 50))
+
+    def around(x: Any) -> Any:
+        return _padded(x, (0, 1, 3), (0, 0, 2), 1.0)
+
+    for what, axis in (("rows", 2), ("columns", 1)):
+        normalized = graph_program(
+            lambda x, axis=axis: dml.mean_variance_normalization1(around(x), axes=[axis]), x
         )
-        each = windows(x, sizes[2:], (3, 2), (1, 1), (2, 1), (2, 0))
-        average = reduce_sum(convert(each, FLOAT32), [4, 5]) * (1 / 6)
-        yield Case(f"view window average {type.name}", program(convert(average, FLOAT32)))
-    x = source(0, FLOAT32, (6, 20, 50))
-    around = padded(x, (0, 1, 3), (0, 0, 2), 1.0)
-    normalized = deviation(around, mean(around, [2])) * convert(variance(around, [2]), FLOAT32)
-    yield Case("normalization of padded rows", program(normalized))
-    across = deviation(around, mean(around, [1])) * convert(variance(around, [1]), FLOAT32)
-    yield Case("normalization of padded columns", program(across))
-    terms = (source(number, FLOAT32, (8, 255, 49)) for number in range(3))
-    total = next(terms) + next(terms) + next(terms)
-    yield Case("normalization of columns of a sum", program(deviation(total, mean(total, [1]))))
-    shifted = around - reduce_maximum(around, [2])
-    yield Case(
-        "view softmax of padded",
-        program(exp(shifted) / convert(reduce_sum(exp(shifted), [2]), FLOAT32)),
-        ulps=24,
+        yield Case(f"normalization of padded {what}", normalized)
+    centered = graph_program(
+        lambda x, y, z: dml.mean_variance_normalization1(x + y + z, axes=[1], normalize_variance=False),
+        *((FLOAT32, (8, 255, 49)),) * 3,
     )
-    scanned = running_sum(convert(around, FLOAT32), 2, exclusive=True, reverse=True)
-    yield Case("view running sum of padded", program(convert(scanned, FLOAT32)), absolute=1e-4)
-    yield Case(
-        "view least of a window", program(reduce_minimum(windows(x, (48,), (3,), (1,), (1,), (0,)), [3]))
-    )
+    yield Case("normalization of columns of a sum", centered)
+    yield _case("softmax of padded", lambda x: dml.activation_softmax1(around(x), axes=[2]), x, ulps=24)
+    yield _case("running sum of padded", lambda x: _running(around(x)), x, absolute=1e-4)
+
+
+def _running(x: Any) -> Any:
+    return dml.cumulative_summation(x, axis=2, axis_direction="DECREASING", has_exclusive_sum=True)
 
 
 def _numbers() -> Iterator[Case]:
     """Counted numbers of all types, from an offset on, and beyond the ends of the type."""
-    for type in (ScalarType.UINT32, ScalarType.UINT64, INT32, INT64):
-        for offset in (-5, 2**31 - 20, 2 ** min(type.bits, 63) - 9):
-            sizes: Sequence[int] = (7, 33)
-            number = index(type, sizes, offset, (100, -3))
-            yield Case(f"view number {type.name} {offset}", program(number + source(0, type, sizes)))
+    for type, bits in (("UINT32", 32), ("UINT64", 63), ("INT32", 32), ("INT64", 63)):
+        for first in (
+            0 if type[0] == "U" else -5,
+            2**31 - 20,
+            2**bits - 9 if type[0] == "U" else 2 ** (bits - 1) - 9,
+        ):
+            attributes = {"value_start": first, "value_delta": 3}
+            counted = Form("FILL_VALUE_SEQUENCE", "", {"output": (7, 33)}, attributes)
+            yield Case(f"view number {type} {first}", counted.case(type).program)

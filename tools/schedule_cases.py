@@ -1,68 +1,73 @@
-"""Typical kernels, by name, to show and compare how they are scheduled."""
+"""Typical kernels of public operators, by name, to show and compare how they are scheduled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-import numpy as np
-
-from opendml.compiler.fuse import fuse
+import opendml as dml
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.simplify import simplify
-from opendml.operators.normalization import mean_variance_normalization2
-from opendml.operators.softmax import softmax1
-from opendml.program import functions
-from opendml.program.node import Node, convert, source
 from opendml.program.program import Program
-from opendml.program.scalar_type import ScalarType
-from opendml.program.view import permuted, view, windows
-from tools.cuda_contraction_cases import convolution, matrix_product
-from tools.cuda_view_cases import program
+from opendml.spec.enums import ReduceFunction
+from tools.contraction_cases import convolution, gemm
+from tools.machines import kernels_of
+from tools.model_cases import Network
+from tools.operator_case import Form, Strided
 
-FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
+FLOAT32, FLOAT16 = "FLOAT32", "FLOAT16"
 Sizes = Sequence[int]
+Named = Iterator[tuple[str, Program]]
 
 
-def kernels() -> Iterator[tuple[str, Kernel]]:
-    """All of them."""
-    for name, result in (*_elements(), *_groups(), *_scans(), *_products()):
-        given = program(result)
-        simple = Program(given.inputs, given.outputs, simplify(given.results))
-        (kernel,) = fuse(simple).kernels
-        yield name, kernel
+def kernels(machine: str) -> Iterator[tuple[str, Kernel]]:
+    """Yield the kernels that a machine of that name runs."""
+    for name, program in programs():
+        found = kernels_of(program, machine)
+        for number, kernel in enumerate(found, 1):
+            yield name if len(found) == 1 else f"{name}, kernel {number} of {len(found)}", kernel
 
 
-def _elements() -> Iterator[tuple[str, Node]]:
+def programs() -> Named:
+    """Yield the programs of the kernels."""
+    yield from _elements()
+    yield from _groups()
+    yield from _scans()
+    yield from _products()
+
+
+def _program(type: str, operator: str, tensors: Mapping[str, Any], **attributes: Any) -> Program:
+    sizes = attributes.pop("sizes", None)
+    return Form(operator, "", tensors, attributes, sizes).case(type).program
+
+
+def _elements() -> Named:
     images = (8, 64, 56, 56)
-    shapes: list[tuple[ScalarType, Sizes]] = [(FLOAT32, (1000,)), (FLOAT32, images), (FLOAT16, images)]
+    shapes: list[tuple[str, Sizes]] = [(FLOAT32, (1000,)), (FLOAT32, images), (FLOAT16, images)]
     for type, sizes in shapes:
-        x = source(0, type, sizes)
-        yield _name("tanh", x), _narrow(functions.tanh(_float32(x)), type)
-    for type, sizes in ((FLOAT32, (4096, 4096)), (FLOAT16, (4096, 4096)), (FLOAT32, (65536, 5))):
-        x = source(0, type, sizes)
-        yield _name("transpose", x), permuted(x, (1, 0))
-    x = source(0, FLOAT32, (8, 56, 56, 64))
-    yield _name("channels first", x), permuted(x, (0, 3, 1, 2))
-    x = source(0, FLOAT32, (32, 64, 56, 56))
-    yield _name("columns", x), view(x, (32, 64, 56, 48), (0, 0, 0, 4), np.eye(4, dtype=int).tolist())
-    x = source(0, FLOAT32, (8, 2, 2, 16, 56, 56))
-    yield _name("depth to space", x), permuted(x, (0, 3, 4, 1, 5, 2))
-    x, y = (source(number, FLOAT32, (1024, 1024)) for number in range(2))
-    yield _name("sum with a transpose", x), x + permuted(y, (1, 0))
+        yield _name("tanh", type, sizes), _program(type, "ACTIVATION_TANH", {"input": sizes})
+    copied = "ELEMENT_WISE_IDENTITY"
+    for type, (rows, columns) in ((FLOAT32, (4096, 4096)), (FLOAT16, (4096, 4096)), (FLOAT32, (65536, 5))):
+        turned = Strided((columns, rows), (1, columns))
+        yield _name("transpose", type, (rows, columns)), _program(type, copied, {"input": turned})
+    n, h, w, c = sizes = (8, 56, 56, 64)
+    first = Strided((n, c, h, w), (h * w * c, 1, w * c, c))
+    yield _name("channels first", FLOAT32, sizes), _program(FLOAT32, copied, {"input": first})
+    sizes = (32, 64, 56, 56)
+    window = {"offsets": (0, 0, 0, 4), "sizes": (32, 64, 56, 48), "strides": (1, 1, 1, 1)}
+    cut = Form("SLICE", "", {"input": sizes}, window).case(FLOAT32)
+    yield _name("columns", FLOAT32, sizes), cut.program
+    deep = _program(FLOAT32, "DEPTH_TO_SPACE", {"input": (8, 64, 56, 56)}, block_size=2)
+    yield _name("depth to space", FLOAT32, (8, 2, 2, 16, 56, 56)), deep
+    square = (1024, 1024)
+    both = {"a": square, "b": Strided(square, (1, 1024))}
+    yield _name("sum with a transpose", FLOAT32, square), _program(FLOAT32, "ELEMENT_WISE_ADD", both)
     for channels, size, stride in ((192, 28, 1), (960, 7, 1), (96, 112, 2)):
-        filtered = convolution(
-            FLOAT32,
-            (1, channels, size, size),
-            (channels, 3, 3),
-            groups=channels,
-            stride=stride,
-            before=1,
-            after=1,
-        )
-        yield f"convolution of {channels} channels {size}x{size} alone, stride {stride}", filtered
+        filtered = convolution((1, channels, size, size), channels, 3, stride, channels)
+        name = f"convolution of {channels} channels {size}x{size} alone, stride {stride}"
+        yield name, filtered.case(FLOAT32).program
 
 
-def _groups() -> Iterator[tuple[str, Node]]:
+def _groups() -> Named:
     softmaxes: list[tuple[Sizes, Sizes]] = [
         ((1024, 64), (1,)),
         ((32, 1000), (1,)),
@@ -76,9 +81,9 @@ def _groups() -> Iterator[tuple[str, Node]]:
         ((200, 10_000), (0,)),
     ]
     for sizes, axes in softmaxes:
-        x = source(0, FLOAT32, sizes)
-        yield _name("softmax", x, axes), softmax1(x, axes=axes)
-    normalized: list[tuple[ScalarType, Sizes, Sizes]] = [
+        softmax = _program(FLOAT32, "ACTIVATION_SOFTMAX1", {"input": sizes}, axes=axes)
+        yield _name("softmax", FLOAT32, sizes, axes), softmax
+    normalized: list[tuple[str, Sizes, Sizes]] = [
         (FLOAT32, (4096, 128), (1,)),
         (FLOAT32, (1000, 33), (1,)),
         (FLOAT16, (4096, 125), (1,)),
@@ -95,48 +100,57 @@ def _groups() -> Iterator[tuple[str, Node]]:
         (FLOAT16, (64, 7, 7, 2048), (0, 1, 2)),
         (FLOAT32, (12_001, 3), (0,)),
     ]
+    normalization = "MEAN_VARIANCE_NORMALIZATION1"
     for type, sizes, axes in normalized:
-        x = source(0, type, sizes)
-        yield _name("normalization", x, axes), _narrow(_normalized(_float32(x), axes), type)
-    x = source(0, FLOAT32, (64, 32, 7, 7))
-    scaled = _normalized(x, (1, 2, 3)) * source(1, FLOAT32, (1, 32, 1, 1))
-    yield _name("normalization times a scale", x, (1, 2, 3)), scaled
-    reduced: list[tuple[str, Callable[[Node, Sizes], Node], Sizes, Sizes]] = [
-        ("sum", functions.reduce_sum, (1, 4_000_000), (1,)),
-        ("sum", functions.reduce_sum, (127, 70_000), (1,)),
-        ("sum", functions.reduce_sum, (128, 70_000), (1,)),
-        ("sum", functions.reduce_sum, (4096, 4096), (0,)),
-        ("sum", functions.reduce_sum, (40, 300_000), (0,)),
-        ("sum", functions.reduce_sum, (100_000, 70), (0,)),
-        ("greatest", functions.reduce_maximum, (1000, 512), (1,)),
-        ("greatest", functions.reduce_maximum, (1000, 513), (1,)),
-        ("greatest", functions.reduce_maximum, (32, 20_000), (1,)),
-        ("greatest", functions.reduce_maximum, (20, 300_000), (0,)),
-        ("position of the greatest", functions.index_of_maximum, (64, 1000), (1,)),
+        yield (
+            _name("normalization", type, sizes, axes),
+            _program(type, normalization, {"input": sizes}, axes=axes),
+        )
+    sizes, axes, channels = (64, 32, 7, 7), (1, 2, 3), (1, 32, 1, 1)
+    scaled = {"input": sizes, "scale": channels, "bias": channels}
+    name = _name("normalization with a scale", FLOAT32, sizes, axes)
+    yield name, _program(FLOAT32, normalization, scaled, axes=axes)
+    reduced: list[tuple[str, ReduceFunction, Sizes, Sizes]] = [
+        ("sum", ReduceFunction.SUM, (1, 4_000_000), (1,)),
+        ("sum", ReduceFunction.SUM, (127, 70_000), (1,)),
+        ("sum", ReduceFunction.SUM, (128, 70_000), (1,)),
+        ("sum", ReduceFunction.SUM, (4096, 4096), (0,)),
+        ("sum", ReduceFunction.SUM, (40, 300_000), (0,)),
+        ("sum", ReduceFunction.SUM, (100_000, 70), (0,)),
+        ("greatest", ReduceFunction.MAX, (1000, 512), (1,)),
+        ("greatest", ReduceFunction.MAX, (1000, 513), (1,)),
+        ("greatest", ReduceFunction.MAX, (32, 20_000), (1,)),
+        ("greatest", ReduceFunction.MAX, (20, 300_000), (0,)),
+        ("position of the greatest", ReduceFunction.ARGMAX, (64, 1000), (1,)),
     ]
     for what, function, sizes, axes in reduced:
-        x = source(0, FLOAT32, sizes)
-        yield _name(what, x, axes), convert(function(x, axes), FLOAT32)
+        result = _program(FLOAT32, "REDUCE", {"input": sizes}, function=function, axes=axes)
+        yield _name(what, FLOAT32, sizes, axes), result
     for lines, length in ((1000, 500), (64, 2000)):
-        x = source(0, FLOAT32, (lines, length))
-        padded = view(x, (lines, length + 2), (0, -1), [[1, 0], [0, 1]], 0.0)
-        yield _name("greatest of padded rows", x, (1,)), functions.reduce_maximum(padded, (1,))
-    x = source(0, FLOAT32, (8, 32, 112, 112))
-    seen = windows(x, (16, 16), (7, 7), (7, 7), (1, 1), (0, 0))
-    yield _name("greatest of windows", x), functions.reduce_maximum(seen, (4, 5))
+        yield _name("greatest of padded rows", FLOAT32, (lines, length), (1,)), _padded(lines, length)
+    sizes = (8, 32, 112, 112)
+    seven, none = (7, 7), (0, 0)
+    window = {"window_size": seven, "strides": seven, "start_padding": none, "end_padding": none}
+    pooled = _program(FLOAT32, "MAX_POOLING", {"input": sizes}, **window)
+    yield _name("greatest of windows", FLOAT32, sizes), pooled
 
 
-def _scans() -> Iterator[tuple[str, Node]]:
+def _padded(lines: int, length: int) -> Program:
+    network = Network("float32")
+    padded = dml.padding(network.input(lines, length), start_padding=[0, 1], end_padding=[0, 1])
+    return network.program(dml.reduce(padded, function="MAX", axes=[1]))
+
+
+def _scans() -> Named:
     lines = (((4096, 512), 1), ((1000, 5000), 1), ((256, 65_536), 1), ((64, 65_536), 1), ((4, 1_000_000), 1))
     abreast = (((4096, 512), 0), ((500, 40_000), 0), ((4096, 4096), 0), ((64, 131_072), 0))
     for sizes, axis in (*lines, *abreast):
-        x = source(0, FLOAT32, sizes)
-        total = functions.running_sum(x, axis, exclusive=False, reverse=False)
-        yield _name("running sum", x, (axis,)), convert(total, FLOAT32)
+        total = _program(FLOAT32, "CUMULATIVE_SUMMATION", {"input": sizes}, axis=axis)
+        yield _name("running sum", FLOAT32, sizes, (axis,)), total
 
 
-def _products() -> Iterator[tuple[str, Node]]:
-    sizes: list[tuple[ScalarType, tuple[int, int, int]]] = [
+def _products() -> Named:
+    products: list[tuple[str, tuple[int, int, int]]] = [
         (FLOAT32, (512, 512, 512)),
         (FLOAT32, (2048, 2048, 2048)),
         (FLOAT32, (128, 768, 3072)),
@@ -146,32 +160,14 @@ def _products() -> Iterator[tuple[str, Node]]:
         (FLOAT16, (4096, 4096, 4096)),
         (FLOAT16, (8, 4096, 4096)),
     ]
-    for type, (m, n, k) in sizes:
-        result = matrix_product(type, (m, n, k), b_turned=True)
-        yield f"product {type.name} [{m}, {n}, {k}]", convert(result, type)
+    for type, (m, n, k) in products:
+        yield f"product {type} [{m}, {n}, {k}]", gemm(m, n, k, b_turned=True).case(type).program
     for m, n, k in ((1, 4096, 4096), (1, 1000, 16_384), (1024, 1024, 1024), (128, 768, 3072)):
-        yield f"product FLOAT32 [{m}, {n}, {k}] along rows", matrix_product(FLOAT32, (m, n, k))
-    images, filters = (1, 64, 56, 56), (64, 3, 3)
-    yield (
-        "convolution FLOAT32 [1, 64, 56, 56] by 64x3x3",
-        convolution(FLOAT32, images, filters, before=1, after=1),
-    )
+        yield f"product FLOAT32 [{m}, {n}, {k}] along rows", gemm(m, n, k).case(FLOAT32).program
+    filtered = convolution((1, 64, 56, 56), 64, 3).case(FLOAT32)
+    yield "convolution FLOAT32 [1, 64, 56, 56] by 64x3x3", filtered.program
 
 
-def _name(what: str, x: Node, axes: Sizes | None = None) -> str:
+def _name(what: str, type: str, sizes: Sizes, axes: Sizes | None = None) -> str:
     over = "" if axes is None else f" over {list(axes)}"
-    return f"{what} {x.type.name} {list(x.sizes)}{over}"
-
-
-def _normalized(x: Node, axes: Sizes) -> Node:
-    return mean_variance_normalization2(
-        x, None, None, axes=axes, use_mean=True, use_variance=True, epsilon=1e-5, fused_activation=None
-    )
-
-
-def _float32(x: Node) -> Node:
-    return x if x.type is FLOAT32 else convert(x, FLOAT32)
-
-
-def _narrow(x: Node, type: ScalarType) -> Node:
-    return x if x.type is type else convert(x, type)
+    return f"{what} {type} {list(sizes)}{over}"

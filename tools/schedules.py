@@ -22,7 +22,6 @@ from opendml.targets.common.candidates import Candidate, Considered, Refusal, co
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction import schedule as cpu_contraction
 from opendml.targets.cpu.launch import query_of
-from opendml.targets.cpu.machine import Machine as Processor
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import Header, Mode, Tiling
 from opendml.targets.cuda import schedule as cuda
@@ -31,19 +30,10 @@ from opendml.targets.cuda.groups import FORMS
 from opendml.targets.cuda.launch import Query, nest_of
 from opendml.targets.cuda.machine import Machine as Device
 from opendml.targets.cuda.schedule_groups import GROUPS
+from tools.machines import DEVICES, PROCESSORS
 from tools.schedule_cases import kernels
 
 TABLE = Path(__file__).parents[1] / "tests" / "targets" / "schedules.json"
-_X86 = "x86_64-unknown-linux-gnu"
-PROCESSORS = {
-    "avx512": Processor("skylake-avx512", "", _X86, 64, 2 * 1024**2, 32 * 1024**2, 2),
-    "amx": Processor("sapphirerapids", "+amx-bf16", _X86, 64, 2 * 1024**2, 32 * 1024**2, 2),
-    "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2, 2),
-}
-"""Processors by name, of two threads each: with large caches and AVX-512, the same with matrix registers,
-and with small caches and AVX2."""
-DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
-"""CUDA devices by name: an A100 and an H200."""
 MACHINES = {"cpu": tuple(PROCESSORS), "cuda": tuple(DEVICES)}
 _KINDS = {
     Mode.CONTRACTION_DOTS: "dots",
@@ -167,12 +157,12 @@ def _numbers(parameters: object) -> Iterator[str]:
 
 def taken(machine: str) -> dict[str, str]:
     """What a machine of that name takes for each typical kernel."""
-    return {name: schedule_on(machine, kernel).text for name, kernel in kernels()}
+    return {name: schedule_on(machine, kernel).text for name, kernel in kernels(machine)}
 
 
 def report(machine: str) -> Iterator[str]:
     """The lines that show all candidates on a machine of that name."""
-    for name, kernel in kernels():
+    for name, kernel in kernels(machine):
         schedule = schedule_on(machine, kernel)
         yield f"{machine}: {name}: {schedule.text}"
         for choice in schedule.choices:

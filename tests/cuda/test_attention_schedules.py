@@ -30,9 +30,8 @@ from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionTi
 from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.tensor_map import MAP_BYTES
 from tests.cuda.compiled import MACHINES
-from tools.cuda_chain_cases import attended, causal, tensors
+from tests.nodes import attended, causal, program, tensors
 from tools.cuda_tiles import in_chain_tile
-from tools.cuda_view_cases import program
 
 FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
 MACHINE = MACHINES[90]

@@ -9,9 +9,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
 from tests.cuda.compiled import CHAINED, MACHINES, launches
+from tests.nodes import attended, program, tensors
 from tools.cuda_case import Case
-from tools.cuda_chain_cases import attended, tensors
-from tools.cuda_view_cases import program
 
 FLOAT32, FLOAT16 = ScalarType.FLOAT32, ScalarType.FLOAT16
 

@@ -23,8 +23,9 @@ from tests.cuda.compiled import MACHINES
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
 from tools.cuda_emulator import COMPILER, emulated
-from tools.cuda_operand_cases import OPERANDS, graph_program, operand_cases, product_with
+from tools.cuda_operand_cases import OPERANDS, operand_cases, product_with
 from tools.cuda_tiles import in_tiles
+from tools.operator_case import graph_program
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
 N = K = 4096

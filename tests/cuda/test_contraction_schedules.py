@@ -22,8 +22,7 @@ from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Shape, candidates
 from tests.cuda.compiled import CASES, MACHINES
-from tools.cuda_contraction_cases import convolution, matrix_product, operands_of
-from tools.cuda_view_cases import program
+from tests.nodes import convolution, matrix_product, operands_of, program
 
 FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
 

@@ -1,4 +1,4 @@
-"""Which convolutions of FLOAT16 the copy engine of compute capability 9.0 loads, and what it is told of them."""
+"""Which convolutions of FLOAT16 the copy engine loads on compute capability 9.0, and with which maps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.program.node import convert
-from opendml.program.program import Program, packed
+from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
@@ -26,10 +26,10 @@ from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionSh
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from tests.cuda.compiled import MACHINES
 from tests.cuda.test_warpgroup_schedules import MapDriver
+from tests.nodes import convolution
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
-from tools.cuda_contraction_cases import channels_last as channels_last_program
-from tools.cuda_contraction_cases import convolution, last_channels
+from tools.cuda_contraction_cases import moved_windows
 from tools.cuda_emulator import COMPILER, emulated
 
 FLOAT16 = ScalarType.FLOAT16
@@ -45,7 +45,7 @@ def kernel_of(program: Program) -> Kernel:
 
 
 def shape_of(images: Images, filters: Filters, **form: int) -> ConvolutionShape:
-    kernel = kernel_of(channels_last_program(images, filters, **form))
+    kernel = kernel_of(moved_windows(images, filters, **form))
     return ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores))))
 
 
@@ -54,6 +54,12 @@ def maps_of(images: Images, filters: Filters, **form: int) -> tuple[WindowMap, T
     tile = next(each for each in WINDOW_TILES if (each.rows, each.columns, each.cluster) == (128, 64, 1))
     a, b = shape_of(images, filters, **form).launch(tile, 1, MACHINE).maps
     return (a, b) if isinstance(a, WindowMap) else (b, a)  # type: ignore[return-value]
+
+
+def last_channels(sizes: Images) -> Layout:
+    """Return a tensor of FLOAT16 with its second dimension innermost."""
+    _, c, h, w = sizes
+    return Layout(FLOAT16, sizes, (2 * c * h * w, 2, 2 * c * w, 2 * c))
 
 
 def packed_convolution(images: Images, filters: Filters, constant: bool = False, **form: int) -> Program:
@@ -82,7 +88,7 @@ def test_a_window_map_describes_the_images_in_memory() -> None:
 
 def test_the_images_begin_where_the_first_window_would_without_padding() -> None:
     images, _ = maps_of((2, 64, 9, 11), (40, 3, 3), **SAME)
-    kernel = kernel_of(channels_last_program((2, 64, 9, 11), (40, 3, 3), **SAME))
+    kernel = kernel_of(moved_windows((2, 64, 9, 11), (40, 3, 3), **SAME))
     assert kernel.loads[images.access].offset + images.offset == 0
     assert images.offset == (11 + 1) * 128
 
@@ -220,7 +226,7 @@ def test_few_channels_and_other_devices_copy_nothing(images: Images, capability:
 
 
 def test_what_the_copy_engine_can_load_is_not_copied() -> None:
-    program = fuse(channels_last_program((32, 64, 56, 56), (64, 3, 3), **SAME))
+    program = fuse(moved_windows((32, 64, 56, 56), (64, 3, 3), **SAME))
     assert with_channels_last(program, MACHINE).kernels == program.kernels
 
 

@@ -18,8 +18,8 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode, Step
 from opendml.targets.cuda.position_source import step_of
 from tests.cuda.compiled import MACHINES, all_launches, launches
+from tests.nodes import program
 from tools.cuda_case import Case
-from tools.cuda_view_cases import program
 
 UINT8, FLOAT16, FLOAT32 = ScalarType.UINT8, ScalarType.FLOAT16, ScalarType.FLOAT32
 

@@ -21,10 +21,10 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES, launches
+from tests.nodes import program
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
 from tools.cuda_emulator import COMPILER, emulated
-from tools.cuda_view_cases import program
 
 INT32, UINT32 = ScalarType.INT32, ScalarType.UINT32
 

@@ -16,8 +16,8 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
 from tests.cuda.compiled import MACHINES, launches
+from tests.nodes import program
 from tools.cuda_case import Case
-from tools.cuda_view_cases import program
 
 REGISTERS = 32
 """Registers in which a thread holds elements, at most."""

@@ -10,8 +10,8 @@ from opendml.program.view import padded
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode
 from tests.cuda.compiled import MACHINES, launches, machine_code
+from tests.nodes import program
 from tools.cuda_case import Case
-from tools.cuda_view_cases import program
 
 UINT32, UINT64 = ScalarType.UINT32, ScalarType.UINT64
 CAPABILITIES = pytest.mark.parametrize("capability", MACHINES)

@@ -31,8 +31,7 @@ from opendml.targets.cuda.schedule_warpgroups import (
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 from tests.cuda.compiled import CASES, MACHINES, fused
 from tests.cuda.fake_driver import Result
-from tools.cuda_contraction_cases import convolution, matrix_product
-from tools.cuda_view_cases import program
+from tests.nodes import convolution, matrix_product, program
 
 FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
 MACHINE = MACHINES[90]

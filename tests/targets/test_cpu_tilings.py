@@ -30,16 +30,16 @@ from opendml.targets.cpu.contraction.schedule import (
 from opendml.targets.cpu.contraction.tiles import Tiles, packed_ahead
 from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
 from opendml.targets.cpu.machine import Machine, assumed
-from tools.cuda_contraction_cases import contraction_cases, convolution, matrix_product, operands_of
-from tools.cuda_view_cases import program
+from tests.nodes import convolution, matrix_product, operands_of, program
+from tools.cuda_contraction_cases import contraction_cases
+from tools.machines import PROCESSORS
 from tools.schedule_cases import kernels
-from tools.schedules import PROCESSORS
 
 F32 = ScalarType.FLOAT32
 THREADS = (1, 4, 8)
 MACHINES: dict[str, Machine] = {
     **PROCESSORS,
-    "amx of bytes": replace(PROCESSORS["amx"], features="+amx-bf16,+amx-int8,+avx512vnni", threads=8),
+    "amx, eight threads": replace(PROCESSORS["amx"], threads=8),
 }
 
 
@@ -72,7 +72,7 @@ def as_constant(kernel: Kernel, number: int, random: Random) -> Kernel:
 
 
 def all_kernels() -> Iterator[Kernel]:
-    for _, kernel in kernels():
+    for _, kernel in kernels("amx"):
         if Operation.CONTRACTION in operations_of(kernel.values):
             yield kernel
     random = Random(4)
@@ -170,7 +170,7 @@ def test_few_rows_read_a_large_constant_from_the_strips_of_many(name: str) -> No
 INTEGERS = [case for case in contraction_cases() if "INT" in case.name]
 
 
-@pytest.mark.parametrize("name", ["avx512", "amx of bytes"])
+@pytest.mark.parametrize("name", ["avx512", "amx, eight threads"])
 def test_the_search_finds_what_trying_all_does_of_integers(name: str) -> None:
     assert INTEGERS
     with assumed(MACHINES[name]):
@@ -184,7 +184,7 @@ def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
     bytes_of_both = operands_of((ScalarType.UINT8, ScalarType.UINT8), (40, 48, 200), False, False)
     rows, columns = (convert(each, ScalarType.INT32) for each in bytes_of_both)
     total = contraction(rows - 3, columns, (3,))
-    with assumed(MACHINES["amx of bytes"]):
+    with assumed(MACHINES["amx, eight threads"]):
         (kernel,) = kernels_of(total)
         assert facts(chosen_tiles(kernel, 8)) == facts(tried(kernel, [8])[0])
         assert not any(tiles.in_place for priced in families_of(kernel) for tiles in priced.tiles())
@@ -206,7 +206,7 @@ def test_few_of_all_candidates_are_priced(name: str, monkeypatch: pytest.MonkeyP
         return on_threads(of, tiles, threads)
 
     with assumed(PROCESSORS[name]):
-        for _, kernel in kernels():
+        for _, kernel in kernels(name):
             if Operation.CONTRACTION in operations_of(kernel.values):
                 everything += sum(1 for _ in candidates(kernel))
                 with monkeypatch.context() as patch:

@@ -21,7 +21,8 @@ from opendml.targets.cuda import schedule_passes as cuda_passes
 from opendml.targets.cuda import schedule_scans as cuda_scans
 from opendml.targets.cuda import schedule_shares as cuda_shares
 from opendml.targets.cuda.schedule_resident import RESIDENT
-from tools.schedules import DEVICES, PROCESSORS, TABLE, main, taken
+from tools.machines import DEVICES, PROCESSORS
+from tools.schedules import TABLE, main, taken
 
 Table = tuple[Candidate[Any, Any, Any], ...]
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "design" / "architecture.md"

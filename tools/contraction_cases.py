@@ -1,0 +1,276 @@
+"""The contractions that the package is judged by, as calls of public operators: products, convolutions and
+attention in the sizes that networks have. The table of kernels, the schedules that are printed and compared,
+and the benchmark on GPUs take theirs from here, so that what is timed is what users run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from opendml import descs
+from opendml.spec.enums import ConvolutionDirection, MatrixTransform, MultiheadAttentionMaskType
+from tools.operator_case import Form, Strided
+
+PRODUCTS = (
+    (512, 512, 512),
+    (1024, 1024, 1024),
+    (1536, 1536, 1536),
+    (2048, 2048, 2048),
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (128, 768, 768),
+    (128, 768, 3072),
+    (1, 4096, 4096),
+    (8, 4096, 4096),
+    (4096, 64, 64),
+    (50176, 64, 147),
+)
+"""m, n, k."""
+TURNED_PRODUCTS = (
+    *((2048, 2048, 2048), (4096, 4096, 4096), (256, 4096, 4096), (1576, 3072, 768)),
+    *((8, 4096, 4096), (64, 4096, 4096), (128, 768, 3072)),
+)
+"""m, n, k of products that are computed with either operand, or both, transposed."""
+BATCHED_PRODUCTS = ((96, 512, 512, 64), (16, 512, 512, 512))
+"""Matrices, m, n, k."""
+CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int], ...] = (
+    ((32, 3, 224, 224), (64, 7), 2, 1),
+    ((8, 64, 56, 56), (64, 3), 1, 1),
+    ((32, 64, 56, 56), (64, 3), 1, 1),
+    ((32, 256, 56, 56), (64, 1), 1, 1),
+    ((32, 256, 56, 56), (128, 1), 2, 1),
+    ((32, 128, 28, 28), (128, 3), 1, 1),
+    ((32, 512, 7, 7), (512, 3), 1, 1),
+    ((1, 256, 14, 14), (256, 3), 1, 1),
+    ((32, 144, 56, 56), (144, 3), 1, 144),
+    ((32, 96, 112, 112), (96, 3), 2, 96),
+    ((1, 32, 720, 720), (3, 9), 1, 1),
+)
+"""Images; outputs and side of the window; stride, groups. Padding keeps the size."""
+ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
+"""Batch, heads, those of keys and values, tokens, elements of a head."""
+INTEGER_PRODUCTS = (512, 1024, 4096)
+"""m, n and k of products of INT8."""
+
+
+def contraction_forms() -> Iterator[Form]:
+    """Yield all forms of contractions."""
+    yield from _gemms()
+    for images, (outputs, side), stride, groups in CONVOLUTIONS:
+        yield convolution(images, outputs, side, stride, groups)
+    yield from _other_convolutions()
+    yield from _attentions()
+    yield from _integers()
+
+
+def gemm(
+    m: int,
+    n: int,
+    k: int,
+    a_turned: bool = False,
+    b_turned: bool = False,
+    batch: int = 1,
+    **attributes: Any,
+) -> Form:
+    """Return a product of matrices. `c` is what is added: "matrix", "row", or None."""
+    c = attributes.pop("c", None)
+    a, b = ((k, m) if a_turned else (m, k)), ((n, k) if b_turned else (k, n))
+    tensors: dict[str, Any] = {"a": (1, batch, *a), "b": (1, batch, *b)}
+    if c is not None:
+        sizes = (1, batch, m, n)
+        tensors["c"] = Strided(sizes, (0, 0, 0, 1)) if c == "row" else sizes
+    turned = {name: MatrixTransform.TRANSPOSE for name, is_so in _sides(a_turned, b_turned) if is_so}
+    words = [f"{batch} of {m}x{n}x{k}" if batch > 1 else f"{m}x{n}x{k}"]
+    words += [f"{'NT'[a_turned]}{'NT'[b_turned]}"] * (a_turned or b_turned)
+    words += [f"{name} {attributes[name]}" for name in ("alpha", "beta") if name in attributes]
+    words += [f"plus a {c}"] * (c is not None) + _fused(attributes)
+    return Form("GEMM", ", ".join(words), tensors, {**turned, **attributes})
+
+
+def _sides(a_turned: bool, b_turned: bool) -> tuple[tuple[str, bool], ...]:
+    return ("trans_a", a_turned), ("trans_b", b_turned)
+
+
+def _fused(attributes: Mapping[str, Any]) -> list[str]:
+    """Return the name of the fused activation, if there is one."""
+    fused = attributes.get("fused_activation")
+    return [] if fused is None else [fused.operator.removeprefix("ACTIVATION_").lower()]
+
+
+def convolution(
+    images: tuple[int, int, int, int],
+    outputs: int,
+    side: int,
+    stride: int = 1,
+    groups: int = 1,
+    *,
+    bias: bool = False,
+    is_channels_last: bool = False,
+    **attributes: Any,
+) -> Form:
+    """Return a convolution of images that pads by half its window. If `is_channels_last`, channels are the
+    innermost dimension of input, filters and output."""
+    batch, channels, *image = images
+    tensors: dict[str, Any] = {"input": images, "filter": (outputs, channels // groups, side, side)}
+    if is_channels_last:
+        counts = [(size + side // 2 * 2 - side) // stride + 1 for size in image]
+        tensors["output"] = (batch, outputs, *counts)
+        tensors = {name: channels_last(sizes) for name, sizes in tensors.items()}
+    if bias:
+        tensors["bias"] = (1, outputs, 1, 1)
+    kind = "depthwise" if groups == channels else f"to {outputs}"
+    words = [f"{side}x{side}", f"{channels} {kind} of {'x'.join(map(str, image))}", f"batch {batch}"]
+    words += [f"stride {stride}"] * (stride > 1)
+    words += [f"{groups} groups"] * (1 < groups < channels)
+    words += ["channels last"] * is_channels_last + ["bias"] * bias
+    dilation = attributes.get("dilations", (1, 1))[0]
+    words += [f"dilation {dilation}"] * (dilation > 1)
+    words += _fused(attributes)
+    given = windows(side, stride, dilation) | {"output_padding": (0, 0), "group_count": groups} | attributes
+    return Form("CONVOLUTION", ", ".join(words), tensors, given)
+
+
+def channels_last(sizes: Sequence[int]) -> Strided:
+    """Return the layout in which the second dimension is innermost."""
+    strides, step = [1] * len(sizes), sizes[1]
+    for dimension in reversed(range(2, len(sizes))):
+        strides[dimension], step = step, step * sizes[dimension]
+    strides[0] = step
+    return Strided(sizes, strides)
+
+
+def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
+    """Return the attributes of windows that are padded by half of their extent."""
+    margin = side // 2 * dilation
+    return {
+        "strides": (stride, stride),
+        "dilations": (dilation, dilation),
+        "start_padding": (margin, margin),
+        "end_padding": (margin, margin),
+    }
+
+
+def attention(batch: int, heads: int, own: int, tokens: int, size: int, more: str = "") -> Form:
+    """Return attention with `heads` heads of queries and `own` of keys. `more` is what it reads besides:
+    "", "bias", "mask" or "past"."""
+    q, k = (batch, tokens, heads * size), (batch, tokens, own * size)
+    tensors: dict[str, Any] = {"query": q, "key": k, "value": k}
+    mask, wanted = MultiheadAttentionMaskType.NONE, frozenset[str]()
+    if more == "bias":
+        tensors["relative_position_bias"] = (batch, heads, tokens, tokens)
+    elif more == "mask":
+        tensors["mask"], mask = (batch, heads, tokens, tokens), MultiheadAttentionMaskType.BOOLEAN
+    elif more == "past":
+        tensors |= {"query": (batch, 1, heads * size), "key": (batch, 1, own * size)}
+        tensors |= {"value": (batch, 1, own * size)}
+        tensors |= dict.fromkeys(("past_key", "past_value"), (batch, own, tokens, size))
+        wanted = frozenset(("output_present_key_tensor", "output_present_value_tensor"))
+    attributes: dict[str, Any] = {"scale": size**-0.5, "mask_type": mask}
+    name = f"{batch}x{tokens}, {heads} heads of {size}" + f", {own} of keys" * (own != heads)
+    name += f", {more}" * bool(more)
+    if own == heads:
+        return Form("MULTIHEAD_ATTENTION", name, tensors, attributes | {"head_count": heads}, wanted=wanted)
+    counts = {"query_head_count": heads, "key_value_head_count": own}
+    return Form("MULTIHEAD_ATTENTION1", name, tensors, attributes | counts, wanted=wanted)
+
+
+def integer_product(size: int, *, turned: bool = False) -> Form:
+    """Return a product of square matrices of bytes. If `turned`, the second lies transposed in memory."""
+    sizes = (1, 1, size, size)
+    b = Strided(sizes, (size * size, size * size, 1, size)) if turned else sizes
+    name = f"{size}x{size}x{size}" + ", NT" * turned
+    return Form("MATRIX_MULTIPLY_INTEGER", name, {"a": sizes, "b": b}, types={"b": "INT8"})
+
+
+def _gemms() -> Iterator[Form]:
+    for m, n, k in PRODUCTS:
+        yield gemm(m, n, k)
+    for m, n, k in TURNED_PRODUCTS:
+        for a_turned, b_turned in ((False, True), (True, False), (True, True)):
+            yield gemm(m, n, k, a_turned, b_turned)
+    for batch, m, n, k in BATCHED_PRODUCTS:
+        yield gemm(m, n, k, False, True, batch)
+    yield gemm(2048, 2048, 2048, c="row", fused_activation=descs.ActivationRelu())
+    yield gemm(512, 768, 3072, alpha=0.5)
+    yield gemm(512, 768, 3072, c="matrix")
+    yield gemm(512, 768, 3072, alpha=0.5, c="matrix")
+    yield gemm(512, 768, 3072, alpha=0.5, c="row", beta=2.0)
+    yield gemm(512, 3072, 768, c="row", fused_activation=descs.ActivationGelu())
+
+
+def _other_convolutions() -> Iterator[Form]:
+    relu = descs.ActivationRelu()
+    yield convolution((8, 64, 56, 56), 64, 3, bias=True, fused_activation=relu)
+    yield convolution((8, 64, 56, 56), 256, 1, bias=True, fused_activation=relu)
+    yield convolution((8, 144, 56, 56), 144, 3, groups=144, bias=True, fused_activation=relu)
+    yield convolution((8, 256, 28, 28), 256, 3, groups=32)
+    for images, outputs, side, stride in (
+        ((32, 64, 56, 56), 64, 3, 1),
+        ((32, 256, 56, 56), 64, 1, 1),
+        ((32, 128, 56, 56), 128, 3, 2),
+    ):
+        yield convolution(
+            images, outputs, side, stride, bias=True, is_channels_last=True, fused_activation=relu
+        )
+    yield convolution((8, 256, 28, 28), 256, 3, dilations=(2, 2), start_padding=(2, 2), end_padding=(2, 2))
+    backward = {"strides": (2, 2), "dilations": (1, 1), "start_padding": (1, 1), "end_padding": (1, 1)}
+    yield Form(
+        "CONVOLUTION",
+        "backward 4x4, 128 to 64 of 28x28, batch 8, stride 2",
+        {"input": (8, 128, 28, 28), "filter": (128, 64, 4, 4)},
+        backward | {"output_padding": (0, 0), "direction": ConvolutionDirection.BACKWARD},
+    )
+    signal = {"strides": (1,), "dilations": (1,), "start_padding": (4,), "end_padding": (4,)}
+    yield Form(
+        "CONVOLUTION",
+        "9, 128 to 128 of 4000, batch 8",
+        {"input": (8, 128, 4000), "filter": (128, 128, 9)},
+        signal | {"output_padding": (0,)},
+    )
+    ones = dict.fromkeys(("strides", "dilations", "start_padding", "end_padding"), (1, 1, 1))
+    yield Form(
+        "CONVOLUTION",
+        "3x3x3, 32 to 64 of 16x56x56, batch 2",
+        {"input": (2, 32, 16, 56, 56), "filter": (64, 32, 3, 3, 3)},
+        ones | {"output_padding": (0, 0, 0)},
+    )
+
+
+def _attentions() -> Iterator[Form]:
+    for sizes in ATTENTIONS:
+        yield attention(*sizes)
+    for more in ("bias", "mask", "past"):
+        yield attention(8, 12, 12, 512, 64, more)
+        yield attention(8, 12, 4, 512, 64, more)
+
+
+def _integers() -> Iterator[Form]:
+    for size in INTEGER_PRODUCTS:
+        for turned in (False, True):
+            yield integer_product(size, turned=turned)
+    a, b, one = (1, 1, 512, 768), (1, 1, 768, 3072), (1, 1, 1, 1)
+    columns = (1, 1, 1, 3072)
+    zeros = {"a": a, "a_zero_point": one, "b": b, "b_zero_point": one}
+    scaled = zeros | {"a_scale": one, "b_scale": columns, "b_zero_point": columns}
+    weights = {"b": "INT8", "b_zero_point": "INT8"}
+    name = "512x3072x768, zero points"
+    yield Form("MATRIX_MULTIPLY_INTEGER", name, zeros, types=weights)
+    for type in ("FLOAT32", "FLOAT16"):
+        yield Form(
+            "MATRIX_MULTIPLY_INTEGER_TO_FLOAT",
+            f"{name}, scale of columns, bias, to {type}",
+            scaled | {"bias": Strided((1, 1, 512, 3072), (0, 0, 0, 1))},
+            types=dict.fromkeys(("a_scale", "b_scale", "bias", "output"), type),
+        )
+    quantized = scaled | {"output_scale": one, "output_zero_point": one}
+    yield Form("QUANTIZED_LINEAR_MATRIX_MULTIPLY", name, quantized, types=weights)
+    for images, (outputs, side), stride, groups in CONVOLUTIONS[1:2] + CONVOLUTIONS[3:5] + CONVOLUTIONS[8:9]:
+        plain = convolution(images, outputs, side, stride, groups)
+        given = {name: value for name, value in plain.attributes.items() if name != "output_padding"}
+        filters = (1, outputs, 1, 1)
+        zeros = {**plain.tensors, "input_zero_point": one, "filter_zero_point": filters}
+        types = {"filter": "INT8", "filter_zero_point": "INT8"}
+        yield Form("CONVOLUTION_INTEGER", plain.name, zeros, given, types=types)
+        tensors = zeros | {"input_scale": one, "filter_scale": filters, "bias": filters}
+        tensors |= {"output_scale": one, "output_zero_point": one}
+        yield Form("QUANTIZED_LINEAR_CONVOLUTION", plain.name, tensors, given, types=types)
