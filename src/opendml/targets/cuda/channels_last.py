@@ -132,7 +132,8 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
         return ()
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
-    is_suitable = shape.mode is Mode.MMA and shape.is_summed and not shape.loops["batch"]
+    is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
+    is_suitable = is_loaded and shape.mode is Mode.MMA and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return ()
     before = WINDOW_FACTOR * min((each.cycles for each in candidates(shape, machine)), default=math.inf)

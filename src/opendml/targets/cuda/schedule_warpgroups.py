@@ -461,6 +461,8 @@ class ConvolutionShape(WarpgroupShape):
             return
         m, n = shape.loops["m"], shape.loops["n"]
         a, b = shape.operands
+        if any(each.operation is not Operation.SOURCE for each in (a, b)):
+            return
         for image, rows, weights, filters in ((a, m, b, n), (b, n, a, m)):
             if self._windows is None and len(filters) == 1:
                 self._find(image, rows, weights, filters[0])
