@@ -80,6 +80,12 @@ def test_a_matrix_times_a_vector_of_counted_numbers_is_reduced() -> None:
     assert way(launch_of(contraction(numbers, matrix, (3,))).pattern) == "reduce"
 
 
+def test_a_matrix_times_counted_numbers_is_reduced() -> None:
+    rows = source(0, FLOAT32, (512, 1, 512))
+    numbers = convert(index(INT32, (1, 512, 512), 0, (0, 1, 512)), FLOAT32)
+    assert way(launch_of(contraction(rows, numbers, (2,))).pattern) == "reduce"
+
+
 def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
     result = convolution(FLOAT32, (8, 64, 56, 56), (64, 3, 3), groups=64, before=1, after=1)
     assert way(launch_of(result).pattern) == "pointwise"

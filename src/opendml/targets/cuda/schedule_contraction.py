@@ -212,6 +212,7 @@ class Shape:
         return (
             tile.mode is self.mode
             and self.is_summed
+            and self._are_read
             and (min(self.m, self.n) > 1 or self._is_across)
             and max(self.m, self.n, self.k, self.batch_count) < 2**30
             and (not tile.copied or all(side.copied for side in self.sides))
@@ -225,11 +226,15 @@ class Shape:
     @cached_property
     def _is_across(self) -> bool:
         """Whether a vector is multiplied by a matrix whose neighbours in memory belong to other sums."""
-        loads = [loads_of([each]) for each in self.operands]
-        are_read = all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
-        if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not are_read:
+        if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not self._are_read:
             return False
         return not self.sides[0 if self.n == 1 else 1].along_k
+
+    @cached_property
+    def _are_read(self) -> bool:
+        """Whether both operands are made of tensors in memory."""
+        loads = [loads_of([each]) for each in self.operands]
+        return all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
 
     def reduced_cycles(self, machine: Machine) -> float:
         """The cost without tiles."""
