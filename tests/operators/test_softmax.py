@@ -14,6 +14,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.spec.descs import desc_class
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
+from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pattern import Mode
 from tests.running import FLOATS, laid_out, launches, numpy_type, run, same_bits
 from tests.tolerances import assert_within
@@ -33,6 +34,12 @@ WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
     ([5001, 37], [0], SPLIT_COLUMNS),
 ]
 every_walk = pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])
+
+
+@pytest.mark.parametrize(("name", "asks"), [("ACTIVATION_SOFTMAX1", True), ("ACTIVATION_HARDMAX1", False)])
+def test_the_next_rows_are_asked_for_while_exponentials_are_computed(name: str, asks: bool) -> None:
+    (launch,) = launches(desc_of(name, FLOAT32, [40, 1024], [1]))
+    assert ("llvm.prefetch" in kernel_assembly(launch.pattern)) == asks
 
 
 def desc_of(name: str, data_type: TensorDataType, sizes: list[int], axes: list[int]) -> OperatorDesc:
