@@ -98,7 +98,7 @@ UNET = (
 )
 """The same of a diffusion model's UNet."""
 MODELS = (("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET))
-"""The name, the batch and the convolutions of models, whose tensors have their channels last or are packed."""
+"""Names, batches and convolutions of models, whose tensors have their channels last or are packed."""
 INTEGER_PRODUCTS = (512, 1024, 4096)
 """m, n and k of products of INT8."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
@@ -148,7 +148,9 @@ def cases() -> Iterator[Case]:
             for channels, size, outputs, side, stride in shapes:
                 images = batch, channels, size, size
                 case = _convolution("float16", images, outputs, side, stride, 1, is_last)
-                yield replace(case, name=f"{case.name} of {model}, {'channels last' if is_last else 'packed'}")
+                yield replace(
+                    case, name=f"{case.name} of {model}, {'channels last' if is_last else 'packed'}"
+                )
     yield from _integer_products()
 
 

@@ -199,7 +199,8 @@ def _windows_of_the_copy_engine() -> Iterator[Case]:
     for images, filters, form in forms:
         count = images[1] * filters[1] * filters[2]
         name = f"contraction FLOAT16 moved windows {images} {filters} {form}"
-        yield Case(name, channels_last(images, filters, **form), absolute=_ERROR * count)
+        program = channels_last(images, filters, **form)  # type: ignore[arg-type]
+        yield Case(name, program, absolute=_ERROR * count)
 
 
 def _epilogues() -> Iterator[Case]:

@@ -1,12 +1,9 @@
-"""Which convolutions of FLOAT16 the copy engine of compute capability 9.0 loads, and what it is told of them."""
+"""Convolutions of FLOAT16 that the copy engine of compute capability 9.0 loads, and their tensor maps."""
 
 from __future__ import annotations
 
 import ctypes
-from dataclasses import replace
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import opendml as dml

@@ -11,7 +11,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Access, Kernel, KernelProgram, PreparedTensor, Recipe, number_of, operations_of
+from opendml.compiler.kernel import (
+    Access,
+    Kernel,
+    KernelProgram,
+    PreparedTensor,
+    Recipe,
+    number_of,
+    operations_of,
+)
 from opendml.compiler.loops import Loop
 from opendml.compiler.memory import Temporary
 from opendml.program.node import Node, Operation, source
@@ -80,7 +88,7 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
                 offset += -(-copy.bytes // _ALIGNMENT) * _ALIGNMENT
             moved = replace(load, buffer=buffer, offset=place - copy.before, strides=copy.moves)
             loads = (*kernel.loads[: copy.number], moved, *kernel.loads[copy.number + 1 :])
-            kernel = replace(kernel, loads=loads)  # noqa: PLW2901
+            kernel = replace(kernel, loads=loads)
         arena_bytes = max(arena_bytes, offset if offset > begin else 0)
         numbers.append(len(kernels))
         kernels.append(kernel)

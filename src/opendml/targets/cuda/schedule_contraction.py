@@ -127,9 +127,10 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
     as long in the best of the others. Convolutions of few channels fill such tiles with zeros.
     """
     is_product = is_convolution = False
-    for tile, splits, cycles in warpgroup_tiles(shape, machine):
-        is_product, is_convolution = is_product or not tile.windows, is_convolution or tile.windows
-        yield Candidate(tile, splits, cycles)
+    for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
+        is_product |= not of_warpgroups.windows
+        is_convolution |= of_warpgroups.windows
+        yield Candidate(of_warpgroups, splits, cycles)
     if is_product:
         return
     for tile in filter(shape.takes, TILES):

@@ -153,9 +153,7 @@ class WarpgroupPrinter(TilePrinter):
     def _beside(self, total: Node) -> list[int]:
         """The loads that results need beside the sum."""
         roots = [root for _, _, root in self.stores]
-        return [
-            number_of(node) for node in ordered(roots, {id(total)}) if node.operation is Operation.SOURCE
-        ]
+        return [number_of(node) for node in ordered(roots, {id(total)}) if node.operation is Operation.SOURCE]
 
     def _load_unit(self, number: int) -> list[str]:
         """Statements that load what the results need beside the sums."""
