@@ -138,8 +138,8 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
     """
     is_product = is_convolution = False
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
-        is_product = is_product or not of_warpgroups.windows
-        is_convolution = is_convolution or of_warpgroups.windows
+        is_product |= not of_warpgroups.windows
+        is_convolution |= of_warpgroups.windows
         yield Candidate(of_warpgroups, splits, cycles)
     if is_product:
         return

@@ -162,18 +162,19 @@ def _guarded(
     counting: Access, counter: int, limit: int, load: int, rows: Sequence[Loop], along_k: Sequence[Loop]
 ) -> Axis | None:
     """The axis that a counter goes along, below a limit."""
-    own = [[loop for loop in loops if loop.strides[counter]] for loops in (rows, along_k)]
-    if any(len(loops) > 1 for loops in own) or not any(own):
+    over_rows, taps = ([loop for loop in loops if loop.strides[counter]] for loops in (rows, along_k))
+    own = over_rows + taps
+    if max(len(over_rows), len(taps)) > 1 or not own or min(loop.strides[counter] for loop in own) < 1:
         return None
-    (over_rows,), (taps,) = (loops or [None] for loops in own)
-    steps = [loop.strides[counter] if loop else 1 for loop in (over_rows, taps)]
-    distances = {loop.strides[load] / loop.strides[counter] for loop in (over_rows, taps) if loop is not None}
-    if min(steps) < 1 or len(distances) > 1:
+    (bytes, rest), *others = {divmod(loop.strides[load], loop.strides[counter]) for loop in own}
+    if rest or others:
         return None
-    bytes = distances.pop()
-    if bytes != int(bytes):
-        return None
-    return Axis(int(bytes), limit, -counting.offset, *steps, over_rows, taps)
+    axis = Axis(bytes, limit, -counting.offset)
+    if over_rows:
+        axis = replace(axis, stride=over_rows[0].strides[counter], rows=over_rows[0])
+    if taps:
+        axis = replace(axis, dilation=taps[0].strides[counter], along_k=taps[0])
+    return axis
 
 
 def _free(load: int, rows: Loop | None, taps: Loop | None) -> Axis:
