@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+from tests.attention_modes import planned_modes
 from tests.onnx.models import Array, assert_same, computed, evaluated, feed, numbers, one_node
 
 _MASKS = {
@@ -88,3 +89,23 @@ def test_pairs_are_turned_by_their_positions(
     options |= {} if by_heads else {"num_heads": 3}
     model = one_node("RotaryEmbedding", inputs, opset=23, **options)
     assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)))
+
+
+@pytest.mark.parametrize("case", ["plain", "causal", "shared", "causal and shared", "masked", "longer"])
+def test_attention_of_float16_is_one_product_for_warpgroups(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = 2 if "shared" in case else 4
+    keys = 56 if case == "longer" else 40
+    sizes = ([2, 4, 40, 64], [2, shared, keys, 64], [2, shared, keys, 64])
+    inputs: list[Array | None] = [numbers(each).astype(np.float16) for each in sizes]
+    if case == "masked":
+        inputs.append(numbers([40, 40]).astype(np.float16))
+    options = {"is_causal": 1} if "causal" in case else {}
+    model = one_node("Attention", inputs, outputs=1, opset=24, **options)
+    with planned_modes(monkeypatch) as modes:
+        found = computed(model, feed(inputs))
+    assert [mode for mode in modes if mode != "resident"] == ["wgmma_chain"]
+    # The evaluator rounds scores and weights to FLOAT16.
+    for result, expected in zip(found, evaluated(model, feed(inputs)), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=2e-3, atol=2e-3)

@@ -51,6 +51,9 @@ _MOST_ROWS = 128
 """Queries of a tile whose scores or weights take more registers than others."""
 _CACHED_BYTES = 16e6
 """Bytes of keys and values of a band, at most; they fill a third of the L2 cache."""
+_LAST_BAND = 0.75
+"""Part of the matrices of a band that the last one has at least. Causal attention of 64 heads of 128 over
+4,096 keys took 519 us in bands of 7, the last of one, and 492 us in bands of 4 (H100)."""
 _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
@@ -265,11 +268,7 @@ class AttentionShape:
             self.kernel.values,
             tuple(constants.items()),
         )
-        # As many matrices as have a tile for each multiprocessor, or more whose keys and values stay in the
-        # cache; all bands have about as many.
-        kept = int(_CACHED_BYTES // (self._keys.count * (depth + width) * 2))
-        bands = -(-self.batch_count // max(kept, round(machine.multiprocessors / down), 1))
-        band = -(-self.batch_count // bands)
+        band = self._band(max(1, round(machine.multiprocessors / down)))
         words = Words(
             items=items,
             rows=self._rows.count,
@@ -362,6 +361,15 @@ class AttentionShape:
             return self._keys.count
         seen = -(ahead.rows * row + ahead.first) // ahead.keys + 1
         return min(max(seen, 0), self._keys.count)
+
+    def _band(self, least: int) -> int:
+        """How many matrices are a band: those whose keys and values stay in the cache, or `least`. Few in the
+        last one would leave multiprocessors idle, so it has most of as many."""
+        kept = int(_CACHED_BYTES // (self._keys.count * sum(self.padded) * 2))
+        most = min(self.batch_count, max(kept, least))
+        return next(
+            band for band in range(most, 0, -1) if (self.batch_count - 1) % band + 1 >= _LAST_BAND * band
+        )
 
     def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
         """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""

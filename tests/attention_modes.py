@@ -1,0 +1,32 @@
+"""Which kernels a CUDA device of compute capability 9.0 runs for what is compiled for the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from opendml.program.program import Program
+from opendml.targets.cpu.backend import CpuBackend
+from opendml.targets.cuda.executable import plan
+from tests.cuda.compiled import MACHINES
+
+
+@contextmanager
+def planned_modes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Within it, programs that are compiled add their modes to a list."""
+    modes: list[str] = []
+
+    def noting(compile: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(self: CpuBackend, program: Program, *rest: Any) -> Any:
+            modes.extend(mode for (mode,) in plan(program, MACHINES[90]).launches)
+            return compile(self, program, *rest)
+
+        return noted
+
+    with monkeypatch.context() as patch:
+        for name in ("compile", "compile_for_calls"):
+            patch.setattr(CpuBackend, name, noting(getattr(CpuBackend, name)))
+        yield modes

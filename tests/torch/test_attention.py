@@ -1,0 +1,87 @@
+"""Attention of PyTorch's graphs: converted as a whole where no gradient is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from opendml.frontends.torch.attention import with_attention  # noqa: E402
+from opendml.frontends.torch.backend import backend  # noqa: E402
+from tests.attention_modes import planned_modes  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+
+attend = torch.nn.functional.scaled_dot_product_attention
+CASES: dict[str, tuple[int, dict[str, Any]]] = {
+    "plain": (4, {}),
+    "scaled": (4, {"scale": 0.3}),
+    "causal": (4, {"is_causal": True}),
+    "of shared keys": (2, {"enable_gqa": True}),
+    "causal of shared keys": (2, {"enable_gqa": True, "is_causal": True}),
+    "with a bias": (4, {"attn_mask": torch.linspace(-1, 1, 40 * 56).reshape(40, 56).half()}),
+    "with a mask": (4, {"attn_mask": torch.arange(40)[:, None] > torch.arange(56)[None]}),
+}
+
+
+def tensors(shared: int = 4, queries: int = 40, keys: int = 56) -> list[Any]:
+    torch.manual_seed(0)
+    sizes = ((2, 4, queries, 64), (2, shared, keys, 64), (2, shared, keys, 64))
+    return [torch.randn(each).half() for each in sizes]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_attention_of_float16_is_one_product_for_warpgroups(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, options = CASES[case]
+    given = tensors(shared)
+    torch._dynamo.reset()
+    with torch.no_grad(), planned_modes(monkeypatch) as modes:
+        found = torch.compile(lambda *x: attend(*x, **options), backend=backend)(*given)
+    exact = attend(
+        *(each.double() for each in given),
+        **{
+            name: value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+            for name, value in options.items()
+        },
+    )
+    assert [mode for mode in modes if mode != "resident"] == ["wgmma_chain"]
+    assert float((found.double() - exact).abs().max()) <= 2**-9 * float(exact.abs().max())
+
+
+def test_queries_that_a_mask_hides_all_keys_from_are_zero() -> None:
+    mask = torch.ones(40, 56, dtype=torch.bool)
+    mask[3] = False
+    torch._dynamo.reset()
+    with torch.no_grad():
+        found = torch.compile(lambda *x: attend(*x, attn_mask=mask), backend=backend)(*tensors())
+    assert bool((found[:, :, 3] == 0).all())
+    assert bool(found.isfinite().all())
+
+
+def test_gradients_are_those_of_pytorch() -> None:
+    results = []
+    for function in (attend, torch.compile(lambda *x: attend(*x), backend=backend)):
+        given = [each.float().requires_grad_() for each in tensors()]
+        torch._dynamo.reset()
+        function(*given).sum().backward()
+        results.append([each.grad for each in given])
+    for expected, found in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_attention_with_dropout_is_left_as_it_is() -> None:
+    targets = []
+
+    def noting(module: Any, inputs: Any) -> Any:
+        with_attention(module, inputs)
+        targets.extend(node.target for node in module.graph.nodes)
+        return module.forward
+
+    torch._dynamo.reset()
+    with torch.no_grad():
+        torch.compile(lambda *x: attend(*x, dropout_p=0.5), backend=noting)(*tensors())
+    assert attend in targets
