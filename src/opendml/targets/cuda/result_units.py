@@ -33,9 +33,9 @@ class ResultUnits:
     strides: Sequence[int] = ()
 
     def lane_steps(self) -> dict[str, int]:
-        """Return the parameters that say how far strided accesses move from one result to the next."""
-        steps = self.steps or {}
-        return {f"step{number}": self.strides[number] for number in steps if steps[number] is Step.STRIDED}
+        """Return the parameters that say how far accesses move from one result to the next."""
+        moving = [number for number, step in (self.steps or {}).items() if step is not Step.NONE]
+        return {f"step{number}": self.strides[number] for number in moving}
 
 
 def result_units(
