@@ -48,7 +48,7 @@ def chain_cases() -> Iterator[Case]:
         yield _case(f"{type} masked", masked)
         inputs = [(type, each) for each in plain.values()]
         residual = type, (1, queries, heads * size)
-        yield _case(f"{type} with residual", graph_program(_with_residual, *inputs, residual))
+        yield _case(f"{type} with residual", graph_program(_with_residual, *inputs, residual), times=2.0)
         yield _case(f"{type} of computed operands", graph_program(_of_computed, *inputs))
         for heads_of_causal, rows, columns, elements in CAUSAL:
             causal = _causal(type, (heads_of_causal, rows, columns, elements), -math.inf)
@@ -119,6 +119,7 @@ def _of_computed(*operands: Any) -> Any:
     return _attended(*(dml.activation_linear(each, alpha=2.0, beta=0.0) for each in operands))
 
 
-def _case(name: str, program: Program, offset: int = 0) -> Case:
-    absolute = ROUNDED if program.outputs[0].type is ScalarType.FLOAT16 else 1e-5
+def _case(name: str, program: Program, offset: int = 0, times: float = 1.0) -> Case:
+    """Return a case whose results are attention `times` a number."""
+    absolute = times * (ROUNDED if program.outputs[0].type is ScalarType.FLOAT16 else 1e-5)
     return Case(f"chain {name}", program, offset=offset, deviation=0.5, absolute=absolute)

@@ -254,9 +254,10 @@ def _narrowest(value: Node) -> Node:
         operations += node.operation not in _FREE
         if node.operation in IN_MEMORY or len(whole) != 1 or operations > _REPEATED_OPERATIONS:
             break
-        # What is made of a reduction stays where it is, so a view would not pass the operation.
+        # A view of many reduced values would be computed again for all that it repeats.
         others = (operand for operand in node.operands if id(operand) not in whole)
-        if any(each.operation in COLLECTIVE for other in others for each in above_memory(other)):
+        many = (other for other in others if math.prod(other.sizes) > 1)
+        if any(each.operation in COLLECTIVE for other in many for each in above_memory(other)):
             break
         (node,) = whole.values()
         if node.type.bits < result.type.bits:
