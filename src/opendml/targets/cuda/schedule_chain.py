@@ -96,7 +96,9 @@ def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) 
     """The tiles that have room in shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
-        fits = fits and shape.padded[1] >= tile.width and (tile.blocks <= 2 or not shape.is_wide)
+        # Results of wide heads take half of the registers of a thread that has 16 queries with three others.
+        has_room = tile.blocks * tile.threads <= 256 and tile.threads == 2 * tile.rows
+        fits = fits and shape.padded[1] >= tile.width and (has_room or not shape.is_wide)
         if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
             yield tile
 
