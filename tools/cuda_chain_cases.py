@@ -86,6 +86,8 @@ def chain_cases() -> Iterator[Case]:
     for size in (192, 256):
         wide = attended(*tensors(FLOAT16, (2, 150, 200, size, size)))
         yield _case(f"FLOAT16 of {size} elements", convert(wide, FLOAT16))
+    narrow = attended(*tensors(FLOAT16, (2, 150, 200, 256, 40)))
+    yield _case("FLOAT16 of 256 elements misaligned", convert(narrow, FLOAT16), offset=1)
     kept = attended(*tensors(FLOAT16, (2, 200, 300, 64, 64)))
     yield _case("FLOAT16 with FLOAT32 results", kept)
 
