@@ -57,6 +57,8 @@ def chain_cases() -> Iterator[Case]:
     for elements in (192, 256):
         wide = _attention("FLOAT16", 2, _tensors(2, 150, 200, elements, elements))
         yield _case(f"FLOAT16 of {elements} elements", wide)
+    misaligned = _attention("FLOAT16", 2, _tensors(2, 150, 200, 256, 40))
+    yield _case("FLOAT16 of 256 elements misaligned", misaligned, offset=1)
     wide_results = _causal("FLOAT16", (2, 200, 300, 64), None, result="FLOAT32")
     yield _case("FLOAT16 with FLOAT32 results", wide_results)
 

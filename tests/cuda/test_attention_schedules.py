@@ -128,6 +128,13 @@ def test_addresses_and_devices_decide_who_loads(alignment: int, capability: int)
     assert launch.pattern.mode is Mode.MMA_CHAIN
 
 
+def test_wide_heads_at_other_addresses_have_registers_enough() -> None:
+    (launch,) = launches(program_of(operator(size=256)), alignment=2)
+    constants = dict(launch.pattern.constants)
+    assert launch.pattern.mode is Mode.MMA_CHAIN
+    assert (constants["ROWS"], constants["THREADS"], constants["BLOCKS"]) == (128, 256, 1)
+
+
 def test_rows_that_are_no_multiples_of_16_bytes_stay_with_threads() -> None:
     (launch,) = launches(program(convert(attended(*tensors(FLOAT16, (2, 64, 64, 60, 64))), FLOAT16)))
     assert launch.pattern.mode is Mode.MMA_CHAIN

@@ -74,7 +74,7 @@ def test_gradients_are_those_of_pytorch() -> None:
 
 
 def test_attention_with_dropout_is_left_as_it_is() -> None:
-    targets = []
+    targets: list[Any] = []
 
     def noting(module: Any, inputs: Any) -> Any:
         with_attention(module, inputs)

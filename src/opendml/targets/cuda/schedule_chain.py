@@ -64,6 +64,7 @@ CHAIN_TILES = (
     ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 1, 4, 520),
     ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 2, 510),
     ChainTile(Mode.MMA_CHAIN, 128, 64, 128, 1, 2, 620, width=128),
+    ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 1, 510, width=256),
 )
 """The candidates; rates are estimates."""
 
@@ -96,7 +97,9 @@ def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) 
     """The tiles that have room in shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
-        fits = fits and shape.padded[1] >= tile.width and (tile.blocks <= 2 or not shape.is_wide)
+        fits = fits and (shape.padded[1] >= tile.width or shape.is_wide)
+        # Results of wide heads take half of the registers of a thread, and as many threads load them.
+        fits = fits and shape.is_wide is (tile.width > _WIDEST)
         if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
             yield tile
 
@@ -161,7 +164,7 @@ class ChainShape:
     @property
     def is_wide(self) -> bool:
         """Whether it has more elements than all devices take."""
-        return max(self.depth, self.n) > _WIDEST
+        return max(self.padded) > _WIDEST
 
     def _loop(self, dimension: int) -> Loop:
         return Loop(self.kernel.domain[dimension], tuple(each.strides[dimension] for each in self._accesses))
