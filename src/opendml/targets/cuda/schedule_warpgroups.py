@@ -153,8 +153,8 @@ WARPGROUP_TILES = (
     WarpgroupTile(64, 64, 1, 3),
     WarpgroupTile(64, 32, 1, 1),
 )
-"""The candidates. The figures above are fitted to the times of all of them for 63 convolutions and 15 products
-on an H100: the chosen tile takes 1.4 percent longer than the best in the mean, 21 at most.
+"""The candidates. The figures above are fitted to the times of all of them for 63 convolutions and 15
+products on an H100: the chosen tile takes 1.4 percent longer than the best in the mean, 21 at most.
 """
 WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
