@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import opendml as dml
@@ -18,15 +20,19 @@ from opendml.spec import descs
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
+from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import Shape
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
+from opendml.targets.kept import addresses_within, kept_bytes
+from opendml.targets.reference.executable import ReferenceExecutable
 from tests.cuda.compiled import MACHINES
 from tests.cuda.test_warpgroup_schedules import MapDriver
 from tests.nodes import convolution
+from tests.programs import initialize
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
 from tools.cuda_contraction_cases import moved_windows
@@ -116,7 +122,8 @@ def test_maps_keep_within_the_limits_of_the_copy_engine(tile: object) -> None:
         ((1, 64, 4, 300), (64, 3, 3), {"before": 128, "after": 128}, True),
         ((1, 64, 4, 300), (64, 3, 3), {"before": 129, "after": 129}, False),
         ((2, 60, 20, 20), (64, 3, 3), {}, False),
-        ((2, 8, 20, 20), (64, 3, 3), SAME, True),
+        ((2, 16, 20, 20), (64, 3, 3), SAME, True),
+        ((2, 8, 20, 20), (64, 3, 3), SAME, False),
         ((2, 64, 20, 20), (64, 3, 3), {"groups": 2}, False),
     ],
     ids=str,
@@ -246,3 +253,29 @@ def test_convolutions_over_copies_compute_what_the_reference_does(
     assert used[-1] in ("wgmma_windows", "resident", "reduce")
     assert len(used) == 3
     assert error <= 1
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+def test_copies_of_constant_weights_are_made_once_at_initialization(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels_last, "_COPY_CYCLES", -1e9)
+    program = packed_convolution((2, 64, 8, 8), (40, 3, 3), constant=True, **SAME)
+    generator = np.random.default_rng(7)
+    x, weights = (generator.normal(size=each.sizes).astype(np.float16) for each in program.inputs)
+    found, wanted = (np.full(program.outputs[0].sizes, 77, np.float16) for _ in range(2))
+    reference = ReferenceExecutable(replace(program, constants=frozenset())).instantiate()
+    for buffer, array in enumerate((x, weights, wanted)):
+        reference.bind(buffer, array.ctypes.data)
+    reference.dispatch()
+    with emulated():
+        executable = CudaExecutable(program)
+        assert len(executable.kernels) == 3
+        kept = np.zeros(kept_bytes(executable.kept) + 256, np.uint8)
+        begin = -(-kept.ctypes.data // 256) * 256
+        addresses = addresses_within(executable.kept, begin)
+        initialize(executable, {1: weights.ctypes.data}, addresses)
+        weights[:] = np.nan
+        instance = executable.instantiate(None, addresses)
+        for buffer, array in ((0, x), (2, found)):
+            instance.bind(buffer, array.ctypes.data)
+        instance.dispatch()
+    np.testing.assert_allclose(found, wanted, rtol=2e-3, atol=2e-2)
