@@ -64,7 +64,7 @@ def backend(
     """
     chosen = _chosen(mode, options or {})
     # Attention with gradients is products and a softmax, which the compiler puts together again.
-    module = with_attention(module, inputs)
+    module = with_attention(module)
     with sdpa_kernel(SDPBackend.MATH):
         compiled: Run = _autograd(**chosen)(module, inputs)
     return compiled
