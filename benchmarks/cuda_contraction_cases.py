@@ -66,8 +66,9 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """Yield all cases, in the types that GPUs have units for."""
+    forms = [*contraction_cases.contraction_forms(), *contraction_cases.network_convolutions()]
     for type in TYPES:
-        for form in contraction_cases.contraction_forms():
+        for form in forms:
             if type in form.types_of_first:
                 yield Case(form.case(type))
 

@@ -1,10 +1,13 @@
-"""The contractions that the package is judged by, as calls of public operators: products, convolutions and
-attention in the sizes that networks have. The table of kernels, the schedules that are printed and compared,
-and the benchmark on GPUs take theirs from here, so that what is timed is what users run."""
+"""Contractions in the sizes that networks have, as calls of public operators: products, convolutions and attention.
+
+The table of kernels (`tools.kernel_table`), the printed schedules (`tools.schedules`) and the benchmark on GPUs
+(`benchmarks.cuda_contractions`) take their cases from here, so that users run what is timed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opendml import descs
@@ -47,6 +50,25 @@ CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int],
     ((1, 32, 720, 720), (3, 9), 1, 1),
 )
 """Images; outputs and side of the window; stride, groups. Padding keeps the size."""
+RESNET = (
+    *((64, 56, 64, 1, 1), (64, 56, 64, 3, 1), (64, 56, 256, 1, 1), (256, 56, 64, 1, 1), (256, 56, 128, 1, 1)),
+    *((128, 56, 128, 3, 2), (128, 28, 512, 1, 1), (512, 28, 128, 1, 1), (128, 28, 128, 3, 1)),
+    *((256, 56, 512, 1, 2), (512, 28, 256, 1, 1), (256, 28, 256, 3, 2), (256, 14, 1024, 1, 1)),
+    *((1024, 14, 256, 1, 1), (256, 14, 256, 3, 1), (512, 28, 1024, 1, 2), (1024, 14, 512, 1, 1)),
+    *((512, 14, 512, 3, 2), (512, 7, 2048, 1, 1), (2048, 7, 512, 1, 1), (512, 7, 512, 3, 1)),
+    (1024, 14, 2048, 1, 2),
+)
+"""Channels, side of the image, outputs, side of the window and stride of ResNet-50's convolutions, but for the
+first one."""
+UNET = (
+    *((320, 64, 320, 3, 1), (640, 32, 640, 3, 1), (1280, 16, 1280, 3, 1), (1280, 8, 1280, 3, 1)),
+    *((320, 32, 640, 3, 1), (2560, 16, 1280, 3, 1), (1920, 32, 640, 3, 1), (960, 64, 320, 3, 1)),
+    *((320, 64, 320, 3, 2), (640, 32, 640, 3, 2), (320, 64, 4, 3, 1), (320, 64, 320, 1, 1)),
+    *((640, 32, 640, 1, 1), (1280, 16, 1280, 1, 1)),
+)
+"""The convolutions of a diffusion model's UNet, in the form of `RESNET`."""
+NETWORKS = (("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET))
+"""Name, batch and convolutions of whole networks."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
 """Batch, heads, those of keys and values, tokens, elements of a head."""
 INTEGER_PRODUCTS = (512, 1024, 4096)
@@ -54,13 +76,25 @@ INTEGER_PRODUCTS = (512, 1024, 4096)
 
 
 def contraction_forms() -> Iterator[Form]:
-    """Yield all forms of contractions."""
+    """Yield the forms of contractions that the table of kernels has."""
     yield from _gemms()
     for images, (outputs, side), stride, groups in CONVOLUTIONS:
         yield convolution(images, outputs, side, stride, groups)
     yield from _other_convolutions()
     yield from _attentions()
     yield from _integers()
+
+
+def network_convolutions() -> Iterator[Form]:
+    """Yield the convolutions of whole networks in FLOAT16, with channels last and packed. Only the benchmark
+    has them: they would double the table of kernels."""
+    for network, batch, layers in NETWORKS:
+        for is_channels_last in (True, False):
+            for channels, size, outputs, side, stride in layers:
+                images = batch, channels, size, size
+                form = convolution(images, outputs, side, stride, is_channels_last=is_channels_last)
+                layout = "" if is_channels_last else ", packed"
+                yield replace(form, name=f"{form.name}{layout}, of {network}", only=("FLOAT16",))
 
 
 def gemm(

@@ -15,7 +15,14 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection
 from opendml.targets.reference.executable import ReferenceExecutable
 from tests.for_each import for_each
-from tools.contraction_cases import attention, contraction_forms, convolution, gemm, integer_product
+from tools.contraction_cases import (
+    attention,
+    contraction_forms,
+    convolution,
+    gemm,
+    integer_product,
+    network_convolutions,
+)
 from tools.operator_case import Form
 
 RELU, GELU = descs.ActivationRelu(), descs.ActivationGelu()
@@ -83,7 +90,7 @@ def test_pytorch_computes_what_the_operator_computes(form: Form, torch: Any) -> 
 
 def test_all_forms_are_timed_in_the_types_that_gpus_multiply() -> None:
     found = {(case.call.form.operator, case.call.form.name, case.type) for case in cases()}
-    for form in contraction_forms():
+    for form in (*contraction_forms(), *network_convolutions()):
         for type in {*form.types_of_first} & {*cuda_contraction_cases.TYPES}:
             assert (form.operator, form.name, type) in found
     names = [case.name for case in cases()]
