@@ -49,7 +49,8 @@ MOST_SETS = 12
 
 
 def floor_seconds(case: Case, copied_bytes_per_second: float) -> float:
-    """The time below which the case cannot be."""
+    """Return the least time that the case can take: that of its operations or of its bytes, whichever is
+    longer."""
     machine = device().machine
     rates = OPERATIONS.get(machine.capability, OPERATIONS[90])
     cycles = 1e3 * device()._attribute("CLOCK_RATE")
@@ -177,7 +178,7 @@ def _time(seconds: float, floor: float) -> str:
 
 
 def main() -> int:
-    """Times the cases and prints the table."""
+    """Time the cases and print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--words", nargs="*", default=[])
     parser.add_argument("--tiles", action="store_true")

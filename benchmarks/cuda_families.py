@@ -31,7 +31,7 @@ def _allocated(tensor: Any) -> Any:
 
 
 def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int, str]:
-    """A dispatch over each set, the bytes of the results, and what the device makes of the case."""
+    """Return a dispatch over each set, the bytes of the results, and what the device makes of the case."""
     model, results = compiled(sets[0], case.opendml, "cuda", has_views=True)
     calls: list[Call] = []
     for arrays in sets:
@@ -43,7 +43,7 @@ def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int, 
 
 
 def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:
-    """Seconds of the contenders, and the floor."""
+    """Return the seconds of each contender, and the floor."""
     sets = [case.inputs()]
     read = sum(x.nbytes for x in sets[0]) if case.read is None else case.read
     while len(sets) < MOST_SETS and len(sets) * sum(x.nbytes for x in sets[0]) < SET_BYTES:

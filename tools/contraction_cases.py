@@ -1,7 +1,7 @@
-"""Contractions in the sizes that networks have, as calls of public operators: products, convolutions and attention.
+"""Products, convolutions and attention in the sizes that networks have, as calls of public operators.
 
-The table of kernels (`tools.kernel_table`), the printed schedules (`tools.schedules`) and the benchmark on GPUs
-(`benchmarks.cuda_contractions`) take their cases from here, so that users run what is timed.
+The table of kernels (`tools.kernel_table`), the printed schedules (`tools.schedules`) and the benchmark on
+GPUs (`benchmarks.cuda_contractions`) take their cases from here, so that users run what is timed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TURNED_PRODUCTS = (
     *((2048, 2048, 2048), (4096, 4096, 4096), (256, 4096, 4096), (1576, 3072, 768)),
     *((8, 4096, 4096), (64, 4096, 4096), (128, 768, 3072)),
 )
-"""m, n, k of products that are computed with either operand, or both, transposed."""
+"""m, n, k of products with either operand, or both, transposed."""
 BATCHED_PRODUCTS = ((96, 512, 512, 64), (16, 512, 512, 512))
 """Matrices, m, n, k."""
 CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int], ...] = (
@@ -58,8 +58,7 @@ RESNET = (
     *((512, 14, 512, 3, 2), (512, 7, 2048, 1, 1), (2048, 7, 512, 1, 1), (512, 7, 512, 3, 1)),
     (1024, 14, 2048, 1, 2),
 )
-"""Channels, side of the image, outputs, side of the window and stride of ResNet-50's convolutions, but for the
-first one."""
+"""Channels, side of the image, outputs, side of the window and stride, of ResNet-50 without its first layer."""
 UNET = (
     *((320, 64, 320, 3, 1), (640, 32, 640, 3, 1), (1280, 16, 1280, 3, 1), (1280, 8, 1280, 3, 1)),
     *((320, 32, 640, 3, 1), (2560, 16, 1280, 3, 1), (1920, 32, 640, 3, 1), (960, 64, 320, 3, 1)),
@@ -106,7 +105,7 @@ def gemm(
     batch: int = 1,
     **attributes: Any,
 ) -> Form:
-    """Return a product of matrices. `c` is what is added: "matrix", "row", or None."""
+    """Return a product of matrices. `c` is the addend: "matrix", "row", or None."""
     c = attributes.pop("c", None)
     a, b = ((k, m) if a_turned else (m, k)), ((n, k) if b_turned else (k, n))
     tensors: dict[str, Any] = {"a": (1, batch, *a), "b": (1, batch, *b)}

@@ -65,7 +65,7 @@ SMALL = (
 
 @pytest.fixture
 def torch() -> Any:
-    """PyTorch, or a skip where it is not installed."""
+    """Return PyTorch, or skip the test where it is not installed."""
     return pytest.importorskip("torch")
 
 

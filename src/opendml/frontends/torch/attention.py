@@ -68,7 +68,7 @@ def _arguments(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Any, ...] | None:
-    """The arguments of the operator; None where it does not say the same."""
+    """Return the arguments of the operator; None if it does not compute the same."""
     tensors = [_value(each) for each in (query, key, value)]
     is_plain = all(isinstance(each, torch.Tensor) and each.dim() == 4 for each in tensors)
     if not is_plain or dropout_p != 0 or (attn_mask is not None and is_causal):

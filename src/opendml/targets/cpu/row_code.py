@@ -149,7 +149,7 @@ class RowCode(GroupCode):
         start: ir.Value,
         stop: ir.Value,
     ) -> None:
-        """One block of a row: full strides over all vectors of states, then vectors into the first one."""
+        """Emit a block of a row: full strides over all vectors of states, then vectors into the first one."""
         stage, needed = self.passes[number], self.operands[number]
 
         def add(which: int, indices: Sequence[ir.Value], mask: ir.Value | None) -> None:
@@ -187,7 +187,7 @@ class RowCode(GroupCode):
         self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, [i], mask))
 
     def _ask_for_next_batch(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
-        """Asks for the elements of a stride in the next batch. This pass, which finds its own elements in the
+        """Prefetch the elements of a stride in the next batch. This pass, which finds its own elements in the
         caches, computes while they come; the first one would wait for them."""
         if not self.group_counts:
             return

@@ -57,12 +57,12 @@ class _Copy:
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Return the size of the copy."""
         return self.sizes[0] * self.strides[0]
 
 
 def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgram:
-    """The program whose convolutions read such copies, where that takes less time."""
+    """Return the program whose convolutions read copies with channels last, where that takes less time."""
     if not machine.multiplies_by_warpgroups or program.repeats:
         return program
     kernels, arena_bytes = list[Kernel](), program.arena_bytes
@@ -106,7 +106,7 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
 
 
 def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
-    """The kernel that makes a copy."""
+    """Return the kernel that makes a copy."""
     return Kernel(
         copy.sizes,
         (),
@@ -117,7 +117,7 @@ def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
 
 
 def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
-    """How a copy is made of constants."""
+    """Return the recipe by which a copy is made of constants."""
     assert load.buffer is not None
     text = f"channels last of {load.type} {copy.offset} {copy.sizes} {copy.old_strides}"
     if load.buffer < program.first_prepared:
@@ -127,7 +127,7 @@ def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
 
 
 def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
-    """The copies with which a convolution takes less time; none if there are none."""
+    """Return the copies that make a convolution faster; none if none do."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return ()
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
@@ -155,7 +155,7 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
 
 
 def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
-    """The copies of images and weights that a convolution needs; none if it is no convolution."""
+    """Return the copies of images and weights that a convolution needs; none if it is no convolution."""
     load, other = number_of(image), number_of(weights)
     accesses = (*kernel.loads, *kernel.stores)
     guarding = loads_of(image.operands)
@@ -219,7 +219,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
 
 
 def _strides(sizes: Sequence[int], channels: int, element: int) -> tuple[int, ...]:
-    """The strides of a packed tensor of such sizes and channels, whose pixels are aligned."""
+    """Return the strides of a packed tensor of such sizes and channels, whose pixels are aligned."""
     strides, pitch = [element], -(-channels * element // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
     for size in reversed(sizes):
         strides.append(pitch)
@@ -228,5 +228,5 @@ def _strides(sizes: Sequence[int], channels: int, element: int) -> tuple[int, ..
 
 
 def _moves(kernel: Kernel, loops: dict[int, Loop], new: dict[int, int]) -> tuple[int, ...]:
-    """The strides along all dimensions of a kernel, of those that some loops have."""
+    """Return the strides along all dimensions of a kernel, from those along some loops."""
     return tuple(new.get(id(loops.get(dimension)), 0) for dimension in range(len(kernel.domain)))

@@ -73,9 +73,8 @@ class Parameters:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops that
-        move them, of those that move alike once, and the bits of the numbers.
-        """
+        """Return the plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops
+        that move them, of those that move alike once, and the bits of the numbers."""
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
         names += WORDS
@@ -92,7 +91,7 @@ class Parameters:
 
     @cached_property
     def divisors(self) -> tuple[str, ...]:
-        """DIVISORS, and the counts of the loops."""
+        """Return DIVISORS, and the counts of the loops."""
         loops = [f"group_count{loop}" for loop in range(self.pattern.group_loops)]
         loops += [f"row_count{loop}" for loop in range(self.pattern.row_loops)]
         return (*DIVISORS, *loops, *(WINDOW_DIVISORS if self._has_windows else ()))
@@ -103,7 +102,7 @@ class Parameters:
 
     @property
     def maps(self) -> tuple[str, ...]:
-        """The tensor maps, which are last."""
+        """Return the tensor maps, which are last."""
         return _MAPS.get(self.pattern.mode, ())
 
     def map_offset(self, number: int) -> int:

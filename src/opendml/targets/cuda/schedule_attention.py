@@ -65,10 +65,9 @@ _IDLE = 0.4
 
 @dataclass(frozen=True, slots=True)
 class AttentionTile:
-    """So many queries for each block, 64 for each warpgroup, which take in so many keys at a time, of heads
-    of at most `width` elements, and more than 64 fewer. `rate` is the part of the tensor cores' rate that is
-    reached.
-    """
+    """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time. Heads
+    have at most `width` elements, and more than `width` - 64. `rate` is the fraction of the tensor cores'
+    rate that is reached."""
 
     rows: int
     keys: int
@@ -79,11 +78,11 @@ class AttentionTile:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Return the threads of a block."""
         return _WARPGROUP + self.rows * 2
 
     def registers(self) -> tuple[int, int]:
-        """Registers of a thread that loads, and of one that multiplies."""
+        """Return the registers of a thread that loads, and of one that multiplies."""
         groups = self.rows // 64
         each = _REGISTERS // self.threads // 8 * 8
         left = (each * (1 + groups) - _PRODUCER_REGISTERS) // groups // 8 * 8
@@ -103,7 +102,7 @@ ATTENTION_TILES = (
 def attention_tiles(
     chain: ChainShape, machine: Machine, alignments: Sequence[int]
 ) -> Iterator[tuple[AttentionTile, float]]:
-    """All tiles that compute a softmax between products, and their cycles."""
+    """Yield the tiles that can compute a softmax between products, and their cycles."""
     shape = AttentionShape(chain, alignments)
     if not (machine.multiplies_by_warpgroups and shape.is_loadable):
         return
@@ -145,13 +144,13 @@ class AttentionShape:
 
     @cached_property
     def padded(self) -> tuple[int, int]:
-        """The elements of a query, and of what is weighted, in whole boxes."""
+        """Return the elements of a query and of a value, rounded up to whole boxes."""
         depth, width = (-(-loop.count // _BOX) * _BOX for loop in (self._depth, self._columns))
         return depth, width
 
     @cached_property
     def _parts(self) -> int:
-        """How many numbers of FLOAT16 a weight is the sum of: one where results are FLOAT16."""
+        """Return how many FLOAT16 numbers a weight is the sum of: one where results are FLOAT16, else two."""
         return 1 if all(store.type is ScalarType.FLOAT16 for store in self.kernel.stores) else 2
 
     @cached_property
@@ -161,7 +160,7 @@ class AttentionShape:
 
     @cached_property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can load the operands, and the results read what nothing guards."""
+        """Return whether the copy engine can load the operands, and no access is guarded."""
         if not self._chain.half or any(len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
@@ -172,7 +171,7 @@ class AttentionShape:
         return all(self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True))
 
     def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
-        """Whether a tensor map describes an operand."""
+        """Return whether a tensor map can describe an operand."""
         access = self.kernel.loads[load]
         around = [loop for loop in self.groups if loop.strides[load]]
         strides = [loop.strides[load] for loop in (rows, *around)]
@@ -186,7 +185,7 @@ class AttentionShape:
         )
 
     def takes(self, tile: AttentionTile, machine: Machine) -> bool:
-        """Whether a tile is for heads of this size, and has room in shared memory."""
+        """Return whether a tile is for heads of this size, and fits in shared memory."""
         # Three warpgroups have too few registers for more than plain scores and weights.
         is_plain = self._parts == 1 and self._scores.scaled_by is not None
         fits = max(self.padded) == tile.width and self._stages(tile, machine) > 1
@@ -201,7 +200,7 @@ class AttentionShape:
         return tile.keys * sum(self.padded) * 2
 
     def cycles(self, tile: AttentionTile, machine: Machine) -> float:
-        """The cost of a tile."""
+        """Return the estimated cycles of the kernel in a tile."""
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
         between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
         full, rest = divmod(self._rows.count, tile.rows)
@@ -223,11 +222,11 @@ class AttentionShape:
         return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
 
     def _blocks(self, tile: AttentionTile, row: int) -> int:
-        """Tiles of keys that a tile of queries reads whose last one is at a row."""
+        """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
         return -(-self._seen(row) // tile.keys)
 
     def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
-        """The launch in a tile."""
+        """Return the launch in a tile."""
         down = -(-self._rows.count // tile.rows)
         items = self.batch_count * down
         producer, consumer = tile.registers()
@@ -301,7 +300,7 @@ class AttentionShape:
         )
 
     def _is_paired(self, number: int) -> bool:
-        """Whether two neighbouring keys can read an access together."""
+        """Return whether two neighbouring keys can read an access together."""
         access, bytes = self.kernel.loads[number], 2 * self.kernel.loads[number].type.bytes
         if access.buffer is None or 2 * self._keys.strides[number] != bytes or self._keys.count % 2:
             return False
@@ -318,14 +317,14 @@ class AttentionShape:
 
     @cached_property
     def _hides(self) -> bool:
-        """Whether places alone hide keys from queries: all from one on, which is no earlier for later
-        queries."""
+        """Return whether positions alone hide keys from queries: all keys from one on, which is no earlier
+        for later queries."""
         ahead = self._ahead
         return ahead is not None and ahead.keys > 0 >= ahead.rows
 
     @cached_property
     def _ahead(self) -> _Linear | None:
-        """How far a key lies behind those that a query sees; it is hidden where that is positive."""
+        """Return how far a key lies behind the last visible one; it is hidden if that is positive."""
         hidden = self._scores.hidden
         if hidden is None:
             return None
@@ -336,7 +335,7 @@ class AttentionShape:
         return greater.plus(smaller, -1).plus(_Linear(0, 0, equal), 1)
 
     def _linear(self, node: Node) -> _Linear | None:
-        """An integer that is made of counters; None if it is made in another way."""
+        """Return an integer as a linear function of counters; None if it is none."""
         if node.operation is Operation.SOURCE and not node.operands:
             number = number_of(node)
             load = self.kernel.loads[number]
@@ -355,7 +354,7 @@ class AttentionShape:
         return _Linear(self._rows.strides[number], self._keys.strides[number], load.offset)
 
     def _seen(self, row: int) -> int:
-        """How many keys a query sees, of the first matrix."""
+        """Return how many keys a query of the first matrix sees."""
         ahead = self._ahead
         if not self._hides or ahead is None:
             return self._keys.count
@@ -363,8 +362,9 @@ class AttentionShape:
         return min(max(seen, 0), self._keys.count)
 
     def _band(self, least: int) -> int:
-        """How many matrices are a band: those whose keys and values stay in the cache, or `least`. Few in the
-        last one would leave multiprocessors idle, so it has most of as many."""
+        """Return the number of matrices in a band: as many as leave their keys and values in the cache, or
+        `least`. A small last band would leave multiprocessors idle, so it has at least `_LAST_BAND` of that
+        number."""
         kept = int(_CACHED_BYTES // (self._keys.count * sum(self.padded) * 2))
         most = min(self.batch_count, max(kept, least))
         return next(
@@ -372,7 +372,8 @@ class AttentionShape:
         )
 
     def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
-        """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
+        """Return the tensor map of an operand: the contiguous dimension, the other one, and those over
+        matrices."""
         around = [loop for loop in reversed(self.groups) if loop.strides[load]]
         outer = [rows, *around]
         return TensorMap(
@@ -384,7 +385,7 @@ class AttentionShape:
         )
 
     def _pattern(self, number: int) -> AccessPattern:
-        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access = self.accesses[number]
         loops = self._rows, self._columns, self._keys
         return AccessPattern(

@@ -125,17 +125,17 @@ def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[
 
 
 def launch_of(shape: Shape, best: Candidate, machine: Machine) -> Launch:
-    """The launch of a candidate."""
+    """Return the launch of a candidate."""
     if isinstance(best.tile, WarpgroupTile):
         return in_warpgroups(shape, best.tile.windows).launch(best.tile, best.splits, machine)
     return shape.launch(best.tile, best.splits)
 
 
 def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
-    """All ways to compute a contraction in tiles. Where the copy engine can load the operands of a product,
-    only tiles of warpgroups: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times
-    as long in the best of the others. Convolutions of few channels fill such tiles with zeros.
-    """
+    """Return all ways to compute a contraction in tiles. Where the copy engine can load the operands of a
+    product, these are tiles of warpgroups alone: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed,
+    took 1.1 to 3 times as long in the best of the others. Convolutions of few channels fill such tiles with
+    zeros."""
     is_product = is_convolution = False
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
         is_product |= not of_warpgroups.windows
@@ -208,7 +208,7 @@ class Shape:
         return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
 
     def takes(self, tile: Tile) -> bool:
-        """Whether a tile can compute it, and is worth a thought."""
+        """Return whether a tile can compute the contraction, and may be the fastest."""
         return (
             tile.mode is self.mode
             and self.is_summed
@@ -225,14 +225,14 @@ class Shape:
 
     @cached_property
     def _is_across(self) -> bool:
-        """Whether a vector is multiplied by a matrix whose neighbours in memory belong to other sums."""
+        """Return whether a vector is multiplied by a matrix whose neighbours in memory are in other sums."""
         if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not self._are_read:
             return False
         return not self.sides[0 if self.n == 1 else 1].along_k
 
     @cached_property
     def _are_read(self) -> bool:
-        """Whether both operands are made of tensors in memory."""
+        """Return whether both operands are made of tensors in memory."""
         loads = [loads_of([each]) for each in self.operands]
         return all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
 
@@ -249,7 +249,7 @@ class Shape:
         return cycles + _TILE_CYCLES
 
     def launch(self, tile: Tile, splits: int) -> Launch:
-        """The launch in a tile that so many blocks share."""
+        """Return the launch in a tile that so many blocks share."""
         steps = -(-self.k // tile.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -351,9 +351,8 @@ _PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
 
 
 def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
-    """How products are added, and what is multiplied: elements of FLOAT16, loaded or computed, and integers
-    of 8 bits, as they are, from which is subtracted what is the same for all that is summed.
-    """
+    """Return how products are added, and what is multiplied: elements of FLOAT16, loaded or computed, or
+    integers of 8 bits before zero points are subtracted."""
     halves = tuple(map(half_of, contraction.operands))
     if all(each.type is ScalarType.FLOAT16 for each in halves):
         return Mode.MMA, halves
@@ -369,5 +368,5 @@ def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:
 
 
 def _sums(tile: Tile) -> int:
-    """Bytes of shared memory that the sums of a tile take, in rows or in columns."""
+    """Return the bytes of shared memory that the sums of a tile take, in rows or in columns."""
     return max(tile.rows * (tile.columns + 4), tile.columns * (tile.rows + 4)) * 4

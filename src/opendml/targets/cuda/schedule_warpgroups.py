@@ -96,7 +96,7 @@ class WarpgroupTile:
 
     @property
     def mode(self) -> Mode:
-        """How the operands are loaded."""
+        """Return the mode, which says how the operands are loaded."""
         return Mode.WGMMA_WINDOWS if self.windows else Mode.WGMMA
 
     @property
@@ -106,7 +106,7 @@ class WarpgroupTile:
 
     @property
     def rate(self) -> float:
-        """The part of the tensor cores' rate that is reached along k."""
+        """Return the fraction of the tensor cores' rate that is reached along k."""
         rows = self.rows // (1 if self.turns else self.consumers)
         return _RATES[rows][self.columns]
 
@@ -116,12 +116,12 @@ class WarpgroupTile:
         return (self.rows + self.columns) * ROW_BYTES
 
     def stages(self, machine: Machine, staged_bytes: int) -> int:
-        """Tiles of each operand in the ring, beside so many bytes for each warp that multiplies."""
+        """Return the stages of the ring, beside so many staged bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
         return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
 
     def staged(self, bytes: int) -> int:
-        """Bytes of shared memory for the results, if each warp that multiplies has so many."""
+        """Return the bytes of shared memory for the results, if each warp that multiplies has so many."""
         return 4 * self.consumers * bytes
 
     def registers(self) -> tuple[int, int]:
@@ -164,7 +164,7 @@ WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
 
 
 def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
-    """All tiles that compute a contraction, with the numbers of slices along k, and their cycles."""
+    """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
     for windows, tiles in ((False, WARPGROUP_TILES), (True, WINDOW_TILES)):
@@ -185,7 +185,7 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
 
 
 def in_warpgroups(shape: Shape, windows: bool) -> WarpgroupShape:
-    """A contraction as warpgroups compute it: as a product of matrices, or over windows."""
+    """Return a contraction as warpgroups compute it: as a product of matrices, or over windows."""
     return ConvolutionShape(shape) if windows else WarpgroupShape(shape)
 
 
@@ -215,7 +215,7 @@ class WarpgroupShape:
 
     @cached_property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can load both operands, and the results read what nothing guards."""
+        """Return whether the copy engine can load both operands, and no access is guarded."""
         if not (self._is_of_halves and self._rows and self._columns and len(self._k) == 1):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._operands):
@@ -262,7 +262,7 @@ class WarpgroupShape:
         return self._is_contiguous(load, self._k[0])
 
     def cycles(self, tile: WarpgroupTile, splits: int, machine: Machine) -> float:
-        """Cycles of all tiles."""
+        """Return the estimated cycles of all tiles."""
         down = -(-self.m // (tile.rows * tile.cluster))
         items = self.batch_count * down * -(-self.n // tile.columns) * splits
         places = machine.multiprocessors // tile.cluster
@@ -295,7 +295,7 @@ class WarpgroupShape:
         return 1.0 if whole else _BROKEN_LINES
 
     def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> Launch:
-        """The launch in a tile."""
+        """Return the launch in a tile."""
         steps = -(-self.k // _DEPTH)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -376,12 +376,13 @@ class WarpgroupShape:
         )
 
     def _staged_unit(self) -> int:
-        """How many results move together if all go through shared memory; 0 if they do not. Those are of
-        FLOAT16, contiguous along columns, and what they need beside the sum can be read as they are made."""
+        """Return how many results move together if all go through shared memory; 0 if they do not. These
+        results are FLOAT16 and contiguous along columns, and what they need beside the sum is read in the
+        same units."""
         return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
 
     def _is_staged(self, unit: int) -> bool:
-        """Whether results, and what they need, lie in whole units of so many along columns."""
+        """Return whether results, and what they need, lie in whole units of so many along columns."""
         patterns, loads = self._patterns(unit), len(self.kernel.loads)
         values, total = self.kernel.values, self._shape.contraction
         beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
@@ -397,15 +398,15 @@ class WarpgroupShape:
         )
 
     def _more_constants(self) -> Mapping[str, int]:
-        """Constants that others have not."""
+        """Return the constants that only some shapes have."""
         return {}
 
     def _more_values(self) -> Mapping[str, int]:
-        """Parameters that others have not."""
+        """Return the parameters that only some shapes have."""
         return {}
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
-        """The tensor maps of both operands, for so many rows of each in a box."""
+        """Return the tensor maps of both operands, for so many rows of each in a box."""
         sides = zip(self._sides, box_rows, strict=True)
         return tuple(self._map(load, rows, count) for (load, rows), count in sides)
 
@@ -426,11 +427,11 @@ class WarpgroupShape:
         )
 
     def _patterns(self, unit: int) -> tuple[AccessPattern, ...]:
-        """How all accesses move."""
+        """Return how all accesses move."""
         return tuple(self._pattern(number, unit) for number in range(len(self.accesses)))
 
     def _pattern(self, number: int, unit: int) -> AccessPattern:
-        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access, rows, columns = self.accesses[number], self._rows, self._columns
         return AccessPattern(
             access.type,
@@ -474,7 +475,7 @@ class ConvolutionShape(WarpgroupShape):
                 self._find(image, rows, weights, filters[0])
 
     def _find(self, image: Node, rows: Sequence[Loop], weights: Node, filters: Loop) -> None:
-        """Sees one operand as images, and the other as weights, if the copy engine can load them so."""
+        """Set one operand as images and the other as weights, if the copy engine can load them so."""
         load, other, first = number_of(image), number_of(weights), len(self.kernel.loads)
         if any(self._shape.alignments[each] < ADDRESS_ALIGNMENT for each in (load, other)):
             return
@@ -526,7 +527,7 @@ class ConvolutionShape(WarpgroupShape):
 
     @cached_property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can move the window, and tiles are not mostly zeros."""
+        """Return whether the copy engine can move the window, and tiles are not mostly zeros."""
         if self._windows is None or not self._rows:
             return False
         return self._padded <= _MOST_PADDING * self._channels
@@ -535,26 +536,26 @@ class ConvolutionShape(WarpgroupShape):
         return True
 
     def _line_factor(self, load: int) -> float:
-        """How much of an operand is read, over what is needed."""
+        """Return the bytes that are read of an operand, over those that are needed."""
         return 1.0 if self._channels * self.accesses[load].type.bytes % _LINE_BYTES == 0 else _BROKEN_LINES
 
     def _more_constants(self) -> Mapping[str, int]:
-        """Which operand the images are."""
+        """Return the constant that says which operand the images are."""
         return {"IMAGES_ARE_B": int(self._images_are_b)}
 
     def _more_values(self) -> Mapping[str, int]:
-        """How the window moves."""
+        """Return the parameters that say how the window moves."""
         assert self._windows is not None
         return parameters(self._windows, self._padded)
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
-        """The tensor maps of images and weights, as operands are ordered."""
+        """Return the tensor maps of images and weights, as operands are ordered."""
         if self._images_are_b:
             return tuple(reversed(self._maps_of(*reversed(box_rows))))
         return self._maps_of(*box_rows)
 
     def _maps_of(self, pixels: int, filters: int) -> tuple[TensorMap, TensorMap]:
-        """The tensor maps of images and weights, for so many pixels and filters in a box."""
+        """Return the tensor maps of images and weights, for so many pixels and filters in a box."""
         windows = self._windows
         assert windows is not None
         (first, second), images = windows.axes, windows.images

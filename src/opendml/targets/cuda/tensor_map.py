@@ -46,7 +46,7 @@ class TensorMap:
     offset: int = 0
 
     def encode(self, driver: Any, address: int) -> Any:
-        """What the driver makes of the map for a tensor at an address, and its error."""
+        """Return the driver's error and its encoding of the map, for a tensor at an address."""
         short = driver.cuuint32_t
         box, steps = [short(each) for each in self.box], [short(1)] * len(self.sizes)
         return driver.cuTensorMapEncodeTiled(*self._tensor(driver, address), box, steps, *_manner(driver))
@@ -74,7 +74,7 @@ class WindowMap(TensorMap):
     steps: tuple[int, int] = (1, 1)
 
     def encode(self, driver: Any, address: int) -> Any:
-        """What the driver makes of the map for images at an address, and its error."""
+        """Return the driver's error and its encoding of the map, for images at an address."""
         short = driver.cuuint32_t
         return driver.cuTensorMapEncodeIm2col(
             *self._tensor(driver, address),
@@ -87,7 +87,7 @@ class WindowMap(TensorMap):
 
 
 def _manner(driver: Any) -> tuple[Any, ...]:
-    """How all boxes are copied."""
+    """Return the driver's settings for copying boxes, which all maps share."""
     return (
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,

@@ -17,7 +17,7 @@ UNIT = 8
 
 
 class ResidualKind(Enum):
-    """What moves a load beside a sum, if its results go through shared memory."""
+    """A load beside a sum, by what moves it, if the results go through shared memory."""
 
     ROW = "rows alone, or nothing"
     COLUMNS = "columns alone, along which it is contiguous"
@@ -25,8 +25,8 @@ class ResidualKind(Enum):
 
 
 def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
-    """What moves a load beside a sum, of which so many loops over rows are those of tiles' rows; None if its
-    results cannot go through shared memory."""
+    """Return what moves a load beside a sum, of which `row_loops` loops are over the rows of tiles; None if
+    its results cannot go through shared memory."""
     if access.counter or access.guarded:
         return None
     if access.step is Step.NONE:
@@ -39,10 +39,10 @@ def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
 
 
 class WarpgroupPrinter(TilePrinter):
-    """Prints what kernels/sm90/contraction.cuh is written in."""
+    """A printer of the declarations that kernels/sm90/contraction.cuh uses."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of the generated code."""
         constants = dict(self.pattern.constants)
         instruction = product_of_warpgroup(
             constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
@@ -53,7 +53,7 @@ class WarpgroupPrinter(TilePrinter):
         return "\n\n".join([instruction, *self.head("m", "n"), *operands, results])
 
     def tensor(self, name: str, load: int) -> str:
-        """An operand: its type, its order, and where it lies along the dimensions over matrices."""
+        """Print an operand: its type, its order, and where it lies along the dimensions over matrices."""
         access = self.pattern.loads[load]
         lines, dimension = ["Index rest, index;"], 2
         for loop in reversed(range(self.pattern.group_loops)):
@@ -79,8 +79,8 @@ class WarpgroupPrinter(TilePrinter):
         )
 
     def _pairs(self, total: Node) -> str:
-        """The results of two neighbouring sums, and what they need: of their row, of their columns, and at
-        each result."""
+        """Print the results of two neighbouring sums, and what they need: of their row, of their columns, and
+        at each result."""
         roots = [root for _, _, root in self.stores]
         rows = dict(self.pattern.constants)["LOOPS_M"]
         kinds = {
@@ -131,7 +131,7 @@ class WarpgroupPrinter(TilePrinter):
 
 
 class ConvolutionPrinter(WarpgroupPrinter):
-    """Prints convolutions, of which kernels/sm90/convolution.cuh finds the operands."""
+    """A printer of convolutions, whose operands kernels/sm90/convolution.cuh loads."""
 
     def tensor(self, name: str, load: int) -> str:
         """Print an operand: its type and its order."""
@@ -150,7 +150,7 @@ def _structure(name: str, members: Iterable[str]) -> str:
 
 
 def _address_function(signature: str, position: str, addresses: Iterable[str]) -> str:
-    """A function that gives one of some addresses, by its number."""
+    """Print a function that returns one of some addresses, by its number."""
     cases = [f"if (number == {number}) return {address};" for number, address in enumerate(addresses)]
     return function(f"{signature}({position}, int number)", [*cases, "return nullptr;"])
 

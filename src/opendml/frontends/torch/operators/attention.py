@@ -28,7 +28,7 @@ def attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> GraphTensor:
-    """softmax(scale * query key^T + mask) value, for each head; 0 for queries that see no key."""
+    """Return softmax(scale * query key^T + mask) value, for each head; 0 for queries that see no key."""
     batch, heads, rows, size = query.sizes
     columns = key.sizes[2]
     bias = None if mask is None else _bias(node, mask)
@@ -55,7 +55,7 @@ def attention(
 
 
 def _bias(node: Conversion, mask: GraphTensor) -> GraphTensor:
-    """A mask as floats of four dimensions."""
+    """Return a mask as floats of four dimensions."""
     four = shaped(mask, (*(1,) * (4 - len(mask.sizes)), *mask.sizes))
     if node.given(3).dtype is not torch.bool:
         return wide(four)
