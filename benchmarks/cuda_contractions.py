@@ -31,7 +31,7 @@ from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_tiles import schedulers
-from tools.kernel_table import made
+from tools.kernel_table import kernel_summary
 
 TORCH = {
     ScalarType.FLOAT32: torch.float32,
@@ -93,7 +93,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
         if way == "opendml":
             patterns = [each.launch.pattern for each in executable._prepared.values()]
             row["chosen"] = " ".join(map(_described, patterns))
-            row["made"] = made(program, device().machine).text
+            row["kernels"] = kernel_summary(program, device().machine).text
     if peer is not None and judge is not None:
         graphs["torch"] = _recorded([partial(peer, *tensors) for tensors in sets])
         errors["torch"] = judge.error(peer(*sets[0]))
@@ -170,7 +170,7 @@ def line(row: dict[str, Any]) -> str:
     if "torch" in seconds:
         text += f", torch {_time(seconds['torch'], floor)}"
         text += f"; errors {errors['opendml']:.1e} {errors['torch']:.1e}"
-    return f"{text}; {row['made']}; {row['chosen']}"
+    return f"{text}; {row['kernels']}; {row['chosen']}"
 
 
 def _time(seconds: float, floor: float) -> str:

@@ -22,7 +22,7 @@ from benchmarks.cuda_contractions import MOST_SETS, copy_speed
 from benchmarks.cuda_family_cases import Case, cases
 from benchmarks.graphs import compiled, named
 from opendml.targets.cuda.driver import device
-from tools.kernel_table import made
+from tools.kernel_table import kernel_summary
 
 
 def _allocated(tensor: Any) -> Any:
@@ -39,7 +39,7 @@ def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int, 
         bound = model.bind(named(arrays), outputs)
         calls.append(partial(bound.enqueue, torch.cuda.current_stream().cuda_stream))
     written = sum(each.nbytes for each in outputs.values())
-    return calls, written, made(model._program, device().machine).text
+    return calls, written, kernel_summary(model._program, device().machine).text
 
 
 def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:

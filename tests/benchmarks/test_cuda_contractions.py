@@ -58,7 +58,7 @@ SMALL = (
     attention(2, 4, 2, 6, 8),
     *(attention(2, 4, own, 6, 8, more) for own in (4, 2) for more in ("bias", "mask", "past")),
     integer_product(6),
-    integer_product(6, turned=True),
+    integer_product(6, transposed=True),
 )
 """Small calls of each kind that PyTorch has words for."""
 
@@ -131,7 +131,7 @@ def test_a_line_says_times_errors_kernels_and_units(torch: Any) -> None:
         "floor": 1e-6,
         "seconds": {"opendml": 4e-6, "torch": 2e-6},
         "errors": {"opendml": 1e-4, "torch": 2e-4},
-        "made": "contraction | - | wgmma",
+        "kernels": "contraction | - | wgmma",
         "chosen": "wgmma 64x64",
     }
     text = line(row)

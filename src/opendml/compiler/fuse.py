@@ -456,7 +456,7 @@ def _foreign(root: Node, held: Container[int]) -> list[Node]:
 
 
 def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
-    """Return what to write to temporaries so that no operand of its `own` reductions needs too many passes."""
+    """Choose what to write to temporaries so that no operand of its `own` reductions needs many passes."""
     passes: dict[int, int] = {}
     found: list[Node] = []
     inside = {id(node) for node in nodes}

@@ -57,7 +57,7 @@ def expand(node: Node) -> Node:
         if node.operation is Operation.HYPERBOLIC_TANGENT:
             return hyperbolic_tangent(*node.operands)
         if node.operation is Operation.LOGARITHM and not has_exponents():
-            return usual_logarithm(*node.operands)
+            return logarithm_without_exponents(*node.operands)
         if has_exponents() and (expansion := _EXPANSIONS.get(node.operation)):
             return expansion(*node.operands)
     return table_math.expand(node)
@@ -100,7 +100,7 @@ def logarithm(x: Node) -> Node:
     return high + multiply_add(fraction * fraction, polynomial(_LOG_PIECE, fraction), rest)
 
 
-def usual_logarithm(x: Node) -> Node:
+def logarithm_without_exponents(x: Node) -> Node:
     """Return log(x) within 0.92 ULP without instructions for exponents; -infinity at both zeros, NaN below.
 
     Denormal and infinite numbers, NaN and those that are not positive are left to `vector_math`.

@@ -15,7 +15,7 @@ from opendml.targets.cuda.warpgroup_source import UNIT, WarpgroupPrinter, produc
 _ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
 _NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
 _KEYS = 2
-"""The number of the loop over keys, after those over queries and columns."""
+"""Index of the loop over keys, after the loops over queries and columns."""
 _POSITION = "const Parameters& p, const Offsets& at"
 
 
@@ -53,8 +53,10 @@ class AttentionPrinter(WarpgroupPrinter):
             distance, number = f"(long long){greater} - (long long){smaller} + {equal}", name(scores.hides_by)
         given = number if scores.replaces else f"{number} + score"
         return [
-            function(f"long long ahead({_POSITION})", [*lines, f"return {distance};"]),
-            function("bool skips(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]),
+            function(f"long long distance_beyond({_POSITION})", [*lines, f"return {distance};"]),
+            function(
+                "bool skips_hidden(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]
+            ),
             function("float score_of_hidden(const Parameters& p, float score)", [f"return {given};"]),
         ]
 
@@ -98,9 +100,14 @@ class AttentionPrinter(WarpgroupPrinter):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The parts of which scores are made. `visible` is the products, `scaled_by` a number, or None if it is
-    more than that. Where `hidden` says so, which depends on places alone, `hides_by`, a number, is added to
-    it, or `replaces` it.
+    """The parts that scores are made of.
+
+    Args:
+        visible: the score of a visible key, made of the products.
+        scaled_by: the number by which the products are multiplied; None if scores are more than that.
+        hidden: the condition that hides a key, which depends on positions alone.
+        hides_by: the number that is added to the score of a hidden key.
+        replaces: whether that number replaces the score.
     """
 
     visible: Node

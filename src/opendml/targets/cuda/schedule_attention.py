@@ -1,9 +1,10 @@
-"""A softmax between products of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles of
-queries, keys and values, whole warpgroups multiply them (wgmma), and a grid of no more blocks than run at
-once takes one tile of queries after the other.
+"""Schedules attention of FLOAT16 on compute capability 9.0.
 
-It takes what the copy engine can load: queries and keys that are contiguous along their elements, values
-along theirs, whose other strides and addresses are multiples of 16 bytes.
+The copy engine (TMA) loads tiles of queries, keys and values. Warpgroups multiply them (wgmma). The grid is
+persistent: it has no more blocks than run at once, and each block computes one tile of queries after another.
+
+The copy engine must be able to load the operands: elements of queries, keys and values are contiguous, and
+all other strides and addresses are multiples of 16 bytes.
 """
 
 from __future__ import annotations
@@ -32,35 +33,37 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.schedule_chain import ChainShape
 
 _BOX = 64
-"""Elements of a box: a row of ROW_BYTES."""
+"""Elements of a row of a box, which has ROW_BYTES."""
 _ROWS_OF_BOX = 8
-"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+"""The rows of a box are a multiple of this, after which the swizzle repeats."""
 _LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
-"""Integers that grow as evenly as their operands."""
+"""Operations that keep linear functions of counters linear."""
 _WARPGROUP = 128
+"""Threads of a warpgroup."""
 _SHARED_SLACK = 1024 + 512
-"""Bytes of shared memory beside the tiles: to align them, and barriers."""
+"""Bytes of shared memory beside the tiles: the alignment of the tiles, and barriers."""
 _RESERVED_BYTES = 1024
-"""Bytes of shared memory that the system takes for itself in each block."""
+"""Bytes of shared memory that CUDA reserves in each block."""
 _REGISTERS = 65536
 """Registers of a multiprocessor."""
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
-"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
+"""Registers of a thread that loads, and the most for a thread that multiplies."""
 _MOST_STAGES = 4
+"""Most stages of the ring of keys and values."""
 _MOST_ROWS = 128
-"""Queries of a tile whose scores or weights take more registers than others."""
+"""Most queries of a tile whose scores or weights need more registers than plain ones."""
 _CACHED_BYTES = 16e6
-"""Bytes of keys and values of a band, at most; they fill a third of the L2 cache."""
+"""Most bytes of keys and values in a band: a third of the L2 cache of an H100."""
 _LAST_BAND = 0.75
-"""Part of the matrices of a band that the last one has at least. Causal attention of 64 heads of 128 over
-4,096 keys took 519 us in bands of 7, the last of one, and 492 us in bands of 4 (H100)."""
+"""Least size of the last band, as a fraction of the others. Causal attention of 64 heads of 128 over 4,096
+keys took 519 us in bands of 7, whose last band had one matrix, and 492 us in bands of 4 (H100)."""
 _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
 _PARTIAL_CYCLES = 800
-"""More cycles of a tile of keys of which some queries see a part."""
+"""Additional cycles of a tile of keys of which queries see a part; fitted on an H100."""
 _IDLE = 0.4
-"""Part of the cycles of a tile that its first 64 queries alone take."""
+"""Fraction of the cycles of a full tile that a tile of 64 queries takes; fitted on an H100."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ ATTENTION_TILES = (
     AttentionTile(128, 96, 192, 0.6),
     AttentionTile(128, 64, 256, 0.55),
 )
-"""The candidates. Rates up to 128 elements are those on an H100 over 4,096 keys; the others are estimates."""
+"""The candidates. Rates of up to 128 elements were measured on an H100 with 4,096 keys; the others are
+estimates."""
 
 
 def attention_tiles(
@@ -113,7 +117,7 @@ def attention_tiles(
 
 @dataclass(frozen=True, slots=True)
 class _Linear:
-    """An integer: `first` for the first query and key, and how much it grows with each of them."""
+    """An integer that is linear in queries and keys: `first` for the first of both, and its steps."""
 
     rows: int
     keys: int
@@ -126,8 +130,8 @@ class _Linear:
 
 
 class AttentionShape:
-    """A softmax between products whose queries lie along the longest of the loops over them; the others count
-    with the batch."""
+    """A softmax between products. Tiles of queries lie along the longest loop over queries; the other loops
+    are part of the batch."""
 
     def __init__(self, chain: ChainShape, alignments: Sequence[int]) -> None:
         self._chain, self.kernel, self._alignments = chain, chain.kernel, alignments
@@ -205,7 +209,7 @@ class AttentionShape:
         between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
         full, rest = divmod(self._rows.count, tile.rows)
         last = _IDLE + (1 - _IDLE) * -(-rest // 64) * 64 / tile.rows
-        # Of many tiles some stand for their neighbours.
+        # If there are many tiles, price a sample of them.
         step = max(1, full // 64)
         cycles = [
             self._blocks(tile, (number + 1) * tile.rows - 1) * each + between
@@ -217,13 +221,13 @@ class AttentionShape:
             rest_cycles = self._blocks(tile, self._rows.count - 1) * each * last + between
             total, longest = total + rest_cycles, max(longest, rest_cycles)
         total *= self.batch_count
-        # Tiles of one length end together.
+        # Tiles of equal length end together, so the last wave counts as a whole.
         rounds = 1 if rest or self._hides else math.ceil(total / longest / machine.multiprocessors)
         return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
 
     def _blocks(self, tile: AttentionTile, row: int) -> int:
         """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
-        return -(-self._seen(row) // tile.keys)
+        return -(-self._visible_keys(row) // tile.keys)
 
     def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
         """Return the launch in a tile."""
@@ -319,11 +323,11 @@ class AttentionShape:
     def _hides(self) -> bool:
         """Return whether positions alone hide keys from queries: all keys from one on, which is no earlier
         for later queries."""
-        ahead = self._ahead
+        ahead = self._distance_beyond
         return ahead is not None and ahead.keys > 0 >= ahead.rows
 
     @cached_property
-    def _ahead(self) -> _Linear | None:
+    def _distance_beyond(self) -> _Linear | None:
         """Return how far a key lies behind the last visible one; it is hidden if that is positive."""
         hidden = self._scores.hidden
         if hidden is None:
@@ -353,9 +357,9 @@ class AttentionShape:
     def _counted(self, number: int, load: Access) -> _Linear:
         return _Linear(self._rows.strides[number], self._keys.strides[number], load.offset)
 
-    def _seen(self, row: int) -> int:
+    def _visible_keys(self, row: int) -> int:
         """Return how many keys a query of the first matrix sees."""
-        ahead = self._ahead
+        ahead = self._distance_beyond
         if not self._hides or ahead is None:
             return self._keys.count
         seen = -(ahead.rows * row + ahead.first) // ahead.keys + 1

@@ -25,8 +25,8 @@ from opendml.targets.cuda.schedule_attention import AttentionShape, attention_ti
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256
-"""Elements of a query, or of what is weighted, at most: a thread holds results of so many columns. Those of
-FLOAT16 may be wider where warpgroups multiply."""
+"""Most elements of a query or a value: a thread holds results of so many columns. FLOAT16 may have more where
+warpgroups multiply."""
 _LEAST_WIDTH = 16
 """Elements to which shorter ones are filled up."""
 _FEWEST_ROWS = 16
@@ -162,7 +162,7 @@ class ChainShape:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether it has more elements than all devices take."""
+        """Return whether heads have more elements than devices without warpgroups take."""
         return max(self.padded) > _WIDEST
 
     def _loop(self, dimension: int) -> Loop:

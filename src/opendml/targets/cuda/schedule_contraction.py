@@ -34,21 +34,20 @@ _STAGES = 3
 _LEAST_STEP = 300
 """Cycles of a step along k, at least: what a load takes, over the steps that are under way."""
 _COMPUTED_LATENCY = 1200
-"""Cycles that a block waits in a step along k for the loads of a computed operand."""
+"""Cycles of a step along k in which a block waits for the loads of a computed operand; fitted on an H100."""
 COPIED_LATENCY = 600
-"""Cycles that it waits for copies, of which two steps are under way."""
+"""Cycles of a step in which a block waits for copies, of which two steps are in flight; fitted on an H100."""
 _ALONE, _PAGE_CYCLES = 2, 400
-"""Times that the rest of a step takes as long for a block alone as for blocks that share a multiprocessor;
-and the cycles to add up what one of the blocks that share a tile has left. With these and the latencies
-estimates are within a quarter of what an H100 took: 16 rows by 4096 x 4096 of INT8 32, 22 and 19 us, shared
-by 4, 8 and 16 blocks."""
+"""The time of the rest of a step for a block alone, over that for blocks that share a multiprocessor; and the
+cycles to add up the sums of one of the blocks that share a tile. With these and the latencies, estimates are
+within a quarter of the times on an H100: 16 rows by 4096 x 4096 of INT8 take 32, 22 and 19 us in 4, 8 and 16
+blocks."""
 _TILE_CYCLES = 3000
 """Cycles before the first and after the last step of a tile, about."""
 _STORE_RATE = 16
 """Sums that a multiprocessor stores in a cycle, about."""
 WINDOW_FACTOR = 2.0
-"""How much longer convolutions take than is estimated, without the copy engine: 1.6 to 3.8 times on an
-H100."""
+"""Time of a convolution without the copy engine, over its estimate. On an H100 the ratio is 1.6 to 3.8."""
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
@@ -156,9 +155,10 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
 
 
 def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: Machine, latency: int | None) -> float:
-    """Return the cycles of a product in a tile that so many blocks share. With a `latency`, which blocks wait
-    for in each step along k, they are those measured; without, products whose tiles are copied are compared
-    as they always were.
+    """Return the estimated cycles of a product in a tile that `splits` blocks share.
+
+    With a `latency`, for which blocks wait in each step along k, the estimate is close to measured times.
+    Without one it only compares tiles whose operands are copied.
     """
     a, b = shape.sides
     tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
@@ -332,7 +332,7 @@ class Shape:
 
     def _units_of_results(self, tile: Tile) -> ResultUnits:
         fast, slow = ("n", "m") if self._is_stored_along_rows else ("m", "n")
-        # Ordinary arithmetic leaves sums in rows in shared memory, where those of a column lie apart.
+        # FMA tiles keep rows of sums in shared memory, where the sums of a column are not contiguous.
         are_together = self._is_stored_along_rows or tile.mode is not Mode.FMA
         around = [loop for role in ("batch", "m", "n") for loop in self.loops[role]]
         return result_units(

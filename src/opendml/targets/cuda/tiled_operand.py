@@ -18,7 +18,7 @@ from opendml.targets.cuda.pattern import AccessPattern, Step
 _LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
 """Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
 _STORE_INSTRUCTIONS = 4
-"""Instructions that pack a unit of a computed operand and store it in shared memory."""
+"""Instructions that pack a unit of a computed operand and store it in shared memory; an estimate."""
 _NEAR = 4
 """Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
 neighbours along several loops."""

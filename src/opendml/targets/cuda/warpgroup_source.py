@@ -13,7 +13,7 @@ from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.pattern import AccessPattern, Step
 
 UNIT = 8
-"""Neighbouring results that a thread makes at a time."""
+"""Neighbouring results that a thread makes at a time: 16 bytes of FLOAT16."""
 
 
 class ResidualKind(Enum):
@@ -156,9 +156,10 @@ def _address_function(signature: str, position: str, addresses: Iterable[str]) -
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
-    """The function that adds the products of 64 rows by so many columns, 16 along k, of FLOAT16; operands are
-    turned where they lie along their rows rather than k. What each names them by is `descriptor` of
-    kernels/sm90/contraction.cuh.
+    """Return the function that adds the products of 64 rows by so many columns of FLOAT16, 16 along k.
+
+    An operand is turned if it is contiguous along its rows rather than along k. The arguments `a` and `b` are
+    made by `descriptor` of kernels/sm90/contraction.cuh.
     """
     sums = columns // 2
     places = ", ".join(f"%{number}" for number in range(sums))

@@ -17,16 +17,21 @@ from opendml.targets.cuda.tensor_map import (
 )
 
 _AXES = 2
-"""Axes of an image along which windows move; the third axis counts images."""
+"""Axes of an image along which the copy engine moves windows; the third axis is the batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """An axis of images along which a window moves.
 
-    Its `size` pixels are `bytes` apart. The first of its `outputs` begins `before` pixels before the first
-    pixel, the next ones `stride` pixels further on each; its `taps` are `dilation` pixels apart. `rows` and
-    `along_k` are the loops over outputs and taps.
+    Args:
+        bytes: the distance of neighbouring pixels.
+        size: the number of pixels.
+        before: how many pixels the first window begins before the first pixel: the start padding.
+        stride: the pixels from one window to the next.
+        dilation: the pixels from one tap of a window to the next.
+        rows: the loop over windows; None if there is one window.
+        along_k: the loop over taps; None if there is one tap.
     """
 
     bytes: int
@@ -74,8 +79,13 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a convolution: two axes of the images, the axis of images, and the bytes from the first
-    pixel that a kernel loads to the first of the images."""
+    """The windows of a convolution.
+
+    Args:
+        axes: the two axes of the images.
+        images: the axis of the batch.
+        offset: the bytes from the first address that a kernel loads to the first pixel.
+    """
 
     axes: tuple[Axis, Axis]
     images: Axis
@@ -122,7 +132,7 @@ def windows_of(
         rows = [loop for loop in rows if loop is not near]
     axes += [_free(load, loop, None) for loop in rows]
     offset = sum(axis.before * axis.bytes for axis in axes)
-    # From neighbours to what lies far apart; those along which windows move are two of the first.
+    # Sort from the innermost axis outwards. Windows move along the first two axes.
     axes.sort(key=lambda axis: axis.bytes)
     if not all(axis.is_plain for axis in axes[_AXES:]):
         axes.sort(key=lambda axis: axis.is_plain)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 import opendml as dml
-from opendml.frontends.attention import SharedHeads, narrow, sees_nothing, wide
+from opendml.frontends.attention import SharedHeads, narrow, sees_no_key, wide
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
@@ -48,7 +48,7 @@ def attention(node: Conversion) -> Result:
     shares = _shares(node, biased)
     result = dml.gemm(shared.rows(shares), wide(shared.columns(values)))
     result = shaped(result, (batch, heads, rows, values.sizes[3]))
-    empty = None if bias is None else sees_nothing(bias)
+    empty = None if bias is None else sees_no_key(bias)
     if empty is not None:
         result = dml.element_wise_if(empty, 0.0, result)
     seen = None

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import opendml as dml
-from opendml.frontends.attention import SharedHeads, narrow, sees_nothing, shaped, wide
+from opendml.frontends.attention import SharedHeads, narrow, sees_no_key, shaped, wide
 from opendml.frontends.torch import attention as operator
 from opendml.frontends.torch.conversion import Conversion
 from opendml.frontends.torch.registry import converts
@@ -50,7 +50,7 @@ def attention(
     result = dml.gemm(shared.rows(weights), wide(shared.columns(value)))
     result = shaped(result, (batch, heads, rows, value.sizes[3]))
     if bias is not None:
-        result = dml.element_wise_if(sees_nothing(bias), 0.0, result)
+        result = dml.element_wise_if(sees_no_key(bias), 0.0, result)
     return narrow(result, query)
 
 
