@@ -1,5 +1,6 @@
-"""Times contractions on a CUDA device beside PyTorch (float32 without TF32), and the floor: operations over
-the rate of the units that do them, or bytes over the speed of a copy, whichever is longer.
+"""Times contractions on a CUDA device beside PyTorch (float32 without TF32, the fastest algorithms of cuDNN),
+and the floor: operations over the rate of the units that do them, or bytes over the speed of a copy,
+whichever is longer.
 
 python -m benchmarks.cuda_contractions [--words WORD ...] [--tiles] [--out FILE]
 
@@ -185,6 +186,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.manual_seed(1)
     copied, rows = copy_speed(), []
     for case in cases():
