@@ -18,7 +18,7 @@ from typing import Any
 from opendml.program.program import Program
 from opendml.spec.enums import ConvolutionDirection
 from tools import contraction_cases
-from tools.kernel_table import made
+from tools.kernel_table import kernel_summary
 from tools.machines import DEVICES
 from tools.operator_case import Case as Call
 
@@ -66,8 +66,9 @@ class Case:
 
 def cases() -> Iterator[Case]:
     """Yield all cases, in the types that GPUs have units for."""
+    forms = [*contraction_cases.contraction_forms(), *contraction_cases.network_convolutions()]
     for type in TYPES:
-        for form in contraction_cases.contraction_forms():
+        for form in forms:
             if type in form.types_of_first:
                 yield Case(form.case(type))
 
@@ -99,7 +100,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     for case in cases():
         if all(word in case.name for word in options.words):
-            print(f"{case.name}: {made(case.program, options.device).text}")
+            print(f"{case.name}: {kernel_summary(case.program, options.device).text}")
     return 0
 
 

@@ -1,5 +1,6 @@
-"""Times contractions on a CUDA device beside PyTorch (float32 without TF32), and the floor: operations over
-the rate of the units that do them, or bytes over the speed of a copy, whichever is longer.
+"""Times contractions on a CUDA device beside PyTorch (float32 without TF32, the fastest algorithms of cuDNN),
+and the floor: operations over the rate of the units that do them, or bytes over the speed of a copy,
+whichever is longer.
 
 python -m benchmarks.cuda_contractions [--words WORD ...] [--tiles] [--out FILE]
 
@@ -31,7 +32,7 @@ from opendml.targets.cuda.driver import device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
 from opendml.targets.cuda.schedule import schedule
 from tools.cuda_tiles import schedulers
-from tools.kernel_table import made
+from tools.kernel_table import kernel_summary
 
 TORCH = {
     ScalarType.FLOAT32: torch.float32,
@@ -49,7 +50,8 @@ MOST_SETS = 12
 
 
 def floor_seconds(case: Case, copied_bytes_per_second: float) -> float:
-    """The time below which the case cannot be."""
+    """Return the least time that the case can take: that of its operations or of its bytes, whichever is
+    longer."""
     machine = device().machine
     rates = OPERATIONS.get(machine.capability, OPERATIONS[90])
     cycles = 1e3 * device()._attribute("CLOCK_RATE")
@@ -92,7 +94,7 @@ def time_case(case: Case, ways: list[tuple[str, Scheduler]], copied: float) -> d
         if way == "opendml":
             patterns = [each.launch.pattern for each in executable._prepared.values()]
             row["chosen"] = " ".join(map(_described, patterns))
-            row["made"] = made(program, device().machine).text
+            row["kernels"] = kernel_summary(program, device().machine).text
     if peer is not None and judge is not None:
         graphs["torch"] = _recorded([partial(peer, *tensors) for tensors in sets])
         errors["torch"] = judge.error(peer(*sets[0]))
@@ -169,7 +171,7 @@ def line(row: dict[str, Any]) -> str:
     if "torch" in seconds:
         text += f", torch {_time(seconds['torch'], floor)}"
         text += f"; errors {errors['opendml']:.1e} {errors['torch']:.1e}"
-    return f"{text}; {row['made']}; {row['chosen']}"
+    return f"{text}; {row['kernels']}; {row['chosen']}"
 
 
 def _time(seconds: float, floor: float) -> str:
@@ -177,13 +179,14 @@ def _time(seconds: float, floor: float) -> str:
 
 
 def main() -> int:
-    """Times the cases and prints the table."""
+    """Time the cases and print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--words", nargs="*", default=[])
     parser.add_argument("--tiles", action="store_true")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
     torch.manual_seed(1)
     copied, rows = copy_speed(), []
     for case in cases():

@@ -22,7 +22,7 @@ from benchmarks.cuda_contractions import MOST_SETS, copy_speed
 from benchmarks.cuda_family_cases import Case, cases
 from benchmarks.graphs import compiled, named
 from opendml.targets.cuda.driver import device
-from tools.kernel_table import made
+from tools.kernel_table import kernel_summary
 
 
 def _allocated(tensor: Any) -> Any:
@@ -31,7 +31,7 @@ def _allocated(tensor: Any) -> Any:
 
 
 def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int, str]:
-    """A dispatch over each set, the bytes of the results, and what the device makes of the case."""
+    """Return a dispatch over each set, the bytes of the results, and what the device makes of the case."""
     model, results = compiled(sets[0], case.opendml, "cuda", has_views=True)
     calls: list[Call] = []
     for arrays in sets:
@@ -39,11 +39,11 @@ def _opendml(case: Case, sets: list[tuple[Any, ...]]) -> tuple[list[Call], int, 
         bound = model.bind(named(arrays), outputs)
         calls.append(partial(bound.enqueue, torch.cuda.current_stream().cuda_stream))
     written = sum(each.nbytes for each in outputs.values())
-    return calls, written, made(model._program, device().machine).text
+    return calls, written, kernel_summary(model._program, device().machine).text
 
 
 def time_case(case: Case, compiles: bool, copied: float) -> dict[str, Any]:
-    """Seconds of the contenders, and the floor."""
+    """Return the seconds of each contender, and the floor."""
     sets = [case.inputs()]
     read = sum(x.nbytes for x in sets[0]) if case.read is None else case.read
     while len(sets) < MOST_SETS and len(sets) * sum(x.nbytes for x in sets[0]) < SET_BYTES:

@@ -31,7 +31,8 @@ OVER_TORCH = 1.1
 
 
 def time_case(case: Case, rounds: int, threads: int) -> dict[str, Any]:
-    """Median milliseconds of the floor and of all contenders, in turns, and the difference from PyTorch."""
+    """Return the median milliseconds of the floor and of all contenders, in turns, and the difference from
+    PyTorch."""
     import torch
 
     import opendml as dml
@@ -80,8 +81,8 @@ def time_case(case: Case, rounds: int, threads: int) -> dict[str, Any]:
 
 
 def is_named(name: str, all_of: Sequence[str], one_of: Sequence[str]) -> bool:
-    """Whether a case's name contains all texts of `all_of`, and has one of the words `one_of` if there are
-    any."""
+    """Return whether a case's name contains all texts of `all_of`, and has one of the words `one_of` if there
+    are any."""
     words = name.split()
     return all(text in name for text in all_of) and (not one_of or any(word in words for word in one_of))
 
@@ -93,7 +94,7 @@ def _distinct_bytes(array: Array) -> int:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """The goals that a row misses, in a few words."""
+    """Return the goals that a row misses, in a few words."""
     missed = [] if row["of_floor"] >= row["goal"] else [f"below {row['goal']} of the floor"]
     times = row["milliseconds"]
     if row["over_torch"] is not None and row["over_torch"] < OVER_TORCH:
@@ -104,7 +105,7 @@ def verdict(row: dict[str, Any]) -> str:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as a Markdown table."""
+    """Return the rows as a Markdown table."""
     heads = ("case", "goal", "of floor", "over torch", *COLUMNS, "")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in rows:
@@ -117,7 +118,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Times the cases and writes the table."""
+    """Time the cases and write the table."""
     parser = case_options("Times pointwise, reduction and scan operators on the CPU.")
     parser.add_argument("--any", nargs="*", default=[], help="only cases whose names have one of these words")
     parser.add_argument("--capability", choices=CAPABILITIES, help="vectors of opendml and PyTorch at most")

@@ -36,7 +36,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """All cases."""
+    """Yield all cases."""
     yield from _unary()
     yield from _activations()
     yield from _binary()
@@ -155,7 +155,7 @@ def _activations() -> Iterator[Case]:
 
 
 def _copied(x: Any, out: Any) -> Any:
-    """A tensor written into another one, converted to its type."""
+    """Return a tensor written into another one, converted to its type."""
     return out.resize_(x.shape).copy_(x)
 
 

@@ -19,7 +19,7 @@ def fastest_new(result: Result) -> tuple[str, float] | None:
 
 
 def shortfalls(result: Result) -> list[str]:
-    """One short text for each goal that opendml's bound run misses; empty when it meets all."""
+    """Return one short text for each goal that opendml's bound run misses; none when it meets all."""
     ours = result.find("opendml", Mode.BOUND)
     if ours is None:
         return ["not run"]

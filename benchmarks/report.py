@@ -95,7 +95,7 @@ def write(report: Report, folder: Path) -> list[Path]:
 
 
 def markdown(report: Report) -> str:
-    """A summary that can be read alone: the machine, the versions, a line per case, small work."""
+    """Return a summary that can be read alone: the machine, the versions, a line per case, small work."""
     libraries = ", ".join(f"{name} {version}" for name, version in report.peers.items())
     lines = [
         f"# Benchmarks of {report.day}",

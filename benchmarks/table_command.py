@@ -1,4 +1,4 @@
-"""What the commands share that time one table on the CPU: their options, and the files that they write.
+"""Options and output files of the commands that time one table on the CPU.
 
 Nothing here imports a library with threads of its own before their number is known.
 """
@@ -34,7 +34,7 @@ def case_options(description: str) -> argparse.ArgumentParser:
 
 
 def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options given; from now on libraries have the number of threads that they say."""
+    """Return the options of a command, and set the number of threads of all libraries."""
     arguments = parser.parse_args()
     pin_threads(arguments.threads)
     if capability := getattr(arguments, "capability", None):

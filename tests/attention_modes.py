@@ -16,7 +16,7 @@ from tests.cuda.compiled import MACHINES
 
 @contextmanager
 def planned_modes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Within it, programs that are compiled add their modes to a list."""
+    """Record the modes of programs that are compiled within the context."""
     modes: list[str] = []
 
     def noting(compile: Callable[..., Any]) -> Callable[..., Any]:

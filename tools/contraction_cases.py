@@ -1,10 +1,13 @@
-"""The contractions that the package is judged by, as calls of public operators: products, convolutions and
-attention in the sizes that networks have. The table of kernels, the schedules that are printed and compared,
-and the benchmark on GPUs take theirs from here, so that what is timed is what users run."""
+"""Products, convolutions and attention in the sizes that networks have, as calls of public operators.
+
+The table of kernels (`tools.kernel_table`), the printed schedules (`tools.schedules`) and the benchmark on
+GPUs (`benchmarks.cuda_contractions`) take their cases from here, so that users run what is timed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opendml import descs
@@ -26,11 +29,11 @@ PRODUCTS = (
     (50176, 64, 147),
 )
 """m, n, k."""
-TURNED_PRODUCTS = (
+TRANSPOSED_PRODUCTS = (
     *((2048, 2048, 2048), (4096, 4096, 4096), (256, 4096, 4096), (1576, 3072, 768)),
     *((8, 4096, 4096), (64, 4096, 4096), (128, 768, 3072)),
 )
-"""m, n, k of products that are computed with either operand, or both, transposed."""
+"""m, n, k of products with either operand, or both, transposed."""
 BATCHED_PRODUCTS = ((96, 512, 512, 64), (16, 512, 512, 512))
 """Matrices, m, n, k."""
 CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int], ...] = (
@@ -47,6 +50,24 @@ CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int],
     ((1, 32, 720, 720), (3, 9), 1, 1),
 )
 """Images; outputs and side of the window; stride, groups. Padding keeps the size."""
+RESNET = (
+    *((64, 56, 64, 1, 1), (64, 56, 64, 3, 1), (64, 56, 256, 1, 1), (256, 56, 64, 1, 1), (256, 56, 128, 1, 1)),
+    *((128, 56, 128, 3, 2), (128, 28, 512, 1, 1), (512, 28, 128, 1, 1), (128, 28, 128, 3, 1)),
+    *((256, 56, 512, 1, 2), (512, 28, 256, 1, 1), (256, 28, 256, 3, 2), (256, 14, 1024, 1, 1)),
+    *((1024, 14, 256, 1, 1), (256, 14, 256, 3, 1), (512, 28, 1024, 1, 2), (1024, 14, 512, 1, 1)),
+    *((512, 14, 512, 3, 2), (512, 7, 2048, 1, 1), (2048, 7, 512, 1, 1), (512, 7, 512, 3, 1)),
+    (1024, 14, 2048, 1, 2),
+)
+"""Channels, side of the image, outputs, side of the window, stride: ResNet-50 without its first layer."""
+UNET = (
+    *((320, 64, 320, 3, 1), (640, 32, 640, 3, 1), (1280, 16, 1280, 3, 1), (1280, 8, 1280, 3, 1)),
+    *((320, 32, 640, 3, 1), (2560, 16, 1280, 3, 1), (1920, 32, 640, 3, 1), (960, 64, 320, 3, 1)),
+    *((320, 64, 320, 3, 2), (640, 32, 640, 3, 2), (320, 64, 4, 3, 1), (320, 64, 320, 1, 1)),
+    *((640, 32, 640, 1, 1), (1280, 16, 1280, 1, 1)),
+)
+"""The convolutions of a diffusion model's UNet, in the form of `RESNET`."""
+NETWORKS = (("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET))
+"""Name, batch and convolutions of whole networks."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
 """Batch, heads, those of keys and values, tokens, elements of a head."""
 INTEGER_PRODUCTS = (512, 1024, 4096)
@@ -54,7 +75,7 @@ INTEGER_PRODUCTS = (512, 1024, 4096)
 
 
 def contraction_forms() -> Iterator[Form]:
-    """Yield all forms of contractions."""
+    """Yield the forms of contractions that the table of kernels has."""
     yield from _gemms()
     for images, (outputs, side), stride, groups in CONVOLUTIONS:
         yield convolution(images, outputs, side, stride, groups)
@@ -63,32 +84,46 @@ def contraction_forms() -> Iterator[Form]:
     yield from _integers()
 
 
+def network_convolutions() -> Iterator[Form]:
+    """Yield the convolutions of whole networks in FLOAT16, with channels last and packed. Only the benchmark
+    has them: they would double the table of kernels."""
+    for network, batch, layers in NETWORKS:
+        for is_channels_last in (True, False):
+            for channels, size, outputs, side, stride in layers:
+                images = batch, channels, size, size
+                form = convolution(images, outputs, side, stride, is_channels_last=is_channels_last)
+                layout = "" if is_channels_last else ", packed"
+                yield replace(form, name=f"{form.name}{layout}, of {network}", only=("FLOAT16",))
+
+
 def gemm(
     m: int,
     n: int,
     k: int,
-    a_turned: bool = False,
-    b_turned: bool = False,
+    a_transposed: bool = False,
+    b_transposed: bool = False,
     batch: int = 1,
     **attributes: Any,
 ) -> Form:
-    """Return a product of matrices. `c` is what is added: "matrix", "row", or None."""
+    """Return a product of matrices. `c` is the addend: "matrix", "row", or None."""
     c = attributes.pop("c", None)
-    a, b = ((k, m) if a_turned else (m, k)), ((n, k) if b_turned else (k, n))
+    a, b = ((k, m) if a_transposed else (m, k)), ((n, k) if b_transposed else (k, n))
     tensors: dict[str, Any] = {"a": (1, batch, *a), "b": (1, batch, *b)}
     if c is not None:
         sizes = (1, batch, m, n)
         tensors["c"] = Strided(sizes, (0, 0, 0, 1)) if c == "row" else sizes
-    turned = {name: MatrixTransform.TRANSPOSE for name, is_so in _sides(a_turned, b_turned) if is_so}
+    transposed = {
+        name: MatrixTransform.TRANSPOSE for name, is_so in _sides(a_transposed, b_transposed) if is_so
+    }
     words = [f"{batch} of {m}x{n}x{k}" if batch > 1 else f"{m}x{n}x{k}"]
-    words += [f"{'NT'[a_turned]}{'NT'[b_turned]}"] * (a_turned or b_turned)
+    words += [f"{'NT'[a_transposed]}{'NT'[b_transposed]}"] * (a_transposed or b_transposed)
     words += [f"{name} {attributes[name]}" for name in ("alpha", "beta") if name in attributes]
     words += [f"plus a {c}"] * (c is not None) + _fused(attributes)
-    return Form("GEMM", ", ".join(words), tensors, {**turned, **attributes})
+    return Form("GEMM", ", ".join(words), tensors, {**transposed, **attributes})
 
 
-def _sides(a_turned: bool, b_turned: bool) -> tuple[tuple[str, bool], ...]:
-    return ("trans_a", a_turned), ("trans_b", b_turned)
+def _sides(a_transposed: bool, b_transposed: bool) -> tuple[tuple[str, bool], ...]:
+    return ("trans_a", a_transposed), ("trans_b", b_transposed)
 
 
 def _fused(attributes: Mapping[str, Any]) -> list[str]:
@@ -150,10 +185,10 @@ def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
     }
 
 
-def attention(batch: int, heads: int, own: int, tokens: int, size: int, more: str = "") -> Form:
-    """Return attention with `heads` heads of queries and `own` of keys. `more` is what it reads besides:
-    "", "bias", "mask" or "past"."""
-    q, k = (batch, tokens, heads * size), (batch, tokens, own * size)
+def attention(batch: int, heads: int, key_heads: int, tokens: int, size: int, more: str = "") -> Form:
+    """Return attention with `heads` heads of queries and `key_heads` of keys. `more` is what it reads
+    besides: "", "bias", "mask" or "past"."""
+    q, k = (batch, tokens, heads * size), (batch, tokens, key_heads * size)
     tensors: dict[str, Any] = {"query": q, "key": k, "value": k}
     mask, wanted = MultiheadAttentionMaskType.NONE, frozenset[str]()
     if more == "bias":
@@ -161,33 +196,33 @@ def attention(batch: int, heads: int, own: int, tokens: int, size: int, more: st
     elif more == "mask":
         tensors["mask"], mask = (batch, heads, tokens, tokens), MultiheadAttentionMaskType.BOOLEAN
     elif more == "past":
-        tensors |= {"query": (batch, 1, heads * size), "key": (batch, 1, own * size)}
-        tensors |= {"value": (batch, 1, own * size)}
-        tensors |= dict.fromkeys(("past_key", "past_value"), (batch, own, tokens, size))
+        tensors |= {"query": (batch, 1, heads * size), "key": (batch, 1, key_heads * size)}
+        tensors |= {"value": (batch, 1, key_heads * size)}
+        tensors |= dict.fromkeys(("past_key", "past_value"), (batch, key_heads, tokens, size))
         wanted = frozenset(("output_present_key_tensor", "output_present_value_tensor"))
     attributes: dict[str, Any] = {"scale": size**-0.5, "mask_type": mask}
-    name = f"{batch}x{tokens}, {heads} heads of {size}" + f", {own} of keys" * (own != heads)
+    name = f"{batch}x{tokens}, {heads} heads of {size}" + f", {key_heads} of keys" * (key_heads != heads)
     name += f", {more}" * bool(more)
-    if own == heads:
+    if key_heads == heads:
         return Form("MULTIHEAD_ATTENTION", name, tensors, attributes | {"head_count": heads}, wanted=wanted)
-    counts = {"query_head_count": heads, "key_value_head_count": own}
+    counts = {"query_head_count": heads, "key_value_head_count": key_heads}
     return Form("MULTIHEAD_ATTENTION1", name, tensors, attributes | counts, wanted=wanted)
 
 
-def integer_product(size: int, *, turned: bool = False) -> Form:
-    """Return a product of square matrices of bytes. If `turned`, the second lies transposed in memory."""
+def integer_product(size: int, *, transposed: bool = False) -> Form:
+    """Return a product of square matrices of bytes. If `transposed`, the second lies transposed in memory."""
     sizes = (1, 1, size, size)
-    b = Strided(sizes, (size * size, size * size, 1, size)) if turned else sizes
-    name = f"{size}x{size}x{size}" + ", NT" * turned
+    b = Strided(sizes, (size * size, size * size, 1, size)) if transposed else sizes
+    name = f"{size}x{size}x{size}" + ", NT" * transposed
     return Form("MATRIX_MULTIPLY_INTEGER", name, {"a": sizes, "b": b}, types={"b": "INT8"})
 
 
 def _gemms() -> Iterator[Form]:
     for m, n, k in PRODUCTS:
         yield gemm(m, n, k)
-    for m, n, k in TURNED_PRODUCTS:
-        for a_turned, b_turned in ((False, True), (True, False), (True, True)):
-            yield gemm(m, n, k, a_turned, b_turned)
+    for m, n, k in TRANSPOSED_PRODUCTS:
+        for a_transposed, b_transposed in ((False, True), (True, False), (True, True)):
+            yield gemm(m, n, k, a_transposed, b_transposed)
     for batch, m, n, k in BATCHED_PRODUCTS:
         yield gemm(m, n, k, False, True, batch)
     yield gemm(2048, 2048, 2048, c="row", fused_activation=descs.ActivationRelu())
@@ -246,8 +281,8 @@ def _attentions() -> Iterator[Form]:
 
 def _integers() -> Iterator[Form]:
     for size in INTEGER_PRODUCTS:
-        for turned in (False, True):
-            yield integer_product(size, turned=turned)
+        for transposed in (False, True):
+            yield integer_product(size, transposed=transposed)
     a, b, one = (1, 1, 512, 768), (1, 1, 768, 3072), (1, 1, 1, 1)
     columns = (1, 1, 1, 3072)
     zeros = {"a": a, "a_zero_point": one, "b": b, "b_zero_point": one}

@@ -90,7 +90,7 @@ def normalization_desc(
 
 
 def all_cases() -> Iterator[Case]:
-    """Small cases of everything."""
+    """Yield small cases of everything."""
     yield from activation_cases()
     yield from pointwise_cases()
     yield from layout_cases()

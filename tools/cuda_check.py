@@ -102,9 +102,8 @@ def _arguments() -> argparse.Namespace:
 
 
 def runs() -> Iterator[tuple[Case, str, Scheduler]]:
-    """All cases, and contractions in two of the tiles of each kind, in turn, and a softmax between them in
-    each that takes it; the way is empty for the one that is chosen.
-    """
+    """Yield all cases, each in the tile that is chosen (the way is empty), contractions also in two of the
+    tiles of each kind, in turn, and a softmax between products in each tile that takes it."""
     modes = ("fma", "mma", "imma", "wgmma", "wgmma_windows")
     ways = {mode: cycle(way for way in schedulers() if way[0].split()[0] == mode) for mode in modes}
     for case in all_cases():

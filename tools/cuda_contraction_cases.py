@@ -63,7 +63,7 @@ def _matrix_products() -> Iterator[Case]:
 
 
 def _tiles_of_the_copy_engine() -> Iterator[Case]:
-    """Products of FLOAT16 whose rows are multiples of 16 bytes, in each order."""
+    """Yield products of FLOAT16 whose rows are multiples of 16 bytes, in each order."""
     type, sizes = "FLOAT16", (136, 72, 152)
     for turned in itertools.product((False, True), repeat=2):
         name = f"{type} copied {sizes} {turned[0]:d}{turned[1]:d}"
@@ -150,7 +150,7 @@ def _convolutions() -> Iterator[Case]:
 
 
 def _windows_of_the_copy_engine() -> Iterator[Case]:
-    """Convolutions of FLOAT16 whose channels lie side by side."""
+    """Yield convolutions of FLOAT16 whose channels lie side by side."""
     forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
         ((2, 64, 9, 11), (40, 3, 3), {"before": 1, "after": 1}),
         ((1, 72, 8, 13), (64, 3, 3), {"before": 1, "after": 1, "stride": 2}),

@@ -73,7 +73,7 @@ OPERANDS: dict[str, Callable[[str, int, int, int], tuple[Any, ...]]] = {
 
 
 def operand_cases() -> Iterator[Case]:
-    """All of them. Units of neighbours end within the sizes, and beyond some of them."""
+    """Yield all cases. Units of neighbours end within the sizes, and beyond some of them."""
     wide, odd = (72, 136, 96), (33, 41, 96)
     names = list(OPERANDS)
     runs = [("FLOAT16", name, wide) for name in names]

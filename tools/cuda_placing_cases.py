@@ -66,8 +66,8 @@ def placing_cases() -> Iterator[Case]:
 
 
 def _further_tops() -> Iterator[Case]:
-    """Of other types, of equal elements, of elements of which the last are wanted, and of what is not all in
-    memory."""
+    """Yield further cases: other types, equal elements, elements of which the last are wanted, and such as
+    are not all in memory."""
     sizes = 2, 40000
     for type in ("FLOAT16", "UINT8"):
         yield Case(f"top 100 {type}", _top(type, sizes, 1, 100, DECREASING))

@@ -31,8 +31,8 @@ SPLITS = (1, 3)
 
 
 def modes_of(case: str) -> tuple[str, ...]:
-    """The modes of tiles that the case of a contraction, or of a softmax between them, is for, by its name;
-    of warpgroups only those that the copy engine can load."""
+    """Return the modes of tiles that the case of a contraction, or of a softmax between them, is for, by its
+    name; of warpgroups only those that the copy engine can load."""
     if "FLOAT16" not in case:
         return ("imma" if "of bytes" in case else "fma",)
     if case.startswith("chain"):
@@ -59,7 +59,8 @@ def in_tiles(
 def in_chain_tile(
     tile: ChainTile | AttentionTile, kernel: Kernel, machine: Machine, alignments: Sequence[int]
 ) -> Launch:
-    """The launch of a softmax between products in a tile if that can compute it; else as it is."""
+    """Return the launch of a softmax between products in a tile if that can compute it; else the launch that
+    is chosen."""
     shape = ChainShape.of(kernel)
     if shape is None:
         return schedule(kernel, machine, alignments)
@@ -72,7 +73,7 @@ def in_chain_tile(
 
 
 def chain_schedulers() -> Iterator[tuple[str, Scheduler]]:
-    """By name, for every tile of a softmax between products."""
+    """Yield names and schedulers, for every tile of a softmax between products."""
     for tile in CHAIN_TILES:
         yield (
             f"{tile.mode.value} {tile.rows}x{tile.keys} / {tile.stages} by {tile.threads}",
@@ -86,7 +87,7 @@ def chain_schedulers() -> Iterator[tuple[str, Scheduler]]:
 
 
 def schedulers() -> Iterator[tuple[str, Scheduler]]:
-    """By name, for every tile and number of blocks that share it."""
+    """Yield names and schedulers, for every tile and number of blocks that share it."""
     for tile in TILES:
         for splits in SPLITS:
             name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"

@@ -63,7 +63,7 @@ def _padding_alone(x: Any) -> Any:
 
 
 def _transposed() -> Iterator[Case]:
-    """Squares in units of all widths, within a matrix and over its ends."""
+    """Yield squares in units of all widths, within a matrix and over its ends."""
     for type in ("UINT8", FLOAT16, FLOAT32, "FLOAT64"):
         for sizes in ((2, 160, 208), (1, 90, 150), (1, 121, 77)):
             yield _case(f"{type} transposed {sizes}", lambda x: x.transpose(0, 2, 1), (type, sizes))
@@ -167,7 +167,7 @@ def _running(x: Any) -> Any:
 
 
 def _numbers() -> Iterator[Case]:
-    """Counted numbers of all types, from an offset on, and beyond the ends of the type."""
+    """Yield counted numbers of all types, from an offset on, and beyond the ends of the type."""
     for type, bits in (("UINT32", 32), ("UINT64", 63), ("INT32", 32), ("INT64", 63)):
         for first in (
             0 if type[0] == "U" else -5,

@@ -70,7 +70,7 @@ def exceptions() -> Exceptions:
     return found
 
 
-def strike_out(table: Table) -> None:
+def remove_unneeded(table: Table) -> None:
     """Remove the exceptions that a table does not need from the list."""
     listed = exceptions()
     kept = {

@@ -61,7 +61,7 @@ _HEADER = f"""\
 
 
 @dataclass(frozen=True)
-class Made:
+class KernelSummary:
     """The kernels of a program on a target.
 
     Args:
@@ -128,7 +128,7 @@ def subjects(operator: str) -> Iterator[Subject]:
                 yield Subject(operator, form.name, case.type, case.program)
 
 
-def made(program: Program, machine: str | Device) -> Made:
+def kernel_summary(program: Program, machine: str | Device) -> KernelSummary:
     """Return the kernels of a program on the target of a name, or on a device, for aligned tensors."""
     plan = planned(program, machine)
     if isinstance(machine, str) and machine in PROCESSORS:
@@ -137,16 +137,16 @@ def made(program: Program, machine: str | Device) -> Made:
     return _on_device(plan, machine if isinstance(machine, Device) else DEVICES[machine])
 
 
-def _on_device(plan: Planned, machine: Device) -> Made:
+def _on_device(plan: Planned, machine: Device) -> KernelSummary:
     units = Counter[str]()
     for kernel, times in _multiplying(plan):
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
         mode = schedule_on_device(kernel, machine, aligned).pattern.mode
         units[_DEVICE_UNITS.get(mode.value.split("_")[0], UNTILED)] += times
-    return _made(plan, units)
+    return _summary(plan, units)
 
 
-def _on_processor(plan: Planned) -> Made:
+def _on_processor(plan: Planned) -> KernelSummary:
     units, packed = Counter[str](), 0
     for kernel, times in _multiplying(plan):
         launches = schedule_on_processor(kernel)
@@ -154,7 +154,7 @@ def _on_processor(plan: Planned) -> Made:
         first = launches[0]
         if first.pattern.mode in _PACKING and not first.fixed:
             packed += first.partial_bytes * (1 if first.steady else times)
-    return _made(plan, units, packed)
+    return _summary(plan, units, packed)
 
 
 def _unit_of(launch: ProcessorLaunch) -> str:
@@ -186,7 +186,7 @@ def _runs(kernels: KernelProgram) -> Iterator[tuple[int, int]]:
     return ((number, count) for number, count in enumerate(times) if count)
 
 
-def _made(plan: Planned, units: Mapping[str, int], packed: int = 0) -> Made:
+def _summary(plan: Planned, units: Mapping[str, int], packed: int = 0) -> KernelSummary:
     kinds, between = Counter[str](), Counter[ScalarType]()
     for number, times in _runs(plan.kernels):
         kernel = plan.kernels.kernels[number]
@@ -197,7 +197,7 @@ def _made(plan: Planned, units: Mapping[str, int], packed: int = 0) -> Made:
                 moving = zip(kernel.domain, store.strides, strict=True)
                 sizes = [size for size, stride in moving if stride] if placing is None else placing.sizes
                 between[store.type] += times * math.prod(sizes) * store.type.bytes
-    return Made(kinds, between, packed, units)
+    return KernelSummary(kinds, between, packed, units)
 
 
 def _kind(kernel: Kernel, modes: Iterable[str]) -> str:
@@ -222,7 +222,7 @@ def _size(count: int) -> str:
 def rows(operator: str) -> Table:
     """Compute the rows of an operator, or of the models."""
     return {
-        Row(*subject[:3], target): made(subject.program, target).text
+        Row(*subject[:3], target): kernel_summary(subject.program, target).text
         for subject in subjects(operator)
         for target in TARGETS
     }
@@ -281,16 +281,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--write", action="store_true", help="renew the table that the tests compare with")
     options = parser.parse_args(arguments)
     if options.write:
-        from tools.kernel_rules import strike_out
+        from tools.kernel_rules import remove_unneeded
 
         table = {row: text for operator in operators() for row, text in rows(operator).items()}
         TABLE.write_text(_HEADER + "".join(f"{line}\n" for line in rendered(table)), "utf-8")
-        strike_out(table)
+        remove_unneeded(table)
         return 0
     for operator in operators():
         for subject in subjects(operator):
             if all(word in f"{subject.operator}: {subject.name}" for word in options.words):
-                own = {Row(*subject[:3], target): made(subject.program, target).text for target in TARGETS}
+                own = {
+                    Row(*subject[:3], target): kernel_summary(subject.program, target).text
+                    for target in TARGETS
+                }
                 print("\n".join(rendered(own)))
     return 0
 

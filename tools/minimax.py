@@ -234,7 +234,7 @@ def even_fit(name: str, function: Function, high: mpf, degree: int) -> Fit:
 
 
 def far_tail(v: mpf) -> mpf:
-    """x exp(x^2 / 2) times the probability above x as a function of 1 / x^2."""
+    """Return x exp(x^2 / 2) times the probability above x as a function of 1 / x^2."""
     x = 1 / mp.sqrt(v)
     return x * mp.exp(x**2 / 2) * mp.erfc(x / mp.sqrt(2)) / 2
 
@@ -325,7 +325,7 @@ def middles(edges: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def normal_tail(x: mpf) -> mpf:
-    """The probability that a standard normal variable is above x."""
+    """Return the probability that a standard normal variable is above x."""
     return mp.erfc(x / mp.sqrt(2)) / 2
 
 
@@ -348,7 +348,8 @@ class Pieces:
 
 
 def narrow_weight(x: mpf) -> mpf:
-    """The weight of an error of normal_tail: relative, less where x times the tail is denormal in FLOAT16."""
+    """Return the weight of an error of normal_tail: relative, less where x times the tail is denormal in
+    FLOAT16."""
     return half_tail_weight(2 * x / HALF_TAIL_END - 1) / mp.exp(-(x**2) / 2)
 
 
@@ -456,7 +457,7 @@ def logarithm_tables() -> list[list[float]]:
 
 
 def distance_from_log_step(factor: np.float32) -> float:
-    """How far the logarithm of a number is from a multiple of LOG_STEP, in such steps."""
+    """Return how far the logarithm of a number is from a multiple of LOG_STEP, in such steps."""
     steps = math.log(float(factor)) / float(LOG_STEP)
     return abs(steps - round(steps))
 

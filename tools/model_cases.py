@@ -127,7 +127,7 @@ def _stem(batch: int) -> Build:
 
 
 def _bottlenecks(batch: int, channels: int, size: int, narrow: int, stride: int) -> Build:
-    """Two blocks, of which the first one changes sizes."""
+    """Return two blocks, of which the first one changes sizes."""
 
     def build(network: Network) -> GraphTensor:
         x, wide = network.input(batch, channels, size, size), 4 * narrow
@@ -143,7 +143,7 @@ def _bottlenecks(batch: int, channels: int, size: int, narrow: int, stride: int)
 
 
 def _inverted(batch: int) -> Build:
-    """A block and the beginning of the next one."""
+    """Return a block and the beginning of the next one."""
 
     def build(network: Network) -> GraphTensor:
         x = network.input(batch, 24, 56, 56)
@@ -166,7 +166,7 @@ HEADS, WIDTH = 12, 768
 
 
 def _transformer(batch: int, tokens: int) -> Build:
-    """A layer of an encoder, by the operator for attention."""
+    """Return a layer of an encoder, by the operator for attention."""
 
     def build(network: Network) -> GraphTensor:
         x = network.input(1, 1, batch * tokens, WIDTH)
@@ -180,14 +180,14 @@ def _transformer(batch: int, tokens: int) -> Build:
 
 
 def _rest(network: Network, x: GraphTensor, attended: GraphTensor) -> GraphTensor:
-    """The layer behind its attention."""
+    """Return the layer behind its attention."""
     x = network.normalized(network.linear(attended, WIDTH) + x)
     wide = dml.activation_gelu(network.linear(x, 4 * WIDTH))
     return network.normalized(network.linear(wide, WIDTH) + x)
 
 
 def _transformer_of_products(batch: int, tokens: int) -> Build:
-    """The layer as importers make it: attention of products, a mask and a softmax."""
+    """Return the layer as importers make it: attention of products, a mask and a softmax."""
 
     def build(network: Network) -> GraphTensor:
         x = network.input(1, 1, batch * tokens, WIDTH)
@@ -205,7 +205,7 @@ def _by_heads(x: GraphTensor, batch: int, tokens: int) -> GraphTensor:
 
 
 def _token(past: int) -> Build:
-    """The layer of a decoder for one token, with keys and values of those before."""
+    """Return the layer of a decoder for one token, with keys and values of those before."""
 
     def build(network: Network) -> GraphTensor:
         x = network.input(1, 1, 1, WIDTH)
@@ -235,7 +235,7 @@ def _activated_product(network: Network) -> GraphTensor:
 
 
 def _dequantized_product(rows: int) -> Build:
-    """Weights of 8 bits, with a scale for each row."""
+    """Return a product with weights of 8 bits, with a scale for each row."""
 
     def build(network: Network) -> GraphTensor:
         x = network.input(1, 1, rows, WIDTH)
@@ -264,7 +264,8 @@ def _quantized(x: GraphTensor, network: Network) -> GraphTensor:
 
 
 def _quantized_convolutions(network: Network) -> GraphTensor:
-    """Two layers as exporters quantize them: every tensor is quantized, and dequantized where it is read."""
+    """Return two layers as exporters quantize them: every tensor is quantized, and dequantized where it is
+    read."""
     x = network.input(8, 64, 56, 56)
     for side in (3, 1):
         filters = _dequantized(network.weights(64, 64, side, side, dtype="int8"), network, (64, 1, 1, 1))

@@ -161,7 +161,7 @@ def _products() -> Named:
         (FLOAT16, (8, 4096, 4096)),
     ]
     for type, (m, n, k) in products:
-        yield f"product {type} [{m}, {n}, {k}]", gemm(m, n, k, b_turned=True).case(type).program
+        yield f"product {type} [{m}, {n}, {k}]", gemm(m, n, k, b_transposed=True).case(type).program
     for m, n, k in ((1, 4096, 4096), (1, 1000, 16_384), (1024, 1024, 1024), (128, 768, 3072)):
         yield f"product FLOAT32 [{m}, {n}, {k}] along rows", gemm(m, n, k).case(FLOAT32).program
     filtered = convolution((1, 64, 56, 56), 64, 3).case(FLOAT32)

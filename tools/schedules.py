@@ -156,12 +156,12 @@ def _numbers(parameters: object) -> Iterator[str]:
 
 
 def taken(machine: str) -> dict[str, str]:
-    """What a machine of that name takes for each typical kernel."""
+    """Return what a machine of that name takes for each typical kernel."""
     return {name: schedule_on(machine, kernel).text for name, kernel in kernels(machine)}
 
 
 def report(machine: str) -> Iterator[str]:
-    """The lines that show all candidates on a machine of that name."""
+    """Yield the lines that show all candidates on a machine of that name."""
     for name, kernel in kernels(machine):
         schedule = schedule_on(machine, kernel)
         yield f"{machine}: {name}: {schedule.text}"

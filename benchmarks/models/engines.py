@@ -88,7 +88,7 @@ def _opendml(folder: Path, threads: int, device: str) -> Loaded:
 
 
 def _opendml_in_vectors(folder: Path, threads: int, device: str) -> Loaded:
-    """The same in a process that uses no AMX."""
+    """Run opendml in a process that uses no AMX."""
     from opendml.targets.cpu.machine import assumed, machine
 
     _WHOLE_PROCESS.enter_context(assumed(machine().without_matrix_registers))

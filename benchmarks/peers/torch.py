@@ -49,7 +49,7 @@ class Torch:
         return program
 
     def _bound(self, case: Case) -> Bound:
-        """The case as a function that writes into its second argument."""
+        """Return the case as a function that writes into its second argument."""
         if case.axes:
             raise NotExpressible("PyTorch's normalizations make a new tensor")
         if case.input_layout != case.output_layout and case.output_layout is Layout.NHWC:
@@ -133,8 +133,8 @@ def _activation(torch: Any, activation: Activation) -> tuple[Step, Step | None]:
 
 
 def _bound_activation(torch: Any, activation: Activation) -> Bound:
-    """The function that writes into its second argument: `out=`, which functions of torch.nn.functional have
-    as operators of ATen."""
+    """Return the function that writes into its second argument: `out=`, which functions of
+    torch.nn.functional have as operators of ATen."""
     aten, value = torch.ops.aten, dict(activation.attributes)
     alpha, beta, gamma = (value.get(name, 0.0) for name in ("alpha", "beta", "gamma"))
 

@@ -15,7 +15,14 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection
 from opendml.targets.reference.executable import ReferenceExecutable
 from tests.for_each import for_each
-from tools.contraction_cases import attention, contraction_forms, convolution, gemm, integer_product
+from tools.contraction_cases import (
+    attention,
+    contraction_forms,
+    convolution,
+    gemm,
+    integer_product,
+    network_convolutions,
+)
 from tools.operator_case import Form
 
 RELU, GELU = descs.ActivationRelu(), descs.ActivationGelu()
@@ -51,14 +58,14 @@ SMALL = (
     attention(2, 4, 2, 6, 8),
     *(attention(2, 4, own, 6, 8, more) for own in (4, 2) for more in ("bias", "mask", "past")),
     integer_product(6),
-    integer_product(6, turned=True),
+    integer_product(6, transposed=True),
 )
 """Small calls of each kind that PyTorch has words for."""
 
 
 @pytest.fixture
 def torch() -> Any:
-    """PyTorch, or a skip where it is not installed."""
+    """Return PyTorch, or skip the test where it is not installed."""
     return pytest.importorskip("torch")
 
 
@@ -83,7 +90,7 @@ def test_pytorch_computes_what_the_operator_computes(form: Form, torch: Any) -> 
 
 def test_all_forms_are_timed_in_the_types_that_gpus_multiply() -> None:
     found = {(case.call.form.operator, case.call.form.name, case.type) for case in cases()}
-    for form in contraction_forms():
+    for form in (*contraction_forms(), *network_convolutions()):
         for type in {*form.types_of_first} & {*cuda_contraction_cases.TYPES}:
             assert (form.operator, form.name, type) in found
     names = [case.name for case in cases()]
@@ -124,7 +131,7 @@ def test_a_line_says_times_errors_kernels_and_units(torch: Any) -> None:
         "floor": 1e-6,
         "seconds": {"opendml": 4e-6, "torch": 2e-6},
         "errors": {"opendml": 1e-4, "torch": 2e-4},
-        "made": "contraction | - | wgmma",
+        "kernels": "contraction | - | wgmma",
         "chosen": "wgmma 64x64",
     }
     text = line(row)

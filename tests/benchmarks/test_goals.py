@@ -8,7 +8,7 @@ from benchmarks.timing import Outcome, Result
 
 
 def result(**milliseconds: float) -> Result:
-    """A result of one case; names are those of peers and modes, such as `torch_bound`."""
+    """Return the result of one case; names are those of peers and modes, such as `torch_bound`."""
     case = Case("case", "activation", (4,), Goal(0.85, over_bound=1.1))
     outcomes = [
         Outcome(name.split("_")[0], Mode[name.split("_", 1)[1].upper()], times=[time])

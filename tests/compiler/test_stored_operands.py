@@ -49,7 +49,7 @@ def test_a_chosen_operand_is_stored_before_the_product_reads_it() -> None:
 
 
 def test_rows_of_a_stored_operand_begin_at_whole_units() -> None:
-    """Unless that makes them much longer."""
+    """Padding is left out where it would make rows much longer."""
     assert fused(6, 5, 61).kernels[0].stores[0].strides == (4 * 64, 0, 4)
     assert fused(6, 5, 5).kernels[0].stores[0].strides == (4 * 5, 0, 4)
 

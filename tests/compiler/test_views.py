@@ -360,7 +360,7 @@ def test_masks_and_indices_of_views_are_seen_through_views() -> None:
 
 
 def _reads_memory_alone(results: list[Node]) -> bool:
-    """Whether views and reshapes of moved results read nothing that a kernel has to write first."""
+    """Return whether views and reshapes of moved results read nothing that a kernel has to write first."""
     return all(
         node.operands[0].operation in (Operation.SOURCE, Operation.RESHAPE)
         for node in ordered(moved(simplify(results)))
@@ -507,7 +507,8 @@ def test_numbers_that_scale_narrow_operands_of_a_product_scale_its_sums() -> Non
 
 
 def test_joined_values_are_read_where_sums_are_added_to_them() -> None:
-    """As in a network whose tokens begin with one that is joined to them: no later kernel is in two parts."""
+    """Such values are in a network whose tokens begin with one that is joined to them: no later kernel is in
+    two parts."""
     random = np.random.default_rng(10)
     arrays: list[Array] = [
         random.standard_normal(sizes).astype(np.float16) for sizes in ((1, 8), (6, 8), (8, 8))

@@ -46,14 +46,14 @@ CASES = list(all_cases())
 
 @cache
 def fused(case: Case, machine: Machine = MACHINES[80]) -> KernelProgram:
-    """The kernels of a case; those of a softmax between products depend on the machine."""
+    """Return the kernels of a case; those of a softmax between products depend on the machine."""
     program = case.program
     takes = partial(is_chained, machine=machine)
     return fuse(Program(program.inputs, program.outputs, simplify(program.results)), takes)
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
-    """The launches of a case, for the alignments that its offset leaves."""
+    """Yield the launches of a case, for the alignments that its offset leaves."""
     of_machine = machine if case.name.startswith("chain") else MACHINES[80]
     for kernel in fused(case, of_machine).kernels:
         alignments = []

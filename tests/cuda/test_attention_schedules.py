@@ -56,7 +56,7 @@ def launches(
 def launch_of(
     sizes: tuple[int, int, int, int, int] = (12, 512, 512, 64, 64), tile: AttentionTile | None = None
 ) -> Launch:
-    """Of heads, queries, keys, and the elements of these and of values."""
+    """Return the launch for so many heads, queries, keys, and elements of keys and of values."""
     (launch,) = launches(program(convert(attended(*tensors(FLOAT16, sizes)), FLOAT16)), tile)
     return launch
 
@@ -72,7 +72,7 @@ def operator(
     mask: Sequence[int] = (),
     bias: Sequence[int] = (),
 ) -> OperatorDesc:
-    """MULTIHEAD_ATTENTION1 of two batches in FLOAT16."""
+    """Return MULTIHEAD_ATTENTION1 of two batches in FLOAT16."""
     query, key = (
         TensorDesc("FLOAT16", (2, queries, heads * size)),
         TensorDesc("FLOAT16", (2, keys, shared * size)),
@@ -141,7 +141,8 @@ def test_rows_that_are_no_multiples_of_16_bytes_stay_with_threads() -> None:
 
 
 def test_maps_describe_queries_keys_and_values() -> None:
-    """Of 3 heads of 300 queries and 500 keys of 72 elements: boxes of 64 elements by the rows of a tile."""
+    """The case has 3 heads of 300 queries and 500 keys of 72 elements: boxes have 64 elements by the rows of
+    a tile."""
     tile = next(
         each for each in ATTENTION_TILES if (each.rows, each.keys) == (128, 128) and each.width == 128
     )

@@ -1,4 +1,4 @@
-"""How a softmax between products is computed on the CUDA target, for typical shapes."""
+"""Schedules of a softmax between products on the CUDA target, for typical shapes."""
 
 from __future__ import annotations
 

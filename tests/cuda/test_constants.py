@@ -29,7 +29,7 @@ Launched = list[tuple[Kernel, list[int]]]
 
 @pytest.fixture
 def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
-    """The kernels that a fake device runs, and the addresses of their accesses."""
+    """Return the kernels that a fake device runs, and the addresses of their accesses."""
     fake.install(monkeypatch)
     monkeypatch.setattr(fake.FakeDevice, "is_current", True, raising=False)
     monkeypatch.setattr(fake.FakeDevice, "machine", Machine(90, 132, 228 * 1024), raising=False)

@@ -62,7 +62,7 @@ def shape_of(images: Images, filters: Filters, **form: int) -> ConvolutionShape:
 
 
 def maps_of(images: Images, filters: Filters, **form: int) -> tuple[WindowMap, TensorMap]:
-    """Those of images and filters, in tiles of 128 x 64."""
+    """Return the tensor maps of images and filters, in tiles of 128 x 64."""
     tile = next(each for each in WINDOW_TILES if (each.rows, each.columns, each.cluster) == (128, 64, 1))
     a, b = shape_of(images, filters, **form).launch(tile, 1, MACHINE).maps
     return (a, b) if isinstance(a, WindowMap) else (b, a)  # type: ignore[return-value]
@@ -75,7 +75,7 @@ def last_channels(sizes: Images) -> Layout:
 
 
 def packed_convolution(images: Images, filters: Filters, constant: bool = False, **form: int) -> Program:
-    """A convolution whose tensors are packed, as DirectML's default is."""
+    """Return a convolution whose tensors are packed, as DirectML's default is."""
     product = convolution(FLOAT16, images, filters, **form)
     output = (images[0], filters[0], *product.sizes[3:5])
     return Program(
@@ -148,8 +148,8 @@ def test_results_are_rows_and_columns_as_they_lie_in_memory() -> None:
 
 
 def test_units_of_results_do_not_run_over_the_end_of_an_image() -> None:
-    """Of 45 pixels, which are no multiple of 8, results of FLOAT16 are stored one by one; for others each
-    image is a matrix of its own."""
+    """If an image has 45 pixels, which are no multiple of 8, results of FLOAT16 are stored one by one; for
+    others each image is a matrix of its own."""
     shape = shape_of((3, 64, 5, 9), (64, 3, 3), **SAME, is_packed=1)
     assert (shape.m, shape.n, shape.batch_count) == (64, 135, 1)
     product = convolution(FLOAT16, (3, 64, 5, 9), (64, 3, 3), **SAME)

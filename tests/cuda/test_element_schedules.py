@@ -1,4 +1,4 @@
-"""How element-wise kernels are launched on the CUDA target, and which quotients their functions need."""
+"""Launches of element-wise kernels on the CUDA target, and the quotients that their functions need."""
 
 from __future__ import annotations
 

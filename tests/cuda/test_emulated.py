@@ -31,7 +31,7 @@ def _elements(case: Case) -> int:
 
 @cache
 def _chosen() -> dict[Mode, list[Run]]:
-    """Cases by mode: for each way in which elements lie the smallest."""
+    """Return cases by mode: for each way in which elements lie the smallest."""
     chosen: dict[Mode, list[Run]] = {mode: [] for mode in Mode}
     seen = set()
     for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):

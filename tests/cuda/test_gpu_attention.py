@@ -43,7 +43,7 @@ def drawn(*sizes: int, deviation: float = 1.0, seed: int = 0) -> Array:
 
 
 def operands(sizes: tuple[int, ...], deviation: float = 1.0) -> dict[str, Array]:
-    """Queries, keys and values, each (batch, heads, length, elements)."""
+    """Return queries, keys and values, each (batch, heads, length, elements)."""
     batch, heads, shared, queries, keys, size = sizes
     return {
         "q": drawn(batch, heads, queries, size, deviation=deviation, seed=1),
@@ -53,7 +53,7 @@ def operands(sizes: tuple[int, ...], deviation: float = 1.0) -> dict[str, Array]
 
 
 def exact(given: Mapping[str, Array], added: Array | float = 0.0) -> Array:
-    """The results in float64; NaN for queries that see no key."""
+    """Return the results in float64; NaN for queries that see no key."""
     q, k, v = (given[name].astype(np.float64) for name in "qkv")
     k, v = (np.repeat(each, q.shape[1] // k.shape[1], axis=1) for each in (k, v))
     with np.errstate(invalid="ignore"):
@@ -69,7 +69,7 @@ def flat(tensor: Array) -> Array:
 
 
 def operator(given: Mapping[str, Array], **options: Any) -> Array:
-    """MULTIHEAD_ATTENTION1 on the device."""
+    """Return MULTIHEAD_ATTENTION1 on the device."""
     heads, shared = given["q"].shape[1], given["k"].shape[1]
     result = dml.multihead_attention1(
         *(flat(given[name]) for name in "qkv"),

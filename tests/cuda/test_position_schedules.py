@@ -1,4 +1,4 @@
-"""How the positions of what holds are found on the CUDA target: in one kernel, by blocks that share lines."""
+"""Schedules that find the positions of true elements on the CUDA target, in one kernel."""
 
 from __future__ import annotations
 

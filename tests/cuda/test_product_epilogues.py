@@ -43,7 +43,7 @@ SHAPED = {"ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX"}
 
 
 def modes(program: Program, capability: int) -> list[str]:
-    """The modes of a program's kernels on a device of a compute capability."""
+    """Return the modes of a program's kernels on a device of a compute capability."""
     planned = plan(program, MACHINES[capability])
     assert not planned.kernels.initializers
     return [mode for kernel in planned.launches for mode in kernel]
@@ -58,7 +58,7 @@ def gemm(
     batch: tuple[int, ...] = (),
     transforms: tuple[str, str] = ("NONE", "NONE"),
 ) -> OperatorDesc:
-    """A GEMM with C in a form, perhaps without."""
+    """Return a GEMM with C in a form, perhaps without."""
     a = [*batch, K, M] if transforms[0] == "TRANSPOSE" else [*batch, M, K]
     b = [*batch, N, K] if transforms[1] == "TRANSPOSE" else [*batch, K, N]
     sizes = [*batch, M, N]
@@ -101,7 +101,7 @@ def test_batches_and_transposed_operands_are_one_kernel(type: dml.TensorDataType
 
 
 def activations() -> Iterator[OperatorDesc]:
-    """The element-wise activations of GEMM."""
+    """Yield the element-wise activations of GEMM."""
     for name in fused_activations():
         if fusable_since("GEMM", name) and name not in SHAPED and not name.endswith("MAX1"):
             make = getattr(descs, "".join(word.capitalize() for word in name.split("_")))
@@ -134,7 +134,7 @@ def test_float32_convolutions_keep_their_bias_and_activation() -> None:
 
 
 def quantized(type: dml.TensorDataType, *, zeros: bool, of_columns: bool) -> Iterator[OperatorDesc]:
-    """Products of integers with scales and zero points, of the columns or of the whole matrix."""
+    """Return products of integers with scales and zero points, of the columns or of the whole matrix."""
     a, b, y = ((1, 1, M, K), (1, 1, K, N), (1, 1, M, N))
     one, column = (1, 1, 1, 1), (1, 1, 1, N if of_columns else 1)
     rows, columns = (dml.TensorDesc(type, sizes) for sizes in (a, b))
@@ -160,7 +160,7 @@ def test_quantized_products_are_one_kernel(type: dml.TensorDataType) -> None:
 
 
 def graph(make: Callable[..., Any], *inputs: tuple[str, tuple[int, ...]]) -> Program:
-    """The program of a function of graph tensors."""
+    """Return the program of a function of graph tensors."""
     graph = dml.Graph()
     tensors = [graph.input(f"x{number}", *each) for number, each in enumerate(inputs)]
     result = make(*tensors)

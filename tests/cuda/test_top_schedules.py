@@ -1,4 +1,4 @@
-"""How the least elements of lines are found on the CUDA target, for typical sizes."""
+"""Schedules that find the least elements of lines on the CUDA target, for typical sizes."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def half_product(sizes: tuple[int, int, int], *turned: bool, batch: int = 1) -> 
 
 
 def with_more(sizes: tuple[int, int, int], type: ScalarType, shape: tuple[int, ...]) -> Node:
-    """A product of FLOAT16, the second operand turned, and a tensor that is added to it."""
+    """Return a product of FLOAT16, the second operand turned, and a tensor that is added to it."""
     more = source(2, type, shape)
     more = convert(more, FLOAT32) if type is FLOAT16 else more
     return convert(matrix_product(FLOAT16, sizes, False, True) + more, FLOAT16)

@@ -35,13 +35,13 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def avx512() -> Iterator[None]:
-    """As if the processor had AVX-512: functions are expanded for it."""
+    """Expand functions as if the processor had AVX-512."""
     with assumed(replace(detected(), features="+avx2,+avx512f")):
         yield
 
 
 def expanded(root: Node) -> Node:
-    """The functions below a node in what AVX-512 has."""
+    """Return the functions below a node in what AVX-512 has."""
 
     def expansion(node: Node) -> Node:
         return exponential_math.expand(node) if node.operation in FUNCTIONS else node
@@ -50,7 +50,7 @@ def expanded(root: Node) -> Node:
 
 
 def has_avx512() -> bool:
-    """Whether this processor runs the instructions."""
+    """Return whether this processor runs the instructions."""
     return detected().has("avx512f")
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the CPU share."""
+"""Fixtures that the tests of the CPU share."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def small_caches() -> Iterator[None]:
 
 @pytest.fixture
 def no_matrix_registers() -> Iterator[None]:
-    """As if this machine had none."""
+    """Run a test as if this machine had no matrix registers."""
     with assumed(machine().without_matrix_registers):
         yield

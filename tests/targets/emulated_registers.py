@@ -31,7 +31,7 @@ class _Emulation:
         self.builder = self.code.builder
 
     def register(self, argument: int) -> ir.Value:
-        """Where the register with the number in an argument lies."""
+        """Return where the register with the number in an argument lies."""
         module, name = self.function.module, "registers"
         if name not in module.globals:
             memory = ir.GlobalVariable(module, ir.ArrayType(I8, REGISTERS * REGISTER_BYTES), name)
@@ -60,13 +60,14 @@ class _Emulation:
 
     @contextmanager
     def _rows(self) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """A loop over the rows of a register: where each lies, and where its place in memory is."""
+        """Yield a loop over the rows of a register: where each lies, and where its place in memory is."""
         register, (_, memory, row_bytes) = self.register(0), self.function.args
         with self.code.loop(I64(0), I64(REGISTER_ROWS)) as row:
             yield self._row(register, row), self.code.offset(memory, self.builder.mul(row, row_bytes))
 
     def multiply(self) -> None:
-        """Words of b are two neighbours along k of one column, those of a two of one row."""
+        """Multiply two registers. Words of b are two neighbours along k of one column, those of a two of one
+        row."""
         total, a, b = map(self.register, range(3))
         with (
             self.code.loop(I64(0), I64(REGISTER_ROWS)) as row,
@@ -117,7 +118,7 @@ def _call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[
 
 @contextmanager
 def emulated_registers(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if this machine had matrix registers."""
+    """Run a test as if this machine had matrix registers."""
     patch.setattr(matrix_micro, "intrinsic", _call)
     host = machine()
     with assumed(replace(host, features=f"{host.features},+amx-bf16", vector_bytes=64, threads=1)):

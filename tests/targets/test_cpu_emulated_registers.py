@@ -43,7 +43,7 @@ def smallest(ways: list[Tiles]) -> Tiles:
 
 
 def of_an_image(kernel: Kernel) -> list[Tiles]:
-    """The smallest and the largest blocks of windows in pieces."""
+    """Return the smallest and the largest blocks of windows in pieces."""
     ways = [way.tiles for way in candidates(kernel) if way.tiles and way.tiles.in_pieces and way.tiles.seen]
     return [smallest(ways), max(ways, key=lambda tiles: tiles.rows * tiles.columns)]
 

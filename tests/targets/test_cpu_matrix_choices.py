@@ -107,7 +107,7 @@ def test_no_layer_is_slower_with_matrix_registers_than_without(layer: Measured) 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_estimated_times_are_within_a_factor_of_those_that_were_measured(layer: Measured) -> None:
-    """1.6, and 2.5 below 200 microseconds, of which waking threads and registers take a part."""
+    """The factor is 1.6, and 2.5 below 200 microseconds, where waking threads and registers takes a part."""
     least = {True: np.inf, False: np.inf}
     for priced in families_of(layer.kernel()):
         for tiles in priced.tiles():

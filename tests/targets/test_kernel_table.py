@@ -1,6 +1,7 @@
-"""What every public operator and some models become on every target: their kernels, the bytes between these,
-and the units that multiply, against the table in `kernel_table.txt`. `python -m tools.kernel_table --write`
-renews it; none of the machines need be here."""
+"""Tests that the table in `kernel_table.txt` is true: kernels, bytes between them, and units that multiply.
+
+`python -m tools.kernel_table --write` renews it. The machines need not be present.
+"""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class _EncodedMap:
         self._map, self._place = map, place
 
     def write(self, address: int) -> None:
-        """Writes the map of a tensor at an address."""
+        """Write the map of a tensor at an address."""
         map = self._map
         strides, sizes, box = (
             [*each, *(0 for _ in range(count - len(each)))]
@@ -196,7 +196,7 @@ def _launcher(
 
 
 def _source(pattern: Pattern) -> str:
-    """The C++ of a kernel for the processor."""
+    """Return the C++ of a kernel for the processor."""
     instructions, text = file_text("instructions"), kernel_source(pattern)
     assert text.startswith(instructions)
     text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
@@ -210,7 +210,7 @@ def _source(pattern: Pattern) -> str:
 
 
 def _with_products(pattern: Pattern, text: str) -> str:
-    """The text with what `sm90.h` does for instructions of warpgroups."""
+    """Return the text with the functions of `sm90.h` in place of warpgroups' instructions."""
     constants = dict(pattern.constants)
     if pattern.mode in WARPGROUP_MODES:
         turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]

@@ -60,11 +60,10 @@ def fuse(
     in_order: bool = False,
     chooses: Chooses | None = None,
 ) -> KernelProgram:
-    """The kernels of a program, and those that prepare its constants. Products around a softmax are one
-    kernel where the target `takes` it. `ends_loops`: it ends loops where nothing counts any more (`bounds`).
-    `in_order`: it goes along lines in order where it places. It stores the operands of products first that it
-    `chooses`.
-    """
+    """Return the kernels of a program, and those that prepare its constants. Products around a softmax are
+    one kernel where the target `takes` it. `ends_loops`: it ends loops where nothing counts any more
+    (`bounds`). `in_order`: it goes along lines in order where it places. It stores the operands of products
+    first that it `chooses`."""
     if not in_order:
         program = replace(program, results=in_any_order(program.results))
     if not program.constants:
@@ -113,7 +112,7 @@ def _fused(
     ends_loops: bool = False,
     chooses: Chooses | None = None,
 ) -> KernelProgram:
-    """The kernels of a program, whose constants are inputs like others."""
+    """Return the kernels of a program, whose constants are inputs like others."""
     roots = without_idle_guards(unrolled(factored(moved(program.results)), ends_loops))
     inputs = [Place(number, 0, layout) for number, layout in enumerate(program.inputs)]
     outputs = [Place(len(inputs) + number, 0, layout) for number, layout in enumerate(program.outputs)]
@@ -457,7 +456,7 @@ def _foreign(root: Node, held: Container[int]) -> list[Node]:
 
 
 def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
-    """What to write to temporaries, so that no operand of its `own` reductions needs too many passes."""
+    """Choose what to write to temporaries so that no operand of its `own` reductions needs many passes."""
     passes: dict[int, int] = {}
     found: list[Node] = []
     inside = {id(node) for node in nodes}

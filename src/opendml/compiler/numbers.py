@@ -67,8 +67,9 @@ def _is_free(node: Node) -> bool:
 
 
 def _looked_at(nodes: Iterable[Node]) -> set[int]:
-    """The identities of the constants that expansions look at: powers of two in the products and quotients
-    that functions take, which have no rounding error, bounds of what they take, and whole exponents."""
+    """Return the identities of the constants that expansions look at: powers of two in the products and
+    quotients that functions take, which have no rounding error, bounds of what they take, and whole
+    exponents."""
     found: set[int] = set()
     for node in nodes:
         if node.operation in FUNCTIONS:

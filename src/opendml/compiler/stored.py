@@ -1,4 +1,4 @@
-"""What the kernel of a reduction stores for others: all that is made of it alone.
+"""Chooses which value the kernel of a reduction stores for others: the last one that depends on it alone.
 
 Between a sum of products, say, and what reads it there is a bias, a sum with an earlier tensor, an
 activation. Stored behind these rather than before them, a tensor takes no more bytes, others read it alone

@@ -52,8 +52,8 @@ Views in definitions of operators copy fewer than 100, but for one of ROI_ALIGN_
 
 
 def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The program with views of element-wise values as values of views, views of views as one, and reshaped
-    or joined results reshaped or joined last."""
+    """Return the program with views of element-wise values as values of views, views of views as one, and
+    reshaped or joined results reshaped or joined last."""
     nodes = ordered(roots)
     seen: dict[int, int] = {}
     # A value that is moved below a view is another one than where it is not; each is computed.
@@ -107,8 +107,8 @@ def _reads(node: Node) -> int:
 
 
 def _view(node: Node, repeats: bool, copies: int) -> Node:
-    """A view, moved below the element-wise operations of what it reads if that is not more work. `repeats`:
-    elements are read several times; by so many `copies` of what it reads."""
+    """Return a view, moved below the element-wise operations of what it reads if that is not more work.
+    `repeats`: elements are read several times; by so many `copies` of what it reads."""
     if node.operands[0].operation is Operation.RESHAPE:
         node = _view_below_reshape(node, repeats, copies)
     if node.operation is not Operation.VIEW:
@@ -244,9 +244,9 @@ def _strides(sizes: Sequence[int]) -> list[int]:
 
 
 def _narrowest(value: Node) -> Node:
-    """Where on the way to a value that is written to memory its elements take the fewest bits, before they
-    are widened and a few operations with numbers, say: behind these, twice or four times as much would be
-    written and read."""
+    """Return where on the way to a value that is written to memory its elements take the fewest bits, before
+    they are widened and a few operations with numbers, say: behind these, twice or four times as much would
+    be written and read."""
     result = node = value
     operations = 0
     for _ in range(MOST_COPIED):
@@ -344,7 +344,7 @@ class Seen:
         self._known[id(node)] = seen
 
     def of(self, node: Node, top: bool = False) -> Node:
-        """The elements of a node; where the mask is false they are 0 if it is the `top`, and anything
+        """Return the elements of a node; where the mask is false they are 0 if it is the `top`, and anything
         below."""
         pending = [node]
         while pending:
@@ -562,8 +562,8 @@ def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] 
 
 
 def _reshaped_last(node: Node) -> Node:
-    """A node over reshaped tensors: an element-wise one, or a reduction of one tensor, is computed in the
-    sizes that these had, then reshaped."""
+    """Return a node over reshaped tensors: an element-wise one, or a reduction of one tensor, is computed in
+    the sizes that these had, then reshaped."""
     reshaped = [operand for operand in node.operands if operand.operation is Operation.RESHAPE]
     if not reshaped:
         return node
@@ -641,9 +641,9 @@ def _is_written(value: Node) -> bool:
 
 
 def _contracted_in_parts(node: Node) -> Node | None:
-    """A sum of products over dimensions that were merged, over those that they were merged of, so that an
-    operand is computed where it is multiplied, as weights are whose blocks have scales; None where none were
-    merged, or the other operand had to be written to memory instead."""
+    """Return a sum of products over dimensions that were merged, over those that they were merged of, so that
+    an operand is computed where it is multiplied, as weights are whose blocks have scales; None where none
+    were merged, or the other operand had to be written to memory instead."""
     for operand in node.operands:
         lowered = _lowered_if_reshaped(operand)
         if operand.operation is Operation.RESHAPE and _is_written(lowered):
@@ -683,8 +683,8 @@ def _is_written_in_order(node: Node) -> bool:
 
 
 def _contracted_over(node: Node, reshaped: Node, all_axes: bool) -> Node | None:
-    """A sum of products over what the dimensions of a reshaped operand were merged of: those that are summed,
-    or `all_axes`."""
+    """Return a sum of products over what the dimensions of a reshaped operand were merged of: those that are
+    summed, or `all_axes`."""
     axes, domain, fine = node.attribute, domain_of(node), reshaped.operands[0].sizes
     groups = split_groups(fine, reshaped.sizes)
     assert isinstance(axes, tuple)
@@ -730,7 +730,8 @@ def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:
 def _refined(
     operand: Node, coarse: Sequence[int], fine: Sequence[int], groups: Sequence[Sequence[int]]
 ) -> Node | None:
-    """An operand with its dimensions split as those of its user are; None if that takes more than a view."""
+    """Return an operand with its dimensions split as those of its user are; None if that takes more than a
+    view."""
     if not operand.sizes:
         return operand
     sizes = [1] * len(fine)
@@ -749,7 +750,7 @@ def _refined(
 
 
 def _joined_last(node: Node) -> Node:
-    """An element-wise node over joined tensors: computed of their parts, then joined, perhaps below a
+    """Return an element-wise node over joined tensors: computed of their parts, then joined, perhaps below a
     reshape.
 
     Where it is also made of what a kernel reduces, that kernel computes the node, and reads joined tensors.

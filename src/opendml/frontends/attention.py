@@ -28,7 +28,7 @@ def shaped(tensor: GraphTensor, sizes: tuple[int, ...]) -> GraphTensor:
     return tensor if tuple(tensor.sizes) == sizes else tensor.reinterpret(sizes)
 
 
-def sees_nothing(bias: GraphTensor) -> GraphTensor:
+def sees_no_key(bias: GraphTensor) -> GraphTensor:
     """Return where a query sees no key, for a bias of four dimensions that is added to scores."""
     highest = dml.reduce(bias, function="MAX", axes=[3])
     lowest = highest.graph.constant(np.full([1] * 4, -np.inf, np.float32))
@@ -50,26 +50,26 @@ class SharedHeads:
     is_apart: bool
 
     @property
-    def _each(self) -> int:
+    def _heads_per_group(self) -> int:
         return self.heads // self.groups
 
     def rows(self, tensor: GraphTensor) -> GraphTensor:
         """Return queries, [batch, heads, queries, n], or weights, shaped as `scores`, as GEMM takes them."""
         rows, columns = tensor.sizes[2:]
-        if self.is_apart and self._each > 1:
-            return shaped(tensor, (self.batch * self.groups, self._each, rows, columns))
-        return shaped(tensor, (self.batch, self.groups, self._each * rows, columns))
+        if self.is_apart and self._heads_per_group > 1:
+            return shaped(tensor, (self.batch * self.groups, self._heads_per_group, rows, columns))
+        return shaped(tensor, (self.batch, self.groups, self._heads_per_group * rows, columns))
 
     def columns(self, tensor: GraphTensor) -> GraphTensor:
         """Return keys or values, [batch, groups, keys, n], as GEMM takes them."""
         count, size = tensor.sizes[2:]
-        if self.is_apart and self._each > 1:
-            sizes = (self.batch * self.groups, self._each, count, size)
+        if self.is_apart and self._heads_per_group > 1:
+            sizes = (self.batch * self.groups, self._heads_per_group, count, size)
             return tensor.reinterpret(sizes, strides=(count * size, 0, size, 1))
         return tensor
 
     def scores(self, product: GraphTensor, rows: int) -> GraphTensor:
         """Return the products of queries and keys in four dimensions, of which the last two are these."""
-        if self.is_apart and self._each > 1:
+        if self.is_apart and self._heads_per_group > 1:
             return product
         return shaped(product, (self.batch, self.heads, rows, product.sizes[-1]))

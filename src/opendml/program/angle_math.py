@@ -52,7 +52,7 @@ class AngleFunctions:
         return self._of_angle(x, lambda quarter, angle: self._sine_or_cosine(quarter + 1, angle))
 
     def tangent(self, x: Node) -> Node:
-        """tan(x), in odd quarters of the circle -1 / tan(x - pi / 2)"""
+        """Return tan(x); in odd quarters of the circle it is -1 / tan(x - pi / 2)."""
         return self._of_angle(x, self._tangent)
 
     def arc_sine(self, x: Node) -> Node:

@@ -68,13 +68,13 @@ def even(x: Node, coefficients: Sequence[float]) -> Node:
 
 
 def at_least(x: Node, bound: float) -> Node:
-    """x, but not below the bound; NaN stays. (MAXIMUM costs more: it has an order for zeros.)"""
+    """Return x, but not below the bound; NaN stays. (MAXIMUM costs more: it has an order for zeros.)"""
     lowest = constant(bound, x.type)
     return select(x < lowest, lowest, x)
 
 
 def at_most(x: Node, bound: float) -> Node:
-    """x, but not above the bound; NaN stays."""
+    """Return x, but not above the bound; NaN stays."""
     highest = constant(bound, x.type)
     return select(highest < x, highest, x)
 
@@ -91,7 +91,7 @@ def with_sign_of(x: Node, magnitude: Node) -> Node:
 
 
 def unless_minus_infinite(x: Node, result: Node) -> Node:
-    """`result`, and NaN where x is -infinity."""
+    """Return `result`, and NaN where x is -infinity."""
     return select(x > -math.inf, result, math.nan)
 
 

@@ -157,7 +157,7 @@ def log1p_exp(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x; NaN at -infinity."""
+    """Return x times the probability that a standard normal variable is below x; NaN at -infinity."""
     return apply(Operation.GAUSSIAN_ERROR_LINEAR_UNIT, x)
 
 

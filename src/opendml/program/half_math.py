@@ -78,8 +78,8 @@ def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential)
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function of
-    |x|"""
+    """Return max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a slow function
+    of |x|."""
     magnitude = abs(x)
     magnitude = select(magnitude > _TAIL_END, _TAIL_END, magnitude)
     slow = polynomial(_TAIL, multiply_add(magnitude, 2.0 / _TAIL_END, -1.0))

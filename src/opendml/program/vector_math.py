@@ -59,7 +59,7 @@ def expand(node: Node) -> Node:
 
 
 def exponential(x: Node) -> Node:
-    """exp(x) within 0.90 ULP; the error of x takes part."""
+    """Return exp(x) within 0.90 ULP; the error of x takes part."""
     within = bounded(x, EXP_LOWEST, EXP_HIGHEST)
     is_normal = least_of(x) > _LEAST_NORMAL_LOG and greatest_of(x) <= 0.0
     bits, n, high = reduced(within, _WHOLE_POWER if is_normal else TWO_HALF_POWERS)
@@ -68,8 +68,8 @@ def exponential(x: Node) -> Node:
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
-    """factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x takes
-    part."""
+    """Return factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x
+    takes part."""
     within = bounded(x, -SCALED_HIGHEST, SCALED_HIGHEST)
     bits, n, high = reduced(within, FOUR_QUARTER_POWERS)
     remainder = _remainder(n, high, error_within(within, x))
@@ -77,7 +77,7 @@ def scaled_exponential(x: Node, factor: Node) -> Node:
 
 
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1 within 1.08 ULP (0.91 below zero), with the sign of x; the error of x takes part.
+    """Return exp(x) - 1 within 1.08 ULP (0.91 below zero), with the sign of x; the error of x takes part.
 
     Where x is known not to be above zero, less cancels, and nothing overflows.
     """
@@ -136,17 +136,17 @@ def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
 
 
 def logarithm_one_plus_exponential(x: Node) -> Node:
-    """log(1 + exp(x)) within 1.9 ULP for x that is not above zero; the error of x takes part."""
+    """Return log(1 + exp(x)) within 1.9 ULP for x that is not above zero; the error of x takes part."""
     return softplus_of(exponential(x))
 
 
 def softplus_of(power: Node) -> Node:
-    """log(1 + power) for a power from 0 to 1, relative to the power."""
+    """Return log(1 + power) for a power from 0 to 1, relative to the power."""
     return power * polynomial(_SOFTPLUS, power)
 
 
 def hyperbolic_tangent(x: Node) -> Node:
-    """tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
+    """Return tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
     magnitude, error = abs(x), rounding_error(abs(x))
     square = x * x
     cubic = square * polynomial(_TANH, square)
@@ -176,7 +176,7 @@ def error_function(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x, within 2.96 ULP.
+    """Return x times the probability that a standard normal variable is below x, within 2.96 ULP.
 
     That holds also where the probability is denormal.
     """
@@ -226,13 +226,13 @@ def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
 
 
 def bounded(x: Node, lowest: float, highest: float) -> Node:
-    """x between two bounds, of which one may be known to hold; NaN stays."""
+    """Return x between two bounds, of which one may be known to hold; NaN stays."""
     within = x if least_of(x) >= lowest else at_least(x, lowest)
     return within if greatest_of(x) <= highest else at_most(within, highest)
 
 
 def error_within(within: Node, x: Node) -> Node | None:
-    """The rounding error of x, or of what it bounds; 0 out of bounds, where it may be infinite or NaN:
+    """Return the rounding error of x, or of what it bounds; 0 out of bounds, where it may be infinite or NaN:
     `within` is not x there."""
     while is_bounded(x):
         x = x.operands[2]
@@ -241,8 +241,8 @@ def error_within(within: Node, x: Node) -> Node | None:
 
 
 def rounding_error(x: Node) -> Node | None:
-    """The part that was rounded off x if it is computed as a product or a quotient, perhaps below changes of
-    sign; None if not, or if it is exact."""
+    """Return the part that was rounded off x if it is computed as a product or a quotient, perhaps below
+    changes of sign; None if not, or if it is exact."""
     signs = list(changes_of_sign(x))
     error = _error_of_product(signs[-1].operands[0] if signs else x)
     if error is not None:
@@ -253,8 +253,8 @@ def rounding_error(x: Node) -> Node | None:
 
 
 def greatest_of(x: Node) -> float:
-    """A number that a node says it is never above: a bound of `at_most`, 0 of minus a magnitude, and 0 of a
-    difference from the greatest element."""
+    """Return a number that a node says it is never above: a bound of `at_most`, 0 of minus a magnitude, and 0
+    of a difference from the greatest element."""
     if x.operation is Operation.NEGATE and x.operands[0].operation is Operation.ABSOLUTE:
         return 0.0
     if x.operation is Operation.SUBTRACT:
@@ -269,14 +269,14 @@ def greatest_of(x: Node) -> float:
 
 
 def least_of(x: Node) -> float:
-    """A number that a node says it is never below: a bound of `at_least`."""
+    """Return a number that a node says it is never below: a bound of `at_least`."""
     return (
         _number(x.operands[1]) if is_bounded(x) and x.operands[0].operands[1] is x.operands[1] else -math.inf
     )
 
 
 def is_bounded(x: Node) -> bool:
-    """Whether a node is made by `at_least` or `at_most`."""
+    """Return whether a node is made by `at_least` or `at_most`."""
     if x.operation is not Operation.SELECT or x.operands[0].operation is not Operation.LESS:
         return False
     condition, bound, inner = x.operands

@@ -65,7 +65,7 @@ def _arguments(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Any, ...] | None:
-    """Return the arguments of the operator; None where it does not say the same.
+    """Return the arguments of the operator; None if it does not compute the same.
 
     The `result` tells whether gradients were asked for. Under autocast types may differ.
     """

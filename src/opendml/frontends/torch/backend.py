@@ -45,7 +45,7 @@ def backend(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Run:
-    """`torch.compile(model, backend="opendml")`.
+    """Compile a graph for `torch.compile(model, backend="opendml")`.
 
     Args:
         mode: one of PyTorch's; all compile alike.

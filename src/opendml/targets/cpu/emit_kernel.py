@@ -163,7 +163,7 @@ def _packing(packing: Packing) -> Packing:
 
 
 def _expanded(node: Node) -> Node:
-    """A function in basic operations."""
+    """Return a function in basic operations."""
     if node.operation not in FUNCTIONS:
         return node
     if is_narrow(node):

@@ -57,20 +57,20 @@ def expand(node: Node) -> Node:
         if node.operation is Operation.HYPERBOLIC_TANGENT:
             return hyperbolic_tangent(*node.operands)
         if node.operation is Operation.LOGARITHM and not has_exponents():
-            return usual_logarithm(*node.operands)
+            return logarithm_without_exponents(*node.operands)
         if has_exponents() and (expansion := _EXPANSIONS.get(node.operation)):
             return expansion(*node.operands)
     return table_math.expand(node)
 
 
 def exponential(x: Node) -> Node:
-    """exp(x) within 0.90 ULP; the error of x takes part."""
+    """Return exp(x) within 0.90 ULP; the error of x takes part."""
     return apply(Operation.SCALE, *_reduced_power(x, bounded(x, EXP_LOWEST, EXP_HIGHEST)))
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
-    """factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x takes
-    part."""
+    """Return factor exp(x) within 1.9 ULP, where exp(x) may be beyond the range of the type; the error of x
+    takes part."""
     power, n = _reduced_power(x, bounded(x, -SCALED_HIGHEST, SCALED_HIGHEST))
     if greatest_of(x) <= 0.0:
         return apply(Operation.SCALE, factor, n) * power
@@ -80,12 +80,12 @@ def scaled_exponential(x: Node, factor: Node) -> Node:
 
 
 def logarithm_one_plus_exponential(x: Node) -> Node:
-    """log(1 + exp(x)) within 1.9 ULP for x that is not above zero; the error of x takes part."""
+    """Return log(1 + exp(x)) within 1.9 ULP for x that is not above zero; the error of x takes part."""
     return softplus_of(apply(Operation.SCALE, *_reduced_power(x, at_least(x, EXP_LOWEST))))
 
 
 def logarithm(x: Node) -> Node:
-    """log(x) within 0.92 ULP; -infinity at both zeros, NaN below.
+    """Return log(x) within 0.92 ULP; -infinity at both zeros, NaN below.
 
     The significand times a looked-up number is near 1. The logarithm of that number and the multiple of log 2
     are so few bits that their sum is exact.
@@ -100,8 +100,8 @@ def logarithm(x: Node) -> Node:
     return high + multiply_add(fraction * fraction, polynomial(_LOG_PIECE, fraction), rest)
 
 
-def usual_logarithm(x: Node) -> Node:
-    """log(x) within 0.92 ULP; -infinity at both zeros, NaN below.
+def logarithm_without_exponents(x: Node) -> Node:
+    """Return log(x) within 0.92 ULP without instructions for exponents; -infinity at both zeros, NaN below.
 
     Denormal and infinite numbers, NaN and those that are not positive are left to `vector_math`.
     """
@@ -111,7 +111,7 @@ def usual_logarithm(x: Node) -> Node:
 
 
 def hyperbolic_tangent(x: Node) -> Node:
-    """tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
+    """Return tanh(x) within 1.09 ULP, with the sign of x; the error of x takes part."""
     magnitude = abs(x)
     within = at_most(magnitude, _TANH_HIGHEST)
     error = error_within(within, magnitude)

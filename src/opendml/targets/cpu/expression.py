@@ -17,7 +17,7 @@ from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
 
 def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]) -> ir.Value:
-    """`node` over operands that are emitted already, each a scalar or a vector of `lanes`."""
+    """Emit `node` over operands that are emitted already, each a scalar or a vector of `lanes`."""
     values = [splat(builder, operand, lanes) for operand in operands]
     operation, type = node.operation, node.type
     if operation is Operation.CONSTANT:

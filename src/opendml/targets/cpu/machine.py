@@ -38,7 +38,7 @@ class Machine:
 
     @property
     def without_matrix_registers(self) -> Machine:
-        """The same processor, as if it had no AMX."""
+        """Return this processor as if it had no AMX."""
         return replace(self, features=self.features.replace("+amx-", "-amx-"))
 
 
@@ -78,7 +78,7 @@ def assumed(other: Machine) -> Iterator[None]:
 
 @cache
 def detected() -> Machine:
-    """This machine; the errors are those of `machine`."""
+    """Return this machine; the errors are those of `machine`."""
     with compiling:
         features = llvm.get_host_cpu_features()
         triple, name = llvm.get_process_triple(), llvm.get_host_cpu_name()

@@ -149,7 +149,7 @@ class RowCode(GroupCode):
         start: ir.Value,
         stop: ir.Value,
     ) -> None:
-        """One block of a row: full strides over all vectors of states, then vectors into the first one."""
+        """Emit a block of a row: full strides over all vectors of states, then vectors into the first one."""
         stage, needed = self.passes[number], self.operands[number]
 
         def add(which: int, indices: Sequence[ir.Value], mask: ir.Value | None) -> None:
@@ -178,7 +178,7 @@ class RowCode(GroupCode):
             if self.pattern.mode is Mode.ROWS_PARTIAL or together > 1 or not self.pattern.long_rows:
                 self._ask_for(pointers, index, stride)
             elif 0 < number == self.last_pass and self.pattern.mode is Mode.ROWS:
-                self._ask_for_next_batch(pointers, index, stride)
+                self._prefetch_next_batch(pointers, index, stride)
             for which in range(at_once):
                 first = which * together
                 distances = [each * self.lanes for each in range(first, first + together)]
@@ -186,8 +186,8 @@ class RowCode(GroupCode):
         rest = self.builder.and_(self.builder.sub(stop, start), I64(stride - 1))
         self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, [i], mask))
 
-    def _ask_for_next_batch(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
-        """Asks for the elements of a stride in the next batch. This pass, which finds its own elements in the
+    def _prefetch_next_batch(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
+        """Prefetch the elements of a stride in the next batch. This pass, which finds its own elements in the
         caches, computes while they come; the first one would wait for them."""
         if not self.group_counts:
             return

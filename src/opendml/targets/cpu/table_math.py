@@ -49,13 +49,13 @@ def expand(node: Node) -> Node:
 
 
 def expand_narrow(node: Node) -> Node:
-    """Return the same for a result that is stored as FLOAT16, as exact as `half_math` is."""
+    """Return the expansion for a result that is stored as FLOAT16, as exact as that of `half_math`."""
     expansion = _NARROW_EXPANSIONS.get(node.operation)
     return expansion(*node.operands) if expansion else half_math.expand(node)
 
 
 def error_function(x: Node) -> Node:
-    """erf(x) within 1.08 ULP, with the sign of x."""
+    """Return erf(x) within 1.08 ULP, with the sign of x."""
     slope, square, tables = _ERF[table_size()]
     within = at_most(abs(x), _ERF_HIGHEST)
     number = multiply_add(within, multiply_add(within, -square, slope) if square else slope, UNITS)
@@ -66,13 +66,13 @@ def error_function(x: Node) -> Node:
 
 
 def narrow_error_function(x: Node) -> Node:
-    """erf(x) for FLOAT16"""
+    """Return erf(x) for a result that is stored as FLOAT16."""
     within = at_most(abs(x), _NARROW_ERF_HIGHEST)
     return with_sign_of(x, in_pieces(_NARROW_ERF_TABLES, _piece(within, 1.0 / _NARROW_ERF_WIDTH), within))
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x, within 2.6 ULP.
+    """Return x times the probability that a standard normal variable is below x, within 2.6 ULP.
 
     Far below zero the probability falls too fast for pieces. Where this function is used, such numbers are
     few: they are left to a branch.
@@ -85,7 +85,7 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 
 
 def _far_below_zero(x: Node) -> Node:
-    """The same for x below -_NORMAL_HIGHEST: exp(-x^2 / 2) times a polynomial of 1 / x^2.
+    """Return GELU for x below -_NORMAL_HIGHEST: exp(-x^2 / 2) times a polynomial of 1 / x^2.
 
     The rounding error of x^2 takes part in the exponent, and a power of two keeps denormal numbers away.
     """
@@ -100,20 +100,21 @@ def _far_below_zero(x: Node) -> Node:
 
 
 def narrow_gaussian_error_linear_unit(x: Node) -> Node:
-    """The same for FLOAT16, in which the tail is 0 from the end of the pieces on."""
+    """Return GELU for a result that is stored as FLOAT16, in which the tail is 0 from the end of the pieces
+    on."""
     within = at_most(abs(x), _NARROW_NORMAL_HIGHEST)
     piece = _piece(within, 1.0 / _NARROW_NORMAL_WIDTH)
     return unless_minus_infinite(x, _without_tail(x, within, in_pieces(_NARROW_NORMAL_TABLES, piece, within)))
 
 
 def _without_tail(x: Node, magnitude: Node, tail: Node) -> Node:
-    """x above zero, 0 below, less the magnitude times the tail."""
+    """Return x above zero, 0 below, less the magnitude times the tail."""
     # -0 rather than 0, so that no tail at all leaves the sign of x.
     return multiply_add(-magnitude, tail, at_least(x, -0.0))
 
 
 def _piece(x: Node, scale: Node | float) -> Node:
-    """The product, rounded, in the low bits of an INT32."""
+    """Return the product, rounded, in the low bits of an INT32."""
     return float32_bits(multiply_add(x, scale, UNITS))
 
 

@@ -79,7 +79,7 @@ def _literal(type: ScalarType, value: float) -> str:
 
 
 def float32_literal(value: float) -> str:
-    """A number, rounded to FLOAT32, in LLVM's notation: as the FLOAT64 that it is, too."""
+    """Return a number, rounded to FLOAT32, in LLVM's notation: as the FLOAT64 that it is, too."""
     return _float64_literal(_rounded_to_float32(value))
 
 

@@ -1,4 +1,4 @@
-"""Prints a softmax between products that warpgroups compute from tiles that the copy engine loads."""
+"""Prints attention kernels whose warpgroups multiply tiles that the copy engine loads."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from opendml.targets.cuda.warpgroup_source import UNIT, WarpgroupPrinter, produc
 _ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
 _NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
 _KEYS = 2
-"""The number of the loop over keys, after those over queries and columns."""
+"""Index of the loop over keys, after the loops over queries and columns."""
 _POSITION = "const Parameters& p, const Offsets& at"
 
 
 class AttentionPrinter(WarpgroupPrinter):
-    """Prints what kernels/sm90/attention.cuh is written in."""
+    """A printer of the declarations that kernels/sm90/attention.cuh uses."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of the generated code."""
         constants = dict(self.pattern.constants)
         products, results = (node for node in self.nodes if node.operation is Operation.CONTRACTION)
         (scores,) = (node.operands[0] for node in self.nodes if node.operation is Operation.GREATEST)
@@ -42,8 +42,8 @@ class AttentionPrinter(WarpgroupPrinter):
         )
 
     def _hidden(self, scores: Scores) -> list[str]:
-        """How far a key lies behind those that a query sees, whether what it does not see weighs nothing, and
-        its score."""
+        """Print three functions: how far a key lies behind those that a query sees, whether a hidden key
+        weighs nothing, and the score of a hidden key."""
         lines: list[str] = []
         distance, number = "0", "0"
         if scores.hidden is not None and scores.hides_by is not None:
@@ -53,8 +53,10 @@ class AttentionPrinter(WarpgroupPrinter):
             distance, number = f"(long long){greater} - (long long){smaller} + {equal}", name(scores.hides_by)
         given = number if scores.replaces else f"{number} + score"
         return [
-            function(f"long long ahead({_POSITION})", [*lines, f"return {distance};"]),
-            function("bool skips(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]),
+            function(f"long long distance_beyond({_POSITION})", [*lines, f"return {distance};"]),
+            function(
+                "bool skips_hidden(const Parameters& p)", [f"return {number} == __int_as_float(0xff800000);"]
+            ),
             function("float score_of_hidden(const Parameters& p, float score)", [f"return {given};"]),
         ]
 
@@ -65,7 +67,8 @@ class AttentionPrinter(WarpgroupPrinter):
         )
 
     def _scores(self, visible: Node, products: Node) -> str:
-        """The scores of a key that is seen and of the next one, if it is there, made of sums."""
+        """Print the function that makes scores of two sums: that of a visible key, and of the next key if
+        there is one."""
         paired = dict(self.pattern.constants)["PAIRED"]
 
         def load(number: int) -> str:
@@ -97,9 +100,14 @@ class AttentionPrinter(WarpgroupPrinter):
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The parts of which scores are made. `visible` is the products, `scaled_by` a number, or None if it is
-    more than that. Where `hidden` says so, which depends on places alone, `hides_by`, a number, is added to
-    it, or `replaces` it.
+    """The parts that scores are made of.
+
+    Args:
+        visible: the score of a visible key, made of the products.
+        scaled_by: the number by which the products are multiplied; None if scores are more than that.
+        hidden: the condition that hides a key, which depends on positions alone.
+        hides_by: the number that is added to the score of a hidden key.
+        replaces: whether that number replaces the score.
     """
 
     visible: Node
@@ -110,7 +118,7 @@ class Scores:
 
     @classmethod
     def of(cls, scores: Node, products: Node, hides: bool = True) -> Scores:
-        """Those of scores that are made of products; without `hides` nothing is hidden."""
+        """Return the parts of scores that are made of products; without `hides` no key is hidden."""
         found = _hiding(scores) if hides else None
         if found is None:
             return cls(scores, _scale_of(scores, products))
@@ -119,8 +127,8 @@ class Scores:
 
 
 def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:
-    """The scores of keys that are seen, what says which are not, the number that these are given, and whether
-    that replaces their scores."""
+    """Return the scores of visible keys, the condition that hides keys, the number that hidden keys have, and
+    whether this number replaces their scores."""
     if scores.operation is Operation.SELECT:
         condition, number, visible = scores.operands
         if number.operation in _NUMBERS and condition.operation in _ORDERS:
@@ -134,7 +142,7 @@ def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:
 
 
 def _scale_of(visible: Node, products: Node) -> Node | None:
-    """The number by which the products are multiplied, and nothing else."""
+    """Return the number by which the products are multiplied, if scores are nothing else."""
     if visible is products:
         return Node(Operation.CONSTANT, ScalarType.FLOAT32, (), (), 1.0)
     others = [each for each in visible.operands if each is not products]
@@ -144,14 +152,14 @@ def _scale_of(visible: Node, products: Node) -> Node | None:
 
 
 def products_of_attention(keys: int, width: int) -> Sequence[str]:
-    """The functions that add the products of queries with so many keys, and of weights, which lie in
-    registers, with values of so many elements."""
+    """Return the functions that add products: of queries with so many keys, and of weights in registers with
+    values of so many elements."""
     return product_of_warpgroup(keys, False, False), product_of_registers(width)
 
 
 def product_of_registers(columns: int) -> str:
-    """The function that adds the products of 64 rows, which lie in registers as `multiply_matrices` takes
-    them, by so many columns of FLOAT16 that lie along memory, 16 along k."""
+    """Return the function that adds the products of 64 rows by so many columns of FLOAT16, 16 along k. The
+    rows lie in registers as `multiply_matrices` takes them. The columns lie along memory."""
     sums = columns // 2
     places = ", ".join(f"%{number}" for number in range(sums))
     rows = ", ".join(f"%{sums + number}" for number in range(4))

@@ -16,7 +16,7 @@ class ChainPrinter(TilePrinter):
     """Prints what kernels/chain.cuh is written in."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of the generated code."""
         products, results = (node for node in self.nodes if node.operation is Operation.CONTRACTION)
         (scores,) = (node.operands[0] for node in self.nodes if node.operation is Operation.GREATEST)
         queries, keys = products.operands
@@ -42,7 +42,7 @@ class ChainPrinter(TilePrinter):
         )
 
     def _results(self, total: Node) -> str:
-        """The results that are made of one sum."""
+        """Print the results that are made of one sum."""
         roots = [root for _, _, root in self.stores]
         lines, name = self._compute(roots, {id(total): "sum"}, self._group_load)
         lines += [f"store({self._address(number)}, {name(root)});" for number, _, root in self.stores]

@@ -1,8 +1,9 @@
-"""Copies the operands of convolutions so that their channels are contiguous, as the copy engine of compute
-capability 9.0 needs them: images before the convolution, and weights once if they are constant.
+"""Copies operands of convolutions to channels-last layout, which the copy engine of compute capability 9.0
+needs.
 
-A convolution of images whose pixels are contiguous reads each of them again for each tap. On tensor cores
-without the copy engine this takes longer than two copies and the faster product.
+Images are copied before the convolution. Weights are copied once if they are constant. Without copies, a
+convolution of packed images uses tensor cores without the copy engine, and reads each pixel again for each
+tap. That often takes longer than the copies and the faster product.
 """
 
 from __future__ import annotations
@@ -33,36 +34,43 @@ from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
 from opendml.targets.cuda.windows import windows_of
 
 _COPY_CYCLES = 2500
-"""Cycles of a launch that copies an operand, beside those of reading and writing."""
+"""Cycles of the launch of a copy, without its reads and writes; an estimate."""
 _COPY_FACTOR = 1.3
-"""How much longer a copy takes that transposes."""
+"""Cycles of a copy that transposes, over those of a plain copy; an estimate."""
 _ALIGNMENT = 256
-"""Of the copies in the arena, in bytes."""
+"""Bytes to which copies in the arena are aligned."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A packed copy of an operand with its channels innermost: its sizes and strides in bytes, and the
-    offset and strides of what it is made of. In the kernel, the load `number` then has the strides `moves`,
-    and begins `before` bytes ahead of the copy.
+    """A packed copy of an operand with its channels innermost.
+
+    Args:
+        number: the load of the operand.
+        sizes: the sizes of the copy.
+        strides: its strides in bytes.
+        offset: the offset of the operand, in bytes.
+        source_strides: the strides of the operand, in bytes.
+        kernel_strides: the strides of the load in the kernel, once it reads the copy.
+        before: the bytes from the first address of the load to the copy: the padding in front of images.
     """
 
     number: int
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int
-    old_strides: tuple[int, ...]
-    moves: tuple[int, ...]
+    source_strides: tuple[int, ...]
+    kernel_strides: tuple[int, ...]
     before: int
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Return the size of the copy."""
         return self.sizes[0] * self.strides[0]
 
 
 def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgram:
-    """The program whose convolutions read such copies, where that takes less time."""
+    """Return the program whose convolutions read copies with channels last, where that takes less time."""
     if not machine.multiplies_by_warpgroups or program.repeats:
         return program
     kernels, arena_bytes = list[Kernel](), program.arena_bytes
@@ -75,7 +83,7 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
         for copy in _copies(kernel, machine):
             load = kernel.loads[copy.number]
             if load.fixed:
-                key = load.buffer, copy.offset, copy.sizes, copy.old_strides
+                key = load.buffer, copy.offset, copy.sizes, copy.source_strides
                 if key not in known:
                     known[key] = program.first_prepared + len(prepared)
                     initializers.append(_copying(load, copy, known[key], 0))
@@ -86,7 +94,7 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
                 temporaries.append(Temporary(place, copy.bytes, len(kernels), len(kernels) + 1))
                 kernels.append(_copying(load, copy, buffer, place))
                 offset += -(-copy.bytes // _ALIGNMENT) * _ALIGNMENT
-            moved = replace(load, buffer=buffer, offset=place - copy.before, strides=copy.moves)
+            moved = replace(load, buffer=buffer, offset=place - copy.before, strides=copy.kernel_strides)
             loads = (*kernel.loads[: copy.number], moved, *kernel.loads[copy.number + 1 :])
             kernel = replace(kernel, loads=loads)
         arena_bytes = max(arena_bytes, offset if offset > begin else 0)
@@ -106,20 +114,20 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
 
 
 def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
-    """The kernel that makes a copy."""
+    """Return the kernel that makes a copy."""
     return Kernel(
         copy.sizes,
         (),
-        (replace(load, offset=copy.offset, strides=copy.old_strides),),
+        (replace(load, offset=copy.offset, strides=copy.source_strides),),
         (Access(buffer, load.type, offset, copy.strides),),
         (source(0, load.type, copy.sizes),),
     )
 
 
 def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
-    """How a copy is made of constants."""
+    """Return the recipe by which a copy is made of constants."""
     assert load.buffer is not None
-    text = f"channels last of {load.type} {copy.offset} {copy.sizes} {copy.old_strides}"
+    text = f"channels last of {load.type} {copy.offset} {copy.sizes} {copy.source_strides}"
     if load.buffer < program.first_prepared:
         return Recipe(text, (load.buffer,))
     of = program.prepared[load.buffer - program.first_prepared].recipe
@@ -127,7 +135,7 @@ def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
 
 
 def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
-    """The copies with which a convolution takes less time; none if there are none."""
+    """Return the copies that make a convolution faster; none if none do."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return ()
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
@@ -144,7 +152,7 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
             continue
         loads = list(kernel.loads)
         for copy in copies:
-            loads[copy.number] = replace(loads[copy.number], offset=0, strides=copy.moves)
+            loads[copy.number] = replace(loads[copy.number], offset=0, strides=copy.kernel_strides)
         moved = Shape(replace(kernel, loads=tuple(loads)), aligned)
         after = min((cycles for _, _, cycles in warpgroup_tiles(moved, machine)), default=math.inf)
         own = [copy for copy in copies if not kernel.loads[copy.number].fixed]
@@ -155,7 +163,7 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
 
 
 def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
-    """The copies of images and weights that a convolution needs; none if it is no convolution."""
+    """Return the copies of images and weights that a convolution needs; none if it is no convolution."""
     load, other = number_of(image), number_of(weights)
     accesses = (*kernel.loads, *kernel.stores)
     guarding = loads_of(image.operands)
@@ -193,7 +201,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
                 strides,
                 access.offset + windows.offset,
                 (*(axis.bytes for axis in axes), channels.strides[load]),
-                _moves(kernel, loops, new | {id(channels): access.type.bytes}),
+                _kernel_strides(kernel, loops, new | {id(channels): access.type.bytes}),
                 sum(axis.before * stride for axis, stride in zip(axes, strides, strict=False)),
             )
         )
@@ -211,7 +219,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
                 strides,
                 access.offset,
                 (*(loop.strides[other] for loop in own), channels.strides[other]),
-                _moves(kernel, loops, new),
+                _kernel_strides(kernel, loops, new),
                 0,
             )
         )
@@ -219,7 +227,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
 
 
 def _strides(sizes: Sequence[int], channels: int, element: int) -> tuple[int, ...]:
-    """The strides of a packed tensor of such sizes and channels, whose pixels are aligned."""
+    """Return the strides of a packed tensor of such sizes and channels, whose pixels are aligned."""
     strides, pitch = [element], -(-channels * element // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
     for size in reversed(sizes):
         strides.append(pitch)
@@ -227,6 +235,6 @@ def _strides(sizes: Sequence[int], channels: int, element: int) -> tuple[int, ..
     return tuple(reversed(strides))
 
 
-def _moves(kernel: Kernel, loops: dict[int, Loop], new: dict[int, int]) -> tuple[int, ...]:
-    """The strides along all dimensions of a kernel, of those that some loops have."""
+def _kernel_strides(kernel: Kernel, loops: dict[int, Loop], new: dict[int, int]) -> tuple[int, ...]:
+    """Return the strides along all dimensions of a kernel, from those along some loops."""
     return tuple(new.get(id(loops.get(dimension)), 0) for dimension in range(len(kernel.domain)))

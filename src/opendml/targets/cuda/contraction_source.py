@@ -43,8 +43,8 @@ class TilePrinter(Printer):
         return [*parts, moved]
 
     def operand(self, name: str, value: Node, rows: tuple[str, str], depth: tuple[str, str]) -> str:
-        """An operand: for both directions of its tiles the role of the loops, and the constant that says how
-        long they are."""
+        """Print an operand. The arguments have the role of the loops for both directions of its tiles, and
+        the constant that says how long they are."""
         constants = dict(self.pattern.constants)
         more = []
         if self.pattern.mode in HALF_TILES:
@@ -165,7 +165,7 @@ class TilePrinter(Printer):
         return function(f"void store_unit({arguments})", body)
 
     def _load_unit(self, number: int, unit: int) -> list[str]:
-        """Statements that load what the results need beside the sums."""
+        """Return the statements that load what the results need beside the sums."""
         access, type = self.pattern.loads[number], TYPES[self.pattern.loads[number].type]
         if access.counter:
             return []
@@ -178,7 +178,7 @@ class TilePrinter(Printer):
         ]
 
     def _lane_load(self, number: int) -> str:
-        """What a load gives in a lane of the unit."""
+        """Return the expression of a load in a lane of the unit."""
         access = self.pattern.loads[number]
         if access.counter:
             return self._inline_load(number, "lane")
@@ -192,7 +192,7 @@ class ContractionPrinter(TilePrinter):
     """Prints what kernels/contraction.cuh is written in."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of the generated code."""
         contraction = contraction_of(self.values)
         a, b = contraction.operands
         parts = [*self.head("m", "n", "k"), f"typedef {TYPES[contraction.type]} Sum;"]

@@ -151,7 +151,7 @@ class CudaExecutable:
 
 
 def plan(program: Program, machine: Machine) -> Planned:
-    """The kernels of a program, and the modes in which they are run where all tensors are aligned."""
+    """Return the kernels of a program, and the modes in which they are run where all tensors are aligned."""
     kernels = _fused(program, machine)
 
     def mode(kernel: Kernel) -> str:

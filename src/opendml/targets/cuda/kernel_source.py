@@ -89,7 +89,7 @@ def shared_source() -> str:
 
 
 def own_source(pattern: Pattern) -> str:
-    """What follows."""
+    """Return the code that follows the shared declarations."""
     headers, files = _HEADERS.get(pattern.mode, ()), _FILES[pattern.mode]
     if pattern.mode in WARPGROUP_MODES:
         staged = dict(pattern.constants)["STAGED_BYTES"]

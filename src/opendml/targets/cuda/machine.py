@@ -33,8 +33,8 @@ class Machine:
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes that a multiprocessor reads from the L2 cache in a cycle, when all of them do; fitted on an
-        H100."""
+        """Return the bytes that a multiprocessor reads from the L2 cache in a cycle, when all of them do.
+        Fitted on an H100."""
         return 32
 
     @property

@@ -61,8 +61,8 @@ def logarithm_one_plus_exponential(x: Node) -> Node:
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a quotient of
-    polynomials of |x|"""
+    """Return max(x, 0) less |x| times the probability above |x|, which is exp(-x^2 / 2) times a quotient of
+    polynomials of |x|."""
     magnitude = at_most(abs(x), _TAIL_END)
     scaled = polynomial(_TAIL, magnitude) * exp(magnitude * magnitude * -0.5)
     tail = scaled / polynomial(_TAIL_DIVISOR, magnitude)

@@ -54,15 +54,15 @@ WINDOW_WORDS = (
     *("begin0", "begin1", "stride0", "stride1"),
     *("dilation0", "dilation1"),
 )
-"""The words of convolutions, along the lines of an image and from line to line: where windows begin, and how
-far results, and the taps of a window, lie from each other."""
+"""The words of convolutions, along both axes of an image, the innermost first: where the first window begins,
+the strides of windows, and the dilations of taps."""
 WINDOW_DIVISORS = ("pixels0", "pixels1", "taps0", "channels")
-"""The divisors of convolutions: results in a line, and lines; taps in a line of the window; steps of k for
-each tap."""
+"""The divisors of convolutions: results along both axes, taps along the innermost axis, and the padded
+channels of a tap."""
 
 
 _MAPS = {**dict.fromkeys(WARPGROUP_MODES, ("a_map", "b_map")), Mode.WGMMA_CHAIN: ("q_map", "k_map", "v_map")}
-"""The tensor maps of modes that have some."""
+"""The names of tensor maps, by mode."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,8 @@ class Parameters:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """The plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops that
-        move them, of those that move alike once, and the bits of the numbers.
-        """
+        """Return the plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops
+        that move them, of those that move alike once, and the bits of the numbers."""
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
         names += WORDS
@@ -92,7 +91,7 @@ class Parameters:
 
     @cached_property
     def divisors(self) -> tuple[str, ...]:
-        """DIVISORS, and the counts of the loops."""
+        """Return DIVISORS, and the counts of the loops."""
         loops = [f"group_count{loop}" for loop in range(self.pattern.group_loops)]
         loops += [f"row_count{loop}" for loop in range(self.pattern.row_loops)]
         return (*DIVISORS, *loops, *(WINDOW_DIVISORS if self._has_windows else ()))
@@ -103,7 +102,7 @@ class Parameters:
 
     @property
     def maps(self) -> tuple[str, ...]:
-        """The tensor maps, which are last."""
+        """Return the tensor maps, which are last."""
         return _MAPS.get(self.pattern.mode, ())
 
     def map_offset(self, number: int) -> int:

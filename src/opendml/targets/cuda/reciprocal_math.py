@@ -27,7 +27,7 @@ from opendml.program.vector_math import (
 
 
 def gaussian_error_linear_unit(x: Node) -> Node:
-    """x times the probability that a standard normal variable is below x, within 3.6 ULP.
+    """Return x times the probability that a standard normal variable is below x, within 3.6 ULP.
 
     That holds also where the probability is denormal. `program.vector_math` is more exact and takes a quarter
     more instructions.

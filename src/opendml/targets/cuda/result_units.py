@@ -13,10 +13,10 @@ from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.pattern import Step
 
 _MOST = 8
-"""Results of a unit, at most."""
+"""Largest number of results in a unit; eight FLOAT16 are the widest access."""
 _FEWEST_TOGETHER = 4
-"""Results that lie together in memory from which on they are a unit. A thread makes other units rather than
-smaller ones: their loads and stores are narrow, but more of them are under way."""
+"""Smallest unit of results that are contiguous in memory. Instead of a smaller one, a thread makes results
+across the contiguous direction: accesses are narrow, but more of them are in flight."""
 
 
 @dataclass(frozen=True, slots=True)

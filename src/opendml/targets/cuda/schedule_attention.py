@@ -1,9 +1,10 @@
-"""A softmax between products of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles of
-queries, keys and values, whole warpgroups multiply them (wgmma), and a grid of no more blocks than run at
-once takes one tile of queries after the other.
+"""Schedules attention of FLOAT16 on compute capability 9.0.
 
-It takes what the copy engine can load: queries and keys that are contiguous along their elements, values
-along theirs, whose other strides and addresses are multiples of 16 bytes.
+The copy engine (TMA) loads tiles of queries, keys and values. Warpgroups multiply them (wgmma). The grid is
+persistent: it has no more blocks than run at once, and each block computes one tile of queries after another.
+
+The copy engine must be able to load the operands: elements of queries, keys and values are contiguous, and
+all other strides and addresses are multiples of 16 bytes.
 """
 
 from __future__ import annotations
@@ -32,43 +33,44 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.schedule_chain import ChainShape
 
 _BOX = 64
-"""Elements of a box: a row of ROW_BYTES."""
+"""Elements of a row of a box, which has ROW_BYTES."""
 _ROWS_OF_BOX = 8
-"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
+"""The rows of a box are a multiple of this, after which the swizzle repeats."""
 _LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
-"""Integers that grow as evenly as their operands."""
+"""Operations that keep linear functions of counters linear."""
 _WARPGROUP = 128
+"""Threads of a warpgroup."""
 _SHARED_SLACK = 1024 + 512
-"""Bytes of shared memory beside the tiles: to align them, and barriers."""
+"""Bytes of shared memory beside the tiles: the alignment of the tiles, and barriers."""
 _RESERVED_BYTES = 1024
-"""Bytes of shared memory that the system takes for itself in each block."""
+"""Bytes of shared memory that CUDA reserves in each block."""
 _REGISTERS = 65536
 """Registers of a multiprocessor."""
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
-"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
+"""Registers of a thread that loads, and the most for a thread that multiplies."""
 _MOST_STAGES = 4
+"""Most stages of the ring of keys and values."""
 _MOST_ROWS = 128
-"""Queries of a tile whose scores or weights take more registers than others."""
+"""Most queries of a tile whose scores or weights need more registers than plain ones."""
 _CACHED_BYTES = 16e6
-"""Bytes of keys and values of a band, at most; they fill a third of the L2 cache."""
+"""Most bytes of keys and values in a band: a third of the L2 cache of an H100."""
 _LAST_BAND = 0.75
-"""Part of the matrices of a band that the last one has at least. Causal attention of 64 heads of 128 over
-4,096 keys took 519 us in bands of 7, the last of one, and 492 us in bands of 4 (H100)."""
+"""Least size of the last band, as a fraction of the others. Causal attention of 64 heads of 128 over 4,096
+keys took 519 us in bands of 7, whose last band had one matrix, and 492 us in bands of 4 (H100)."""
 _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
 _PARTIAL_CYCLES = 800
-"""More cycles of a tile of keys of which some queries see a part."""
+"""Additional cycles of a tile of keys of which queries see a part; fitted on an H100."""
 _IDLE = 0.4
-"""Part of the cycles of a tile that its first 64 queries alone take."""
+"""Fraction of the cycles of a full tile that a tile of 64 queries takes; fitted on an H100."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionTile:
-    """So many queries for each block, 64 for each warpgroup, which take in so many keys at a time, of heads
-    of at most `width` elements, and more than 64 fewer. `rate` is the part of the tensor cores' rate that is
-    reached.
-    """
+    """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time. Heads
+    have at most `width` elements, and more than `width` - 64. `rate` is the fraction of the tensor cores'
+    rate that is reached."""
 
     rows: int
     keys: int
@@ -79,11 +81,11 @@ class AttentionTile:
 
     @property
     def threads(self) -> int:
-        """Threads of a block."""
+        """Return the threads of a block."""
         return _WARPGROUP + self.rows * 2
 
     def registers(self) -> tuple[int, int]:
-        """Registers of a thread that loads, and of one that multiplies."""
+        """Return the registers of a thread that loads, and of one that multiplies."""
         groups = self.rows // 64
         each = _REGISTERS // self.threads // 8 * 8
         left = (each * (1 + groups) - _PRODUCER_REGISTERS) // groups // 8 * 8
@@ -97,13 +99,14 @@ ATTENTION_TILES = (
     AttentionTile(128, 96, 192, 0.6),
     AttentionTile(128, 64, 256, 0.55),
 )
-"""The candidates. Rates up to 128 elements are those on an H100 over 4,096 keys; the others are estimates."""
+"""The candidates. Rates of up to 128 elements were measured on an H100 with 4,096 keys; the others are
+estimates."""
 
 
 def attention_tiles(
     chain: ChainShape, machine: Machine, alignments: Sequence[int]
 ) -> Iterator[tuple[AttentionTile, float]]:
-    """All tiles that compute a softmax between products, and their cycles."""
+    """Yield the tiles that can compute a softmax between products, and their cycles."""
     shape = AttentionShape(chain, alignments)
     if not (machine.multiplies_by_warpgroups and shape.is_loadable):
         return
@@ -114,7 +117,7 @@ def attention_tiles(
 
 @dataclass(frozen=True, slots=True)
 class _Linear:
-    """An integer: `first` for the first query and key, and how much it grows with each of them."""
+    """An integer that is linear in queries and keys: `first` for the first of both, and its steps."""
 
     rows: int
     keys: int
@@ -127,8 +130,8 @@ class _Linear:
 
 
 class AttentionShape:
-    """A softmax between products whose queries lie along the longest of the loops over them; the others count
-    with the batch."""
+    """A softmax between products. Tiles of queries lie along the longest loop over queries; the other loops
+    are part of the batch."""
 
     def __init__(self, chain: ChainShape, alignments: Sequence[int]) -> None:
         self._chain, self.kernel, self._alignments = chain, chain.kernel, alignments
@@ -145,13 +148,13 @@ class AttentionShape:
 
     @cached_property
     def padded(self) -> tuple[int, int]:
-        """The elements of a query, and of what is weighted, in whole boxes."""
+        """Return the elements of a query and of a value, rounded up to whole boxes."""
         depth, width = (-(-loop.count // _BOX) * _BOX for loop in (self._depth, self._columns))
         return depth, width
 
     @cached_property
     def _parts(self) -> int:
-        """How many numbers of FLOAT16 a weight is the sum of: one where results are FLOAT16."""
+        """Return how many FLOAT16 numbers a weight is the sum of: one where results are FLOAT16, else two."""
         return 1 if all(store.type is ScalarType.FLOAT16 for store in self.kernel.stores) else 2
 
     @cached_property
@@ -161,7 +164,7 @@ class AttentionShape:
 
     @cached_property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can load the operands, and the results read what nothing guards."""
+        """Return whether the copy engine can load the operands, and no access is guarded."""
         if not self._chain.half or any(len(self._chain.loops[role]) > 1 for role in ("depth", "n", "keys")):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
@@ -172,7 +175,7 @@ class AttentionShape:
         return all(self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True))
 
     def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
-        """Whether a tensor map describes an operand."""
+        """Return whether a tensor map can describe an operand."""
         access = self.kernel.loads[load]
         around = [loop for loop in self.groups if loop.strides[load]]
         strides = [loop.strides[load] for loop in (rows, *around)]
@@ -186,7 +189,7 @@ class AttentionShape:
         )
 
     def takes(self, tile: AttentionTile, machine: Machine) -> bool:
-        """Whether a tile is for heads of this size, and has room in shared memory."""
+        """Return whether a tile is for heads of this size, and fits in shared memory."""
         # Three warpgroups have too few registers for more than plain scores and weights.
         is_plain = self._parts == 1 and self._scores.scaled_by is not None
         fits = max(self.padded) == tile.width and self._stages(tile, machine) > 1
@@ -201,12 +204,12 @@ class AttentionShape:
         return tile.keys * sum(self.padded) * 2
 
     def cycles(self, tile: AttentionTile, machine: Machine) -> float:
-        """The cost of a tile."""
+        """Return the estimated cycles of the kernel in a tile."""
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
         between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
         full, rest = divmod(self._rows.count, tile.rows)
         last = _IDLE + (1 - _IDLE) * -(-rest // 64) * 64 / tile.rows
-        # Of many tiles some stand for their neighbours.
+        # If there are many tiles, price a sample of them.
         step = max(1, full // 64)
         cycles = [
             self._blocks(tile, (number + 1) * tile.rows - 1) * each + between
@@ -218,16 +221,16 @@ class AttentionShape:
             rest_cycles = self._blocks(tile, self._rows.count - 1) * each * last + between
             total, longest = total + rest_cycles, max(longest, rest_cycles)
         total *= self.batch_count
-        # Tiles of one length end together.
+        # Tiles of equal length end together, so the last wave counts as a whole.
         rounds = 1 if rest or self._hides else math.ceil(total / longest / machine.multiprocessors)
         return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
 
     def _blocks(self, tile: AttentionTile, row: int) -> int:
-        """Tiles of keys that a tile of queries reads whose last one is at a row."""
-        return -(-self._seen(row) // tile.keys)
+        """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
+        return -(-self._visible_keys(row) // tile.keys)
 
     def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
-        """The launch in a tile."""
+        """Return the launch in a tile."""
         down = -(-self._rows.count // tile.rows)
         items = self.batch_count * down
         producer, consumer = tile.registers()
@@ -301,7 +304,7 @@ class AttentionShape:
         )
 
     def _is_paired(self, number: int) -> bool:
-        """Whether two neighbouring keys can read an access together."""
+        """Return whether two neighbouring keys can read an access together."""
         access, bytes = self.kernel.loads[number], 2 * self.kernel.loads[number].type.bytes
         if access.buffer is None or 2 * self._keys.strides[number] != bytes or self._keys.count % 2:
             return False
@@ -318,14 +321,14 @@ class AttentionShape:
 
     @cached_property
     def _hides(self) -> bool:
-        """Whether places alone hide keys from queries: all from one on, which is no earlier for later
-        queries."""
-        ahead = self._ahead
+        """Return whether positions alone hide keys from queries: all keys from one on, which is no earlier
+        for later queries."""
+        ahead = self._distance_beyond
         return ahead is not None and ahead.keys > 0 >= ahead.rows
 
     @cached_property
-    def _ahead(self) -> _Linear | None:
-        """How far a key lies behind those that a query sees; it is hidden where that is positive."""
+    def _distance_beyond(self) -> _Linear | None:
+        """Return how far a key lies behind the last visible one; it is hidden if that is positive."""
         hidden = self._scores.hidden
         if hidden is None:
             return None
@@ -336,7 +339,7 @@ class AttentionShape:
         return greater.plus(smaller, -1).plus(_Linear(0, 0, equal), 1)
 
     def _linear(self, node: Node) -> _Linear | None:
-        """An integer that is made of counters; None if it is made in another way."""
+        """Return an integer as a linear function of counters; None if it is none."""
         if node.operation is Operation.SOURCE and not node.operands:
             number = number_of(node)
             load = self.kernel.loads[number]
@@ -354,17 +357,18 @@ class AttentionShape:
     def _counted(self, number: int, load: Access) -> _Linear:
         return _Linear(self._rows.strides[number], self._keys.strides[number], load.offset)
 
-    def _seen(self, row: int) -> int:
-        """How many keys a query sees, of the first matrix."""
-        ahead = self._ahead
+    def _visible_keys(self, row: int) -> int:
+        """Return how many keys a query of the first matrix sees."""
+        ahead = self._distance_beyond
         if not self._hides or ahead is None:
             return self._keys.count
         seen = -(ahead.rows * row + ahead.first) // ahead.keys + 1
         return min(max(seen, 0), self._keys.count)
 
     def _band(self, least: int) -> int:
-        """How many matrices are a band: those whose keys and values stay in the cache, or `least`. Few in the
-        last one would leave multiprocessors idle, so it has most of as many."""
+        """Return the number of matrices in a band: as many as leave their keys and values in the cache, or
+        `least`. A small last band would leave multiprocessors idle, so it has at least `_LAST_BAND` of that
+        number."""
         kept = int(_CACHED_BYTES // (self._keys.count * sum(self.padded) * 2))
         most = min(self.batch_count, max(kept, least))
         return next(
@@ -372,7 +376,8 @@ class AttentionShape:
         )
 
     def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
-        """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
+        """Return the tensor map of an operand: the contiguous dimension, the other one, and those over
+        matrices."""
         around = [loop for loop in reversed(self.groups) if loop.strides[load]]
         outer = [rows, *around]
         return TensorMap(
@@ -384,7 +389,7 @@ class AttentionShape:
         )
 
     def _pattern(self, number: int) -> AccessPattern:
-        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access = self.accesses[number]
         loops = self._rows, self._columns, self._keys
         return AccessPattern(

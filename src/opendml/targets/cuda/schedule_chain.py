@@ -25,8 +25,8 @@ from opendml.targets.cuda.schedule_attention import AttentionShape, attention_ti
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256
-"""Elements of a query, or of what is weighted, at most: a thread holds results of so many columns. Those of
-FLOAT16 may be wider where warpgroups multiply."""
+"""Most elements of a query or a value: a thread holds results of so many columns. FLOAT16 may have more where
+warpgroups multiply."""
 _LEAST_WIDTH = 16
 """Elements to which shorter ones are filled up."""
 _FEWEST_ROWS = 16
@@ -70,15 +70,14 @@ CHAIN_TILES = (
 
 
 def is_chained(kernel: Kernel, machine: Machine) -> bool:
-    """Whether a kernel is a softmax between products that is computed as one."""
+    """Return whether a kernel is a softmax between products that is computed as one."""
     shape = ChainShape.of(kernel)
     return shape is not None and (machine.multiplies_by_warpgroups or not shape.is_wide)
 
 
 def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
-    """The launch of a softmax between products; None if a kernel is none. The arguments are those of
-    `schedule`.
-    """
+    """Return the launch of a softmax between products; None if a kernel is none. The arguments are those of
+    `schedule`."""
     shape = ChainShape.of(kernel)
     if shape is None:
         return None
@@ -94,7 +93,7 @@ def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) 
 
 
 def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:
-    """The tiles that have room in shared memory."""
+    """Yield the tiles that have room in shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
         fits = fits and (shape.padded[1] >= tile.width or shape.is_wide)
@@ -163,7 +162,7 @@ class ChainShape:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it has more elements than all devices take."""
+        """Return whether heads have more elements than devices without warpgroups take."""
         return max(self.padded) > _WIDEST
 
     def _loop(self, dimension: int) -> Loop:
@@ -189,7 +188,7 @@ class ChainShape:
         return waves * -(-self.keys // tile.keys) * max(each, _STEP_LATENCY / tile.stages / together)
 
     def operands(self, alignments: Sequence[int]) -> tuple[TiledOperand, TiledOperand, TiledOperand]:
-        """Queries, keys and values on their way to shared memory."""
+        """Return queries, keys and values as operands that go to shared memory in tiles."""
         loops = self.loops
         directions = (("m", "depth"), ("keys", "depth"), ("n", "keys"))
         q, k, v = (
@@ -208,7 +207,7 @@ class ChainShape:
         return q.bytes(tile.rows, depth) + tile.stages * stage + weights
 
     def launch(self, tile: ChainTile, alignments: Sequence[int]) -> Launch:
-        """The launch of a tile."""
+        """Return the launch of a tile."""
         down = -(-self.m // tile.rows)
         grid = self.batch_count * down
         depth, width = self.padded

@@ -34,21 +34,20 @@ _STAGES = 3
 _LEAST_STEP = 300
 """Cycles of a step along k, at least: what a load takes, over the steps that are under way."""
 _COMPUTED_LATENCY = 1200
-"""Cycles that a block waits in a step along k for the loads of a computed operand."""
+"""Cycles of a step along k in which a block waits for the loads of a computed operand; fitted on an H100."""
 COPIED_LATENCY = 600
-"""Cycles that it waits for copies, of which two steps are under way."""
+"""Cycles of a step in which a block waits for copies, of which two steps are in flight; fitted on an H100."""
 _ALONE, _PAGE_CYCLES = 2, 400
-"""Times that the rest of a step takes as long for a block alone as for blocks that share a multiprocessor;
-and the cycles to add up what one of the blocks that share a tile has left. With these and the latencies
-estimates are within a quarter of what an H100 took: 16 rows by 4096 x 4096 of INT8 32, 22 and 19 us, shared
-by 4, 8 and 16 blocks."""
+"""The time of the rest of a step for a block alone, over that for blocks that share a multiprocessor; and the
+cycles to add up the sums of one of the blocks that share a tile. With these and the latencies, estimates are
+within a quarter of the times on an H100: 16 rows by 4096 x 4096 of INT8 take 32, 22 and 19 us in 4, 8 and 16
+blocks."""
 _TILE_CYCLES = 3000
 """Cycles before the first and after the last step of a tile, about."""
 _STORE_RATE = 16
 """Sums that a multiprocessor stores in a cycle, about."""
 WINDOW_FACTOR = 2.0
-"""How much longer convolutions take than is estimated, without the copy engine: 1.6 to 3.8 times on an
-H100."""
+"""Time of a convolution without the copy engine, over its estimate. On an H100 the ratio is 1.6 to 3.8."""
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
@@ -125,17 +124,17 @@ def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[
 
 
 def launch_of(shape: Shape, best: Candidate, machine: Machine) -> Launch:
-    """The launch of a candidate."""
+    """Return the launch of a candidate."""
     if isinstance(best.tile, WarpgroupTile):
         return in_warpgroups(shape, best.tile.windows).launch(best.tile, best.splits, machine)
     return shape.launch(best.tile, best.splits)
 
 
 def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
-    """All ways to compute a contraction in tiles. Where the copy engine can load the operands of a product,
-    only tiles of warpgroups: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times
-    as long in the best of the others. Convolutions of few channels fill such tiles with zeros.
-    """
+    """Return all ways to compute a contraction in tiles. Where the copy engine can load the operands of a
+    product, these are tiles of warpgroups alone: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed,
+    took 1.1 to 3 times as long in the best of the others. Convolutions of few channels fill such tiles with
+    zeros."""
     is_product = is_convolution = False
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
         is_product |= not of_warpgroups.windows
@@ -156,9 +155,10 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
 
 
 def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: Machine, latency: int | None) -> float:
-    """Return the cycles of a product in a tile that so many blocks share. With a `latency`, which blocks wait
-    for in each step along k, they are those measured; without, products whose tiles are copied are compared
-    as they always were.
+    """Return the estimated cycles of a product in a tile that `splits` blocks share.
+
+    With a `latency`, for which blocks wait in each step along k, the estimate is close to measured times.
+    Without one it only compares tiles whose operands are copied.
     """
     a, b = shape.sides
     tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
@@ -208,7 +208,7 @@ class Shape:
         return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
 
     def takes(self, tile: Tile) -> bool:
-        """Whether a tile can compute it, and is worth a thought."""
+        """Return whether a tile can compute the contraction, and may be the fastest."""
         return (
             tile.mode is self.mode
             and self.is_summed
@@ -225,14 +225,14 @@ class Shape:
 
     @cached_property
     def _is_across(self) -> bool:
-        """Whether a vector is multiplied by a matrix whose neighbours in memory belong to other sums."""
+        """Return whether a vector is multiplied by a matrix whose neighbours in memory are in other sums."""
         if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not self._are_read:
             return False
         return not self.sides[0 if self.n == 1 else 1].along_k
 
     @cached_property
     def _are_read(self) -> bool:
-        """Whether both operands are made of tensors in memory."""
+        """Return whether both operands are made of tensors in memory."""
         loads = [loads_of([each]) for each in self.operands]
         return all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
 
@@ -249,7 +249,7 @@ class Shape:
         return cycles + _TILE_CYCLES
 
     def launch(self, tile: Tile, splits: int) -> Launch:
-        """The launch in a tile that so many blocks share."""
+        """Return the launch in a tile that so many blocks share."""
         steps = -(-self.k // tile.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -332,7 +332,7 @@ class Shape:
 
     def _units_of_results(self, tile: Tile) -> ResultUnits:
         fast, slow = ("n", "m") if self._is_stored_along_rows else ("m", "n")
-        # Ordinary arithmetic leaves sums in rows in shared memory, where those of a column lie apart.
+        # FMA tiles keep rows of sums in shared memory, where the sums of a column are not contiguous.
         are_together = self._is_stored_along_rows or tile.mode is not Mode.FMA
         around = [loop for role in ("batch", "m", "n") for loop in self.loops[role]]
         return result_units(
@@ -351,9 +351,8 @@ _PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
 
 
 def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
-    """How products are added, and what is multiplied: elements of FLOAT16, loaded or computed, and integers
-    of 8 bits, as they are, from which is subtracted what is the same for all that is summed.
-    """
+    """Return how products are added, and what is multiplied: elements of FLOAT16, loaded or computed, or
+    integers of 8 bits before zero points are subtracted."""
     halves = tuple(map(half_of, contraction.operands))
     if all(each.type is ScalarType.FLOAT16 for each in halves):
         return Mode.MMA, halves
@@ -369,5 +368,5 @@ def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:
 
 
 def _sums(tile: Tile) -> int:
-    """Bytes of shared memory that the sums of a tile take, in rows or in columns."""
+    """Return the bytes of shared memory that the sums of a tile take, in rows or in columns."""
     return max(tile.rows * (tile.columns + 4), tile.columns * (tile.rows + 4)) * 4

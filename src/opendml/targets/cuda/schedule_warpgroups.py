@@ -1,9 +1,11 @@
-"""Contractions of FLOAT16 on compute capability 9.0: the copy engine (TMA) loads tiles, whole warpgroups
-multiply them (wgmma), and a grid of no more blocks than run at once takes one tile after the other.
+"""Schedules contractions of FLOAT16 on compute capability 9.0.
 
-It takes what the copy engine can load: operands that are only loaded, contiguous along k or along their rows,
-whose other strides and addresses are multiples of 16 bytes; and windows over images whose channels are
-contiguous.
+The copy engine (TMA) loads tiles. Warpgroups multiply them (wgmma). The grid is persistent: it has no more
+blocks than run at once, and each block computes one tile after another.
+
+The copy engine must be able to load the operands. They are not computed, are contiguous along k or along
+their rows, and all other strides and addresses are multiples of 16 bytes. Images of convolutions have
+contiguous channels.
 """
 
 from __future__ import annotations
@@ -41,10 +43,10 @@ _DEPTH = 64
 _ROWS_OF_BOX = 8
 """Rows of a box are a multiple of these: swizzled ones repeat after so many."""
 _STAGED_BYTES = 16 * 128
-"""Bytes of shared memory through which a warp stores its results: a line for each row that it has."""
+"""Bytes of shared memory through which a warp stores its results: 16 rows of a line each."""
 _MOST_PADDING = 4
-"""How many times as many channels a tap takes as there are, at most: of 16 channels tiles take half the time
-of `mma.sync`, of 8 they take 1.3 times as long."""
+"""Most channels of a tap in a tile, padded, over the channels that exist. With 16 channels tiles take half
+the time of `mma.sync`; with 8 they take 1.3 times as long (H100)."""
 _WARPGROUP = 128
 _SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: to align them, and barriers."""
@@ -62,28 +64,36 @@ _BEGIN_CYCLES, _CLUSTER_CYCLES = 1250, 220
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
 more where blocks of a cluster wait for each other."""
 _LEAST_STEP = 220
-"""Cycles of a step along k, at least: what a load takes, over the stages."""
+"""Least cycles of a step along k: the latency of a load over the stages; fitted on an H100."""
 _TILE_CYCLES, _STORE_RATE = 1670, 6.8
-"""Cycles between the last products of a tile and the first of the next, beside those of the results, of
-which a block makes so many in a cycle."""
+"""Cycles between the last products of a tile and the first of the next, without storing results, and results
+that a block stores in a cycle; fitted on an H100."""
 _SLICE_CYCLES, _SLICE_RATE = 3100, 7.7
-"""The same where slices of a tile meet: cycles of their meeting, and sums that a block leaves or finds."""
+"""Cycles in which slices of a tile meet, and sums that a block writes or reads in a cycle; fitted on an
+H100."""
 _LINE_BYTES, _BROKEN_LINES = 128, 1.15
-"""Bytes of a cache line, and how much more is read of rows that do not begin with one."""
+"""Bytes of a cache line, and bytes read over bytes needed for rows that do not begin at a line."""
 _BEYOND = 1.68
-"""How much longer it takes to load the columns' operand in boxes of which one reaches beyond the tensor."""
+"""Time to load the columns' operand if the last box reaches beyond the tensor, over the time if none does."""
 _RATES = {
     64: {32: 0.89, 64: 0.50, 128: 0.67, 160: 0.86, 192: 0.86, 256: 0.83},
     128: {64: 0.65, 128: 0.56, 192: 1.0},
 }
-"""The part of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
+"""Fraction of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupTile:
-    """A shape of tiles, which `consumers` warpgroups multiply, of `blocks` blocks on a multiprocessor;
-    `cluster` blocks with tiles below each other share the columns' operand. `turns`: each consumer multiplies
-    whole tiles, in turn. `windows`: for convolutions, over whose images the copy engine moves a window.
+    """A shape of tiles.
+
+    Args:
+        rows: the rows of a tile.
+        columns: its columns.
+        consumers: the warpgroups of a block that multiply.
+        blocks: the blocks on a multiprocessor.
+        cluster: the blocks, with tiles below each other, that share the columns' operand.
+        turns: each consumer multiplies whole tiles, in turn ("ping-pong"); else they share each tile.
+        windows: the copy engine moves a window over images (im2col).
     """
 
     rows: int
@@ -96,7 +106,7 @@ class WarpgroupTile:
 
     @property
     def mode(self) -> Mode:
-        """How the operands are loaded."""
+        """Return the mode, which says how the operands are loaded."""
         return Mode.WGMMA_WINDOWS if self.windows else Mode.WGMMA
 
     @property
@@ -106,7 +116,7 @@ class WarpgroupTile:
 
     @property
     def rate(self) -> float:
-        """The part of the tensor cores' rate that is reached along k."""
+        """Return the fraction of the tensor cores' rate that is reached along k."""
         rows = self.rows // (1 if self.turns else self.consumers)
         return _RATES[rows][self.columns]
 
@@ -116,12 +126,12 @@ class WarpgroupTile:
         return (self.rows + self.columns) * ROW_BYTES
 
     def stages(self, machine: Machine, staged_bytes: int) -> int:
-        """Tiles of each operand in the ring, beside so many bytes for each warp that multiplies."""
+        """Return the stages of the ring, beside so many staged bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
         return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
 
     def staged(self, bytes: int) -> int:
-        """Bytes of shared memory for the results, if each warp that multiplies has so many."""
+        """Return the bytes of shared memory for the results, if each warp that multiplies has so many."""
         return 4 * self.consumers * bytes
 
     def registers(self) -> tuple[int, int]:
@@ -156,15 +166,14 @@ WARPGROUP_TILES = (
     WarpgroupTile(64, 64, 1, 3),
     WarpgroupTile(64, 32, 1, 1),
 )
-"""The candidates. The figures above are fitted to the times of all of them for 63 convolutions and 15
-products on an H100: the chosen tile takes 1.4 percent longer than the best in the mean, 21 at most.
-"""
+"""The candidates. The figures above are fitted to their times for 63 convolutions and 15 products on an H100:
+the chosen tile takes 1.4 percent longer than the fastest in the mean, 21 percent at most."""
 WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
 
 
 def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
-    """All tiles that compute a contraction, with the numbers of slices along k, and their cycles."""
+    """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
     for windows, tiles in ((False, WARPGROUP_TILES), (True, WINDOW_TILES)):
@@ -179,20 +188,22 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
                 splits *= 2
                 if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
                     break
-        # One matrix has all rows side by side already.
+        # A plain product needs no windows.
         if warpgroups.batch_count == 1:
             break
 
 
 def in_warpgroups(shape: Shape, windows: bool) -> WarpgroupShape:
-    """A contraction as warpgroups compute it: as a product of matrices, or over windows."""
+    """Return a contraction as warpgroups compute it: as a product of matrices, or over windows."""
     return ConvolutionShape(shape) if windows else WarpgroupShape(shape)
 
 
 class WarpgroupShape:
-    """A contraction whose matrices are spanned by the innermost loops of rows and columns; those around them
-    count with the batch. Results lie along the columns: where they lie along the rows of the first operand,
-    the second operand is `A`.
+    """A contraction as a batch of matrix products.
+
+    The innermost loops over rows and columns span the matrices; the loops around them are part of the batch.
+    Results are contiguous along the columns. So if they are contiguous along the rows of the first operand,
+    the operands change places, and the second one is `A`.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -215,7 +226,7 @@ class WarpgroupShape:
 
     @cached_property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can load both operands, and the results read what nothing guards."""
+        """Return whether the copy engine can load both operands, and no access is guarded."""
         if not (self._is_of_halves and self._rows and self._columns and len(self._k) == 1):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._operands):
@@ -229,8 +240,8 @@ class WarpgroupShape:
         return self._shape.mode is Mode.MMA and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
-        """Whether the columns' operand comes in boxes of a tile: of 64 columns where these lie along memory,
-        of any number where k does."""
+        """Return whether boxes of the columns' operand fit a tile: boxes have 64 columns if these are
+        contiguous, and any number of columns if k is contiguous."""
         return tile.columns % 64 == 0 or self._along_k(number_of(self._operands[1]))
 
     @property
@@ -239,14 +250,14 @@ class WarpgroupShape:
         return (a, self._rows[-1]), (b, self._columns[-1])
 
     def _is_tensor(self, load: int, rows: Loop) -> bool:
-        """Whether a tensor map describes an operand."""
+        """Return whether a tensor map can describe an operand."""
         access, (along_k,) = self.kernel.loads[load], self._k
         strides = [loop.strides[load] for loop in (rows, along_k)]
         if access.buffer is None or self._shape.alignments[load] < ADDRESS_ALIGNMENT:
             return False
         if access.type.bytes not in strides:
             return False
-        # Boxes that reach beyond few rows along memory load slowly: 8 rows took twice as long as by threads.
+        # Boxes that reach beyond few contiguous rows load slowly: 8 rows took twice as long as by threads.
         if not self._along_k(load) and rows.count * access.type.bytes < ROW_BYTES:
             return False
         strides.remove(access.type.bytes)
@@ -262,7 +273,7 @@ class WarpgroupShape:
         return self._is_contiguous(load, self._k[0])
 
     def cycles(self, tile: WarpgroupTile, splits: int, machine: Machine) -> float:
-        """Cycles of all tiles."""
+        """Return the estimated cycles of all tiles."""
         down = -(-self.m // (tile.rows * tile.cluster))
         items = self.batch_count * down * -(-self.n // tile.columns) * splits
         places = machine.multiprocessors // tile.cluster
@@ -295,7 +306,7 @@ class WarpgroupShape:
         return 1.0 if whole else _BROKEN_LINES
 
     def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> Launch:
-        """The launch in a tile."""
+        """Return the launch in a tile."""
         steps = -(-self.k // _DEPTH)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -369,19 +380,20 @@ class WarpgroupShape:
             shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + _SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
-            # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+            # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this box.
             maps=self._maps(
                 min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX), tile.columns // tile.cluster
             ),
         )
 
     def _staged_unit(self) -> int:
-        """How many results move together if all go through shared memory; 0 if they do not. Those are of
-        FLOAT16, contiguous along columns, and what they need beside the sum can be read as they are made."""
+        """Return how many results move together if all go through shared memory; 0 if they do not. These
+        results are FLOAT16 and contiguous along columns, and what they need beside the sum is read in the
+        same units."""
         return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
 
     def _is_staged(self, unit: int) -> bool:
-        """Whether results, and what they need, lie in whole units of so many along columns."""
+        """Return whether results, and what they need, lie in whole units of so many along columns."""
         patterns, loads = self._patterns(unit), len(self.kernel.loads)
         values, total = self.kernel.values, self._shape.contraction
         beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
@@ -397,15 +409,15 @@ class WarpgroupShape:
         )
 
     def _more_constants(self) -> Mapping[str, int]:
-        """Constants that others have not."""
+        """Return the constants that only some shapes have."""
         return {}
 
     def _more_values(self) -> Mapping[str, int]:
-        """Parameters that others have not."""
+        """Return the parameters that only some shapes have."""
         return {}
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
-        """The tensor maps of both operands, for so many rows of each in a box."""
+        """Return the tensor maps of both operands, for so many rows of each in a box."""
         sides = zip(self._sides, box_rows, strict=True)
         return tuple(self._map(load, rows, count) for (load, rows), count in sides)
 
@@ -426,11 +438,11 @@ class WarpgroupShape:
         )
 
     def _patterns(self, unit: int) -> tuple[AccessPattern, ...]:
-        """How all accesses move."""
+        """Return how all accesses move."""
         return tuple(self._pattern(number, unit) for number in range(len(self.accesses)))
 
     def _pattern(self, number: int, unit: int) -> AccessPattern:
-        """How an access moves: in units along the columns where it is contiguous and aligned there."""
+        """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access, rows, columns = self.accesses[number], self._rows, self._columns
         return AccessPattern(
             access.type,
@@ -453,10 +465,11 @@ class WarpgroupShape:
 
 
 class ConvolutionShape(WarpgroupShape):
-    """A contraction over windows of images whose channels are contiguous, as a product of matrices: pixels of
-    the result by its channels, or the other way round, as they lie in memory. Along k are the channels of
-    each tap of the window, a multiple of the depth of a tile. What lies outside an image, or beyond its
-    channels, counts as zero.
+    """A convolution of images whose channels are contiguous, as a product of matrices (implicit GEMM).
+
+    The matrix of results has pixels by channels, or channels by pixels, as they lie in memory. Along k are
+    the channels of each tap of the window, padded to a multiple of the depth of a tile. The copy engine fills
+    with zeros what lies outside an image or beyond its channels.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -474,7 +487,7 @@ class ConvolutionShape(WarpgroupShape):
                 self._find(image, rows, weights, filters[0])
 
     def _find(self, image: Node, rows: Sequence[Loop], weights: Node, filters: Loop) -> None:
-        """Sees one operand as images, and the other as weights, if the copy engine can load them so."""
+        """Set one operand as images and the other as weights, if the copy engine can load them so."""
         load, other, first = number_of(image), number_of(weights), len(self.kernel.loads)
         if any(self._shape.alignments[each] < ADDRESS_ALIGNMENT for each in (load, other)):
             return
@@ -526,7 +539,7 @@ class ConvolutionShape(WarpgroupShape):
 
     @cached_property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can move the window, and tiles are not mostly zeros."""
+        """Return whether the copy engine can move the window, and tiles are not mostly zeros."""
         if self._windows is None or not self._rows:
             return False
         return self._padded <= _MOST_PADDING * self._channels
@@ -535,26 +548,26 @@ class ConvolutionShape(WarpgroupShape):
         return True
 
     def _line_factor(self, load: int) -> float:
-        """How much of an operand is read, over what is needed."""
+        """Return the bytes that are read of an operand, over those that are needed."""
         return 1.0 if self._channels * self.accesses[load].type.bytes % _LINE_BYTES == 0 else _BROKEN_LINES
 
     def _more_constants(self) -> Mapping[str, int]:
-        """Which operand the images are."""
+        """Return the constant that says which operand the images are."""
         return {"IMAGES_ARE_B": int(self._images_are_b)}
 
     def _more_values(self) -> Mapping[str, int]:
-        """How the window moves."""
+        """Return the parameters that say how the window moves."""
         assert self._windows is not None
         return parameters(self._windows, self._padded)
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
-        """The tensor maps of images and weights, as operands are ordered."""
+        """Return the tensor maps of images and weights, as operands are ordered."""
         if self._images_are_b:
             return tuple(reversed(self._maps_of(*reversed(box_rows))))
         return self._maps_of(*box_rows)
 
     def _maps_of(self, pixels: int, filters: int) -> tuple[TensorMap, TensorMap]:
-        """The tensor maps of images and weights, for so many pixels and filters in a box."""
+        """Return the tensor maps of images and weights, for so many pixels and filters in a box."""
         windows = self._windows
         assert windows is not None
         (first, second), images = windows.axes, windows.images

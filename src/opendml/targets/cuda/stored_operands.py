@@ -23,14 +23,14 @@ from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, can
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
 
 _LAUNCH_CYCLES = 4500
-"""Cycles from the end of a kernel to the first instructions of the next, and to fill the device. With 3000, a
-product of 16 rows with weights of 4 bits stored them first: 29 us on an H100, where the loader took 25."""
+"""Cycles from the end of one kernel until the next fills the device. With 3000, a product of 16 rows with
+weights of 4 bits stored them first: 29 us on an H100, where the loader takes 25."""
 MOST_STORED_BYTES = 256 * 1024**2
-"""Bytes of a stored operand at most: it is a temporary, which a vocabulary of dequantized weights is not
-worth."""
+"""Largest stored operand, in bytes. It is a temporary; dequantized weights of a vocabulary would need more
+memory than the model."""
 _UNDERESTIMATE = 1.15
-"""Measured time of products that compute an operand, over their estimate; of stored operands both agree
-(H100, 16 to 4096 rows by 4096 x 4096)."""
+"""Measured over estimated time of products that compute an operand in the loader (H100, 16 to 4096 rows by
+4096 x 4096). Estimates for stored operands need no correction."""
 
 
 def stored_operand(machine: Machine, kernel: Kernel) -> Node | None:
@@ -66,6 +66,7 @@ def _with_stored(kernel: Kernel, operand: Node, machine: Machine) -> Iterator[fl
 
 
 _ANY_BUFFER = -1
+"""The buffer of an operand whose division is only priced."""
 
 
 def _shape(kernel: Kernel) -> Shape:

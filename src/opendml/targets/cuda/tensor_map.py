@@ -1,4 +1,4 @@
-"""Tensor maps: what the copy engine of compute capability 9.0 (TMA) knows of an operand."""
+"""Tensor maps, which describe operands to the copy engine of compute capability 9.0 (TMA)."""
 
 from __future__ import annotations
 
@@ -21,21 +21,27 @@ ROW_BYTES = 128
 """Bytes of the innermost dimension of a box, whose units of 16 bytes are swizzled in shared memory."""
 
 MOST_TRAVERSED = 8
-"""Elements from which the copy engine takes one, at most: the stride of a window."""
+"""Largest stride of a window, in pixels, that the copy engine takes (CUDA driver API)."""
 CORNERS = range(-128, 128)
-"""How far from those of the image the corners of the region may lie that windows begin in, where an image has
-two axes."""
+"""Offsets, in pixels, that the corners of the region in which windows begin may have from the corners of an
+image with two axes (CUDA driver API)."""
 MOST_OFFSET = 255
-"""How far the copy engine moves all pixels of a box along each of two axes, at most."""
+"""Largest offset of a tap, in pixels, along each of two axes (PTX ISA)."""
 
 _TYPES = {ScalarType.FLOAT16: "FLOAT16"}
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor of which boxes are copied: `sizes` and the `box` in elements, innermost first; the innermost
-    elements are contiguous, and `strides` are those of the other dimensions in bytes. The tensor's address is
-    `offset` bytes behind that of the access whose number is `access`.
+    """A tensor whose boxes the copy engine loads.
+
+    Args:
+        access: the number of the access.
+        type: the type of the elements.
+        sizes: in elements, the innermost dimension first, which is contiguous.
+        strides: in bytes, of all other dimensions.
+        box: the sizes of a box, in elements.
+        offset: the bytes from the address of the access to that of the tensor.
     """
 
     access: int
@@ -46,10 +52,12 @@ class TensorMap:
     offset: int = 0
 
     def encode(self, driver: Any, address: int) -> Any:
-        """What the driver makes of the map for a tensor at an address, and its error."""
+        """Return the driver's error and its encoding of the map, for a tensor at an address."""
         short = driver.cuuint32_t
         box, steps = [short(each) for each in self.box], [short(1)] * len(self.sizes)
-        return driver.cuTensorMapEncodeTiled(*self._tensor(driver, address), box, steps, *_manner(driver))
+        return driver.cuTensorMapEncodeTiled(
+            *self._tensor(driver, address), box, steps, *_box_settings(driver)
+        )
 
     def _tensor(self, driver: Any, address: int) -> tuple[Any, ...]:
         long = driver.cuuint64_t
@@ -64,9 +72,13 @@ class TensorMap:
 
 @dataclass(frozen=True, slots=True)
 class WindowMap(TensorMap):
-    """Images (channels, two axes, images) over which a window moves by `steps` along each axis. It begins
-    between the corners: `lower` is counted from the first pixel, `upper` from the last. The box has so many
-    channels of so many pixels.
+    """Images over which a window moves (im2col). Sizes are channels, two axes, images; the box is channels
+    and pixels.
+
+    Args:
+        lower: the offset of the first window from the first pixel, along each axis.
+        upper: the offset of the last window from the last pixel, along each axis.
+        steps: the stride of the window along each axis.
     """
 
     lower: tuple[int, int] = (0, 0)
@@ -74,7 +86,7 @@ class WindowMap(TensorMap):
     steps: tuple[int, int] = (1, 1)
 
     def encode(self, driver: Any, address: int) -> Any:
-        """What the driver makes of the map for images at an address, and its error."""
+        """Return the driver's error and its encoding of the map, for images at an address."""
         short = driver.cuuint32_t
         return driver.cuTensorMapEncodeIm2col(
             *self._tensor(driver, address),
@@ -82,12 +94,12 @@ class WindowMap(TensorMap):
             list(self.upper),
             *(short(each) for each in self.box),
             [short(each) for each in (1, *self.steps, 1)],
-            *_manner(driver),
+            *_box_settings(driver),
         )
 
 
-def _manner(driver: Any) -> tuple[Any, ...]:
-    """How all boxes are copied."""
+def _box_settings(driver: Any) -> tuple[Any, ...]:
+    """Return the driver's settings for copying boxes, which all maps share."""
     return (
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
         driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,

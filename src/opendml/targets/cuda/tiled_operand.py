@@ -1,4 +1,4 @@
-"""How the operands of sums of products go to shared memory, in tiles, and how loops move accesses there."""
+"""Decides how operands of contractions go to shared memory in tiles, and how loops move accesses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opendml.targets.cuda.pattern import AccessPattern, Step
 _LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
 """Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
 _STORE_INSTRUCTIONS = 4
-"""Instructions that pack a unit of a computed operand and store it in shared memory."""
+"""Instructions that pack a unit of a computed operand and store it in shared memory; an estimate."""
 _NEAR = 4
 """Greatest distance, in elements, of rows of an operand that neighbouring threads load rather than
 neighbours along several loops."""
@@ -73,7 +73,7 @@ class TiledOperand:
                 self._partial = along % self.unit > 0
 
     def constants(self) -> dict[str, int]:
-        """The constants of the code."""
+        """Return the constants of the code."""
         return {
             "ALONG_K": int(self.along_k),
             "COPIED": int(self.copied),
@@ -92,7 +92,7 @@ class TiledOperand:
         return depth * (rows + padding) * self.element_bytes
 
     def loading(self, rows: int, depth: int) -> float:
-        """Instructions of single threads that load one tile of the operand, about."""
+        """Return about how many instructions of single threads load one tile of the operand."""
         if self.steps:
             each = len(self.steps) * _LOAD_INSTRUCTIONS + _STORE_INSTRUCTIONS
         else:
@@ -106,7 +106,7 @@ class TiledOperand:
 
     @property
     def _fast(self) -> Sequence[Loop]:
-        """The loops along which units lie."""
+        """Return the loops along which units lie."""
         return self._loops["k" if self.along_k else "rows"]
 
     def _widest_computed(self) -> int:
@@ -117,8 +117,8 @@ class TiledOperand:
         return unit
 
     def _is_together(self, number: int, bytes: int, unit: int) -> bool:
-        """Whether a load reads the neighbours of a unit with aligned accesses. Units lie within the innermost
-        loop, and run over the end of that alone."""
+        """Return whether a load reads the neighbours of a unit with aligned accesses. Units lie within the
+        innermost loop, and run over the end of that alone."""
         aligned, fast = min(bytes, VECTOR_BYTES), self._fast
         if not fast or fast[-1].strides[number] * unit != bytes or (len(fast) > 1 and fast[-1].count % unit):
             return False
@@ -182,7 +182,7 @@ def _work(value: Node) -> int:
 
 
 def _is_unguarded(value: Node, kernel: Kernel) -> bool:
-    """Whether a value is computed of elements in memory alone, which it reads unconditionally."""
+    """Return whether a value is computed of elements in memory alone, which it reads unconditionally."""
     return not any(
         node.operands or kernel.loads[number_of(node)].buffer is None
         for node in ordered([value])
@@ -193,8 +193,8 @@ def _is_unguarded(value: Node, kernel: Kernel) -> bool:
 def access_patterns(
     kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop], operands: Sequence[TiledOperand]
 ) -> tuple[AccessPattern, ...]:
-    """How the loops over tiles, `groups`, and those within them, `rows`, move the accesses of a kernel, each
-    of which stands alone, and how units of the `operands` move them."""
+    """Return how the accesses of a kernel move: along the loops over tiles, `groups`, along those within
+    them, `rows`, each alone, and within units of the `operands`."""
     guards = guards_of(kernel.values)
     steps = {number: step for operand in operands for number, step in operand.steps.items()}
     return tuple(

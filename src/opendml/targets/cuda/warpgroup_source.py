@@ -13,11 +13,11 @@ from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.pattern import AccessPattern, Step
 
 UNIT = 8
-"""Neighbouring results that a thread makes at a time."""
+"""Neighbouring results that a thread makes at a time: 16 bytes of FLOAT16."""
 
 
 class ResidualKind(Enum):
-    """What moves a load beside a sum, if its results go through shared memory."""
+    """A load beside a sum, by what moves it, if the results go through shared memory."""
 
     ROW = "rows alone, or nothing"
     COLUMNS = "columns alone, along which it is contiguous"
@@ -25,8 +25,8 @@ class ResidualKind(Enum):
 
 
 def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
-    """What moves a load beside a sum, of which so many loops over rows are those of tiles' rows; None if its
-    results cannot go through shared memory."""
+    """Return what moves a load beside a sum, of which `row_loops` loops are over the rows of tiles; None if
+    its results cannot go through shared memory."""
     if access.counter or access.guarded:
         return None
     if access.step is Step.NONE:
@@ -40,10 +40,10 @@ def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
 
 
 class WarpgroupPrinter(TilePrinter):
-    """Prints what kernels/sm90/contraction.cuh is written in."""
+    """A printer of the declarations that kernels/sm90/contraction.cuh uses."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of the generated code."""
         constants = dict(self.pattern.constants)
         instruction = product_of_warpgroup(
             constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
@@ -54,7 +54,7 @@ class WarpgroupPrinter(TilePrinter):
         return "\n\n".join([instruction, *self.head("m", "n"), *operands, results])
 
     def tensor(self, name: str, load: int) -> str:
-        """An operand: its type, its order, and where it lies along the dimensions over matrices."""
+        """Print an operand: its type, its order, and where it lies along the dimensions over matrices."""
         access = self.pattern.loads[load]
         lines, dimension = ["Index rest, index;"], 2
         for loop in reversed(range(self.pattern.group_loops)):
@@ -80,8 +80,8 @@ class WarpgroupPrinter(TilePrinter):
         )
 
     def _pairs(self, total: Node) -> str:
-        """The results of two neighbouring sums, and what they need: of their row, of their columns, and at
-        each result."""
+        """Print the results of two neighbouring sums, and what they need: of their row, of their columns, and
+        at each result."""
         roots = [root for _, _, root in self.stores]
         rows = dict(self.pattern.constants)["LOOPS_M"]
         kinds = {
@@ -132,7 +132,7 @@ class WarpgroupPrinter(TilePrinter):
 
 
 class ConvolutionPrinter(WarpgroupPrinter):
-    """Prints convolutions, of which kernels/sm90/convolution.cuh finds the operands."""
+    """A printer of convolutions, whose operands kernels/sm90/convolution.cuh loads."""
 
     def tensor(self, name: str, load: int) -> str:
         """Print an operand: its type and its order."""
@@ -151,15 +151,16 @@ def _structure(name: str, members: Iterable[str]) -> str:
 
 
 def _address_function(signature: str, position: str, addresses: Iterable[str]) -> str:
-    """A function that gives one of some addresses, by its number."""
+    """Print a function that returns one of some addresses, by its number."""
     cases = [f"if (number == {number}) return {address};" for number, address in enumerate(addresses)]
     return function(f"{signature}({position}, int number)", [*cases, "return nullptr;"])
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
-    """The function that adds the products of 64 rows by so many columns, 16 along k, of FLOAT16; operands are
-    turned where they lie along their rows rather than k. What each names them by is `descriptor` of
-    kernels/sm90/contraction.cuh.
+    """Return the function that adds the products of 64 rows by so many columns of FLOAT16, 16 along k.
+
+    An operand is turned if it is contiguous along its rows rather than along k. The arguments `a` and `b` are
+    made by `descriptor` of kernels/sm90/contraction.cuh.
     """
     sums = columns // 2
     places = ", ".join(f"%{number}" for number in range(sums))

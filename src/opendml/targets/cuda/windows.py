@@ -17,16 +17,21 @@ from opendml.targets.cuda.tensor_map import (
 )
 
 _AXES = 2
-"""Axes of an image along which windows move; the third axis counts images."""
+"""Axes of an image along which the copy engine moves windows; the third axis is the batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """An axis of images along which a window moves.
 
-    Its `size` pixels are `bytes` apart. The first of its `outputs` begins `before` pixels before the first
-    pixel, the next ones `stride` pixels further on each; its `taps` are `dilation` pixels apart. `rows` and
-    `along_k` are the loops over outputs and taps.
+    Args:
+        bytes: the distance of neighbouring pixels.
+        size: the number of pixels.
+        before: how many pixels the first window begins before the first pixel: the start padding.
+        stride: the pixels from one window to the next.
+        dilation: the pixels from one tap of a window to the next.
+        rows: the loop over windows; None if there is one window.
+        along_k: the loop over taps; None if there is one tap.
     """
 
     bytes: int
@@ -39,27 +44,27 @@ class Axis:
 
     @property
     def outputs(self) -> int:
-        """The number of windows."""
+        """Return the number of windows."""
         return self.rows.count if self.rows else 1
 
     @property
     def taps(self) -> int:
-        """The number of pixels of a window."""
+        """Return the number of pixels of a window."""
         return self.along_k.count if self.along_k else 1
 
     @property
     def upper(self) -> int:
-        """Where the last window begins, counted from the last pixel."""
+        """Return where the last window begins, counted from the last pixel."""
         return (self.outputs - 1) * self.stride - self.before - (self.size - 1)
 
     @property
     def is_plain(self) -> bool:
-        """Whether windows are single pixels, one after the other."""
+        """Return whether windows are single pixels, one after the other."""
         return self.taps == self.stride == 1 and not self.before and self.outputs == self.size
 
     @property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can move the window."""
+        """Return whether the copy engine can move the window."""
         return (
             self.bytes % ADDRESS_ALIGNMENT == 0
             and 0 < self.bytes < 2**40
@@ -74,8 +79,13 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a convolution: two axes of the images, the axis of images, and the bytes from the first
-    pixel that a kernel loads to the first of the images."""
+    """The windows of a convolution.
+
+    Args:
+        axes: the two axes of the images.
+        images: the axis of the batch.
+        offset: the bytes from the first address that a kernel loads to the first pixel.
+    """
 
     axes: tuple[Axis, Axis]
     images: Axis
@@ -83,12 +93,12 @@ class Windows:
 
     @property
     def is_loadable(self) -> bool:
-        """Whether the copy engine can move the windows."""
+        """Return whether the copy engine can move the windows."""
         return self.images.is_plain and all(axis.is_loadable for axis in (*self.axes, self.images))
 
     @property
     def rows(self) -> tuple[Loop, ...]:
-        """The loops over results, outermost first."""
+        """Return the loops over results, outermost first."""
         first, second = self.axes
         return tuple(axis.rows for axis in (self.images, second, first) if axis.rows)
 
@@ -96,7 +106,7 @@ class Windows:
 def windows_of(
     accesses: Sequence[Access], image: Node, rows: Sequence[Loop], along_k: Sequence[Loop]
 ) -> Windows | None:
-    """The windows in which a kernel reads an operand; None if that is no convolution.
+    """Return the windows in which a kernel reads an operand; None if that is no convolution.
 
     Args:
         accesses: those of the kernel.
@@ -122,7 +132,7 @@ def windows_of(
         rows = [loop for loop in rows if loop is not near]
     axes += [_free(load, loop, None) for loop in rows]
     offset = sum(axis.before * axis.bytes for axis in axes)
-    # From neighbours to what lies far apart; those along which windows move are two of the first.
+    # Sort from the innermost axis outwards. Windows move along the first two axes.
     axes.sort(key=lambda axis: axis.bytes)
     if not all(axis.is_plain for axis in axes[_AXES:]):
         axes.sort(key=lambda axis: axis.is_plain)
@@ -134,7 +144,7 @@ def windows_of(
 
 
 def _bounds(accesses: Sequence[Access], guards: Sequence[Node]) -> dict[int, int] | None:
-    """The counters that a guard compares with limits; None if it is anything else."""
+    """Return the counters that a guard compares with limits; None if it is anything else."""
     found: dict[int, int] = {}
     left = list(guards)
     if len(left) > 1:
@@ -161,7 +171,7 @@ def _bounds(accesses: Sequence[Access], guards: Sequence[Node]) -> dict[int, int
 def _guarded(
     counting: Access, counter: int, limit: int, load: int, rows: Sequence[Loop], along_k: Sequence[Loop]
 ) -> Axis | None:
-    """The axis that a counter goes along, below a limit."""
+    """Return the axis whose pixels a counter below a limit numbers; None if there is none."""
     over_rows, taps = ([loop for loop in loops if loop.strides[counter]] for loops in (rows, along_k))
     own = over_rows + taps
     if max(len(over_rows), len(taps)) > 1 or not own or min(loop.strides[counter] for loop in own) < 1:
@@ -178,7 +188,7 @@ def _guarded(
 
 
 def _free(load: int, rows: Loop | None, taps: Loop | None) -> Axis:
-    """The axis of loops that nothing guards: it has the pixels that they reach."""
+    """Return the axis of loops that nothing guards: it has the pixels that they reach."""
     strides = [loop.strides[load] for loop in (rows, taps) if loop]
     bytes = math.gcd(*strides)
     if bytes <= 0:
@@ -197,14 +207,15 @@ def _free(load: int, rows: Loop | None, taps: Loop | None) -> Axis:
 
 
 def _distance(rows: Loop, taps: Loop, load: int) -> int:
-    """How unlike an axis it is that both loops move along."""
+    """Return how many pixels both loops move by together, if they move along one axis. Loops over outputs and
+    taps of one axis have the least."""
     strides = rows.strides[load], taps.strides[load]
     common = math.gcd(*strides)
     return sum(abs(stride) for stride in strides) // common if common else 2**62
 
 
 def parameters(windows: Windows, channels: int) -> Mapping[str, int]:
-    """The parameters of a kernel that say how the window moves; `channels` are those of each tap."""
+    """Return the parameters of a kernel that say how the window moves; `channels` are those of each tap."""
     first, second = windows.axes
     found = {"pixels0": first.outputs, "pixels1": second.outputs, "taps0": first.taps, "channels": channels}
     for number, axis in enumerate(windows.axes):

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 import opendml as dml
-from opendml.frontends.attention import SharedHeads, narrow, sees_nothing, wide
+from opendml.frontends.attention import SharedHeads, narrow, sees_no_key, wide
 from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, require_expressible
 from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
@@ -22,7 +22,7 @@ _FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
 
 @converts("Attention", since=23)
 def attention(node: Conversion) -> Result:
-    """Values by how much their keys agree with queries, for each head."""
+    """Return the values, weighted by how much their keys agree with queries, for each head."""
     query = _heads(node, 0, "q_num_heads")
     keys, values = (_cached(node, number, past) for number, past in ((1, 4), (2, 5)))
     if query.data_type not in _FLOATS or len({each.data_type for each in (query, keys, values)}) > 1:
@@ -48,7 +48,7 @@ def attention(node: Conversion) -> Result:
     shares = _shares(node, biased)
     result = dml.gemm(shared.rows(shares), wide(shared.columns(values)))
     result = shaped(result, (batch, heads, rows, values.sizes[3]))
-    empty = None if bias is None else sees_nothing(bias)
+    empty = None if bias is None else sees_no_key(bias)
     if empty is not None:
         result = dml.element_wise_if(empty, 0.0, result)
     seen = None
@@ -89,8 +89,8 @@ def _as_query(node: Conversion, tensor: GraphTensor) -> GraphTensor:
 
 
 def _bias(node: Conversion, rows: int, columns: int) -> tuple[GraphTensor | None, int | None]:
-    """What is added to the scores, a mask of floats, and minus infinity where a key is not seen; it has four
-    dimensions; None: nothing. And the first diagonal of keys that no query sees: None: there are none."""
+    """Return what is added to the scores, and the first diagonal of keys that no query sees. The bias has
+    four dimensions, and minus infinity where a key is hidden. Either is None if there is none."""
     distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     seen, past = np.ones((rows, columns), np.bool_), node.sizes(4)[2] if node.has(4) else 0
     least, most = _bounds(node)
@@ -174,7 +174,8 @@ def _added(left: GraphTensor | None, right: GraphTensor) -> GraphTensor:
 
 
 def _shares(node: Conversion, scores: GraphTensor) -> GraphTensor:
-    """Softmax over the keys. In float32 where float64 is asked for: it sums in that and rounds once."""
+    """Return the softmax over the keys. It is computed in float32 where float64 is asked for, since it sums
+    in that and rounds once."""
     type, precision = scores.data_type, node.attribute("softmax_precision", 0)
     if precision:
         wanted = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(precision))

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 import opendml as dml
-from opendml.frontends.attention import SharedHeads, narrow, sees_nothing, shaped, wide
+from opendml.frontends.attention import SharedHeads, narrow, sees_no_key, shaped, wide
 from opendml.frontends.torch import attention as operator
 from opendml.frontends.torch.conversion import Conversion
 from opendml.frontends.torch.registry import converts
@@ -28,7 +28,7 @@ def attention(
     scale: float | None,
     enable_gqa: bool,
 ) -> GraphTensor:
-    """softmax(scale * query key^T + mask) value, for each head; 0 for queries that see no key."""
+    """Return softmax(scale * query key^T + mask) value, for each head; 0 for queries that see no key."""
     batch, heads, rows, size = query.sizes
     columns = key.sizes[2]
     bias = None if mask is None else _bias(node, mask)
@@ -50,12 +50,12 @@ def attention(
     result = dml.gemm(shared.rows(weights), wide(shared.columns(value)))
     result = shaped(result, (batch, heads, rows, value.sizes[3]))
     if bias is not None:
-        result = dml.element_wise_if(sees_nothing(bias), 0.0, result)
+        result = dml.element_wise_if(sees_no_key(bias), 0.0, result)
     return narrow(result, query)
 
 
 def _bias(node: Conversion, mask: GraphTensor) -> GraphTensor:
-    """A mask as floats of four dimensions."""
+    """Return a mask as floats of four dimensions."""
     four = shaped(mask, (*(1,) * (4 - len(mask.sizes)), *mask.sizes))
     if node.given(3).dtype is not torch.bool:
         return wide(four)

@@ -190,7 +190,7 @@ def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
 
 
 def matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
-    """Those whose tiles are in matrix registers, where the processor has them."""
+    """Return the ways whose tiles are in matrix registers, where the processor has them."""
     if not machine().has("amx-bf16"):
         return
     scores, results = roles.scores, roles.results

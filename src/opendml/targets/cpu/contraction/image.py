@@ -63,20 +63,22 @@ class Seen:
 
     @property
     def part_taps(self) -> int:
-        """The elements of a window in a part that matrix registers multiply: a row of the window, or all of
-        it if its rows have one element each."""
+        """Return the elements of a window in a part that matrix registers multiply: a row of the window, or
+        all of it if its rows have one element each."""
         rows, columns = self.rows[0].extent, self.columns[0].extent
         return columns if columns > 1 else rows
 
     def depth(self, words: int) -> int:
-        """The products of whole channels, or words of several, that are added up at a time, at most so
-        many; where matrix registers multiply them, those of a row of a window of STEP channels."""
+        """Return how many products of whole channels, or of words of several, are added up at a time, at most
+        so many. Where matrix registers multiply them, these are the products of a row of a window of STEP
+        channels."""
         if self.in_pieces:
             return STEP * self.part_taps
         return words // self.image.taps * self.image.taps
 
     def elements(self, rows: int, words: int) -> int:
-        """Elements of the image's part that so many rows of windows see of so many words' channels."""
+        """Return the elements of the image's part that so many rows of windows see of so many words'
+        channels."""
         image = self.image
         line = LINE // F32.bytes
         plane = -(-(rows + image.rows.reach) * self.pitch // line) * line + line

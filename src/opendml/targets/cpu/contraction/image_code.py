@@ -410,7 +410,7 @@ class ImageContractionCode(_SeeingCode):
         sums: Sums,
         row_bytes: list[ir.Value],
     ) -> None:
-        """Windows between two rows of them are multiplied too, and not stored."""
+        """Emit the products of a block. Windows between two rows are multiplied too, but not stored."""
         count, adds = self._products(depth, part)
         tiles = self._tiles_of(columns)
         with self.code.loop(I64(0), tiles) as tile:
@@ -421,7 +421,7 @@ class ImageContractionCode(_SeeingCode):
             self.builder.call(self.micro, [a, b, held, held, sums.results[1], count, adds, *further])
 
     def _tiles_of(self, columns: Range) -> ir.Value:
-        """The tiles of a block, whose windows include those between two of its rows."""
+        """Return the tiles of a block, whose windows include those between two of its rows."""
         lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
         between = I64(self.seen.image.columns.reach)
         span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)

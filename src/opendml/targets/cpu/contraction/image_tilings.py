@@ -141,7 +141,7 @@ def block_lines(seen: Seen) -> Iterator[int]:
 
 
 def image_cycles(seen: Seen, lines: int, lanes: int) -> float:
-    """Cycles to pack what so many rows of windows see, and to find out where it lies."""
+    """Return the cycles to pack what so many rows of windows see, and to find out where it lies."""
     image, loads = seen.image, seen.part.loads
     minor = seen.columns[1]
     contiguous = minor is not None and is_contiguous(loads, (minor,))

@@ -176,9 +176,9 @@ class _InMatrixRegisters(ContractionCode):
         )
 
     def _share(self, part: ir.Value, part_bytes: int, call: ir.Value, calls: ir.Value) -> list[ir.Value]:
-        """The share of a part that one of several calls of the micro-kernel fetches: where it lies, and its
-        bytes for STEP products. Parts that are packed ahead come from memory, and no processor foresees how
-        they are read."""
+        """Return the share of a part that one of several calls of the micro-kernel fetches: where it lies,
+        and its bytes for STEP products. Parts that are packed ahead come from memory, and no processor
+        foresees how they are read."""
         steps = I64(self.tiling.a.depth // STEP)
         size = self.builder.udiv(I64(part_bytes), self.builder.mul(calls, steps))
         size = self.builder.add(size, I64(1))
@@ -240,7 +240,7 @@ class MatrixCode(_OfMatrices):
         return panel, row_bytes
 
     def _ask_for_tile(self, column: ir.Value, held: ir.Value) -> list[ir.Value]:
-        """The part of the next panel is fetched with all tiles, or that of b's next rows with all panels."""
+        """Fetch the part of the next panel with all tiles, or that of b's next rows with all panels."""
         builder, asked = self.builder, super()._ask_for_tile(column, held)
         panel, panels, _, (start, stop) = self._place_in_block
         tile = builder.udiv(column, I64(self.width))
@@ -441,4 +441,4 @@ class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
         sums: Sums,
         row_bytes: list[ir.Value],
     ) -> None:
-        """All panels are multiplied already."""
+        """Emit nothing: all panels are multiplied already."""

@@ -173,7 +173,8 @@ class MatrixMicroKernel(RegisterTile):
         magnitudes: Magnitudes = OF_FACTORS,
         fetches: bool = False,
     ) -> None:
-        """`fetches`: further arguments are what is fetched meanwhile, and its bytes for STEP products."""
+        """Create the micro-kernel. If it `fetches`, further arguments say what is fetched meanwhile, and its
+        bytes for STEP products."""
         if fetches:
             self._further = (*self._further, POINTER, I64)
         super().__init__(module, name, micro, held_row_bytes, _F32)

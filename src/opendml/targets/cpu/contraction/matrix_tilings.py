@@ -209,8 +209,8 @@ def _word_matrix_divisions(roles: Roles, lanes: int, tile: float, worth: Worth) 
 def matrix_tile_cycles(
     k: int, together: int, micro: MicroKernel = MATRIX_TILE, waited: float = _WAITED
 ) -> float:
-    """Cycles for a tile of numbers in pieces, of which so many products are added up together. `waited`:
-    cycles of waiting for operands, for each product of two registers."""
+    """Return the cycles for a tile of numbers in parts, of which so many products are added up together.
+    `waited`: cycles of waiting for operands, for each product of two registers."""
     multiplied = -(-k // STEP) * _PRODUCTS * (_MULTIPLIED + waited)
     return _sums(micro) * (multiplied + -(-k // together) * _PUT_DOWN)
 

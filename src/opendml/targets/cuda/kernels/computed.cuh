@@ -1,6 +1,6 @@
-// Operands that are computed of what lies in memory, such as activated or dequantized ones: a thread reads units of UNIT neighbours
-// while the tile before is multiplied, then computes their elements and stores them in shared memory. Where nothing is, units are
-// read from the beginning, and 0: reading them without a branch lets many reads be under way.
+// Loads operands that are computed from tensors in memory, such as activated or dequantized ones. A thread reads units of UNIT neighbours
+// while the previous tile is multiplied, then computes their elements and stores them in shared memory. Units beyond the end are read
+// from the beginning of the tensor and become 0: loads without branches stay in flight together.
 
 template <typename Operand>
 struct Loader<Operand, true> : Loader<Operand, false> {
@@ -9,10 +9,10 @@ struct Loader<Operand, true> : Loader<Operand, false> {
     using Base::ALONG_K;
     using Base::EACH;
     using Base::UNIT;
-    static constexpr bool TOGETHER = ALONG_K == Operand::BY_ROW;  // neighbours are neighbours in shared memory too
+    static constexpr bool TOGETHER = ALONG_K == Operand::BY_ROW;  // neighbours are neighbours in shared memory, too
 
     typename Operand::Read found[EACH];
-    int counts[EACH];  // elements that are there
+    int counts[EACH];  // elements within the tensor
 
     DEVICE_MEMBER void begin(const Parameters& p, Element*, Index first, Index end, const Offsets* steps) {
 #pragma unroll

@@ -1,7 +1,7 @@
 // Sums of products in tiles of ROWS x COLUMNS_OF_TILE, which a block computes in steps of DEPTH: while it multiplies one pair of
-// operand tiles, the next are on their way. Then the sums go through shared memory, and each thread makes results of UNIT neighbours:
-// along the direction in which threads lie side by side, so that it loads and stores them together, or across it (UNIT_ACROSS), so
-// that its loads do not wait for each other.
+// operand tiles, the next are in flight. Then the sums go through shared memory, and each thread makes UNIT neighbouring results. Units lie
+// along the direction of neighbouring threads, so that a thread loads and stores a unit at once. With UNIT_ACROSS they lie across it,
+// so that several loads of a thread are in flight.
 //
 // With several blocks for a tile (`p.team`), each sums a slice of k, and whichever is done last adds their sums up, in the order
 // of the slices. The counter of each tile is zero between launches.
@@ -74,7 +74,7 @@ DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank)
 
 DEVICE int place_of_sum(int row, int column) { return COLUMNS_FIRST ? column * PITCH + row : row * PITCH + column; }
 
-// Makes the results of a tile's sums in shared memory.
+// Makes the results of a tile, whose sums are in shared memory.
 DEVICE void store_tile(const Sum* found, const Parameters& p, const Offsets& at, Index row, Index column) {
     constexpr int FAST = STORED_ALONG_ROWS ? COLUMNS_OF_TILE : ROWS, SLOW = STORED_ALONG_ROWS ? ROWS : COLUMNS_OF_TILE;
     constexpr int ALONG = UNIT_ACROSS ? 1 : UNIT, ACROSS = UNIT_ACROSS ? UNIT : 1, LINE = FAST / ALONG;

@@ -1,16 +1,16 @@
-// Loads the operands of a convolution as those of a product: rows or columns are pixels of the result, and k runs over the taps of the
-// window, `p.channels` for each of them, a multiple of DEPTH. The copy engine walks over the pixels of an image (im2col): along a
-// row of the result, then down, then to the next image. It finds zeros outside of the image, which is what padding means.
-
-// The images are the rows' operand where the results' channels are contiguous, and the columns' operand where their pixels are.
+// Loads the operands of a convolution as a matrix product (implicit GEMM). Rows or columns are pixels of the result. Along k are the taps
+// of the window, each with `p.channels`, a multiple of DEPTH. The copy engine walks over the pixels of an image (im2col): along a row of
+// the result, then to the next row, then to the next image. Outside the image it fills with zeros, which implements padding.
+//
+// The images are the rows' operand if the channels of results are contiguous, and the columns' operand if pixels are.
 
 constexpr Shared IMAGES = IMAGES_ARE_B ? A_BYTES : 0, WEIGHTS = IMAGES_ARE_B ? 0 : A_BYTES;  // in a stage
-constexpr int COLUMNS_OF_BLOCK = COLUMNS_OF_TILE / CLUSTER;  // that a block of a cluster loads for all of them
+constexpr int COLUMNS_OF_BLOCK = COLUMNS_OF_TILE / CLUSTER;  // that a block loads for its cluster
 constexpr unsigned short ALL_BLOCKS = CLUSTER == 1 ? 0 : (1 << CLUSTER) - 1;
 
 // Loads the tiles of both operands, one step along k after the other.
 struct Loader {
-    int channel, tap, line;  // the position along k: in a line of the window and among its lines
+    int channel, tap, line;  // the position along k: the channel, and the tap along both axes of the window
     int x, y, image, filter;
 
     DEVICE_MEMBER Loader(const Parameters& p, const Work& work, int block) {

@@ -77,9 +77,9 @@ DEVICE void load_box(Shared to, const TensorMap& map, Shared barrier, const int 
     }
 }
 
-// Begins to copy so many pixels of images as the map says from (channel, x, y, image) on, each moved by `right` and `down`; zeros for
-// what lies outside the image. From pixel to pixel it goes as a window moves: along a line, then to the next line, or image.
-// With a mask they go to the blocks of the cluster whose bits are set, at the same offset.
+// Begins to copy a box of pixels from (channel, x, y, image) on (im2col). Each pixel is offset by `right` and `down`, and pixels outside
+// the image are zeros. Pixels follow each other as a window moves: along a line, then to the next line, then to the next image. With a
+// mask they go to the blocks of the cluster whose bits are set, at the same offset.
 DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const int (&at)[4], int right, int down, unsigned short mask) {
     const unsigned short x = (unsigned short)right, y = (unsigned short)down;
 #define LOAD_WINDOWS(MULTICAST, ...)                                                                          \
@@ -126,7 +126,7 @@ DEVICE void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" 
 template <int REST>
 DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(REST) : "memory"); }
 
-// Stores four matrices of 8 x 8 halves, whose rows each lane of the warp knows one of: a thread has two neighbours of each, as of sums.
+// Stores four matrices of 8 x 8 halves. Each lane has the address of one of their rows, and two neighbours of each matrix, like sums.
 DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
                  "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
@@ -137,5 +137,5 @@ DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
 DEVICE void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
 DEVICE void hold(unsigned& pair) { asm volatile("" : "+r"(pair)::"memory"); }
 
-// Lets no later instruction of this kind begin before a number that is not negative is known: the mask of the warp depends on it.
+// Keeps later volatile instructions behind the computation of a number that is not negative: the mask of the barrier depends on it.
 DEVICE void wait_until_known(float number) { __syncwarp(number < 0 ? 1 : ~0u); }

@@ -1,7 +1,7 @@
 // Loads the operands of a product of two matrices.
 
-// Loads COUNT rows of an operand's tile from `row` on, all DEPTH of k: one box, or boxes of 64 rows that lie along memory. Of SHARING
-// blocks each loads its part for all.
+// Loads COUNT rows of an operand's tile from `row` on, and DEPTH elements along k: one box, or boxes of 64 rows if rows are contiguous.
+// Each of SHARING blocks loads its part for the whole cluster.
 template <typename Operand, int COUNT, int SHARING>
 DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
     constexpr unsigned short ALL = SHARING == 1 ? 0 : (1 << SHARING) - 1;

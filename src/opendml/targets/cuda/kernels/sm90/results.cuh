@@ -1,6 +1,6 @@
-// Makes results of any type, wherever they lie, of sums in registers.
+// Stores results of any type and layout from sums in registers.
 
-// Transposes among the four lanes of a quad: lane q gets the q-th pair of each.
+// Transposes among the four lanes of a quad: lane q gets the q-th pair of each lane.
 DEVICE void transpose_quad(float (&pairs)[4][2]) {
     const int lane = threadIdx.x % 4;
 #pragma unroll
@@ -20,8 +20,8 @@ DEVICE void transpose_quad(float (&pairs)[4][2]) {
     }
 }
 
-// Makes the results of the sums of a warpgroup, whose first row is `row`. A thread has the sums of pairs of columns in two rows of
-// each block of 8 columns; by transposing four blocks it gets all 8 columns of one, so that it loads and stores units.
+// Stores the results of a warpgroup's sums, whose first row is `row`. A thread has sums of pairs of columns in two rows of each block of
+// 8 columns. Transposing four blocks gives it all 8 columns of one, so that it loads and stores units.
 DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char*) {
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
 #pragma unroll

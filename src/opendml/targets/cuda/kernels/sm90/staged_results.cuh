@@ -1,7 +1,7 @@
-// Makes results of FLOAT16 that lie side by side. A thread has the sums of pairs of columns in two rows of each block of 8 columns,
-// and makes their results as they lie. The matrix stores of compute capability 9.0 put them into lines of shared memory, of which
-// each warp has its own; from there they go to memory in pieces of up to 16 bytes, whole lines of 128 where a tile is as wide. What
-// else is read at every result (residuals) comes the other way. Transposing the sums in registers took ten times as many instructions.
+// Stores contiguous results of FLOAT16 through shared memory. A thread has sums of pairs of columns in two rows of each block of 8 columns,
+// and makes their results in this layout. `stmatrix` puts them into lines of shared memory; each warp has its own. From there they go to
+// memory in pieces of up to 16 bytes, as whole lines of 128 bytes if the tile is wide enough. Residuals, which are read at every result,
+// take the opposite way. Transposing the sums in registers takes ten times as many instructions.
 
 constexpr int CHUNK = COLUMNS_OF_TILE % 64 ? 32 : 64;  // columns at a time
 constexpr int PIECES = CHUNK / STAGED_UNIT;  // of a line
@@ -10,10 +10,10 @@ constexpr int MOVES = 16 / LINES * SETS, BATCH = MOVES < 4 ? MOVES : 4;  // move
 constexpr int UNITS = CHUNK / 8, LINE_BYTES = 128;
 static_assert(STAGED_BYTES == 16 * LINE_BYTES);
 
-// A unit of 16 bytes of a line: swizzled, so that neither units of a line nor those of a column meet in a bank.
+// Returns the address of a unit of 16 bytes of a line. Units are swizzled, so that neither lines nor columns have bank conflicts.
 DEVICE char* unit_of(char* staging, int line, int unit) { return staging + line * LINE_BYTES + (unit ^ line % 8) * 16; }
 
-// The piece that a lane moves: its line and its first column there.
+// The piece that a lane moves: its line and its first column.
 struct Piece {
     int line, column;
 

@@ -1,16 +1,16 @@
-// The sizes of tiles, and which tile a block takes next.
+// Sizes of tiles, and the order in which blocks compute tiles.
 
 constexpr int BAND = 8;  // Tiles side by side that are computed at a time, so that operands stay in the L2 cache.
-constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, which is swizzled
+constexpr int DEPTH_BYTES = 128, ELEMENTS = DEPTH_BYTES / (int)sizeof(A::Element);  // of a row of a box, whose units of 16 bytes are swizzled
 constexpr int A_BYTES = ROWS * DEPTH_BYTES, B_BYTES = COLUMNS_OF_TILE * DEPTH_BYTES, STAGE_BYTES = A_BYTES + B_BYTES;
 constexpr int PARTS = TURNS ? 1 : CONSUMERS;  // warpgroups that multiply a tile
 constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN * HALF;
 constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
-constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of those of each warpgroup
+constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of the barriers of the warpgroups
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
 static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
 
-// Where a tile, or a slice of it, lies.
+// The position of a tile, or of a slice of it along k.
 struct Work {
     Index batch, row, column, first, end, tile;
     int rank;
