@@ -18,6 +18,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.engine import compile_object, effort_for
+from opendml.targets.cpu.machine import Machine, assumed
 from opendml.targets.cpu.pattern import Mode, Pattern
 from tests.running import launches
 from tests.targets.walks import FAMILIES, WALKS
@@ -26,23 +27,26 @@ from tools.pointwise_cases import OPERATORS, desc_of, type_combinations
 
 @dataclass(frozen=True)
 class Processor:
-    """A processor to compile for; `vector_bytes` as in `Machine`."""
+    """A processor to compile for; `vector_bytes` and `features` as in `Machine`."""
 
     triple: str
     name: str
     vector_bytes: int
+    features: str
 
     def __str__(self) -> str:
         return self.name
 
 
+_AVX2, _AVX512 = "+avx2,+fma,+f16c", "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl"
 PROCESSORS = [
-    Processor("x86_64-unknown-linux-gnu", "haswell", 32),
-    Processor("x86_64-unknown-linux-gnu", "skylake-avx512", 64),
-    Processor("x86_64-unknown-linux-gnu", "sapphirerapids", 64),
-    Processor("aarch64-unknown-linux-gnu", "generic", 16),
+    Processor("x86_64-unknown-linux-gnu", "haswell", 32, _AVX2),
+    Processor("x86_64-unknown-linux-gnu", "skylake-avx512", 64, _AVX512),
+    Processor("x86_64-unknown-linux-gnu", "sapphirerapids", 64, _AVX512),
+    Processor("aarch64-unknown-linux-gnu", "generic", 16, "+neon"),
 ]
 every_processor = pytest.mark.parametrize("processor", PROCESSORS, ids=str)
+_CACHE_BYTES = 1024 * 1024, 16 * 1024 * 1024
 SHARE = 12
 """Of the combinations of types, what each processor takes: each another part of them."""
 
@@ -59,7 +63,11 @@ def compiled(pattern: Pattern, processor: Processor) -> bytes:
     """The pattern's object file."""
     module = ir.Module()
     module.triple = processor.triple
-    emit_kernel(module, "kernel", pattern, processor.vector_bytes // pattern.lane_bytes)
+    described = Machine(
+        processor.name, processor.features, processor.triple, processor.vector_bytes, *_CACHE_BYTES
+    )
+    with assumed(described):
+        emit_kernel(module, "kernel", pattern, processor.vector_bytes // pattern.lane_bytes)
     return compile_object(str(module), effort_for(pattern), target_machine(processor))
 
 
@@ -143,5 +151,5 @@ def test_no_chain_needs_a_symbol(processor: Processor) -> None:
 def test_a_needed_symbol_is_found() -> None:
     """Without F16C there is no instruction from FLOAT16."""
     types = {"InputTensor": "FLOAT16", "OutputTensor": "FLOAT32"}
-    old = Processor("x86_64-unknown-linux-gnu", "x86-64", 16)
+    old = Processor("x86_64-unknown-linux-gnu", "x86-64", 16, "")
     assert set(needed_symbols([desc_of("CAST", types, 1000)], old)) == {"__extendhfsf2"}
