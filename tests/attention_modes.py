@@ -18,10 +18,22 @@ from tests.cuda.compiled import MACHINES
 def planned_modes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Record the modes of programs that are compiled within the context."""
     modes: list[str] = []
+    with noted_programs(monkeypatch, lambda program: modes.extend(modes_on(program, 90))):
+        yield modes
+
+
+def modes_on(program: Program, capability: int) -> list[str]:
+    """Return the modes of the kernels of a program on a device of a compute capability."""
+    return [mode for (mode,) in plan(program, MACHINES[capability]).launches]
+
+
+@contextmanager
+def noted_programs(monkeypatch: pytest.MonkeyPatch, note: Callable[[Program], None]) -> Iterator[None]:
+    """Within it, `note` is called with each program that is compiled."""
 
     def noting(compile: Callable[..., Any]) -> Callable[..., Any]:
         def noted(self: CpuBackend, program: Program, *rest: Any) -> Any:
-            modes.extend(mode for (mode,) in plan(program, MACHINES[90]).launches)
+            note(program)
             return compile(self, program, *rest)
 
         return noted
@@ -29,4 +41,4 @@ def planned_modes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     with monkeypatch.context() as patch:
         for name in ("compile", "compile_for_calls"):
             patch.setattr(CpuBackend, name, noting(getattr(CpuBackend, name)))
-        yield modes
+        yield

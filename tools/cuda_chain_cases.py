@@ -59,6 +59,9 @@ def chain_cases() -> Iterator[Case]:
         yield _case(f"FLOAT16 of {elements} elements", wide)
     misaligned = _attention("FLOAT16", 2, _tensors(2, 150, 200, 256, 40))
     yield _case("FLOAT16 of 256 elements misaligned", misaligned, offset=1)
+    inputs = [("FLOAT16", each) for each in plain.values()]
+    mask = [("INT32", (1, 1, 1, 2 * keys)), ("INT64", (1, 1, 1, keys))]
+    yield _case("FLOAT16 with a gathered mask", graph_program(_with_gathered_mask, *inputs, *mask))
     wide_results = _causal("FLOAT16", (2, 200, 300, 64), None, result="FLOAT32")
     yield _case("FLOAT16 with FLOAT32 results", wide_results)
 
@@ -115,6 +118,17 @@ def _attended(q: Any, k: Any, v: Any) -> Any:
 
 def _with_residual(q: Any, k: Any, v: Any, residual: Any) -> Any:
     return dml.activation_linear(_attended(q, k, v), alpha=2.0, beta=0.0) + residual
+
+
+def _with_gathered_mask(q: Any, k: Any, v: Any, mask: Any, indices: Any) -> Any:
+    return dml.multihead_attention(
+        *(q, k, v),
+        mask=dml.gather(mask, indices, axis=3, index_dimensions=1),
+        mask_type="BOOLEAN",
+        mask_filter_value=-2.0,
+        scale=SCALE,
+        head_count=SIZES[0][0],
+    )
 
 
 def _of_computed(*operands: Any) -> Any:

@@ -7,9 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
+import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.functions import select
@@ -32,6 +34,7 @@ from opendml.targets.cuda.tensor_map import MAP_BYTES
 from tests.cuda.compiled import MACHINES
 from tests.nodes import attended, causal, program, tensors
 from tools.cuda_tiles import in_chain_tile
+from tools.operator_case import graph_program
 
 FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
 MACHINE = MACHINES[90]
@@ -119,6 +122,21 @@ def operator(
 def test_the_operator_takes_warpgroups(given: dict[str, int]) -> None:
     (launch,) = launches(program_of(operator(**given)))  # type: ignore[arg-type]
     assert launch.pattern.mode is Mode.WGMMA_CHAIN
+
+
+def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
+    """Under a condition, as masks of transformers' models: an index may lie outside."""
+
+    def attend(q: Any, k: Any, v: Any, mask: Any, indices: Any) -> Any:
+        mask = dml.gather(mask, indices, axis=3, index_dimensions=1)
+        more = {"mask_type": "BOOLEAN", "mask_filter_value": -1e4}
+        return dml.multihead_attention(q, k, v, mask=mask, scale=0.125, head_count=4, **more)
+
+    tensors = [("FLOAT16", (2, 256, 256))] * 3
+    given = graph_program(attend, *tensors, ("INT32", (2, 1, 1, 300)), ("INT64", (1, 1, 1, 256)))
+    attention = launches(given)[-1]
+    assert attention.pattern.mode is Mode.WGMMA_CHAIN
+    assert any(load.guarded for load in attention.pattern.loads)
 
 
 @pytest.mark.parametrize(("alignment", "capability"), [(8, 90), (16, 80), (16, 100)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from opendml.frontends.torch.attention import with_attention  # noqa: E402
 from opendml.frontends.torch.backend import backend  # noqa: E402
-from tests.attention_modes import planned_modes  # noqa: E402
+from opendml.program.program import Program  # noqa: E402
+from opendml.targets.cpu.executable import plan as plan_for_processor  # noqa: E402
+from tests.attention_modes import modes_on, noted_programs, planned_modes  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -120,3 +123,56 @@ def test_gradients_may_be_asked_for_within_a_graph_alone() -> None:
     with torch.no_grad():
         result = torch.compile(within, backend=backend)(*given)
     assert result.requires_grad
+
+
+def encoder(transformers: Any, layers: int) -> Any:
+    config = transformers.BertConfig(
+        vocab_size=64,
+        hidden_size=128,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=512,
+    )
+    return transformers.BertModel(config, add_pooling_layer=False)
+
+
+def decoder(transformers: Any, layers: int) -> Any:
+    config = transformers.GPT2Config(
+        vocab_size=64, n_embd=128, n_layer=layers, n_head=2, n_positions=64, use_cache=False
+    )
+    return transformers.GPT2Model(config)
+
+
+def program_of_model(model: Any, *, is_masked: bool, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Return the one program of a model of float16 with constant weights."""
+    programs: list[Program] = []
+    given = {"input_ids": torch.randint(0, 64, (2, 64))}
+    if is_masked:
+        given["attention_mask"] = (torch.arange(64)[None] < torch.tensor([[64], [40]])).long()
+    torch._dynamo.reset()
+    with torch.no_grad(), noted_programs(monkeypatch, programs.append):
+        torch.compile(model.eval().half(), backend=backend, options={"freezing": True})(**given)
+    (program,) = programs
+    return program
+
+
+@pytest.mark.parametrize("is_masked", [False, True], ids=["all tokens", "masked"])
+@pytest.mark.parametrize(
+    ("make", "kernels_of_a_layer"),
+    [(encoder, 9), (decoder, 7)],
+    ids=["BERT", "GPT-2"],
+)
+def test_layers_of_transformers_have_one_attention_kernel_each(
+    make: Callable[..., Any], kernels_of_a_layer: int, is_masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others multiply, four in a decoder and six in an encoder, or normalize. Masks are made once."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    program = program_of_model(make(transformers, 2), is_masked=is_masked, monkeypatch=monkeypatch)
+    on_processor = [mode for (mode,) in plan_for_processor(program).launches]
+    for modes, chain in (
+        (modes_on(program, 80), "mma_chain"),
+        (modes_on(program, 90), "wgmma_chain"),
+        (on_processor, "contraction_chain"),
+    ):
+        first, second = (number for number, mode in enumerate(modes) if mode == chain)
+        assert second - first == kernels_of_a_layer, modes

@@ -71,13 +71,15 @@ class AttentionPrinter(WarpgroupPrinter):
         there is one."""
         paired = dict(self.pattern.constants)["PAIRED"]
 
-        def load(number: int) -> str:
+        def load(number: int, *guard: str) -> str:
             access = self.pattern.loads[number]
             type, along = TYPES[access.type], ""
             if access.rows[_KEYS]:
                 along = f" + (lane < there ? lane : 0) * (Index)p.row{number}_{_KEYS}"
             if access.counter:
                 return f"({type})({self._lies_at(number)}{along})"
+            if guard:
+                return self._read_where(number, f"{self._address(number)}{along}", *guard)
             return (
                 f"l{number}.data[lane]"
                 if paired >> number & 1

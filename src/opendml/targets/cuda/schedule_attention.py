@@ -22,6 +22,7 @@ from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.attention_source import Scores
+from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -169,10 +170,16 @@ class AttentionShape:
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
             return False
-        if guards_of(self.kernel.values):
+        chain = chain_of(self.kernel.values)
+        assert chain is not None
+        if not self._guarded.isdisjoint(loads_beside(chain.results, self.kernel.values)):
             return False
         directions = ((self._depth, self._rows), (self._depth, self._keys), (self._columns, self._keys))
         return all(self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True))
+
+    @cached_property
+    def _guarded(self) -> set[int]:
+        return set(guards_of(self.kernel.values))
 
     def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
         """Return whether a tensor map can describe an operand."""
@@ -308,6 +315,8 @@ class AttentionShape:
         access, bytes = self.kernel.loads[number], 2 * self.kernel.loads[number].type.bytes
         if access.buffer is None or 2 * self._keys.strides[number] != bytes or self._keys.count % 2:
             return False
+        if number in self._guarded:
+            return False
         strides = [loop.strides[number] for loop in (*self.groups, self._rows)]
         return self._alignments[number] % min(bytes, VECTOR_BYTES) == 0 and not any(
             each % bytes for each in strides
@@ -398,6 +407,7 @@ class AttentionShape:
             tuple(loop.strides[number] != 0 for loop in self.groups),
             tuple(loop.strides[number] != 0 for loop in loops),
             counter=access.buffer is None,
+            guarded=number in self._guarded,
         )
 
     def _step(self, number: int, access: Access) -> Step:
