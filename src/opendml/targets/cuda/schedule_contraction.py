@@ -340,9 +340,9 @@ class Shape:
         )
 
     def _stored_along(self, role: str) -> bool:
-        """Whether the first result is contiguous along the last of the loops of a role."""
-        number = len(self.kernel.loads)
-        return self.loops[role][-1].strides[number] == self.accesses[number].type.bytes
+        """Whether the first result is contiguous along the last of the loops of a role, if it has any."""
+        number, loops = len(self.kernel.loads), self.loops[role]
+        return bool(loops) and loops[-1].strides[number] == self.accesses[number].type.bytes
 
 
 _OF_WARPS = ("WARP_ROWS", "WARP_COLUMNS")
