@@ -23,6 +23,7 @@ from opendml.compiler.kernel import (
 from opendml.compiler.loops import Loop
 from opendml.compiler.memory import Temporary
 from opendml.program.node import Node, Operation, source
+from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import Machine
@@ -33,18 +34,18 @@ from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
 from opendml.targets.cuda.windows import windows_of
 
 _COPY_CYCLES = 2500
-"""Cycles of a launch that copies an operand, beside those of reading and writing."""
+"""Cycles of a launch that copies an operand, beside those of reading and writing; an estimate (H100)."""
 _COPY_FACTOR = 1.3
-"""How much longer a copy takes that transposes."""
+"""Time of a copy that transposes, over that of reading and writing its bytes; an estimate (H100)."""
 _ALIGNMENT = 256
-"""Of the copies in the arena, in bytes."""
+"""Bytes to which copies in the arena are aligned, as its temporaries are (`compiler.memory.ALIGNMENT`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """A packed copy of an operand with its channels innermost: its sizes and strides in bytes, and the
-    offset and strides of what it is made of. In the kernel, the load `number` then has the strides `moves`,
-    and begins `before` bytes ahead of the copy.
+    """A packed copy of an operand with its channels innermost: its sizes and strides in bytes, how far behind
+    the first byte of the load `number` begins what it is made of, and the strides of that. In the kernel, the
+    load then has the strides `moves`, and begins `before` bytes ahead of the copy.
     """
 
     number: int
@@ -72,10 +73,10 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
     numbers, temporaries = list[int](), list[Temporary]()
     for kernel in program.kernels:
         offset = begin
-        for copy in _copies(kernel, machine):
+        for copy in _copies_of(kernel, machine):
             load = kernel.loads[copy.number]
             if load.fixed:
-                key = load.buffer, copy.offset, copy.sizes, copy.old_strides
+                key = load.buffer, load.offset + copy.offset, copy.sizes, copy.old_strides
                 if key not in known:
                     known[key] = program.first_prepared + len(prepared)
                     initializers.append(_copying(load, copy, known[key], 0))
@@ -110,7 +111,7 @@ def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
     return Kernel(
         copy.sizes,
         (),
-        (replace(load, offset=copy.offset, strides=copy.old_strides),),
+        (replace(load, offset=load.offset + copy.offset, strides=copy.old_strides),),
         (Access(buffer, load.type, offset, copy.strides),),
         (source(0, load.type, copy.sizes),),
     )
@@ -119,17 +120,27 @@ def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
 def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
     """How a copy is made of constants."""
     assert load.buffer is not None
-    text = f"channels last of {load.type} {copy.offset} {copy.sizes} {copy.old_strides}"
+    text = f"channels last of {load.type} {load.offset + copy.offset} {copy.sizes} {copy.old_strides}"
     if load.buffer < program.first_prepared:
         return Recipe(text, (load.buffer,))
     of = program.prepared[load.buffer - program.first_prepared].recipe
     return Recipe(None if of.text is None else f"{text} of\n{of.text}", of.constants)
 
 
-def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
-    """The copies with which a convolution takes less time; none if there are none."""
+_known = Memo[Sequence[_Copy]]()
+
+
+def _copies_of(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
+    """Return the copies with which a convolution takes less time; none if there are none. Kernels of equal
+    form have equal ones."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return ()
+    form, _ = form_of(kernel)
+    return _known.get(form, machine, lambda: _copies(form, machine))
+
+
+def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
+    """Return the copies of a form, found anew."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
@@ -191,7 +202,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
                 load,
                 (*(axis.size for axis in axes), channels.count),
                 strides,
-                access.offset + windows.offset,
+                windows.offset,
                 (*(axis.bytes for axis in axes), channels.strides[load]),
                 _moves(kernel, loops, new | {id(channels): access.type.bytes}),
                 sum(axis.before * stride for axis, stride in zip(axes, strides, strict=False)),
@@ -209,7 +220,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
                 other,
                 (*(loop.count for loop in own), channels.count),
                 strides,
-                access.offset,
+                0,
                 (*(loop.strides[other] for loop in own), channels.strides[other]),
                 _moves(kernel, loops, new),
                 0,
