@@ -38,17 +38,20 @@ _ROWS_OF_BOX = 8
 _LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
 """Integers that grow as evenly as their operands."""
 _WARPGROUP = 128
+"""Threads of a warpgroup: what `wgmma` and `setmaxnreg` are issued by."""
 _SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: to align them, and barriers."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
 _REGISTERS = 65536
-"""Registers of a multiprocessor."""
+"""Registers of a multiprocessor, of 32 bits (compute capability 9.0)."""
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
 """Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
 _MOST_STAGES = 4
+"""Tiles of keys and values in the ring, at most; an estimate."""
 _MOST_ROWS = 128
-"""Queries of a tile whose scores or weights take more registers than others."""
+"""Queries of a tile, at most, whose scores or weights take more registers than others: two warpgroups have
+232 registers for each thread that multiplies, three have 160."""
 _CACHED_BYTES = 16e6
 """Bytes of keys and values of a band, at most; they fill a third of the L2 cache."""
 _LAST_BAND = 0.75
@@ -60,7 +63,7 @@ its keys."""
 _PARTIAL_CYCLES = 800
 """More cycles of a tile of keys of which some queries see a part."""
 _IDLE = 0.4
-"""Part of the cycles of a tile that its first 64 queries alone take."""
+"""Part of the cycles of a tile that its first 64 queries alone take; an estimate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,9 @@ WINDOW_FACTOR = 2.0
 """How much longer convolutions take than is estimated, without the copy engine: 1.6 to 3.8 times on an
 H100."""
 _MOST_SPLITS = 32
+"""Blocks that share a tile along k, at most; an estimate: each leaves a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
-"""Steps along k of each of the blocks that share a tile, at least."""
+"""Steps along k of each of the blocks that share a tile, at least; an estimate."""
 _LANES = 128
 """Instructions of single threads that a multiprocessor begins in a cycle."""
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
