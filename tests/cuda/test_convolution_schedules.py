@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,10 +26,11 @@ from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import Shape, candidates
+from opendml.targets.cuda.schedule_contraction import Candidate, Shape, candidates
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from opendml.targets.kept import addresses_within, kept_bytes
@@ -284,10 +286,13 @@ def test_packed_images_are_copied_before_the_convolution_and_constant_weights_on
 
 def test_kernels_of_equal_form_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(channels_last, "_known", Memo())
-    judged = []
-    monkeypatch.setattr(
-        channels_last, "candidates", lambda *shape: judged.append(shape) or candidates(*shape)
-    )
+    judged: list[Shape] = []
+
+    def counted(shape: Shape, machine: Machine) -> Iterator[Candidate]:
+        judged.append(shape)
+        return candidates(shape, machine)
+
+    monkeypatch.setattr(channels_last, "candidates", counted)
     for _ in range(3):
         program = fuse(packed_convolution((32, 64, 56, 56), (64, 3, 3), **SAME))
         assert len(with_channels_last(program, MACHINE).kernels) == 3
