@@ -54,6 +54,7 @@ def _matrix_products() -> Iterator[Case]:
         yield _case(f"{type} batched", 24, _product(type, 36, 48, 24, False, True, 5))
         for sizes in ((1, 300, 500), (300, 1, 500), (5, 120, 64), (70, 3, 33)):
             yield _case(f"{type} thin {sizes}", sizes[2], _product(type, *sizes))
+        yield _case(f"{type} thin, turned", 500, _product(type, 300, 1, 500, True))
         yield _case(f"{type} long", 3000, _product(type, 48, 40, 3000))
         # Rows that lie apart, so that nothing is aligned but the first element of each.
         a, b = Strided((1, 1, 70, 50), (0, 0, 80, 1)), Strided((1, 1, 50, 80), (0, 0, 96, 1))

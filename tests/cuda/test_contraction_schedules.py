@@ -73,6 +73,16 @@ def test_matrix_products_take_the_cheapest_way(
     assert way(launch_of(convert(matrix_product(type, sizes), type)).pattern) == wanted
 
 
+@pytest.mark.parametrize("type", [FLOAT32, FLOAT16])
+def test_a_transposed_matrix_times_a_vector_is_computed_in_tiles(type: ScalarType) -> None:
+    """There are no loops over columns, along which results could lie."""
+    result = convert(matrix_product(type, (512, 1, 512), True), type)
+    for capability in MACHINES:
+        constants = dict(launch_of(result, 16, capability).pattern.constants)
+        assert (constants["LOOPS_M"], constants["LOOPS_N"]) == (1, 0)
+        assert constants["STORED_ALONG_ROWS"] == 0
+
+
 def test_a_matrix_times_a_vector_of_counted_numbers_is_reduced() -> None:
     numbers = convert(index(INT32, (1, 1, 1, 4096), 0, (0, 0, 0, 1)), FLOAT32)
     rows = source(0, FLOAT32, (1, 4096, 4096))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,14 +21,16 @@ from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.common.forms import Memo
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import Shape
+from opendml.targets.cuda.schedule_contraction import Candidate, Shape, candidates
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from opendml.targets.kept import addresses_within, kept_bytes
@@ -72,6 +75,12 @@ def last_channels(sizes: Images) -> Layout:
     """Return a tensor of FLOAT16 with its second dimension innermost."""
     _, c, h, w = sizes
     return Layout(FLOAT16, sizes, (2 * c * h * w, 2, 2 * c * w, 2 * c))
+
+
+def copy_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make copies cost nothing, which nobody remembers."""
+    monkeypatch.setattr(channels_last, "_COPY_CYCLES", -1e9)
+    monkeypatch.setattr(channels_last, "_known", Memo())
 
 
 def packed_convolution(images: Images, filters: Filters, constant: bool = False, **form: int) -> Program:
@@ -275,6 +284,35 @@ def test_packed_images_are_copied_before_the_convolution_and_constant_weights_on
     assert found.prepared[0].recipe.constants == (1,)
 
 
+def test_kernels_of_equal_form_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels_last, "_known", Memo())
+    judged: list[Shape] = []
+
+    def counted(shape: Shape, machine: Machine) -> Iterator[Candidate]:
+        judged.append(shape)
+        return candidates(shape, machine)
+
+    monkeypatch.setattr(channels_last, "candidates", counted)
+    for _ in range(3):
+        program = fuse(packed_convolution((32, 64, 56, 56), (64, 3, 3), **SAME))
+        assert len(with_channels_last(program, MACHINE).kernels) == 3
+    assert len(judged) == 1
+
+
+@pytest.mark.parametrize("at", [0, 64])
+def test_what_is_copied_begins_where_its_tensor_does(at: int) -> None:
+    """Two convolutions of equal form read other channels of one image."""
+    images, filters = ("FLOAT16", (32, 128, 56, 56)), ("FLOAT16", (64, 64, 3, 3))
+
+    def convolved(x: Any, weights: Any) -> Any:
+        return dml.convolution(x[:, at : at + 64], weights, start_padding=[1, 1], end_padding=[1, 1])
+
+    found = with_channels_last(fuse(graph_program(convolved, images, filters)), MACHINE)
+    copying = found.kernels[0]
+    assert len(found.kernels) == 3
+    assert copying.loads[0].offset == 2 * at * 56 * 56
+
+
 @pytest.mark.parametrize(
     ("images", "capability"),
     [((1, 3, 8, 8), 90), ((32, 3, 56, 56), 90), ((32, 64, 56, 56), 80), ((32, 64, 56, 56), 100)],
@@ -298,7 +336,7 @@ def test_what_the_copy_engine_can_load_is_not_copied() -> None:
 def test_convolutions_over_copies_compute_what_the_reference_does(
     monkeypatch: pytest.MonkeyPatch, images: Images, filters: Filters, form: dict[str, int]
 ) -> None:
-    monkeypatch.setattr(channels_last, "_COPY_CYCLES", -1e9)
+    copy_always(monkeypatch)
     case = Case("packed convolution", packed_convolution(images, filters, **form), absolute=1e-3)
     with emulated():
         error, used = worst_of(case, schedule)
@@ -309,7 +347,7 @@ def test_convolutions_over_copies_compute_what_the_reference_does(
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
 def test_copies_of_constant_weights_are_made_once_at_initialization(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels_last, "_COPY_CYCLES", -1e9)
+    copy_always(monkeypatch)
     program = packed_convolution((2, 64, 8, 8), (40, 3, 3), constant=True, **SAME)
     generator = np.random.default_rng(7)
     x, weights = (generator.normal(size=each.sizes).astype(np.float16) for each in program.inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +16,8 @@ from opendml.program.node import Node, contraction, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, view
-from opendml.targets.cuda import tensor_map
-from opendml.targets.cuda.kernel_source import printed
+from opendml.targets.cuda import kernel_source, tensor_map
+from opendml.targets.cuda.kernel_source import file_text, printed
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
@@ -169,6 +170,26 @@ def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:
     tile = next(each for each in WARPGROUP_TILES if each.cluster == 2)
     a, b = launch_in(tile, half_product((512, 512, 512), False, True)).maps
     assert (a.box, b.box) == ((64, tile.rows), (64, tile.columns // 2))
+
+
+def test_a_block_of_a_cluster_ends_when_no_peer_can_arrive_any_more() -> None:
+    """A block whose peers arrive at its barriers after its end makes the device fail, in one of thousands of
+    launches. Neither the emulator nor a few launches show that. So the thread that loads must wait for the
+    last arrivals at all places of the ring, after its last tile."""
+    text = file_text("sm90/contraction")
+    begin = text.index("DEVICE void produce(")
+    after_loads = text[begin : text.index("\n}\n", begin)].rpartition("loader.load(")[2]
+    block = after_loads.partition("if constexpr (CLUSTER > 1) {")[2]
+    assert "for (int i = 0; i < STAGES; i++, ring.next())" in block
+    assert "wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);" in block
+
+
+def test_only_products_share_tiles_in_clusters() -> None:
+    """Other kernels would need to wait for their peers, too."""
+    folder = Path(kernel_source.__file__).parent / "kernels"
+    found = {path.stem for path in folder.rglob("*.cuh") if "__cluster_dims__" in path.read_text("utf-8")}
+    assert found == {"contraction"}
+    assert "__cluster_dims__" in file_text("sm90/contraction")
 
 
 def test_results_by_columns_exchange_the_operands() -> None:

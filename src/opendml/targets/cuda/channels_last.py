@@ -24,6 +24,7 @@ from opendml.compiler.kernel import (
 from opendml.compiler.loops import Loop
 from opendml.compiler.memory import Temporary
 from opendml.program.node import Node, Operation, source
+from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import Machine
@@ -34,11 +35,11 @@ from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
 from opendml.targets.cuda.windows import windows_of
 
 _COPY_CYCLES = 2500
-"""Cycles of the launch of a copy, without its reads and writes; an estimate."""
+"""Cycles of a launch that copies an operand, beside those of reading and writing; an estimate (H100)."""
 _COPY_FACTOR = 1.3
-"""Cycles of a copy that transposes, over those of a plain copy; an estimate."""
+"""Time of a copy that transposes, over that of reading and writing its bytes; an estimate (H100)."""
 _ALIGNMENT = 256
-"""Bytes to which copies in the arena are aligned."""
+"""Bytes to which copies in the arena are aligned, as its temporaries are (`compiler.memory.ALIGNMENT`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class _Copy:
         number: the load of the operand.
         sizes: the sizes of the copy.
         strides: its strides in bytes.
-        offset: the offset of the operand, in bytes.
+        offset: bytes from the first byte of the load to what is copied.
         source_strides: the strides of the operand, in bytes.
         kernel_strides: the strides of the load in the kernel, once it reads the copy.
         before: the bytes from the first address of the load to the copy: the padding in front of images.
@@ -80,10 +81,10 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
     numbers, temporaries = list[int](), list[Temporary]()
     for kernel in program.kernels:
         offset = begin
-        for copy in _copies(kernel, machine):
+        for copy in _copies_of(kernel, machine):
             load = kernel.loads[copy.number]
             if load.fixed:
-                key = load.buffer, copy.offset, copy.sizes, copy.source_strides
+                key = load.buffer, load.offset + copy.offset, copy.sizes, copy.source_strides
                 if key not in known:
                     known[key] = program.first_prepared + len(prepared)
                     initializers.append(_copying(load, copy, known[key], 0))
@@ -118,7 +119,7 @@ def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
     return Kernel(
         copy.sizes,
         (),
-        (replace(load, offset=copy.offset, strides=copy.source_strides),),
+        (replace(load, offset=load.offset + copy.offset, strides=copy.source_strides),),
         (Access(buffer, load.type, offset, copy.strides),),
         (source(0, load.type, copy.sizes),),
     )
@@ -127,17 +128,27 @@ def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
 def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
     """Return the recipe by which a copy is made of constants."""
     assert load.buffer is not None
-    text = f"channels last of {load.type} {copy.offset} {copy.sizes} {copy.source_strides}"
+    text = f"channels last of {load.type} {load.offset + copy.offset} {copy.sizes} {copy.source_strides}"
     if load.buffer < program.first_prepared:
         return Recipe(text, (load.buffer,))
     of = program.prepared[load.buffer - program.first_prepared].recipe
     return Recipe(None if of.text is None else f"{text} of\n{of.text}", of.constants)
 
 
-def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
-    """Return the copies that make a convolution faster; none if none do."""
+_known = Memo[Sequence[_Copy]]()
+
+
+def _copies_of(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
+    """Return the copies with which a convolution takes less time; none if there are none. Kernels of equal
+    form have equal ones."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return ()
+    form, _ = form_of(kernel)
+    return _known.get(form, machine, lambda: _copies(form, machine))
+
+
+def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
+    """Return the copies of a form, found anew."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
@@ -199,7 +210,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
                 load,
                 (*(axis.size for axis in axes), channels.count),
                 strides,
-                access.offset + windows.offset,
+                windows.offset,
                 (*(axis.bytes for axis in axes), channels.strides[load]),
                 _kernel_strides(kernel, loops, new | {id(channels): access.type.bytes}),
                 sum(axis.before * stride for axis, stride in zip(axes, strides, strict=False)),
@@ -217,7 +228,7 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
                 other,
                 (*(loop.count for loop in own), channels.count),
                 strides,
-                access.offset,
+                0,
                 (*(loop.strides[other] for loop in own), channels.strides[other]),
                 _kernel_strides(kernel, loops, new),
                 0,

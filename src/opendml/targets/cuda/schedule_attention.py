@@ -40,19 +40,20 @@ _ROWS_OF_BOX = 8
 _LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
 """Operations that keep linear functions of counters linear."""
 _WARPGROUP = 128
-"""Threads of a warpgroup."""
+"""Threads of a warpgroup: what `wgmma` and `setmaxnreg` are issued by."""
 _SHARED_SLACK = 1024 + 512
 """Bytes of shared memory beside the tiles: the alignment of the tiles, and barriers."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that CUDA reserves in each block."""
 _REGISTERS = 65536
-"""Registers of a multiprocessor."""
+"""Registers of a multiprocessor, of 32 bits (compute capability 9.0)."""
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
 """Registers of a thread that loads, and the most for a thread that multiplies."""
 _MOST_STAGES = 4
-"""Most stages of the ring of keys and values."""
+"""Tiles of keys and values in the ring, at most; an estimate."""
 _MOST_ROWS = 128
-"""Most queries of a tile whose scores or weights need more registers than plain ones."""
+"""Queries of a tile, at most, whose scores or weights take more registers than others: two warpgroups have
+232 registers for each thread that multiplies, three have 160."""
 _CACHED_BYTES = 16e6
 """Most bytes of keys and values in a band: a third of the L2 cache of an H100."""
 _LAST_BAND = 0.75
@@ -64,7 +65,7 @@ its keys."""
 _PARTIAL_CYCLES = 800
 """Additional cycles of a tile of keys of which queries see a part; fitted on an H100."""
 _IDLE = 0.4
-"""Fraction of the cycles of a full tile that a tile of 64 queries takes; fitted on an H100."""
+"""Part of the cycles of a tile that its first 64 queries alone take; an estimate."""
 
 
 @dataclass(frozen=True, slots=True)

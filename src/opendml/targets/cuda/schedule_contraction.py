@@ -49,8 +49,11 @@ _STORE_RATE = 16
 WINDOW_FACTOR = 2.0
 """Time of a convolution without the copy engine, over its estimate. On an H100 the ratio is 1.6 to 3.8."""
 _MOST_SPLITS = 32
+"""Blocks that share a tile along k, at most; an estimate: each leaves a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
-"""Steps along k of each of the blocks that share a tile, at least."""
+"""Steps along k of each of the blocks that share a tile, at least; an estimate."""
+_LANES = 128
+"""Instructions of single threads that a multiprocessor begins in a cycle."""
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
@@ -338,9 +341,9 @@ class Shape:
         )
 
     def _stored_along(self, role: str) -> bool:
-        """Whether the first result is contiguous along the last of the loops of a role."""
-        number = len(self.kernel.loads)
-        return self.loops[role][-1].strides[number] == self.accesses[number].type.bytes
+        """Whether the first result is contiguous along the last of the loops of a role, if it has any."""
+        number, loops = len(self.kernel.loads), self.loops[role]
+        return bool(loops) and loops[-1].strides[number] == self.accesses[number].type.bytes
 
 
 _OF_WARPS = ("WARP_ROWS", "WARP_COLUMNS")

@@ -48,21 +48,27 @@ _MOST_PADDING = 4
 """Most channels of a tap in a tile, padded, over the channels that exist. With 16 channels tiles take half
 the time of `mma.sync`; with 8 they take 1.3 times as long (H100)."""
 _WARPGROUP = 128
+"""Threads of a warpgroup: what `wgmma` and `setmaxnreg` are issued by."""
 _SHARED_SLACK = 1024 + 512
-"""Bytes of shared memory beside the tiles: to align them, and barriers."""
+"""Bytes of shared memory beside the tiles: to align them to 1024, and for two barriers of 8 bytes for each
+stage and a word for each consumer."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
 _REGISTERS = 65536
-"""Registers of a multiprocessor."""
+"""Registers of a multiprocessor, of 32 bits (compute capability 9.0)."""
 _PRODUCER_REGISTERS, _MOST_REGISTERS = 40, 240
-"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most."""
+"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most:
+multiples of 8 up to 256, as `setmaxnreg` takes them."""
 _MOST_STAGES = 16
+"""Tiles of each operand in the ring, at most; only tiles of 64 x 32 have room for more."""
 _MOST_SPLITS = 32
+"""Slices of a tile along k, at most; an estimate: each adds a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
-"""Steps along k of each slice of a tile, at least."""
+"""Steps along k of each slice of a tile, at least; an estimate."""
 _BEGIN_CYCLES, _CLUSTER_CYCLES = 1250, 220
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
-more where blocks of a cluster wait for each other."""
+more where blocks of a cluster wait for each other. These figures and the next are fitted as
+`WARPGROUP_TILES` says."""
 _LEAST_STEP = 220
 """Least cycles of a step along k: the latency of a load over the stages; fitted on an H100."""
 _TILE_CYCLES, _STORE_RATE = 1670, 6.8
