@@ -120,7 +120,8 @@ def hyperbolic_tangent(x: Node) -> Node:
     piece = float32_bits(shifted)
     points, values, *coefficients = _TANH_TABLES
     r = within - looked_up(points, piece)
-    # The first polynomial is that of tanh(x) - x: its constant term loses fewer digits than that of tanh(x).
+    # The first piece is that of tanh(x) - x, whose constant term has more significant digits than that of
+    # tanh(x).
     is_first = shifted <= UNITS
     base = select(is_first, magnitude, looked_up(values, piece))
     curve = polynomial_of(coefficients, piece, r)
