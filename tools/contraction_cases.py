@@ -187,7 +187,7 @@ def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
 
 def attention(batch: int, heads: int, key_heads: int, tokens: int, size: int, more: str = "") -> Form:
     """Return attention with `heads` heads of queries and `key_heads` of keys. `more` is what it reads
-    besides: "", "bias", "mask" or "past"."""
+    besides: "", "bias", "mask", "past", or "bias of operands", which may be "stacked" in one tensor."""
     q, k = (batch, tokens, heads * size), (batch, tokens, key_heads * size)
     tensors: dict[str, Any] = {"query": q, "key": k, "value": k}
     mask, wanted = MultiheadAttentionMaskType.NONE, frozenset[str]()
@@ -200,6 +200,10 @@ def attention(batch: int, heads: int, key_heads: int, tokens: int, size: int, mo
         tensors |= {"value": (batch, 1, key_heads * size)}
         tensors |= dict.fromkeys(("past_key", "past_value"), (batch, key_heads, tokens, size))
         wanted = frozenset(("output_present_key_tensor", "output_present_value_tensor"))
+    if more.endswith("bias of operands"):
+        if more.startswith("stacked"):
+            tensors = {"stacked_query_key_value": (batch, tokens, heads, 3, size)}
+        tensors["bias"] = ((heads + 2 * key_heads) * size,)
     attributes: dict[str, Any] = {"scale": size**-0.5, "mask_type": mask}
     name = f"{batch}x{tokens}, {heads} heads of {size}" + f", {key_heads} of keys" * (key_heads != heads)
     name += f", {more}" * bool(more)
@@ -277,6 +281,9 @@ def _attentions() -> Iterator[Form]:
     for more in ("bias", "mask", "past"):
         yield attention(8, 12, 12, 512, 64, more)
         yield attention(8, 12, 4, 512, 64, more)
+    for sizes in ((8, 12, 12, 512, 64), (2, 16, 4, 4096, 128)):
+        yield attention(*sizes, "bias of operands")
+    yield attention(8, 12, 12, 512, 64, "stacked, bias of operands")
 
 
 def _integers() -> Iterator[Form]:

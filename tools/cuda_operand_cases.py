@@ -100,7 +100,7 @@ def operand_cases() -> Iterator[Case]:
                 mask_filter_value=-1e4,
                 head_count=heads,
                 mask_type="NONE",
-            )[0],
+            ),
             *[("FLOAT16", (2, tokens, hidden))] * 3,
             ("FLOAT16", (3 * hidden,)),
         ),

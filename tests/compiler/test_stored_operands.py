@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
@@ -15,7 +17,7 @@ from opendml.runtime.program import program_of
 FLOAT32 = ScalarType.FLOAT32
 
 
-def computed_operand(kernel: Kernel) -> Node | None:
+def computed_operand(kernel: Kernel) -> Sequence[Node]:
     """Choose an operand of a product that is more than a load."""
     products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
     computed = [
@@ -24,7 +26,7 @@ def computed_operand(kernel: Kernel) -> Node | None:
         for operand in product.operands
         if operand.operation is not Operation.SOURCE
     ]
-    return computed[0] if computed else None
+    return computed[:1]
 
 
 def product(m: int, n: int, k: int) -> Node:
@@ -42,25 +44,26 @@ def fused(m: int, n: int, k: int) -> KernelProgram:
 def test_a_chosen_operand_is_stored_before_the_product_reads_it() -> None:
     program = fused(6, 5, 64)
     stores, reads = program.kernels
-    assert (stores.domain, stores.axes) == ((6, 1, 64), ())
-    assert stores.stores == (reads.loads[1],)
+    assert (stores.domain, stores.axes) == ((6, 64), ())
+    assert (stores.stores[0].buffer, stores.stores[0].strides) == (reads.loads[1].buffer, (4 * 64, 4))
+    assert reads.loads[1].strides == (4 * 64, 0, 4)
     assert (reads.domain, reads.axes) == ((6, 5, 64), (2,))
     assert program.arena_bytes == 4 * 6 * 64
 
 
 def test_rows_of_a_stored_operand_begin_at_whole_units() -> None:
     """Padding is left out where it would make rows much longer."""
-    assert fused(6, 5, 61).kernels[0].stores[0].strides == (4 * 64, 0, 4)
-    assert fused(6, 5, 5).kernels[0].stores[0].strides == (4 * 5, 0, 4)
+    assert fused(6, 5, 61).kernels[0].stores[0].strides == (4 * 64, 4)
+    assert fused(6, 5, 5).kernels[0].stores[0].strides == (4 * 5, 4)
 
 
 def test_a_stored_operand_lies_as_the_largest_tensor_that_it_is_made_of() -> None:
     value = product(8, 5, 64)
     columns, w = Access(0, FLOAT32, 0, (4, 0, 4 * 8)), Access(1, FLOAT32, 0, (0, 4 * 64, 4))
     store = Access(2, FLOAT32, 0, (4 * 5, 4, 0))
-    part = divided(Kernel((8, 5, 64), (2,), (columns, w), (store,), (value,)), value.operands[0], 9)
-    assert part.stores.stores == (Access(9, FLOAT32, 0, (4, 0, 4 * 8)),)
-    assert part.bytes == 4 * 8 * 64
+    part = divided(Kernel((8, 5, 64), (2,), (columns, w), (store,), (value,)), value.operands[:1], [9])
+    assert part.stores[0].stores == (Access(9, FLOAT32, 0, (4, 0, 4 * 8)),)
+    assert part.bytes == (4 * 8 * 64,)
 
 
 def test_steps_of_a_recurrence_follow_what_is_stored_before_them() -> None:
@@ -88,14 +91,14 @@ def test_steps_of_a_recurrence_follow_what_is_stored_before_them() -> None:
     program = program_of(gru)
     plain = fuse(program)
 
-    def stores_inputs(kernel: Kernel) -> Node | None:
+    def stores_inputs(kernel: Kernel) -> Sequence[Node]:
         """Choose the loaded operand of the products before the steps."""
         products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
         for each in products[0].operands if products else ():
             numbers = [node.attribute for node in ordered([each]) if node.operation is Operation.SOURCE]
             if any(kernel.loads[int(number)].buffer == 0 for number in numbers):  # type: ignore[arg-type]
-                return each
-        return None
+                return (each,)
+        return ()
 
     stored = fuse(program, chooses=stores_inputs)
     assert len(stored.kernels) == len(plain.kernels) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from opendml.targets.cuda import executable, stored_operands
 from opendml.targets.cuda.executable import plan
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule_chain import ChainShape
 from opendml.targets.cuda.schedule_contraction import TILES, Shape
 from tests.cuda.compiled import MACHINES
 from tools.cuda_case import Case
@@ -29,6 +30,7 @@ from tools.operator_case import graph_program
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
 N = K = 4096
+HEADS = 12
 BLOCKS, COLUMNS = "x W^T of uint4 in blocks", "x W of int8, scales of columns"
 LOADER_80, LOADER_90 = "mma", "mma"
 STORED_80, STORED_90 = "pointwise mma", "pointwise wgmma"
@@ -102,22 +104,112 @@ def test_units_end_with_the_operand() -> None:
     assert (constants["UNIT"], constants["COMPUTED"]) == (1, 0)
 
 
-def test_attention_with_a_bias_stays_on_tensor_cores() -> None:
-    hidden, heads = 256, 4
-    program = graph_program(
-        lambda q, k, v, bias: dml.multihead_attention(
-            *(q, k, v),
-            bias=bias,
-            scale=0.125,
-            mask_filter_value=-1e4,
-            head_count=heads,
+def attention_with_bias(
+    batch: int, tokens: int, size: int, *, stacked: str = "", shared: int = HEADS, type: str = "FLOAT16"
+) -> Program:
+    """Return attention of 12 heads, over `shared` heads of keys, whose queries, keys and values get a bias.
+    `stacked`: those of "qkv" that lie in one tensor."""
+    hidden = {"q": HEADS * size, "k": shared * size, "v": shared * size}
+    names = {"q": "query", "k": "key", "v": "value"}
+    inputs: dict[str, tuple[int, ...]]
+    inputs = {names[each]: (batch, tokens, count) for each, count in hidden.items() if each not in stacked}
+    if stacked:
+        name = "stacked_" + "_".join(names[each] for each in stacked)
+        inputs[name] = (batch, tokens, HEADS, len(stacked), size)
+    inputs["bias"] = (sum(hidden.values()),)
+
+    def build(*tensors: Any) -> Any:
+        return dml.multihead_attention1(
+            **dict(zip(inputs, tensors, strict=True)),
+            scale=size**-0.5,
+            query_head_count=HEADS,
+            key_value_head_count=shared,
             mask_type="NONE",
-        )[0],
-        *[("FLOAT16", (2, 128, hidden))] * 3,
-        ("FLOAT16", (3 * hidden,)),
+        )
+
+    return graph_program(build, *((type, sizes) for sizes in inputs.values()))
+
+
+BIASES: list[tuple[dict[str, Any], str, str]] = [
+    ({"batch": 1, "tokens": 128, "size": 64}, "mma_chain", "mma_chain"),
+    ({"batch": 8, "tokens": 512, "size": 64}, "mma_chain", "pointwise wgmma_chain"),
+    ({"batch": 8, "tokens": 512, "size": 64, "stacked": "qkv"}, "mma_chain", "pointwise wgmma_chain"),
+    ({"batch": 8, "tokens": 512, "size": 64, "stacked": "qk"}, "mma_chain", "pointwise wgmma_chain"),
+    ({"batch": 8, "tokens": 512, "size": 64, "stacked": "kv"}, "mma_chain", "pointwise wgmma_chain"),
+    (
+        {"batch": 8, "tokens": 512, "size": 64, "shared": 4},
+        "pointwise mma_chain",
+        "pointwise pointwise wgmma_chain",
+    ),
+    ({"batch": 2, "tokens": 4096, "size": 128}, "pointwise mma_chain", "pointwise wgmma_chain"),
+    ({"batch": 8, "tokens": 512, "size": 64, "type": "FLOAT32"}, "fma_chain", "fma_chain"),
+]
+"""Forms of attention with a bias, and the kernels of them on compute capability 8.0 and 9.0."""
+
+
+@pytest.mark.parametrize(("form", "ampere", "hopper"), BIASES, ids=[str(form) for form, *_ in BIASES])
+def test_operands_of_attention_are_stored_where_that_takes_fewer_cycles(
+    form: dict[str, Any], ampere: str, hopper: str
+) -> None:
+    program = attention_with_bias(**form)
+    assert (units(program, 80), units(program, 90)) == (ampere, hopper)
+
+
+def test_attention_of_many_tokens_stores_no_queries_where_it_reads_them_once() -> None:
+    """Without warpgroups: keys and values are read once for each tile of queries."""
+    program = attention_with_bias(2, 4096, 128)
+    (stores, _) = plan(program, MACHINES[80]).kernels.kernels
+    queries = next(number for number, each in enumerate(program.inputs) if len(each.sizes) == 3)
+    assert queries not in {load.buffer for load in stores.loads}
+    assert [store.type.name for store in stores.stores] == ["FLOAT16"] * 2
+
+
+def test_one_kernel_stores_all_operands_of_attention_in_float16() -> None:
+    stores, attention = plan(attention_with_bias(8, 512, 64), MACHINES[90]).kernels.kernels
+    assert [store.type.name for store in stores.stores] == ["FLOAT16"] * 3
+    assert {load.buffer for load in attention.loads} == {store.buffer for store in stores.stores}
+
+
+def _activated(q: Any, k: Any, v: Any) -> Any:
+    q, k, v = (dml.activation_linear(each, alpha=2.0, beta=0.5) for each in (q, k, v))
+    return dml.multihead_attention(q, k, v, scale=0.125, head_count=HEADS, mask_type="NONE")
+
+
+def _rotated(q: Any, k: Any, v: Any, cosine: Any, sine: Any) -> Any:
+    def rotated(x: Any) -> Any:
+        heads = x.reshape((8, 512, HEADS, 64))
+        a, b = heads[:, :, :, :32], heads[:, :, :, 32:]
+        halves = [a * cosine - b * sine, b * cosine + a * sine]
+        return dml.join(halves, axis=3).reshape(x.sizes)
+
+    return dml.multihead_attention(rotated(q), rotated(k), v, scale=0.125, head_count=HEADS, mask_type="NONE")
+
+
+def _normalized(q: Any, k: Any, v: Any) -> Any:
+    def normalized(x: Any) -> Any:
+        heads = x.reshape((8, 512, HEADS, 64))
+        return dml.mean_variance_normalization2(
+            heads, axes=[3], use_mean=False, use_variance=True, epsilon=1e-5
+        ).reshape(x.sizes)
+
+    return dml.multihead_attention(
+        normalized(q), normalized(k), v, scale=0.125, head_count=HEADS, mask_type="NONE"
     )
-    for capability in (80, 90):
-        assert units(program, capability).split()[0] == "mma_chain"
+
+
+@pytest.mark.parametrize(
+    ("build", "more", "ampere", "hopper"),
+    [
+        (_activated, (), "mma_chain", "pointwise wgmma_chain"),
+        (_rotated, (("FLOAT16", (8, 512, HEADS, 32)),) * 2, "pointwise mma_chain", "pointwise wgmma_chain"),
+        (_normalized, (), "warps warps mma_chain", "warps warps wgmma_chain"),
+    ],
+)
+def test_attention_of_computed_tensors_reaches_the_tensor_cores(
+    build: Callable[..., Any], more: Any, ampere: str, hopper: str
+) -> None:
+    program = graph_program(build, *[("FLOAT16", (8, 512, HEADS * 64))] * 3, *more)
+    assert (units(program, 80), units(program, 90)) == (ampere, hopper)
 
 
 CASES = {case.name: case for case in operand_cases()}
@@ -134,7 +226,7 @@ CASES = {case.name: case for case in operand_cases()}
     ],
 )
 def test_tiles_compute_what_the_reference_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "stored_operand", lambda machine, kernel: None)
+    monkeypatch.setattr(executable, "stored_operands", lambda machine, kernel: ())
     tile = next(each for each in TILES if each.mode is Mode.MMA and each.rows == 64)
     with emulated():
         error, modes = worst_of(CASES[name], partial(in_tiles, tile, 1))
@@ -142,18 +234,20 @@ def test_tiles_compute_what_the_reference_does(name: str, monkeypatch: pytest.Mo
     assert error <= 1
 
 
-def any_computed(_: Machine, kernel: Kernel) -> Node | None:
-    """Choose the first operand of a product that is computed, whatever it costs."""
+def any_computed(_: Machine, kernel: Kernel) -> Sequence[Node]:
+    """Choose all computed operands of products, whatever that costs."""
+    chain = ChainShape.of(kernel)
+    if chain is not None:
+        return stored_operands._computed(kernel, chain.values)
     if sum(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)) != 1:
-        return None
-    found = stored_operands._computed(stored_operands._shape(kernel))
-    return found[0] if found else None
+        return ()
+    return stored_operands._computed(kernel, stored_operands._shape(kernel).operands)
 
 
 @needs_compiler
 @pytest.mark.parametrize("operands", ["gelu(x^T) tanh(W)", "x W^T of uint8 in blocks"])
 def test_stored_operands_give_what_the_reference_does(operands: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executable, "stored_operand", any_computed)
+    monkeypatch.setattr(executable, "stored_operands", any_computed)
     case = Case(operands, product_with(operands, "FLOAT16", 40, 72, 64), deviation=1.0, absolute=2e-3)
     with emulated():
         error, modes = worst_of(case, executable.schedule)
@@ -167,3 +261,13 @@ def test_an_operand_of_several_products_is_stored_once() -> None:
     )
     program = graph_program(make, *[("FLOAT16", (2048, 2048))] * 3)
     assert sorted(units(program, 90).split()) == ["pointwise", "wgmma", "wgmma"]
+
+
+@needs_compiler
+def test_stored_operands_of_attention_give_what_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executable, "stored_operands", any_computed)
+    case = Case("", attention_with_bias(1, 40, 32, stacked="qkv"), deviation=0.5, absolute=2e-4)
+    with emulated():
+        error, modes = worst_of(case, executable.schedule)
+    assert sorted(modes) == ["pointwise", "wgmma_chain"]
+    assert error <= 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule import schedule
@@ -34,10 +37,13 @@ from tests.cuda.compiled import MACHINES
 from tests.cuda.test_warpgroup_schedules import MapDriver
 from tests.nodes import convolution
 from tests.programs import initialize
+from tools.contraction_cases import channels_last as channels_last_of
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
 from tools.cuda_contraction_cases import moved_windows
 from tools.cuda_emulator import COMPILER, emulated
+from tools.cuda_tiles import in_tiles
+from tools.operator_case import Sizes, graph_program
 
 FLOAT16 = ScalarType.FLOAT16
 MACHINE = MACHINES[90]
@@ -153,6 +159,52 @@ def test_units_of_results_do_not_run_over_the_end_of_an_image() -> None:
     kernel = kernel_of(Program(inputs, (output,), (product,)))
     shape = ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + 1)))
     assert (shape.m, shape.n, shape.batch_count) == (64, 45, 3)
+
+
+@pytest.mark.parametrize("factor", [(2, 64, 1, 1), (2, 1, 1, 1), (1, 64, 8, 1)])
+def test_results_that_read_a_value_of_each_image_or_line_read_it_for_each_column(
+    factor: tuple[int, ...],
+) -> None:
+    """Columns are the pixels of all images. A factor that neighbouring pixels share, such as that of a
+    squeeze-and-excitation block, is no value of a row of the tile."""
+    launch = _launch_of_scaled(factor)
+    assert dict(launch.pattern.constants)["STAGED_UNIT"] == 0
+
+
+@pytest.mark.parametrize("factor", [(1, 64, 1, 1), (1, 1, 1, 1)])
+def test_results_that_read_a_value_of_each_channel_go_through_shared_memory(factor: tuple[int, ...]) -> None:
+    launch = _launch_of_scaled(factor)
+    assert dict(launch.pattern.constants)["STAGED_UNIT"] > 0
+
+
+def _launch_of_scaled(factor: tuple[int, ...]) -> Launch:
+    """Return the launch of a convolution of FLOAT16 over images whose channels are innermost, and whose
+    results, which are packed, are multiplied by a tensor of such sizes."""
+    kernel = kernel_of(graph_program(_scaled_convolution, *_inputs_of_scaled(factor)))
+    shape = ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores))))
+    return shape.launch(WINDOW_TILES[-1], 1, MACHINE)
+
+
+def _inputs_of_scaled(factor: tuple[int, ...]) -> list[tuple[str, Sizes]]:
+    images, filters = (2, 64, 8, 8), (64, 64, 3, 3)
+    return [("FLOAT16", each) for each in (channels_last_of(images), channels_last_of(filters), factor)]
+
+
+def _scaled_convolution(images: Any, filters: Any, factor: Any) -> Any:
+    return factor * dml.convolution(images, filters, start_padding=[1, 1], end_padding=[1, 1])
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("factor", [(2, 64, 1, 1), (1, 1, 8, 1)])
+def test_convolutions_scaled_by_image_or_line_compute_what_the_reference_does(
+    factor: tuple[int, ...],
+) -> None:
+    program = graph_program(_scaled_convolution, *_inputs_of_scaled(factor))
+    case = Case("scaled convolution", program, deviation=0.5, absolute=1e-2)
+    with emulated():
+        error, used = worst_of(case, partial(in_tiles, WINDOW_TILES[-1], 1))
+    assert used == ["wgmma_windows"]
+    assert error <= 1
 
 
 def test_strided_windows_of_one_pixel_are_seen_as_one_matrix() -> None:

@@ -77,7 +77,7 @@ def test_attention_with_dropout_is_left_as_it_is() -> None:
     targets: list[Any] = []
 
     def noting(module: Any, inputs: Any) -> Any:
-        with_attention(module, inputs)
+        with_attention(module)
         targets.extend(node.target for node in module.graph.nodes)
         return module.forward
 
@@ -85,3 +85,38 @@ def test_attention_with_dropout_is_left_as_it_is() -> None:
     with torch.no_grad():
         torch.compile(lambda *x: attend(*x, dropout_p=0.5), backend=noting)(*tensors())
     assert attend in targets
+
+
+def test_sizes_of_attention_may_be_symbols() -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *x: attend(*x), backend=backend, dynamic=True)
+    for queries, keys in ((5, 7), (6, 9)):
+        given = [each.float() for each in tensors(queries=queries, keys=keys)]
+        torch.testing.assert_close(compiled(*given), attend(*given), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_attention_under_autocast_has_the_type_that_it_casts_to(has_bias: bool) -> None:
+    query, *rest = (each.float() for each in tensors(queries=5, keys=7))
+    bias = torch.linspace(-1, 1, 35).reshape(5, 7) if has_bias else None
+
+    def casting(query: Any, key: Any, value: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.float16):
+            return attend(query, key, value, attn_mask=bias)
+
+    torch._dynamo.reset()
+    expected, found = casting(query, *rest), torch.compile(casting, backend=backend)(query, *rest)
+    assert found.dtype is torch.float16
+    torch.testing.assert_close(found, expected, rtol=4e-3, atol=4e-3)
+
+
+def test_gradients_may_be_asked_for_within_a_graph_alone() -> None:
+    def within(*given: Any) -> Any:
+        with torch.enable_grad():
+            return attend(*given)
+
+    given = [each.float().requires_grad_() for each in tensors(queries=5, keys=7)]
+    torch._dynamo.reset()
+    with torch.no_grad():
+        result = torch.compile(within, backend=backend)(*given)
+    assert result.requires_grad

@@ -46,7 +46,7 @@ def merged(kernels: Sequence[Kernel]) -> list[Kernel]:
         if position is None:
             result.append(each)
         else:
-            result[position] = _Placed(_together(result[position].kernel, kernel))
+            result[position] = _Placed(as_one(result[position].kernel, kernel))
     return [each.kernel for each in result]
 
 
@@ -77,14 +77,13 @@ def _partner(kernels: Sequence[_Placed], kernel: _Placed) -> int | None:
 def _fit(a: _Placed, b: _Placed) -> bool:
     """Whether two kernels over one domain that do not depend on each other share reads or rows, and are small
     enough together."""
-    shared = a.loads & b.loads
-    counts = (len(each.kernel.loads) + len(each.kernel.stores) for each in (a, b))
-    if sum(counts) - len(shared) > MOST_ACCESSES:
+    if not are_few_accesses(a.kernel, b.kernel):
         return False
+    shared = a.loads & b.loads
     side_by_side = _share_rows(a.loads, b.loads) or _share_rows(a.kernel.stores, b.kernel.stores)
     if not shared and not side_by_side:
         return False
-    operations = _operations(_together(a.kernel, b.kernel))
+    operations = _operations(as_one(a.kernel, b.kernel))
     alone = [each for each in operations if each in SCANS | PLACINGS or each is Operation.CONTRACTION]
     if alone:
         return alone == [Operation.POSITIONS] and all(_has_positions(each.kernel) for each in (a, b))
@@ -107,6 +106,14 @@ def work(operations: Sequence[Operation]) -> int:
     return sum(FUNCTION_OPERATIONS if each in FUNCTIONS else 1 for each in operations)
 
 
+def are_few_accesses(a: Kernel, b: Kernel) -> bool:
+    """Whether two kernels over one domain have no more loads and stores together than one has."""
+    moving = ({load for load in each.loads if load.buffer is not None} for each in (a, b))
+    shared = set.intersection(*moving)
+    counts = (len(each.loads) + len(each.stores) for each in (a, b))
+    return sum(counts) - len(shared) <= MOST_ACCESSES
+
+
 def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
     """Whether some of the accesses read or write parts of the same rows."""
     return any(
@@ -118,7 +125,7 @@ def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
     )
 
 
-def _together(a: Kernel, b: Kernel) -> Kernel:
+def as_one(a: Kernel, b: Kernel) -> Kernel:
     """Both kernels as one: equal loads are one load, if they are read alike, and equal values are one."""
     loads, places = list(a.loads), {}
     for number, load in enumerate(b.loads):

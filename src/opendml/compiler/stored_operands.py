@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel, Repeat, fingerprint, number_of, renumbered
-from opendml.program.node import Node, Operation, ordered, source, with_operands
+from opendml.compiler.regions import are_few_accesses, as_one
+from opendml.program.node import Node, Operation, ordered, rebuild, source, with_operands
 
-Chooses = Callable[[Kernel], Node | None]
-"""Returns an operand of a kernel's product that a target stores first, if it does."""
+Chooses = Callable[[Kernel], Sequence[Node]]
+"""Returns the operands of a kernel's products that a target stores first."""
 
 PITCH_BYTES = 16
 """Bytes to which rows of a stored operand are aligned: the widest access, and what TMA of CUDA devices
@@ -25,33 +26,38 @@ MOST_PADDING = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """A kernel divided in two: `stores` writes an operand of so many `bytes`, and `reads` computes the
-    rest."""
+    """A kernel divided in several: each of `stores` writes an operand, of so many `bytes`, and `reads`
+    computes the rest."""
 
-    stores: Kernel
+    stores: tuple[Kernel, ...]
     reads: Kernel
-    bytes: int
+    bytes: tuple[int, ...]
 
 
-def divided(kernel: Kernel, operand: Node, buffer: int) -> Divided:
-    """Divide a kernel into one that writes an operand to a buffer, and one that reads it there."""
-    inside = [node for node in ordered([operand]) if node.operation is Operation.SOURCE]
-    numbers = {number: place for place, number in enumerate(sorted(set(map(number_of, inside))))}
-    loads = [kernel.loads[number] for number in numbers]
-    strides, bytes = _strides(operand, loads)
-    store = Access(buffer, operand.type, 0, strides)
-    (value,) = renumbered([operand], numbers)
-    own = Kernel(operand.sizes, (), tuple(loads), (store,), (value,))
-    changed = {id(operand): source(len(kernel.loads), operand.type, operand.sizes)}
+def divided(kernel: Kernel, operands: Sequence[Node], buffers: Sequence[int]) -> Divided:
+    """Divide a kernel into those that write operands to buffers, and one that reads them there."""
+    stores, sizes = list[Kernel](), list[int]()
+    accesses, changed = list(kernel.loads), dict[int, Node]()
+    for operand, buffer in zip(operands, buffers, strict=True):
+        inside = [node for node in ordered([operand]) if node.operation is Operation.SOURCE]
+        numbers = {number: place for place, number in enumerate(sorted(set(map(number_of, inside))))}
+        loads = tuple(kernel.loads[number] for number in numbers)
+        strides, bytes = _strides(operand, loads)
+        store = Access(buffer, operand.type, 0, strides)
+        stores.append(Kernel(operand.sizes, (), loads, (store,), renumbered([operand], numbers)))
+        sizes.append(bytes)
+        changed[id(operand)] = source(len(accesses), operand.type, operand.sizes)
+        accesses.append(store)
     for node in ordered(kernel.values, changed):
-        operands = tuple(changed.get(id(each), each) for each in node.operands)
-        changed[id(node)] = node if operands == node.operands else with_operands(node, operands)
+        below = tuple(changed.get(id(each), each) for each in node.operands)
+        changed[id(node)] = node if below == node.operands else with_operands(node, below)
     values = [changed[id(value)] for value in kernel.values]
     read = {number_of(node) for node in ordered(values) if node.operation is Operation.SOURCE}
     numbers = {number: place for place, number in enumerate(sorted(read))}
-    accesses = (*kernel.loads, store)
-    rest = tuple(accesses[number] for number in numbers)
-    return Divided(own, replace(kernel, loads=rest, values=renumbered(values, numbers)), bytes)
+    reads = replace(
+        kernel, loads=tuple(accesses[number] for number in numbers), values=renumbered(values, numbers)
+    )
+    return Divided(tuple(stores), reads, tuple(sizes))
 
 
 def _strides(operand: Node, loads: Sequence[Access]) -> tuple[tuple[int, ...], int]:
@@ -94,16 +100,52 @@ def with_stored_operands(
     result, places, sizes = list[Kernel](), list[int](), dict(temporaries)
     stored = dict[tuple[object, ...], int]()
     for number, kernel in enumerate(kernels):
-        while number not in repeated and (operand := chooses(kernel)) is not None:
-            buffer = first_buffer + len(stored)
-            part = divided(kernel, operand, buffer)
-            key = fingerprint(part.stores.values), part.stores.domain, part.stores.loads
-            if key not in stored:
-                stored[key] = buffer
-                sizes[buffer] = part.bytes
-                result.append(part.stores)
-            kernel = divided(kernel, operand, stored[key]).reads
+        operands = [] if number in repeated else chooses(kernel)
+        if operands:
+            first = first_buffer + len(stored)
+            part = divided(kernel, operands, range(first, first + len(operands)))
+            buffers, new = list[int](), list[Kernel]()
+            for stores, bytes in zip(part.stores, part.bytes, strict=True):
+                key = fingerprint(stores.values), stores.domain, stores.loads
+                if key not in stored:
+                    buffer = stored[key] = first_buffer + len(stored)
+                    sizes[buffer] = bytes
+                    new.append(replace(stores, stores=(replace(stores.stores[0], buffer=buffer),)))
+                buffers.append(stored[key])
+            result += together(new)
+            kernel = divided(kernel, operands, buffers).reads
         places.append(len(result))
         result.append(kernel)
     moved = [replace(each, first=places[each.first]) for each in repeats]
     return result, moved, sizes
+
+
+def together(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Return kernels that store operands of one kernel, as one where they run over the same elements."""
+    result = list[Kernel]()
+    for kernel in map(_without_still_dimensions, kernels):
+        for number, other in enumerate(result):
+            if other.domain == kernel.domain and are_few_accesses(other, kernel):
+                result[number] = as_one(other, kernel)
+                break
+        else:
+            result.append(kernel)
+    return result
+
+
+def _without_still_dimensions(kernel: Kernel) -> Kernel:
+    """Return an element-wise kernel without the dimensions that have one element."""
+    kept = [dimension for dimension, size in enumerate(kernel.domain) if size > 1]
+
+    def of_kept(values: Sequence[int]) -> tuple[int, ...]:
+        return tuple(values[dimension] for dimension in kept)
+
+    def moved(node: Node) -> Node:
+        sizes = of_kept(node.sizes) if node.sizes else ()
+        return Node(node.operation, node.type, sizes, node.operands, node.attribute)
+
+    def access(each: Access) -> Access:
+        return replace(each, strides=of_kept(each.strides))
+
+    loads, stores = (tuple(map(access, each)) for each in (kernel.loads, kernel.stores))
+    return Kernel(of_kept(kernel.domain), (), loads, stores, rebuild(kernel.values, moved))

@@ -7,7 +7,6 @@ converted as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -36,21 +35,18 @@ def _(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *options: Any
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
 
 
-def with_attention(module: GraphModule, inputs: Sequence[Any]) -> GraphModule:
+def with_attention(module: GraphModule) -> GraphModule:
     """Replace the attention of a graph, in place, unless it needs gradients.
 
     Args:
         module: as PyTorch traced it.
-        inputs: what it is compiled for.
 
     Returns:
         The module.
     """
-    if torch.is_grad_enabled() and any(getattr(each, "requires_grad", False) for each in inputs):
-        return module
     found = [node for node in module.graph.nodes if node.target is scaled_dot_product_attention]
     for node in found:
-        arguments = _arguments(*node.args, **node.kwargs)
+        arguments = _arguments(_value(node), *node.args, **node.kwargs)
         if arguments is not None:
             node.target, node.args, node.kwargs = torch.ops.opendml.attention.default, arguments, {}
     if found:
@@ -59,6 +55,7 @@ def with_attention(module: GraphModule, inputs: Sequence[Any]) -> GraphModule:
 
 
 def _arguments(
+    result: Any,
     query: Node,
     key: Node,
     value: Node,
@@ -68,14 +65,24 @@ def _arguments(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Any, ...] | None:
-    """Return the arguments of the operator; None if it does not compute the same."""
+    """Return the arguments of the operator; None if it does not compute the same.
+
+    The `result` tells whether gradients were asked for. Under autocast types may differ.
+    """
     tensors = [_value(each) for each in (query, key, value)]
-    is_plain = all(isinstance(each, torch.Tensor) and each.dim() == 4 for each in tensors)
-    if not is_plain or dropout_p != 0 or (attn_mask is not None and is_causal):
+    if not all(isinstance(each, torch.Tensor) and each.dim() == 4 for each in (result, *tensors)):
         return None
-    if len({each.shape[0] for each in tensors}) > 1 or tensors[1].shape[1] != tensors[2].shape[1]:
+    if result.requires_grad or dropout_p != 0 or (attn_mask is not None and is_causal):
         return None
-    if not enable_gqa and tensors[0].shape[1] != tensors[1].shape[1]:
+    masks = [] if attn_mask is None else [_value(attn_mask)]
+    typed = [*tensors, *(mask for mask in masks if mask.dtype is not torch.bool)]
+    if any(each.dtype is not result.dtype for each in typed):
+        return None
+    queries, keys, values = (each.shape[:2] for each in tensors)
+    # Sizes may be symbols, which no set takes.
+    if any(each[0] != queries[0] for each in (keys, values)) or keys[1] != values[1]:
+        return None
+    if not enable_gqa and queries[1] != keys[1]:
         return None
     return query, key, value, attn_mask, is_causal, scale, enable_gqa
 

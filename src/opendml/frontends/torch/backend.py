@@ -64,7 +64,7 @@ def backend(
     """
     chosen = _chosen(mode, options or {})
     # Attention that needs gradients stays decomposed; the compiler fuses its products and softmax.
-    module = with_attention(module, inputs)
+    module = with_attention(module)
     with sdpa_kernel(SDPBackend.MATH):
         compiled: Run = _autograd(**chosen)(module, inputs)
     return compiled

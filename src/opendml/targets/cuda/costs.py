@@ -11,7 +11,7 @@ from opendml.targets.cuda.machine import Machine
 
 _MEMORY_BYTES = 20
 """Bytes that each multiprocessor reads from memory in a cycle, when all of them do."""
-_LANES = 128
+LANES = 128
 """Instructions of single threads that a multiprocessor begins in a cycle."""
 UNIT_INSTRUCTIONS = 8
 """Instructions to load a unit, of 16 bytes at most, and to add it up."""
@@ -45,4 +45,4 @@ def reading(machine: Machine, bytes: float) -> float:
 
 def instructions(machine: Machine, count: float) -> float:
     """Cycles of so many instructions of single threads."""
-    return count / (_LANES * machine.multiprocessors)
+    return count / (LANES * machine.multiprocessors)

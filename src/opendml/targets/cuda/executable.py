@@ -25,7 +25,7 @@ from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import Parameters
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
-from opendml.targets.cuda.stored_operands import stored_operand
+from opendml.targets.cuda.stored_operands import stored_operands
 from opendml.targets.cuda.tensor_map import EncodedMap
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
@@ -163,7 +163,7 @@ def plan(program: Program, machine: Machine) -> Planned:
 
 def _fused(program: Program, machine: Machine) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
-    kernels = fuse(simple, partial(is_chained, machine=machine), chooses=partial(stored_operand, machine))
+    kernels = fuse(simple, partial(is_chained, machine=machine), chooses=partial(stored_operands, machine))
     return with_channels_last(kernels, machine)
 
 

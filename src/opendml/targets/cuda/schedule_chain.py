@@ -13,15 +13,16 @@ from dataclasses import dataclass
 from opendml.compiler.chains import chain_of
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
-from opendml.program.node import Node
+from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import half_of
+from opendml.targets.cuda.costs import LANES
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
-from opendml.targets.cuda.schedule_attention import AttentionShape, attention_tiles
+from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256
@@ -81,15 +82,32 @@ def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) 
     shape = ChainShape.of(kernel)
     if shape is None:
         return None
+    tile, _ = _best_tile(shape, machine, alignments)
+    if isinstance(tile, AttentionTile):
+        return AttentionShape(shape, alignments).launch(tile, machine)
+    return shape.launch(tile, alignments)
+
+
+def chain_cycles(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> float:
+    """Return the cycles of a softmax between products in the tile that is taken."""
+    shape = ChainShape.of(kernel)
+    assert shape is not None
+    _, cycles = _best_tile(shape, machine, alignments)
+    return cycles
+
+
+def _best_tile(
+    shape: ChainShape, machine: Machine, alignments: Sequence[int]
+) -> tuple[AttentionTile | ChainTile, float]:
+    """Return the tile that takes the fewest cycles, and these."""
     of_warpgroups = list(attention_tiles(shape, machine, alignments))
     if of_warpgroups:
-        tile, _ = min(of_warpgroups, key=lambda way: way[1])
-        return AttentionShape(shape, alignments).launch(tile, machine)
-    ways = list(chain_tiles(shape, machine, alignments))
+        return min(of_warpgroups, key=lambda way: way[1])
+    tiles = list(chain_tiles(shape, machine, alignments))
     # How many keys are taken in at a time depends on nothing but their sizes and the device.
-    keys = max(tile.keys for tile in ways)
-    ways = [tile for tile in ways if tile.keys == keys]
-    return shape.launch(min(ways, key=lambda tile: shape.cycles(tile, machine)), alignments)
+    keys = max(tile.keys for tile in tiles)
+    ways = [(tile, shape.cycles(tile, machine, alignments)) for tile in tiles if tile.keys == keys]
+    return min(ways, key=lambda way: way[1])
 
 
 def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:
@@ -179,13 +197,21 @@ class ChainShape:
         depth, width = (max(_LEAST_WIDTH, power_of_two(count)) for count in (self.depth, self.n))
         return depth, width
 
-    def cycles(self, tile: ChainTile, machine: Machine) -> float:
-        """The cost of a tile."""
+    def cycles(self, tile: ChainTile, machine: Machine, alignments: Sequence[int]) -> float:
+        """Return the cycles of a tile. The rate has those of operands that are only loaded; computed ones
+        take more: queries once in each block, keys and values once for each of its tiles of keys."""
         blocks = self.batch_count * -(-self.m // tile.rows)
         waves = -(-blocks // machine.multiprocessors)
         each = tile.rows * tile.keys * sum(self.padded) / tile.rate
         together = min(waves, tile.blocks)
-        return waves * -(-self.keys // tile.keys) * max(each, _STEP_LATENCY / tile.stages / together)
+        depth, width = self.padded
+        tiles = (tile.rows, depth), (tile.keys, depth), (width, tile.keys)
+        q, k, v = (
+            0.0 if value.operation is Operation.SOURCE else operand.loading(*sizes) / LANES
+            for value, operand, sizes in zip(self.values, self.operands(alignments), tiles, strict=True)
+        )
+        step = max(each + k + v, _STEP_LATENCY / tile.stages / together)
+        return waves * (q + -(-self.keys // tile.keys) * step)
 
     def operands(self, alignments: Sequence[int]) -> tuple[TiledOperand, TiledOperand, TiledOperand]:
         """Return queries, keys and values as operands that go to shared memory in tiles."""

@@ -18,7 +18,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
-from opendml.targets.cuda.costs import SIDE_BY_SIDE
+from opendml.targets.cuda.costs import LANES, SIDE_BY_SIDE
 from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -51,8 +51,6 @@ WINDOW_FACTOR = 2.0
 _MOST_SPLITS = 32
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least."""
-_LANES = 128
-"""Instructions of single threads that a multiprocessor begins in a cycle."""
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
@@ -164,7 +162,7 @@ def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: Machine, latency
     tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
     steps = math.ceil(shape.k / tile.depth)
     step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
-    step_cycles += (a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)) / _LANES
+    step_cycles += (a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)) / LANES
     # Blocks that share a multiprocessor hide each other's loads.
     waves = -(-tiles * splits // machine.multiprocessors)
     together = min(waves, tile.blocks)
@@ -242,7 +240,7 @@ class Shape:
         loops = max(0, len(self.loops["k"]) - 1) + counters
         instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops
         sums = self.batch_count * self.m * self.n
-        cycles = sums * self.k * instructions / (_LANES * machine.multiprocessors)
+        cycles = sums * self.k * instructions / (LANES * machine.multiprocessors)
         if self._is_across:
             waves = -(-sums * SIDE_BY_SIDE // (_RESIDENT * machine.multiprocessors))
             cycles = max(cycles, waves * self.k / SIDE_BY_SIDE * _ACROSS_CYCLES)

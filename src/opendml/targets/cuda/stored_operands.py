@@ -8,17 +8,19 @@ operands can also go the ways of those that are only loaded, such as the copy en
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
+from itertools import combinations
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.regions import work
-from opendml.compiler.stored_operands import divided
+from opendml.compiler.stored_operands import divided, together
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
 from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, candidates, tile_cycles
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
 
@@ -33,55 +35,66 @@ _UNDERESTIMATE = 1.15
 4096 x 4096). Estimates for stored operands need no correction."""
 
 
-def stored_operand(machine: Machine, kernel: Kernel) -> Node | None:
-    """Return an operand of a kernel's product that is stored first, since both kernels together then take
-    fewer cycles; None if there is none."""
+def stored_operands(machine: Machine, kernel: Kernel) -> Sequence[Node]:
+    """Return the operands of a kernel's products that are stored first, since all kernels together then take
+    fewer cycles than in any other way."""
     products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
-    if len(products) != 1:
-        return None
-    shape = _shape(kernel)
-    computed = _computed(shape)
-    if not shape.is_summed or shape.mode is Mode.IMMA or not computed:
-        return None
-    best, chosen = _cycles(shape, machine), None
-    for operand in computed:
-        cycles = min(_with_stored(kernel, operand, machine), default=math.inf)
-        if cycles < best:
-            best, chosen = cycles, operand
+    if len(products) not in _PRODUCTS:
+        return ()
+    ways = _ways_of_product if len(products) == 1 else _ways_of_attention
+    operands, cycles = ways(kernel, machine)
+    if not operands:
+        return ()
+    best, chosen = cycles(kernel), tuple[Node, ...]()
+    for count in range(1, len(operands) + 1):
+        for some in combinations(operands, count):
+            part = divided(kernel, some, range(-count, 0))
+            if max(part.bytes) > MOST_STORED_BYTES:
+                continue
+            storing = sum(_storing(each, machine) for each in together(part.stores))
+            total = storing + cycles(part.reads)
+            if total < best:
+                best, chosen = total, some
     return chosen
 
 
-def _with_stored(kernel: Kernel, operand: Node, machine: Machine) -> Iterator[float]:
-    """Yield the cycles of a product and of the kernels that store its operands: of one operand alone, and of
-    the other one too if that is computed."""
-    part = divided(kernel, operand, _ANY_BUFFER)
-    if part.bytes > MOST_STORED_BYTES:
-        return
-    shape, cycles = _shape(part.reads), _storing(part.stores, machine)
-    yield cycles + _cycles(shape, machine)
-    for other in _computed(shape):
-        rest = divided(part.reads, other, _ANY_BUFFER)
-        if rest.bytes <= MOST_STORED_BYTES:
-            yield cycles + _storing(rest.stores, machine) + _cycles(_shape(rest.reads), machine)
+_PRODUCTS = (1, 2)
+"""Products of kernels that compute operands: one alone, or those before and after a softmax."""
+_Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
+"""The operands that a kernel computes, and what gives the cycles of it or of what is left of it."""
 
 
-_ANY_BUFFER = -1
-"""The buffer of an operand whose division is only priced."""
+def _ways_of_product(kernel: Kernel, machine: Machine) -> _Ways:
+    shape = _shape(kernel)
+    is_other = not shape.is_summed or shape.mode is Mode.IMMA
+    return () if is_other else _computed(kernel, shape.operands), lambda each: _cycles(_shape(each), machine)
+
+
+def _ways_of_attention(kernel: Kernel, machine: Machine) -> _Ways:
+    shape = ChainShape.of(kernel)
+
+    def cycles(each: Kernel) -> float:
+        return chain_cycles(each, machine, _aligned(each))
+
+    return () if shape is None else _computed(kernel, shape.values), cycles
 
 
 def _shape(kernel: Kernel) -> Shape:
     """Return the shape of a product over aligned tensors."""
-    return Shape(kernel, [VECTOR_BYTES] * (len(kernel.loads) + len(kernel.stores)))
+    return Shape(kernel, _aligned(kernel))
 
 
-def _computed(shape: Shape) -> list[Node]:
+def _aligned(kernel: Kernel) -> list[int]:
+    return [VECTOR_BYTES] * (len(kernel.loads) + len(kernel.stores))
+
+
+def _computed(kernel: Kernel, operands: Sequence[Node]) -> list[Node]:
     """Return the operands that are computed of tensors in memory."""
-    loads = shape.kernel.loads
     return [
         operand
-        for operand in shape.operands
+        for operand in operands
         if operand.operation is not Operation.SOURCE
-        and any(loads[number].buffer is not None for number in loads_of([operand]))
+        and any(kernel.loads[number].buffer is not None for number in loads_of([operand]))
     ]
 
 
@@ -99,10 +112,9 @@ def _cycles(shape: Shape, machine: Machine) -> float:
 
 
 def _storing(kernel: Kernel, machine: Machine) -> float:
-    """Return the cycles of a kernel that stores an operand."""
+    """Return the cycles of a kernel that stores operands."""
     elements = math.prod(kernel.domain)
-    (value,) = kernel.values
-    bytes = elements * value.type.bytes
+    bytes = elements * sum(value.type.bytes for value in kernel.values)
     for load in kernel.loads:
         moving = zip(kernel.domain, load.strides, strict=True)
         bytes += math.prod(size for size, stride in moving if stride) * load.type.bytes

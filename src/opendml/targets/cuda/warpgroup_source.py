@@ -30,7 +30,8 @@ def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
     if access.counter or access.guarded:
         return None
     if access.step is Step.NONE:
-        return ResidualKind.ROW
+        # The innermost loop over columns does not move it, but those around that may.
+        return None if any(access.rows[row_loops:]) else ResidualKind.ROW
     if access.step is not Step.CONTIGUOUS:
         return None
     if not any(access.rows[:row_loops]):
