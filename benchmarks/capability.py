@@ -12,9 +12,9 @@ _BEYOND_AVX2 = ("+avx512", "+evex512", "+avx10", "+amx")
 
 @contextmanager
 def restricted(capability: str | None) -> Iterator[None]:
-    """Compile for a processor of this capability, for the rest of the process; None: for the one at hand.
+    """Compile for a processor of this capability within the context; None stands for the present processor.
 
-    Must come before anything is compiled: LLVM's target is made once.
+    It must be entered before anything is compiled, since LLVM's target is made once.
     """
     from opendml.targets.cpu.engine import runtime_addresses
     from opendml.targets.cpu.machine import assumed, detected

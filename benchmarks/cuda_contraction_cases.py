@@ -1,8 +1,8 @@
-"""The cases of `cuda_contractions`: the calls of public operators in `tools.contraction_cases`.
+"""Cases of `cuda_contractions`: the calls of public operators in `tools.contraction_cases`.
 
 python -m benchmarks.cuda_contraction_cases [--device sm_80 | sm_90] [WORD ...]
 
-prints their kernels, the bytes between these, and the units that multiply, on a device that need not be here.
+prints their kernels, the bytes between these, and the units that multiply. The device need not be present.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which kernels a CUDA device of compute capability 9.0 runs for what is compiled for the processor."""
+"""Records the kernels that a device of compute capability 9.0 has for programs compiled for the processor."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs that are built node by node, for tests of single parts of the compiler. What users run is made by
-operators: `tools.operator_case`."""
+"""Programs that are built node by node, for tests of single parts of the compiler. `tools.operator_case`
+makes the programs of public operators, which users run."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ PRODUCTS = (
     (4096, 64, 64),
     (50176, 64, 147),
 )
-"""m, n, k."""
+"""m, n, k of matrix products."""
 TRANSPOSED_PRODUCTS = (
     *((2048, 2048, 2048), (4096, 4096, 4096), (256, 4096, 4096), (1576, 3072, 768)),
     *((8, 4096, 4096), (64, 4096, 4096), (128, 768, 3072)),
 )
 """m, n, k of products with either operand, or both, transposed."""
 BATCHED_PRODUCTS = ((96, 512, 512, 64), (16, 512, 512, 512))
-"""Matrices, m, n, k."""
+"""Number of matrices, m, n, k of batched products."""
 CONVOLUTIONS: tuple[tuple[tuple[int, int, int, int], tuple[int, int], int, int], ...] = (
     ((32, 3, 224, 224), (64, 7), 2, 1),
     ((8, 64, 56, 56), (64, 3), 1, 1),
@@ -69,7 +69,7 @@ UNET = (
 NETWORKS = (("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET))
 """Name, batch and convolutions of whole networks."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
-"""Batch, heads, those of keys and values, tokens, elements of a head."""
+"""Batch, heads of queries, heads of keys and values, tokens, elements of a head."""
 INTEGER_PRODUCTS = (512, 1024, 4096)
 """m, n and k of products of INT8."""
 

@@ -19,17 +19,17 @@ EXCEPTIONS = Path(__file__).parents[1] / "tests" / "targets" / "kernel_exception
 NARROW = frozenset(("FLOAT16", "INT8", "UINT8", "INT4", "UINT4"))
 """The types that tensor cores multiply."""
 _MOST_WIDE = 0.01
-"""The fraction of the bytes of inputs and outputs that wide temporaries may have without a reason. Statistics
+"""Most bytes of wide temporaries without a reason, as a fraction of those of inputs and outputs. Statistics
 and counts stay below it."""
 _SMALL = 64
-"""An input with so many times fewer elements than the largest one does not widen the inputs' type: scales of
-FLOAT32 do not make a network of INT8 one of FLOAT32."""
+"""An input with so many times fewer elements than the largest one does not count for the type of the inputs:
+a network of INT8 may have scales of FLOAT32."""
 Exceptions = Mapping[str, Mapping[str, list[str]]]
 """The subjects that break a rule, by rule and reason."""
 
 
 def subject_of(row: Row) -> str:
-    """Return how exceptions name the rows of a program, on all targets."""
+    """Return the name that exceptions have for the rows of a program, on all targets."""
     return f"{row.operator}: {row.name} | {row.type}"
 
 

@@ -1,4 +1,5 @@
-"""`python -m tools.kernel_table [WORD ...]` shows the kernels of public operators and models on every target.
+"""Shows the kernels of public operators and models on every target: `python -m tools.kernel_table [WORD
+...]`.
 
 A block has an operator or model and what it computes. Its lines have types of the first tensor, targets, and
 for these the kernels, the bytes that they write for each other, and the units that multiply. Kernels are
@@ -55,7 +56,7 @@ _PACKED_UNITS = {
 """Units of a processor's vectors, by the type in which operands are packed. Other types use FMA."""
 _PACKING = (ProcessorMode.CONTRACTION_PANELS, ProcessorMode.CONTRACTION_STRIPS)
 _HEADER = f"""\
-# What every public operator and some models become on every target. Renew it with: {COMMAND}
+# The kernels of every public operator and of some models on every target. Renew the table with: {COMMAND}
 # types | targets | kernels | bytes that they write for each other | units that multiply
 """
 

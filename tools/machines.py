@@ -1,4 +1,4 @@
-"""Descriptions of machines, by name, so that any computer can show what a program becomes on them."""
+"""Descriptions of machines, by name, for which any computer can plan kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROCESSORS = {
     ),
     "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2, 2),
 }
-"""Processors with two threads each: AVX-512 and large caches, the same with AMX, AVX2 and small caches."""
+"""Processors with two threads each: AVX-512 and large caches, AMX and large caches, AVX2 and small caches."""
 DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
 """CUDA devices: an A100 and an H200."""
 

@@ -1,5 +1,7 @@
-"""Parts of networks, as graphs of public operators with constant weights, for the table of kernels. One layer
-may undo what another one does well."""
+"""Parts of networks, as graphs of public operators with constant weights, for the table of kernels.
+
+They show what single operators do not: copies and conversions between layers.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class ModelCase:
 
 
 class Network:
-    """A graph of layers whose weights are constants of one type; their values do not count."""
+    """A graph of layers whose weights are constants of one type; all weights are zero."""
 
     def __init__(self, dtype: str) -> None:
         self.graph, self.dtype = dml.Graph(), dtype

@@ -1,4 +1,4 @@
-"""Cases of public operators. A form has the sizes and attributes of a call; a case adds the type."""
+"""Cases of public operators. A form has the sizes and attributes of a call; a case adds the types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
 
 _MOST_TRIES = 4096
-"""Combinations of types that are tried until one is valid, at most."""
+"""Most combinations of types that are tried until one is valid."""
 
 
 class Strided(NamedTuple):
@@ -49,13 +49,13 @@ class Form:
         operator: DirectML's name.
         name: what the call computes, in a few words.
         tensors: the sizes of each input by its argument's name (`input`, `filter`); a list of sizes for a
-            list of tensors. Of an operator without inputs, those of its output.
+            list of tensors. If an operator has no inputs, the sizes of its output.
         attributes: by their Python names.
-        sizes: those of the output where a call says them.
-        wanted: the optional outputs that the call asks for, by their Python names.
-        types: tensors whose types do not follow from that of the first: by the argument's name, a type, or
-            one for each type of the first.
-        only: the types of the first tensor; empty: all that the operator supports.
+        sizes: the sizes of the output, if a call states them.
+        wanted: the requested optional outputs, by their Python names.
+        types: the types that do not follow from that of the first tensor, by the argument's name: a type, or
+            one for each type of the first tensor.
+        only: the types of the first tensor; if empty, all that the operator supports.
     """
 
     operator: str

@@ -30,7 +30,7 @@ _ELEMENTS = (
     "ACTIVATION_RELU_GRAD",
     "CAST",
 )
-"""Element-wise operators that no prefix of their name tells."""
+"""Element-wise operators whose names have none of the usual prefixes."""
 _SOFTMAXES = ("SOFTMAX", "LOG_SOFTMAX", "HARDMAX")
 _ATTRIBUTES: dict[str, dict[str, Any]] = {
     "ACTIVATION_CELU": {"alpha": 0.7},

@@ -1,5 +1,5 @@
-"""Which softmax between products of FLOAT16 warpgroups compute on compute capability 9.0, in which tiles, and
-from which public operators it comes."""
+"""Schedules of attention of FLOAT16 on compute capability 9.0: tiles, tensor maps, and the public operators
+from which it comes."""
 
 from __future__ import annotations
 

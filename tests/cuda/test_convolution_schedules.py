@@ -1,4 +1,5 @@
-"""Which convolutions of FLOAT16 the copy engine loads on compute capability 9.0, and with which maps."""
+"""Schedules of convolutions of FLOAT16 on compute capability 9.0: tensor maps, and copies to channels
+last."""
 
 from __future__ import annotations
 

@@ -4,18 +4,20 @@ all of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
+from opendml.compiler.kernel import Kernel
 from opendml.targets.cuda import kernel_source
-from opendml.targets.cuda.executable import CudaExecutable, Scheduler
+from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
+from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.executable import ReferenceExecutable
-from tests.cuda.compiled import launches
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
 from tools.cuda_contraction_cases import contraction_cases
@@ -30,12 +32,24 @@ def _elements(case: Case) -> int:
 
 
 @cache
+def _kernels(case: Case) -> tuple[Kernel, ...]:
+    return plan(case.program, MACHINE).kernels.kernels
+
+
+def _launches(case: Case, scheduler: Scheduler) -> Iterator[Launch]:
+    """Yield the launches of a case as a device plans it, with copies of operands."""
+    for kernel in _kernels(case):
+        bytes = (case.offset * access.type.bytes for access in (*kernel.loads, *kernel.stores))
+        yield scheduler(kernel, MACHINE, [min(16, each & -each) if each else 16 for each in bytes])
+
+
+@cache
 def _chosen() -> dict[Mode, list[Run]]:
     """Return cases by mode: for each way in which elements lie the smallest."""
     chosen: dict[Mode, list[Run]] = {mode: [] for mode in Mode}
     seen = set()
     for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
-        for launch in launches(case, MACHINE, scheduler):
+        for launch in _launches(case, scheduler):
             pattern, constants = launch.pattern, dict(launch.pattern.constants)
             way: tuple[object, ...]
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative

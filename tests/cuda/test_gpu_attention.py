@@ -1,5 +1,5 @@
-"""Attention of FLOAT16 on a CUDA device, from public operators, against float64. Skips where there is
-none."""
+"""Attention of FLOAT16 on a CUDA device, from public operators, against float64; skipped where no device
+is."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Matrix registers (Intel's AMX) for machines that have none: the code of kernels calls functions in place of
-instructions, and registers lie in memory. A kernel runs in one thread."""
+"""Emulates matrix registers (Intel's AMX) on machines that have none: kernels call functions instead of
+instructions, and registers are in memory. A kernel runs in one thread."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Takes numbers that scale narrow operands of sums of products out of the sums.
+"""Moves constant factors of FLOAT16 operands behind the contraction.
 
-Attention scales its queries and keys, say. A sum of products of unscaled FLOAT16 operands reads these as they
-are, so that a target multiplies them in FLOAT16.
+PyTorch scales the queries and keys of attention, for example. Without factors, a contraction reads FLOAT16
+operands as they are, so that a target multiplies them in FLOAT16.
 """
 
 from __future__ import annotations

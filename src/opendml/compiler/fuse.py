@@ -478,7 +478,7 @@ def _with_many_passes(nodes: Sequence[Node], own: set[int]) -> list[Node]:
         passes[id(node)] = below
     if len(found) < 2:
         return found
-    # What is made of another one may need few passes once that is stored.
+    # A value that is made of another one may need few passes once that one is stored.
     stored = {id(node) for node in found}
     return [node for node in found if all(id(each) not in stored for each in ordered(node.operands, own))]
 

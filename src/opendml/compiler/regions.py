@@ -38,7 +38,7 @@ MOST_REDUCTIONS = 4
 
 
 def merged(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """The kernels with those that go well together as one, at the place of the first."""
+    """Return the kernels, with those that go well together as one, at the position of the first."""
     result: list[_Placed] = []
     for kernel in kernels:
         each = _Placed(kernel)
@@ -75,8 +75,8 @@ def _partner(kernels: Sequence[_Placed], kernel: _Placed) -> int | None:
 
 
 def _fit(a: _Placed, b: _Placed) -> bool:
-    """Whether two kernels over one domain that do not depend on each other share reads or rows, and are small
-    enough together."""
+    """Return whether two kernels over one domain that do not depend on each other share reads or rows, and
+    are small enough together."""
     if not are_few_accesses(a.kernel, b.kernel):
         return False
     shared = a.loads & b.loads
@@ -107,7 +107,7 @@ def work(operations: Sequence[Operation]) -> int:
 
 
 def are_few_accesses(a: Kernel, b: Kernel) -> bool:
-    """Whether two kernels over one domain have no more loads and stores together than one has."""
+    """Return whether two kernels over one domain have no more loads and stores together than one has."""
     moving = ({load for load in each.loads if load.buffer is not None} for each in (a, b))
     shared = set.intersection(*moving)
     counts = (len(each.loads) + len(each.stores) for each in (a, b))
@@ -126,7 +126,8 @@ def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
 
 
 def as_one(a: Kernel, b: Kernel) -> Kernel:
-    """Both kernels as one: equal loads are one load, if they are read alike, and equal values are one."""
+    """Return both kernels as one: equal loads are one load, if they are read alike, and equal values are
+    one."""
     loads, places = list(a.loads), {}
     for number, load in enumerate(b.loads):
         if load not in loads:

@@ -1,8 +1,7 @@
 """Chooses which value the kernel of a reduction stores for others: the last one that depends on it alone.
 
-Between a sum of products, say, and what reads it there is a bias, a sum with an earlier tensor, an
-activation. Stored behind these rather than before them, a tensor takes no more bytes, others read it alone
-rather than all that it is made of, and nobody computes it again.
+A bias, a residual sum and an activation may follow a sum of products, for example. Storing the value behind
+them takes no more bytes. Consumers then read this value alone, and do not recompute the chain.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from opendml.compiler.views import IN_MEMORY
 from opendml.program.node import Node, Operation, ordered
 
 MOST_STEPS = 64
-"""Values above a reduction that are looked at, at most, and that its kernel may compute beyond it: for each
-of them the whole kernel is searched."""
+"""Most values above a reduction that are considered, and that its kernel may compute: for each of them the
+whole kernel is searched."""
 
 
 class Users:

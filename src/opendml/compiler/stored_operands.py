@@ -18,16 +18,16 @@ Chooses = Callable[[Kernel], Sequence[Node]]
 """Returns the operands of a kernel's products that a target stores first."""
 
 PITCH_BYTES = 16
-"""Rows of a stored operand begin at multiples of this: the widest access, and what the copy engine of CUDA
-devices needs."""
+"""Bytes to which rows of a stored operand are aligned: the widest access, and what TMA of CUDA devices
+needs."""
 MOST_PADDING = 1 / 8
-"""Fraction of a row by which it is filled up at most."""
+"""Largest padding of a row, as a fraction of the row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """A kernel in several: each of `stores` writes an operand, of so many `bytes`, and `reads` computes the
-    rest."""
+    """A kernel divided in several: each of `stores` writes an operand, of so many `bytes`, and `reads`
+    computes the rest."""
 
     stores: tuple[Kernel, ...]
     reads: Kernel

@@ -1,4 +1,4 @@
-"""The products of attention in graphs: what the doors of ONNX and PyTorch have in common."""
+"""Products of attention in graphs, for the frontends of ONNX and PyTorch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shaped(tensor: GraphTensor, sizes: tuple[int, ...]) -> GraphTensor:
 
 
 def sees_no_key(bias: GraphTensor) -> GraphTensor:
-    """Return where a query sees no key, for a bias of four dimensions that is added to scores."""
+    """Return a mask of the queries that see no key, for a bias of four dimensions that is added to scores."""
     highest = dml.reduce(bias, function="MAX", axes=[3])
     lowest = highest.graph.constant(np.full([1] * 4, -np.inf, np.float32))
     return dml.element_wise_logical_equals(highest, lowest)
@@ -37,11 +37,11 @@ def sees_no_key(bias: GraphTensor) -> GraphTensor:
 
 @dataclass(frozen=True)
 class SharedHeads:
-    """Heads of queries that share heads of keys and values in groups that follow each other.
+    """Heads of queries that share heads of keys and values, in consecutive groups.
 
-    With a bias, the queries of a group are rows of one matrix, so that scores can be [batch, heads, queries,
-    keys]. Without one the heads stay `apart` and keys are repeated: so the compiler can make one kernel of
-    the products and the softmax.
+    With a bias, the queries of a group are rows of one matrix, so that scores are [batch, heads, queries,
+    keys]. Without a bias the heads stay apart (`is_apart`) and keys are repeated, so that the compiler can
+    make one kernel of the products and the softmax.
     """
 
     batch: int
@@ -54,7 +54,8 @@ class SharedHeads:
         return self.heads // self.groups
 
     def rows(self, tensor: GraphTensor) -> GraphTensor:
-        """Return queries, [batch, heads, queries, n], or weights, shaped as `scores`, as GEMM takes them."""
+        """Return queries [batch, heads, queries, n], or weights in the sizes of `scores`, as GEMM takes
+        them."""
         rows, columns = tensor.sizes[2:]
         if self.is_apart and self._heads_per_group > 1:
             return shaped(tensor, (self.batch * self.groups, self._heads_per_group, rows, columns))

@@ -1,7 +1,7 @@
 """Attention as one operator in PyTorch's graphs.
 
-PyTorch divides attention into products and a softmax that scale queries and keys apart, compare every weight
-with infinity, and read masks. Where no gradient is asked for, graphs have this operator instead, which is
+PyTorch decomposes attention into products and a softmax, which scale queries and keys separately, compare
+every weight with infinity, and read masks. Graphs that need no gradients have this operator instead, which is
 converted as a whole.
 """
 

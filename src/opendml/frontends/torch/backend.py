@@ -63,7 +63,7 @@ def backend(
         InvalidArgument: an index is out of range, with "check_indices".
     """
     chosen = _chosen(mode, options or {})
-    # Attention with gradients is products and a softmax, which the compiler puts together again.
+    # Attention that needs gradients stays decomposed; the compiler fuses its products and softmax.
     module = with_attention(module)
     with sdpa_kernel(SDPBackend.MATH):
         compiled: Run = _autograd(**chosen)(module, inputs)

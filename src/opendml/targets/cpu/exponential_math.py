@@ -1,9 +1,10 @@
-"""Exponentials, logarithms and the hyperbolic tangent in FLOAT32 for what x86 processors have.
+"""Exponentials, logarithms and the hyperbolic tangent in FLOAT32 on x86 processors.
 
-AVX-512 has instructions for exponents: VSCALEFPS multiplies by a power of two and rounds once, also to a
-denormal number; VGETEXPPS and VGETMANTPS take any number apart, and leave right what is zero, infinite or
-negative. So no power of two is made of bits, and no special values are told apart. Tables are looked up as in
-`table_math`. Accuracies are stated as in `vector_math`, which has these functions for other processors.
+AVX-512 has instructions for exponents. VSCALEFPS multiplies by a power of two and rounds once, also to a
+denormal number. VGETEXPPS and VGETMANTPS return the exponent and the significand of any number, with correct
+results for zero, infinite and negative ones. So expansions need no powers of two made of bits, and no
+selections for special values. Tables are looked up as in `table_math`. Accuracies are stated as in
+`vector_math`, which has these functions for other processors.
 
 The tables come from tools/minimax.py.
 """
@@ -47,8 +48,8 @@ from opendml.targets.cpu.table_math import Table, looked_up, polynomial_of
 
 
 def expand(node: Node) -> Node:
-    """Return the function `node` (one of FUNCTIONS, FLOAT32) in basic operations and those that this
-    processor has, one with VPERMPS.
+    """Return the function `node` (one of FUNCTIONS, FLOAT32) in operations of this processor, which has
+    VPERMPS.
 
     Raises:
         Unsupported: another type.
@@ -74,7 +75,7 @@ def scaled_exponential(x: Node, factor: Node) -> Node:
     power, n = _reduced_power(x, bounded(x, -SCALED_HIGHEST, SCALED_HIGHEST))
     if greatest_of(x) <= 0.0:
         return apply(Operation.SCALE, factor, n) * power
-    # Halves of the power, so that no product is infinite or denormal that matters.
+    # Two steps of half the exponent, so that no intermediate product overflows or is denormal.
     half = multiply_add(n, 0.5, UNITS) - UNITS
     return apply(Operation.SCALE, apply(Operation.SCALE, factor, half) * power, n - half)
 
@@ -87,8 +88,8 @@ def logarithm_one_plus_exponential(x: Node) -> Node:
 def logarithm(x: Node) -> Node:
     """Return log(x) within 0.92 ULP; -infinity at both zeros, NaN below.
 
-    The significand times a looked-up number is near 1. The logarithm of that number and the multiple of log 2
-    are so few bits that their sum is exact.
+    The significand times a looked-up factor is near 1. The logarithm of the factor and the multiple of log 2
+    have so few bits that their sum is exact.
     """
     significand = apply(Operation.SIGNIFICAND, x)
     piece = apply(Operation.SHIFT_RIGHT, float32_bits(significand), 19)
@@ -105,7 +106,7 @@ def logarithm_without_exponents(x: Node) -> Node:
 
     Denormal and infinite numbers, NaN and those that are not positive are left to `vector_math`.
     """
-    # The bits of the positive normal numbers become the least integers.
+    # This addition wraps so that the bits of positive normal numbers become the least integers.
     is_special = float32_bits(x) + _TO_LEAST > _LAST_NORMAL
     return rarely(is_special, vector_math.logarithm(x), finite_logarithm(LOG, x))
 
@@ -119,7 +120,8 @@ def hyperbolic_tangent(x: Node) -> Node:
     piece = float32_bits(shifted)
     points, values, *coefficients = _TANH_TABLES
     r = within - looked_up(points, piece)
-    # The first polynomial is that of tanh(x) - x: its constant term loses fewer digits than that of tanh(x).
+    # The first piece is that of tanh(x) - x, whose constant term has more significant digits than that of
+    # tanh(x).
     is_first = shifted <= UNITS
     base = select(is_first, magnitude, looked_up(values, piece))
     curve = polynomial_of(coefficients, piece, r)
@@ -140,8 +142,8 @@ def _reduced_power(x: Node, within: Node) -> tuple[Node, Node]:
 
 
 _TO_LEAST, _LAST_NORMAL = 2**31 - 2**23, -(2**24) - 1
-"""The first, added to the bits of the least normal FLOAT32, gives the least integer (integers wrap); added to
-those of the greatest, it gives the second."""
+"""An addend and a limit, for bits as INT32. The addend maps the least positive normal FLOAT32 to the least
+integer, and the greatest FLOAT32 to the limit."""
 
 _LOG_2_UPPER = 0.693145751953125
 """log 2, rounded down to a multiple of 2^-17."""
@@ -184,13 +186,13 @@ _LOG_TABLES: tuple[Table, ...] = (
     ),
     (0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1),
 )
-"""By the upper four bits of a significand: the number by which it is multiplied, minus the logarithm of that
-number and of 2 to the power of the third, by which the exponent grows."""
+"""Tables by the upper four bits of a significand: the factor, minus the logarithm of the factor times
+2^growth, and the growth of the exponent."""
 _LOG_PIECE = (-0.5, 0.333332956, -0.249994144, 0.20014514, -0.168394729, 0.131979033)
-"""(log(1 + f) - f) / f^2."""
+"""Coefficients of (log(1 + f) - f) / f^2, the constant term first."""
 
 _TANH_HIGHEST, TANH_SLOPE, TANH_SQUARE = 9.02, 1.62656, 0.089371
-"""From the first on the result is 1; x (slope - square x), rounded, is the number of a piece."""
+"""From _TANH_HIGHEST on the result is 1. The number of a piece is x (slope - square x), rounded."""
 _TANH_TABLES: tuple[Table, ...] = (
     (0, 0.445441842, 1.11798429, 1.85480237, 2.67724681, 3.61968255, 4.77583027, 6.54717541),
     (0, 0.418145001, 0.806866646, 0.952196181, 0.990590751, 0.998565495, 0.999857843, 0.999995887),
@@ -265,7 +267,7 @@ _TANH_TABLES: tuple[Table, ...] = (
         2.2859874e-08,
     ),
 )
-"""tanh(x); the first piece is centered at 0 and of tanh(x) - x."""
+"""Tables of tanh(x). The first piece is centered at 0, and is that of tanh(x) - x."""
 
 _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.EXPONENTIAL: exponential,
@@ -273,4 +275,4 @@ _EXPANSIONS: dict[Operation, Callable[..., Node]] = {
     Operation.LOGARITHM: logarithm,
     Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL: logarithm_one_plus_exponential,
 }
-"""Those of processors with instructions for exponents."""
+"""Expansions for processors with instructions for exponents."""

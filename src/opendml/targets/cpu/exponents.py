@@ -11,10 +11,11 @@ from opendml.targets.cpu.tables import in_registers
 from opendml.targets.cpu.values import Literal, intrinsic, llvm_type
 
 _REGISTER = 16
-"""FLOAT32 in a register of 512 bits."""
+"""FLOAT32 elements of a register of 512 bits."""
 _SIGNIFICAND = 0b1100
-"""From 1 to 2, without the sign of -0, and NaN of negative numbers."""
+"""Control of VGETMANTPS (Intel SDM): significands from 1 to 2; 1 for -0, and NaN for negative numbers."""
 _CURRENT_ROUNDING = 4
+"""Control of rounding (Intel SDM): the mode that is set."""
 
 
 def has_exponents() -> bool:
@@ -42,4 +43,4 @@ EXPONENT_OPERATIONS: dict[Operation, tuple[str, tuple[int, ...]]] = {
     Operation.EXPONENT: ("llvm.x86.avx512.mask.getexp.ps.512", ()),
     Operation.SIGNIFICAND: ("llvm.x86.avx512.mask.getmant.ps.512", (_SIGNIFICAND,)),
 }
-"""The names of LLVM's intrinsics, and the numbers behind their operands."""
+"""Names of LLVM's intrinsics, and their immediate operands."""

@@ -187,8 +187,8 @@ class RowCode(GroupCode):
         self.code.vector_loop(self.builder.sub(stop, rest), stop, lambda i, mask: add(0, [i], mask))
 
     def _prefetch_next_batch(self, pointers: Pointers, index: ir.Value, stride: int) -> None:
-        """Prefetch the elements of a stride in the next batch. This pass, which finds its own elements in the
-        caches, computes while they come; the first one would wait for them."""
+        """Prefetch the elements of a stride in the next batch. This pass finds its own elements in the
+        caches, so it computes while they arrive. The first pass of the next batch would wait for them."""
         if not self.group_counts:
             return
         innermost = len(self.group_counts) - 1

@@ -1,8 +1,9 @@
-"""Transcendental functions in FLOAT32 by polynomials in pieces, by table look-up.
+"""Transcendental functions in FLOAT32 by piecewise polynomials, whose coefficients are looked up in
+registers.
 
-The coefficients of a piece are looked up by its number. A permutation for each coefficient replaces
-divisions, exponentials, and second polynomials for other ranges. Accuracies are stated as in `vector_math`,
-which has the other functions, and all of them for other processors.
+One permutation for each coefficient replaces divisions, exponentials, and second polynomials for other
+ranges. Accuracies are stated as in `vector_math`, which has the other functions, and all functions for other
+processors.
 
 The tables come from tools/minimax.py: the points c of the pieces, f(c), then the coefficients of q in
 f(c + r) = f(c) + r q(r), the constant term first. Since c is looked up, it can be a number with an almost
@@ -60,7 +61,8 @@ def error_function(x: Node) -> Node:
     within = at_most(abs(x), _ERF_HIGHEST)
     number = multiply_add(within, multiply_add(within, -square, slope) if square else slope, UNITS)
     piece = float32_bits(number)
-    # The first polynomial is that of erf(x) - x: its constant term loses fewer digits than that of erf(x).
+    # The first piece is that of erf(x) - x, whose constant term has more significant digits than that of
+    # erf(x).
     base = select(equal(number, UNITS), within, looked_up(tables[1], piece))
     return with_sign_of(x, in_pieces(tables, piece, within, base))
 
@@ -74,8 +76,8 @@ def narrow_error_function(x: Node) -> Node:
 def gaussian_error_linear_unit(x: Node) -> Node:
     """Return x times the probability that a standard normal variable is below x, within 2.6 ULP.
 
-    Far below zero the probability falls too fast for pieces. Where this function is used, such numbers are
-    few: they are left to a branch.
+    Far below zero the probability falls too fast for pieces. Such numbers are rare in networks, so a branch
+    computes them.
     """
     slope, square, tables = _NORMAL[table_size()]
     within = at_most(abs(x), _NORMAL_HIGHEST)
@@ -87,7 +89,7 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 def _far_below_zero(x: Node) -> Node:
     """Return GELU for x below -_NORMAL_HIGHEST: exp(-x^2 / 2) times a polynomial of 1 / x^2.
 
-    The rounding error of x^2 takes part in the exponent, and a power of two keeps denormal numbers away.
+    The exponent includes the rounding error of x^2. A power of two avoids denormal intermediate numbers.
     """
     magnitude = at_most(-x, NORMAL_HIGHEST)
     minus_half = magnitude * -0.5
@@ -109,7 +111,7 @@ def narrow_gaussian_error_linear_unit(x: Node) -> Node:
 
 def _without_tail(x: Node, magnitude: Node, tail: Node) -> Node:
     """Return x above zero, 0 below, less the magnitude times the tail."""
-    # -0 rather than 0, so that no tail at all leaves the sign of x.
+    # With -0 rather than 0, a tail of 0 keeps the sign of x.
     return multiply_add(-magnitude, tail, at_least(x, -0.0))
 
 
@@ -147,7 +149,7 @@ def _rows(size: int, numbers: str) -> tuple[Table, ...]:
 
 
 _ERF_HIGHEST = 3.925
-"""From here on the result is 1."""
+"""The least x whose erf rounds to 1."""
 _ERF_TABLES = _rows(
     8,
     """
@@ -193,11 +195,11 @@ _WIDE_ERF_TABLES = _rows(
     """,
 )
 _ERF = {8: (1.0 / 0.524, 0.0, _ERF_TABLES), 16: (5.1, 0.295, _WIDE_ERF_TABLES)}
-"""erf(x) by the number of pieces: x (slope - square x), rounded, is the number of one. The piece at 0 is
-that of erf(x) - x."""
+"""Slope, square and tables of erf(x), by the count of pieces. The number of a piece is x (slope - square x),
+rounded. The piece at 0 is that of erf(x) - x."""
 
 _NORMAL_HIGHEST = 5.395
-"""Up to here there are pieces."""
+"""The upper end of the last piece, in both tables."""
 _NORMAL_TABLES = _rows(
     8,
     """
@@ -251,10 +253,11 @@ _WIDE_NORMAL_TABLES = _rows(
     """,
 )
 _NORMAL = {8: (0.741, 0.12, _NORMAL_TABLES), 16: (0.983, 0.35, _WIDE_NORMAL_TABLES)}
-"""The probability that a standard normal variable is above x, by the number of pieces: x (slope + square x),
-rounded, is the number of one."""
+"""Slope, square and tables of the probability that a standard normal variable is above x, by the count of
+pieces. The number of a piece is x (slope + square x), rounded."""
 _FAR_TAIL = (0.398942113, -0.39887467, 1.18712687, -5.33867741, 20.25494)
-"""That times x exp(x^2 / 2) for x from _NORMAL_HIGHEST to NORMAL_HIGHEST, as a function of 1 / x^2."""
+"""Coefficients of x exp(x^2 / 2) times that probability, in 1 / x^2, for x from _NORMAL_HIGHEST to
+NORMAL_HIGHEST."""
 
 _NARROW_ERF_HIGHEST, _NARROW_ERF_WIDTH = 2.69, 0.36
 _NARROW_ERF_TABLES = _rows(

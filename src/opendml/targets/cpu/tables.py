@@ -11,8 +11,7 @@ from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.values import Literal, float32_literal, intrinsic, llvm_type, vector_constant
 
 _INSTRUCTIONS = {8: "llvm.x86.avx2.permps", 16: "llvm.x86.avx512.permvar.sf.512"}
-"""LLVM's intrinsics for VPERMPS, by the lanes of the vector. They use as many low bits of an index as the
-lanes need."""
+"""LLVM's intrinsics for VPERMPS, by the lanes of the vector. They use the low 3 or 4 bits of an index."""
 
 
 def has_tables() -> bool:

@@ -1,5 +1,4 @@
-"""What the work of a kernel takes on a CUDA device, in cycles of it: the terms that candidates are compared
-by.
+"""Estimates the cycles of a kernel's work on a CUDA device: the terms by which candidates are compared.
 
 The figures are rough rates of an H200. They are chosen so that candidates change places where measurements on
 it put the limits between them.
@@ -44,5 +43,5 @@ def reading(machine: Machine, bytes: float) -> float:
 
 
 def instructions(machine: Machine, count: float) -> float:
-    """Cycles of so many instructions of single threads."""
+    """Return the cycles of so many instructions of single threads."""
     return count / (LANES * machine.multiprocessors)

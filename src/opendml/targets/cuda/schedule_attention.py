@@ -299,7 +299,8 @@ class AttentionShape:
             counters_bytes=4,
             shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + _SHARED_SLACK,
             maps=(
-                # Boxes that reach beyond the tensor are loaded more slowly. The kernel counts the same bytes.
+                # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this
+                # box.
                 self._map(
                     q,
                     self._depth,

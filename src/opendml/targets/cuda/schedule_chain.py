@@ -115,7 +115,7 @@ def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) 
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
         fits = fits and (shape.padded[1] >= tile.width or shape.is_wide)
-        # Results of wide heads take half of the registers of a thread, and as many threads load them.
+        # Results of wide heads take half of the registers of a thread, so only the tile made for them fits.
         fits = fits and shape.is_wide is (tile.width > _WIDEST)
         if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
             yield tile

@@ -238,7 +238,7 @@ class Shape:
         return all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
 
     def reduced_cycles(self, machine: Machine) -> float:
-        """The cost without tiles."""
+        """Return the cost without tiles."""
         counters = sum(load.buffer is None for load in self.kernel.loads)
         loops = max(0, len(self.loops["k"]) - 1) + counters
         instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops

@@ -292,7 +292,7 @@ class WarpgroupShape:
         a, b = map(number_of, self._operands)
         columns = tile.columns * (_BEYOND if self.n % tile.columns else 1) / tile.cluster
         lines = tile.rows * self._line_factor(a) + columns * self._line_factor(b)
-        # What all multiprocessors together read from the L2 cache has a limit.
+        # All multiprocessors share the bandwidth of the L2 cache.
         busy = min(items, places) * tile.cluster / machine.multiprocessors
         reading = lines * ROW_BYTES * busy / machine.cached_bytes
         step = max(together * max(products, reading), _LEAST_STEP)
@@ -515,7 +515,7 @@ class ConvolutionShape(WarpgroupShape):
         strides = [loop.strides[other] for loop in (*over_weights, filters) if loop]
         if not all(0 < each < 2**40 and each % ADDRESS_ALIGNMENT == 0 for each in strides):
             return
-        # Results move along what windows move along, and nothing else does.
+        # Only results, and what is read beside them, move along these loops. Guards and images are the map's.
         used = [number not in guarding and number != load for number in range(len(self.accesses))]
         pixels = tuple(
             merged_neighbours(
@@ -531,7 +531,7 @@ class ConvolutionShape(WarpgroupShape):
         elif pixels and self._is_contiguous(first, pixels[-1]):
             self._operands, self._rows, self._columns = (weights, image), (filters,), pixels
             self._images_are_b = True
-            # Units of neighbouring results do not run over the end of the last loop.
+            # A unit of results must not cross the end of the last loop, so each image is a matrix of its own.
             if pixels[-1].count % UNIT and not self._staged_unit():
                 self.groups, self._columns = pixels[:-1], pixels[-1:]
         else:

@@ -106,7 +106,7 @@ def _bias(node: Conversion, rows: int, columns: int) -> tuple[GraphTensor | None
         raise NotExpressible("nonpad_kv_seqlen together with past keys")
     else:
         seen &= distance >= past - least if least is not None else True
-        # Places say what a causal mask hides: no tensor is read. Each query sees the first key.
+        # Positions alone determine a causal mask, so no tensor is read. Each query sees the first key.
         if most is not None and past + most + 1 < columns and least is None and not node.has(3):
             causal = past + most + 1
         elif most is not None:

@@ -1,4 +1,4 @@
-"""Attention."""
+"""Converts attention."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from opendml.targets.cpu.pattern import MicroKernel
 _FOUND = 0.5
 """Cycles to find out where the next product's vectors lie, beyond what else goes on meanwhile."""
 _SPLIT, _ROW_IN_PIECES = 6.0, 30.0
-"""Cycles more to put down a vector of an image in pieces, and to begin with a row of it, of which two
-channels are read together: rows of 15 columns took 1.2 times as long as estimated (Sapphire Rapids)."""
+"""Additional cycles to store a vector of an image in bfloat16 parts, and cycles to begin a row of two
+channels. Without the latter, rows of 15 columns took 1.2 times as long as estimated (Sapphire Rapids)."""
 MOST_COLUMNS = 4096
 """Of an image's block."""
 

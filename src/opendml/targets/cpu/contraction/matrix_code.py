@@ -177,8 +177,8 @@ class _InMatrixRegisters(ContractionCode):
 
     def _share(self, part: ir.Value, part_bytes: int, call: ir.Value, calls: ir.Value) -> list[ir.Value]:
         """Return the share of a part that one of several calls of the micro-kernel fetches: where it lies,
-        and its bytes for STEP products. Parts that are packed ahead come from memory, and no processor
-        foresees how they are read."""
+        and its bytes for STEP products. Parts that are packed ahead come from memory, and
+        hardware prefetchers do not recognize how they are read."""
         steps = I64(self.tiling.a.depth // STEP)
         size = self.builder.udiv(I64(part_bytes), self.builder.mul(calls, steps))
         size = self.builder.add(size, I64(1))
@@ -365,8 +365,9 @@ class PieceImageCode(ImageCode):
 
 
 class MatrixImageCode(_InMatrixRegisters, ImageContractionCode):
-    """One of them is windows of an image. The image of STEP channels is packed once. Of each tile of windows
-    a strip is copied from it, which all panels then are multiplied by."""
+    """Products in matrix registers whose second operand is windows of an image. STEP channels of the image
+    are packed at once. The windows of each tile are copied into a strip, by which all panels are
+    multiplied."""
 
     def _image_code(self, packing: Packing) -> type[ImageCode]:
         return PieceImageCode

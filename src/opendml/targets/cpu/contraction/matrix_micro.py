@@ -309,14 +309,14 @@ class ChainMatrixMicroKernel(MatrixMicroKernel):
 
 
 def emit_window_strip(module: ir.Module, name: str, layout: PartLayout, steps: int) -> ir.Function:
-    """Add the function name(image, distances, plane, state, part) to the module, which makes a part of a
-    strip from an image: the windows that begin at `image` and beside it, with their elements at `steps` of
-    the distances.
+    """Emit the function name(image, distances, plane, state, part), which copies windows of an image into a
+    part of a strip: the windows that begin at `image` and beside it, with their elements at `steps` of the
+    distances.
 
     An image consists of planes of words of each pair of channels: of STEP channels those of the first piece,
     then of the others. In FLOAT32, which `state` says, each channel is a plane. `plane`: the bytes of one.
-    Copying costs 1.5 vectors for each one of FLOAT32. Rows of the tile then are consecutive cache lines; read
-    from the image, they would be parts of two lines each, in as many pages as there are rows.
+    The copy moves 1.5 vectors for each vector of FLOAT32. It makes the rows of a tile consecutive cache
+    lines. If tiles were read from the image, each row would be in two lines, and all rows in different pages.
     """
     function = internal_function(module, name, [POINTER, POINTER, I64, I32, POINTER])
     image, distances, plane, state, part = function.args

@@ -57,11 +57,13 @@ _PRODUCTS = PIECES * (PIECES + 1) // 2
 
 # Cycles of one core, fitted on an Intel Xeon with AMX and 2 MB of second cache, November 2026.
 _MULTIPLIED = 20.0
-"""Cycles for the products of two registers, from the first cache: 16 of zeros; of other numbers 20, for the
-processor lowers its clock. On a core that another virtual machine seemed to use, 68 were measured."""
+"""Cycles for the products of two registers, from the first cache: 16 with zeros, and 20 with other numbers,
+since the processor lowers its clock (Sapphire Rapids). On a core that another virtual machine probably used,
+68."""
 _WAITED = 10.0
-"""Cycles more of each, where what registers take in comes from the second cache: with these, the costs of
-all products of VGG-19, ResNet-50, BERT, ViT and GPT-2 are in proportion to those in vector registers."""
+"""Additional cycles of each if operands come from the second cache. Fitted so that the costs of all products
+of VGG-19, ResNet-50, BERT, ViT and GPT-2 compare correctly with those in vector registers (Sapphire
+Rapids)."""
 _PUT_DOWN = 40.0
 """Cycles to add a register's sums to those of other parts."""
 SPLIT = 8.0
@@ -69,7 +71,7 @@ SPLIT = 8.0
 _ROW_TAKEN = 20.0
 """Cycles to begin and end with a part of a row that is taken apart."""
 _COPIED_WINDOWS = 2.5
-"""Cycles to copy a vector of an image in pieces into a strip."""
+"""Cycles to copy a vector of an image in bfloat16 parts into a strip; fitted on a Sapphire Rapids."""
 _FETCHED = 1.5
 """Cycles to fetch, from the second cache, what was a vector."""
 _SCATTERED = 30.0
@@ -77,7 +79,7 @@ _SCATTERED = 30.0
 _PUT_AHEAD = 14.0
 """Cycles to write that to memory, where it is packed ahead."""
 _ASKED = 0.7
-"""The share of what it takes to fetch from afar that is saved where items ask for what they pack ahead."""
+"""Fraction of the cycles to fetch from memory that items save if they prefetch what they pack next."""
 _TURNED = 1.0
 """Cycles to turn words into rows, for as many integers as a vector has words."""
 _WORDS_PUT_DOWN = 60.0
@@ -119,7 +121,8 @@ def _matrix_divisions(
             item += rows * (k + columns) * _CROSSED / lanes
         a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
         panels = -(-rows // micro.rows)
-        # A part of a panel meets all tiles, and one of a strip all panels, while the next one is fetched.
+        # While the next part is fetched, a part of a panel is multiplied by all tiles, and one of a strip by
+        # all panels.
         a_fetched = rows * k * (_FETCHED + far[0] * panels / count) / lanes
         b_fetched = columns * k * (_FETCHED + far[1] / panels) / lanes
         here = partial(Tiles, roles, micro, rows, columns, in_registers=True)

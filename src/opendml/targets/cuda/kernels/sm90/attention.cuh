@@ -57,7 +57,7 @@ struct Work {
     }
 };
 
-// A slot of the ring, and the parity of the phase of its barriers.
+// A stage of the ring, and the parity of the phase of its barriers.
 struct Ring {
     int slot = 0;
     unsigned parity = 0;
@@ -162,7 +162,7 @@ DEVICE void hold_all(float (&values)[COUNT]) {
     for (int i = 0; i < COUNT; i++) hold(values[i]);
 }
 
-// Issues the products of 64 queries with the keys of a slot.
+// Issues the products of 64 queries with the keys of a stage.
 DEVICE void begin_scores(float (&scores)[SCORES], Shared queries, Shared keys) {
 #pragma unroll
     for (int at = 0; at < DEPTH; at += 16) {
@@ -192,7 +192,7 @@ struct Weights {
         }
     }
 
-    // Issues the products of the weights with the values of a slot.
+    // Issues the products of the weights with the values of a stage.
     DEVICE_MEMBER void begin_results(float (&results)[RESULTS], Shared values, bool adds) {
 #pragma unroll
         for (int i = 0; i < FRAGMENTS; i++) {

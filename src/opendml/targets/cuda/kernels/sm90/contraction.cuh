@@ -8,7 +8,7 @@
 //
 // With several slices of k for a tile (`p.team`), whichever is done last adds the sums of all up, in the order of the slices.
 
-// The place in the ring, and the parity of the phase there.
+// A stage of the ring, and the parity of the phase of its barriers.
 struct Ring {
     int slot = 0;
     unsigned parity = 0;
@@ -25,7 +25,7 @@ struct Ring {
 };
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
-    // Of fewer rows than a tile has, the box has no more than these, in groups of 8; what follows them in the tile is never stored.
+    // With fewer rows than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
     const int rows = A::ALONG_K && (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
     const int bytes = rows * DEPTH_BYTES + B_BYTES;
     Ring ring;
@@ -42,16 +42,16 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
         }
     }
     if constexpr (CLUSTER > 1) {
-        // This block does not end while others may still arrive at its barriers: arrivals may be on their way when all threads of
-        // the cluster have met already.
+        // This block must not end while others may still arrive at its barriers. Arrivals may be in flight after all threads of the
+        // cluster have synchronized.
 #pragma unroll 1
         for (int i = 0; i < STAGES; i++, ring.next()) wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
     }
 }
 
-// Describes 64 rows of an operand's tile to the tensor cores, from a row and a k on. Elements along k: groups of 8 rows of 128
-// bytes follow each other. Along rows: so do groups of 8 along k, and boxes of 64 rows. Addresses have 18 bits here; above them
-// shared memory's have the rank of the block in its cluster.
+// Returns the matrix descriptor of 64 rows of an operand's tile, from a row and a k on. If k is contiguous, groups of 8 rows of 128 bytes
+// follow each other. If rows are, groups of 8 along k follow each other, and boxes of 64 rows. Addresses have 18 bits here; the upper bits
+// of an address in shared memory are the rank of the block in its cluster.
 template <typename Operand>
 DEVICE unsigned long long descriptor(Shared tile, int row, int k) {
     constexpr unsigned GROUP = 8 * DEPTH_BYTES, BOX = DEPTH * DEPTH_BYTES;
@@ -60,7 +60,7 @@ DEVICE unsigned long long descriptor(Shared tile, int row, int k) {
     return LAYOUT + (tile % (1 << 18) / 16 + offset / 16);
 }
 
-// Adds the products of the tiles of one place in the ring.
+// Issues the products of the tiles of one stage.
 DEVICE void multiply(float (&sums)[DOWN][HALF], Shared a_tile, Shared b_tile, bool adds) {
     constexpr int K = 32 / (int)sizeof(A::Element);
 #pragma unroll
