@@ -573,22 +573,33 @@ def _reshaped_last(node: Node) -> Node:
         in_parts = _contracted_in_parts(node)
         if in_parts is not None:
             return in_parts
-    in_own_sizes = with_operands(node, tuple(map(_lowered_if_reshaped, node.operands)))
     if node.operation in IN_MEMORY:
-        return in_own_sizes
-    choices, tried = list[Node](), set[tuple[int, ...]]()
+        return _in_own_sizes(node)
+    best: Node | None = None
+    least = math.inf
+    tried = set[tuple[int, ...]]()
     for sizes in chain.from_iterable(_sizes_of(operand.operands[0]) for operand in reshaped):
         if sizes in tried:
             continue
         tried.add(sizes)
         operands = _in_sizes(node, sizes)
-        if operands is not None:
+        written = math.inf if operands is None else _written_for(operands)
+        if operands is not None and written < least:
             value = Node(node.operation, node.type, sizes, operands, node.attribute)
-            choices.append(Node(Operation.RESHAPE, node.type, node.sizes, (value,)))
-            if not _written_for(operands):
-                return choices[-1]
+            best, least = Node(Operation.RESHAPE, node.type, node.sizes, (value,)), written
+        if written == 0:
+            break
     # The sizes of one operand may need another operand, such as a scaled sum of products, in memory.
-    return min([*choices, in_own_sizes], key=lambda each: _written_for(_unshaped(each).operands))
+    if least > 0:
+        in_own_sizes = _in_own_sizes(node)
+        if best is None or _written_for(in_own_sizes.operands) < least:
+            return in_own_sizes
+    return best or node
+
+
+def _in_own_sizes(node: Node) -> Node:
+    """Return a node whose reshaped operands are computed in the sizes that it reads."""
+    return with_operands(node, tuple(map(_lowered_if_reshaped, node.operands)))
 
 
 def _written_for(operands: Sequence[Node]) -> int:
