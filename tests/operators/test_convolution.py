@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -14,7 +15,8 @@ from opendml import TensorDataType, TensorDesc, descs
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.compiler.simplify import simplify
-from opendml.program.node import Operation
+from opendml.program.functions import maximum
+from opendml.program.node import Node, Operation
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
@@ -229,8 +231,15 @@ def test_activations_come_after_the_bias(direction: ConvolutionDirection, device
     assert_within("CONVOLUTION", result, expected, magnitude)
 
 
-def _kernels(form: Form, outputs: int, direction: ConvolutionDirection, type: TensorDataType) -> list[Kernel]:
-    """The kernels of a convolution of 8 channels with a bias, for every target."""
+def _kernels(
+    form: Form,
+    outputs: int,
+    direction: ConvolutionDirection,
+    type: TensorDataType,
+    after: Callable[[Node], Node] = lambda result: result,
+) -> list[Kernel]:
+    """The kernels of a convolution of 8 channels with a bias, and of what follows `after` it, for every
+    target."""
     x = np.zeros((1, 8, *form.image))
     channels = (8, outputs) if direction is BACKWARD else (outputs, 8)
     filter = np.zeros((*channels, *form.extents))
@@ -248,7 +257,8 @@ def _kernels(form: Form, outputs: int, direction: ConvolutionDirection, type: Te
         group_count=1,
     )
     program = program_of(desc)
-    return [*fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels]
+    results = simplify([after(result) for result in program.results])
+    return [*fuse(Program(program.inputs, program.outputs, results)).kernels]
 
 
 every_type = pytest.mark.parametrize("type", [TensorDataType.FLOAT32, TensorDataType.FLOAT16])
@@ -294,6 +304,17 @@ def test_phases_of_one_product_are_put_in_their_places_at_once_in_the_type_of_th
     # The bias of all phases, the product, and one pass over its results.
     assert len(kernels) == 3
     assert {store.type for store in product.stores} == {ScalarType.of(type)}
+
+
+@every_type
+@pytest.mark.parametrize("extent", [3, 4])
+def test_what_follows_a_backward_convolution_takes_no_kernel(extent: int, type: TensorDataType) -> None:
+    """It is computed by the kernel that puts the phases in their places."""
+    form = Form((9, 9), (extent,) * 2, (2, 2), (1, 1), (1, 1), (1, 1), (0, 0))
+    if extent == 3:
+        form = form._replace(output_padding=(1, 1))
+    alone = _kernels(form, 16, BACKWARD, type)
+    assert len(_kernels(form, 16, BACKWARD, type, lambda result: maximum(result, 0))) == len(alone)
 
 
 @every_type
