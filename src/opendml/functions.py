@@ -1923,8 +1923,8 @@ def convolution(
 
     Backward it is the transposed operation, PyTorch's conv_transpose and ONNX's ConvTranspose: the input at i
     adds to the outputs at i * stride + k * dilation - start_padding, those of the output padding among them;
-    the output's sizes alone say where it ends. Filters are filled up with zeros to multiples of the stride,
-    so that an input that is not finite also makes NaN of the outputs beside those that it adds to.
+    the output's sizes alone say where it ends. Filters may be filled up with zeros to multiples of the
+    stride, so that an input that is not finite also makes NaN of the outputs beside those that it adds to.
 
     CONVOLUTION takes the filter's elements from the last to the first along each spatial dimension.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -12,8 +13,12 @@ from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, descs
 from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Kernel, operations_of
 from opendml.compiler.simplify import simplify
+from opendml.program.functions import maximum
+from opendml.program.node import Node, Operation
 from opendml.program.program import Program
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
@@ -158,11 +163,18 @@ def test_windows(form: Form, groups: int, direction: ConvolutionDirection, devic
         (Form((300,), (5,), (1,), (1,), (2,), (2,), (0,)), 1, FORWARD),
         (Form((5, 8, 9), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 1, FORWARD),
         (Form((12, 11), (3, 3), (2, 2), (1, 1), (1, 1), (0, 0), (0, 0)), 1, BACKWARD),
+        (Form((8, 9), (4, 4), (2, 2), (1, 1), (1, 1), (1, 1), (0, 0)), 1, BACKWARD),
+        (Form((7, 6), (5, 3), (3, 2), (1, 1), (4, 1), (2, 0), (1, 1)), 2, BACKWARD),
+        (Form((9, 8), (1, 2), (2, 3), (1, 1), (1, 0), (0, 2), (1, 0)), 1, BACKWARD),
+        (Form((9, 8), (3, 3), (1, 2), (2, 3), (2, 3), (1, 2), (0, 1)), 1, BACKWARD),
+        (Form((40,), (16,), (8,), (1,), (5,), (3,), (2,)), 1, BACKWARD),
+        (Form((3, 4, 5), (3, 2, 4), (2, 2, 2), (1, 1, 1), (1, 0, 3), (0, 1, 1), (1, 0, 1)), 1, BACKWARD),
     ],
     ids=str,
 )
-def test_many_channels(form: Form, groups: int, direction: ConvolutionDirection) -> None:
-    _check(form, groups, direction, CROSS, np.float32, "cpu", inputs=20, outputs=24)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_many_channels(form: Form, groups: int, direction: ConvolutionDirection, dtype: Any) -> None:
+    _check(form, groups, direction, CROSS, dtype, "cpu", inputs=20, outputs=24)
 
 
 @every_device
@@ -219,25 +231,102 @@ def test_activations_come_after_the_bias(direction: ConvolutionDirection, device
     assert_within("CONVOLUTION", result, expected, magnitude)
 
 
-def test_all_phases_and_channels_of_a_backward_convolution_are_the_rows_of_one_product() -> None:
-    sizes = ([1, 8, 9, 9], [8, 4, 3, 3], [1, 4, 1, 1], [1, 4, 19, 19])
-    x, filter, bias, output = (TensorDesc(TensorDataType.FLOAT32, each) for each in sizes)
+def _kernels(
+    form: Form,
+    outputs: int,
+    direction: ConvolutionDirection,
+    type: TensorDataType,
+    after: Callable[[Node], Node] = lambda result: result,
+) -> list[Kernel]:
+    """The kernels of a convolution of 8 channels with a bias, and of what follows `after` it, for every
+    target."""
+    x = np.zeros((1, 8, *form.image))
+    channels = (8, outputs) if direction is BACKWARD else (outputs, 8)
+    filter = np.zeros((*channels, *form.extents))
+    y = _sums(x, filter, form, 1, direction)
+    sizes = (x.shape, filter.shape, (1, outputs, *(1,) * len(form.image)), y.shape)
     desc = descs.Convolution(
-        x,
-        filter,
-        bias,
-        output,
+        *(TensorDesc(type, each) for each in sizes),
         mode=CROSS,
-        direction=BACKWARD,
-        strides=[2, 2],
-        dilations=[1, 1],
-        start_padding=[0, 0],
-        end_padding=[0, 0],
-        output_padding=[0, 0],
+        direction=direction,
+        strides=form.strides,
+        dilations=form.dilations,
+        start_padding=form.start,
+        end_padding=form.end,
+        output_padding=form.output_padding,
         group_count=1,
     )
     program = program_of(desc)
-    kernels = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
+    results = simplify([after(result) for result in program.results])
+    return [*fuse(Program(program.inputs, program.outputs, results)).kernels]
+
+
+every_type = pytest.mark.parametrize("type", [TensorDataType.FLOAT32, TensorDataType.FLOAT16])
+
+
+@every_type
+@pytest.mark.parametrize(
+    ("form", "phases"),
+    [
+        (Form((9, 9), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), (1, 1)), 4),
+        (Form((9, 9), (3, 3), (1, 1), (2, 2), (2, 2), (2, 2), (0, 0)), 1),
+        (Form((9,), (4,), (3,), (1,), (1,), (1,), (1,)), 3),
+        (Form((9, 9), (3, 3), (3, 2), (2, 1), (2, 1), (2, 1), (2, 1)), 6),
+    ],
+    ids=str,
+)
+def test_each_phase_of_a_backward_convolution_is_a_product_that_stores_the_type_of_the_output(
+    form: Form, phases: int, type: TensorDataType
+) -> None:
+    kernels = _kernels(form, 16, BACKWARD, type)
+    products = [kernel for kernel in kernels if Operation.CONTRACTION in operations_of(kernel.values)]
+    assert len(products) == phases
+    assert {store.type for kernel in kernels for store in kernel.stores} == {ScalarType.of(type)}
+    # One kernel puts all results in their places, if they do not lie there.
+    assert len(kernels) == phases + (phases > 1)
+
+
+@every_type
+@pytest.mark.parametrize(
+    "form",
+    [
+        Form((28, 28), (4, 4), (2, 2), (1, 1), (1, 1), (1, 1), (0, 0)),
+        Form((28, 28), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0), (0, 0)),
+        Form((28, 28), (8, 4), (4, 2), (1, 1), (2, 1), (2, 1), (0, 0)),
+    ],
+    ids=str,
+)
+def test_phases_of_one_product_are_put_in_their_places_at_once_in_the_type_of_the_output(
+    form: Form, type: TensorDataType
+) -> None:
+    kernels = _kernels(form, 16, BACKWARD, type)
+    (product,) = (kernel for kernel in kernels if Operation.CONTRACTION in operations_of(kernel.values))
+    # The bias of all phases, the product, and one pass over its results.
+    assert len(kernels) == 3
+    assert {store.type for store in product.stores} == {ScalarType.of(type)}
+
+
+@every_type
+@pytest.mark.parametrize("extent", [3, 4])
+def test_what_follows_a_backward_convolution_takes_no_kernel(extent: int, type: TensorDataType) -> None:
+    """It is computed by the kernel that puts the phases in their places."""
+    form = Form((9, 9), (extent,) * 2, (2, 2), (1, 1), (1, 1), (1, 1), (0, 0))
+    if extent == 3:
+        form = form._replace(output_padding=(1, 1))
+    alone = _kernels(form, 16, BACKWARD, type)
+    assert len(_kernels(form, 16, BACKWARD, type, lambda result: maximum(result, 0))) == len(alone)
+
+
+@every_type
+def test_output_padding_takes_no_kernel_and_no_memory(type: TensorDataType) -> None:
+    form = Form((9, 9), (3, 3), (2, 2), (1, 1), (1, 1), (1, 1), (1, 0))
+    (kernel,) = _kernels(form, 16, FORWARD, type)
+    assert [store.buffer for store in kernel.stores] == [3]
+
+
+def test_all_phases_and_channels_of_a_backward_convolution_are_the_rows_of_one_product() -> None:
+    form = Form((9, 9), (4, 4), (2, 2), (1, 1), (0, 0), (0, 0), (0, 0))
+    kernels = _kernels(form, 4, BACKWARD, TensorDataType.FLOAT32)
     (roles,) = (roles for kernel in kernels if (roles := roles_of(kernel, exchanged=False)) is not None)
     assert roles.count(roles.outer) == 1
     assert roles.count(roles.rows) == 4 * 2 * 2

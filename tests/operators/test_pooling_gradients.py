@@ -185,3 +185,17 @@ def test_whole_blocks_of_places_are_written_where_they_belong(before: int) -> No
     desc = descs.AveragePoolingGrad(incoming, x, **window, include_padding=True)
     program = program_of(desc)
     assert len(fuse(replace(program, results=simplify(program.results))).kernels) == 1
+
+
+@pytest.mark.parametrize("width", [100, 300, 40_000])
+def test_numbers_of_greatest_elements_are_as_wide_as_windows_need(width: int) -> None:
+    """In UINT8, UINT16 and UINT32; equal elements have numbers that differ by much."""
+    x = np.random.default_rng(width).integers(0, 3, (1, 2, 4, width)).astype(np.float32)
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    gradient = np.random.default_rng(1).uniform(-1, 1, windows.shape[:4]).astype(np.float32)
+    greatest = windows.reshape(*windows.shape[:4], 9).argmax(-1)
+    expected = np.zeros(x.shape)
+    batch, channel, row, column = np.indices(greatest.shape)
+    np.add.at(expected, (batch, channel, row + greatest // 3, column + greatest % 3), gradient)
+    y = dml.max_pooling_grad(x, gradient, window_size=[3, 3], strides=[1, 1])
+    np.testing.assert_allclose(np.asarray(y), expected, rtol=1e-6, atol=1e-6)

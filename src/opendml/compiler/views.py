@@ -762,7 +762,7 @@ def _refined(
 
 def _joined_last(node: Node) -> Node:
     """Return an element-wise node over joined tensors: computed of their parts, then joined, perhaps below a
-    reshape.
+    reshape. Parts that are joined tensors too are divided likewise, if there are few in all.
 
     Where it is also made of what a kernel reduces, that kernel computes the node, and reads joined tensors.
     """
@@ -781,6 +781,7 @@ def _joined_last(node: Node) -> Node:
         return with_operands(node, tuple(map(_joined_narrow, node.operands)))
     assert isinstance(join.attribute, int)
     axis, parts, first = join.attribute, [], 0
+    are_divided = len(list(islice(_parts_in_all(join), _MOST_PARTS + 1))) <= _MOST_PARTS
     for number, part in enumerate(join.operands):
         extent = part.sizes[axis]
         sizes = tuple(extent if each == axis else size for each, size in enumerate(node.sizes))
@@ -790,9 +791,22 @@ def _joined_last(node: Node) -> Node:
             else _part(operand, axis, first, extent)
             for operand in node.operands
         )
-        parts.append(Node(node.operation, node.type, sizes, operands, node.attribute, node.origin))
+        own = _reshaped_last(Node(node.operation, node.type, sizes, operands, node.attribute, node.origin))
+        parts.append(_joined_last(own) if are_divided else own)
         first += extent
     return Node(Operation.JOIN, node.type, node.sizes, tuple(parts), axis)
+
+
+def _parts_in_all(join: Node) -> Iterator[Node]:
+    """Yield the parts of joined tensors, and those of parts that are joined tensors themselves instead of
+    these. Tensors that are joined several times come as often."""
+    pending = [join]
+    while pending:
+        node = pending.pop()
+        if node.operation is Operation.JOIN:
+            pending += node.operands
+        else:
+            yield node
 
 
 def _is_made_of_reductions(value: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from opendml.operators.folding import folded
@@ -60,9 +61,18 @@ def max_pooling_grad(
     float64 and rounded once.
     """
     seen = windows_of(x.sizes, gradient.sizes[2:], window_size, strides, dilations, start_padding)
-    numbers = permuted(seen.numbers(), _folding_order(seen))
-    is_greatest = equal(_in_windows(seen, index_of_greatest(seen, x)), numbers)
+    type = _type_of_numbers(seen)
+    numbers = permuted(convert(seen.numbers(), type), _folding_order(seen))
+    is_greatest = equal(_in_windows(seen, convert(index_of_greatest(seen, x), type)), numbers)
     return _folded(seen, _masked(seen, select(is_greatest, _in_windows(seen, gradient), 0.0)), output)
+
+
+def _type_of_numbers(seen: Windows) -> ScalarType:
+    """Return the narrowest type in which the numbers of a window's elements differ from each other."""
+    axes = enumerate(zip(seen.extents, seen.dilations, strict=True), 3)
+    span = sum((extent - 1) * dilation * math.prod(seen.sizes[axis:]) for axis, (extent, dilation) in axes)
+    types = (ScalarType.UINT8, ScalarType.UINT16, ScalarType.UINT32)
+    return next((type for type in types if span < 2**type.bits), ScalarType.UINT64)
 
 
 def _folding_order(seen: Windows) -> tuple[int, ...]:
