@@ -80,7 +80,7 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
     known = dict[tuple[object, ...], int]()
     numbers, temporaries = list[int](), list[Temporary]()
     for kernel in program.kernels:
-        offset = begin
+        offset, first = begin, len(temporaries)
         for copy in _copies_of(kernel, machine):
             load = kernel.loads[copy.number]
             if load.fixed:
@@ -92,12 +92,14 @@ def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgra
                 buffer, place = known[key], 0
             else:
                 buffer, place = program.arena, offset
-                temporaries.append(Temporary(place, copy.bytes, len(kernels), len(kernels) + 1))
+                temporaries.append(Temporary(place, copy.bytes, len(kernels), len(kernels)))
                 kernels.append(_copying(load, copy, buffer, place))
                 offset += -(-copy.bytes // _ALIGNMENT) * _ALIGNMENT
             moved = replace(load, buffer=buffer, offset=place - copy.before, strides=copy.kernel_strides)
             loads = (*kernel.loads[: copy.number], moved, *kernel.loads[copy.number + 1 :])
             kernel = replace(kernel, loads=loads)
+        # The convolution reads all its copies.
+        temporaries[first:] = [replace(each, last=len(kernels)) for each in temporaries[first:]]
         arena_bytes = max(arena_bytes, offset if offset > begin else 0)
         numbers.append(len(kernels))
         kernels.append(kernel)
