@@ -51,7 +51,7 @@ def test_every_kernel_waits_for_earlier_ones_first() -> None:
     for text in with_barriers:
         before = text.partition(" kernel(")[2].partition("begin_kernel();")[0]
         assert set(re.findall(r"(\w+)\(", before)) <= {
-            *("shared_address", "prefetch", "start_barrier", "publish_barriers", "hold", "shelf"),
+            *("shared_address", "prefetch", "start_barrier", "publish_barriers", "hold", "layout"),
             *("synchronize_cluster", "__syncthreads", "if", "for", "constexpr"),
         }
 
