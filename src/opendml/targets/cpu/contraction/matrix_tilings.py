@@ -120,10 +120,10 @@ def _matrix_divisions(
         if steps_of(roles.b) > 1 and columns < n:
             item += rows * (k + columns) * _CROSSED / lanes
         a_packed, b_packed = rows * (k * a / lanes + begun), columns * k * b / lanes
-        panels = -(-rows // micro.rows)
+        panels = -(-rows // MATRIX_TILE.rows)
         # While the next part is fetched, a part of a panel is multiplied by all tiles, and one of a strip by
-        # all panels.
-        a_fetched = rows * k * (_FETCHED + far[0] * panels / count) / lanes
+        # all panels. Two panels of half tiles take no longer than one of whole ones.
+        a_fetched = rows * k * (_FETCHED + far[0] * -(-rows // micro.rows) / count) / lanes
         b_fetched = columns * k * (_FETCHED + far[1] / panels) / lanes
         here = partial(Tiles, roles, micro, rows, columns, in_registers=True)
         if worth(alone := item + a_packed + b_packed, rows, columns):
