@@ -26,7 +26,7 @@ CAUSAL = ((2, 300, 300, 64), (3, 150, 400, 128), (1, 400, 150, 40))
 """Heads, queries, keys, and elements of them all; the first queries of the last one see no key."""
 SCALE = 0.5
 ROUNDED = 2e-4
-"""What the rounding of weights to FLOAT16 changes at most in results of these cases."""
+"""Largest change of results of these cases by rounding weights to FLOAT16."""
 
 
 def chain_cases() -> Iterator[Case]:

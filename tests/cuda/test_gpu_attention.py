@@ -16,7 +16,7 @@ from opendml.targets.cuda.driver import device
 
 Array = np.ndarray[Any, Any]
 BOUND = 1
-"""What the operator's page promises, in steps of 2^-10 at the greatest magnitude of the results."""
+"""The bound that the operator's page promises, in steps of 2^-10 at the greatest magnitude of the results."""
 SIZES = (
     (1, 2, 2, 200, 300, 64),
     (2, 4, 2, 129, 257, 64),

@@ -241,7 +241,7 @@ def test_scaled_products_with_a_scaled_addend_are_those_of_float64(capability: i
 
 
 def test_scaled_float16_products_with_a_scaled_addend_are_one_kernel_on_the_cpu() -> None:
-    """What follows a product is fused for all targets."""
+    """Targets fuse all that follows a product."""
     for alpha, beta in FACTORS:
         program = program_of(gemm(dml.FLOAT16, "whole", alpha, beta))
         assert [kernel.domain for kernel in fuse(program).kernels] == [(M, N, K)]

@@ -37,7 +37,7 @@ class Measured:
     vectors: float
     matrices: float
     sizes: tuple[int, int, int]
-    """Of a product rows, columns and depth; of a convolution channels, side of the image and filters."""
+    """A layer has the rows, columns and depth of a product, or channels, side of the image and filters."""
     window: int = 0
     stride: int = 1
 

@@ -29,7 +29,7 @@ from opendml.spec.tensor_desc import TensorDesc
 _MOST_PRODUCTS = 9
 """Products of a transposed convolution, one for each phase of its strides, at most: each takes a launch."""
 _MOST_DILATED_PRODUCTS = 32
-"""The same if it is dilated too. Instead of more, each output finds the input of each tap."""
+"""Most phases of a convolution that is dilated too. Beyond them, each output finds its inputs instead."""
 _FEWEST_ROWS = 16
 """Channels of outputs from which on each phase is a product of its own: fewer are too few rows for a tile."""
 _MOST_IDLE = 256

@@ -51,7 +51,7 @@ _FILES = {
 """The files of each mode, after what is printed."""
 
 _HEADERS = {
-    **dict.fromkeys((*WARPGROUP_MODES, Mode.WGMMA_CHAIN), ("sm90/instructions", "sm90/units")),
+    **dict.fromkeys((*WARPGROUP_MODES, Mode.WGMMA_CHAIN), ("sm90/instructions", "sm90/units", "sm90/quads")),
     **dict.fromkeys((Mode.FMA, Mode.MMA, Mode.IMMA, Mode.FMA_CHAIN, Mode.MMA_CHAIN), ("sm90/units",)),
 }
 """The files of modes that come before what is printed."""

@@ -29,26 +29,23 @@ from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
 from opendml.targets.cuda.warpgroup_source import UNIT
+from opendml.targets.cuda.warpgroups import (
+    RESERVED_BYTES,
+    ROWS_OF_BOX,
+    SHARED_SLACK,
+    registers_of,
+    threads_of,
+)
 
 if TYPE_CHECKING:
     from opendml.targets.cuda.schedule_chain import ChainShape
 
 _BOX = 64
 """Elements of a row of a box, which has ROW_BYTES."""
-_ROWS_OF_BOX = 8
-"""The rows of a box are a multiple of this, after which the swizzle repeats."""
 _LINEAR = (Operation.ADD, Operation.SUBTRACT, Operation.CONVERT)
 """Operations that keep linear functions of counters linear."""
-_WARPGROUP = 128
-"""Threads of a warpgroup: what `wgmma` and `setmaxnreg` are issued by."""
-_SHARED_SLACK = 1024 + 512
-"""Bytes of shared memory beside the tiles: the alignment of the tiles, and barriers."""
-_RESERVED_BYTES = 1024
-"""Bytes of shared memory that CUDA reserves in each block."""
-_REGISTERS = 65536
-"""Registers of a multiprocessor, of 32 bits (compute capability 9.0)."""
-_PRODUCER_REGISTERS, _MOST_REGISTERS = 32, 240
-"""Registers of a thread that loads, and the most for a thread that multiplies."""
+_PRODUCER_REGISTERS = 32
+"""Registers of a thread that loads."""
 _MOST_STAGES = 4
 """Tiles of keys and values in the ring, at most; an estimate."""
 _MOST_ROWS = 128
@@ -84,14 +81,11 @@ class AttentionTile:
     @property
     def threads(self) -> int:
         """Return the threads of a block."""
-        return _WARPGROUP + self.rows * 2
+        return threads_of(self.rows // 64)
 
     def registers(self) -> tuple[int, int]:
         """Return the registers of a thread that loads, and of one that multiplies."""
-        groups = self.rows // 64
-        each = _REGISTERS // self.threads // 8 * 8
-        left = (each * (1 + groups) - _PRODUCER_REGISTERS) // groups // 8 * 8
-        return _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+        return registers_of(_PRODUCER_REGISTERS, self.rows // 64)
 
 
 ATTENTION_TILES = (
@@ -205,7 +199,7 @@ class AttentionShape:
 
     def _stages(self, tile: AttentionTile, machine: Machine) -> int:
         depth, _ = self.padded
-        room = machine.shared_bytes - _RESERVED_BYTES - _SHARED_SLACK - tile.rows * depth * 2
+        room = machine.shared_bytes - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
         return min(_MOST_STAGES, room // self._stage_bytes(tile))
 
     def _stage_bytes(self, tile: AttentionTile) -> int:
@@ -297,7 +291,7 @@ class AttentionShape:
             tile.threads,
             loop_values(self.kernel, self.groups, rows) | words.named() | steps,
             counters_bytes=4,
-            shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + _SHARED_SLACK,
+            shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + SHARED_SLACK,
             maps=(
                 # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this
                 # box.
@@ -305,7 +299,7 @@ class AttentionShape:
                     q,
                     self._depth,
                     self._rows,
-                    min(tile.rows, -(-self._rows.count // _ROWS_OF_BOX) * _ROWS_OF_BOX),
+                    min(tile.rows, -(-self._rows.count // ROWS_OF_BOX) * ROWS_OF_BOX),
                 ),
                 self._map(k, self._depth, self._keys, tile.keys),
                 self._map(v, self._columns, self._keys, tile.keys),

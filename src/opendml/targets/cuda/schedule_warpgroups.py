@@ -33,6 +33,13 @@ from opendml.targets.cuda.tensor_map import (
     WindowMap,
 )
 from opendml.targets.cuda.warpgroup_source import UNIT, ResidualKind, residual_kind
+from opendml.targets.cuda.warpgroups import (
+    RESERVED_BYTES,
+    ROWS_OF_BOX,
+    SHARED_SLACK,
+    registers_of,
+    threads_of,
+)
 from opendml.targets.cuda.windows import Windows, parameters, windows_of
 
 if TYPE_CHECKING:
@@ -40,25 +47,13 @@ if TYPE_CHECKING:
 
 _DEPTH = 64
 """Elements along k of a tile: a row of ROW_BYTES."""
-_ROWS_OF_BOX = 8
-"""Rows of a box are a multiple of these: swizzled ones repeat after so many."""
 _STAGED_BYTES = 16 * 128
 """Bytes of shared memory through which a warp stores its results: 16 rows of a line each."""
 _MOST_PADDING = 4
 """Most channels of a tap in a tile, padded, over the channels that exist. With 16 channels tiles take half
 the time of `mma.sync`; with 8 they take 1.3 times as long (H100)."""
-_WARPGROUP = 128
-"""Threads of a warpgroup: what `wgmma` and `setmaxnreg` are issued by."""
-_SHARED_SLACK = 1024 + 512
-"""Bytes of shared memory beside the tiles: to align them to 1024, and for two barriers of 8 bytes for each
-stage and a word for each consumer."""
-_RESERVED_BYTES = 1024
-"""Bytes of shared memory that the system takes for itself in each block."""
-_REGISTERS = 65536
-"""Registers of a multiprocessor, of 32 bits (compute capability 9.0)."""
-_PRODUCER_REGISTERS, _MOST_REGISTERS = 40, 240
-"""Registers that a thread of the warpgroup that loads keeps, and that one that multiplies takes, at most:
-multiples of 8 up to 256, as `setmaxnreg` takes them."""
+_PRODUCER_REGISTERS = 40
+"""Registers of a thread that loads."""
 _MOST_STAGES = 16
 """Tiles of each operand in the ring, at most; only tiles of 64 x 32 have room for more."""
 _MOST_SPLITS = 32
@@ -118,7 +113,7 @@ class WarpgroupTile:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return _WARPGROUP * (1 + self.consumers)
+        return threads_of(self.consumers)
 
     @property
     def rate(self) -> float:
@@ -133,7 +128,7 @@ class WarpgroupTile:
 
     def stages(self, machine: Machine, staged_bytes: int) -> int:
         """Return the stages of the ring, beside so many staged bytes for each warp that multiplies."""
-        room = machine.shared_bytes // self.blocks - _RESERVED_BYTES - _SHARED_SLACK
+        room = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK
         return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
 
     def staged(self, bytes: int) -> int:
@@ -142,9 +137,7 @@ class WarpgroupTile:
 
     def registers(self) -> tuple[int, int]:
         """Registers of a thread that loads, and of one that multiplies."""
-        each = _REGISTERS // self.blocks // self.threads // 8 * 8
-        left = (each * (1 + self.consumers) - _PRODUCER_REGISTERS) // self.consumers // 8 * 8
-        return _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+        return registers_of(_PRODUCER_REGISTERS, self.consumers, self.blocks)
 
 
 WARPGROUP_TILES = (
@@ -383,12 +376,12 @@ class WarpgroupShape:
                 **steps_of_lanes,
                 **self._more_values(),
             },
-            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + _SHARED_SLACK,
+            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this box.
             maps=self._maps(
-                min(tile.rows, -(-self.m // _ROWS_OF_BOX) * _ROWS_OF_BOX), tile.columns // tile.cluster
+                min(tile.rows, -(-self.m // ROWS_OF_BOX) * ROWS_OF_BOX), tile.columns // tile.cluster
             ),
         )
 

@@ -299,26 +299,6 @@ DEVICE void scale_down(float (&results)[RESULTS], const float (&factors)[2]) {
     for (int i = 0; i < RESULTS; i++) results[i] *= factors[row_of(i)];
 }
 
-// Transposes among the four lanes of a quad: lane q gets the q-th pair of each lane.
-DEVICE void transpose_quad(float (&pairs)[4][2]) {
-    const int lane = threadIdx.x % 4;
-#pragma unroll
-    for (int bit = 1; bit <= 2; bit *= 2) {
-        const bool is_high = lane & bit;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit) continue;
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                float &low = pairs[i][j], &high = pairs[i | bit][j];
-                const float found = __shfl_xor_sync(~0u, is_high ? low : high, bit);
-                if (is_high) low = found;
-                else high = found;
-            }
-        }
-    }
-}
-
 // Stores the results of a thread's queries. Transposing four blocks of 8 columns gives a thread all 8 columns of one, a unit.
 DEVICE void store_results(const Parameters& p, const Softmax& softmax, const float (&results)[RESULTS], Index batch, Index own) {
 #pragma unroll

@@ -1,25 +1,5 @@
 // Stores results of any type and layout from sums in registers.
 
-// Transposes among the four lanes of a quad: lane q gets the q-th pair of each lane.
-DEVICE void transpose_quad(float (&pairs)[4][2]) {
-    const int lane = threadIdx.x % 4;
-#pragma unroll
-    for (int bit = 1; bit <= 2; bit *= 2) {
-        const bool is_high = lane & bit;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit) continue;
-#pragma unroll
-            for (int j = 0; j < 2; j++) {
-                float &low = pairs[i][j], &high = pairs[i | bit][j];
-                const float found = __shfl_xor_sync(~0u, is_high ? low : high, bit);
-                if (is_high) low = found;
-                else high = found;
-            }
-        }
-    }
-}
-
 // Stores the results of a warpgroup's sums, whose first row is `row`. A thread has sums of pairs of columns in two rows of each block of
 // 8 columns. Transposing four blocks gives it all 8 columns of one, so that it loads and stores units.
 DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char*) {
