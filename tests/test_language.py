@@ -27,7 +27,7 @@ RIGHT = {
     "imperative that ends in s": 'def f() -> None:\n    """Pass the sum on."""\n',
     "property": '@property\ndef f() -> int:\n    """The number of elements."""\n',
     "rule": '@rule("CAST")\ndef f() -> None:\n    """The sizes must be equal."""\n',
-    "code": f'"""First.\n\n    {LONG}\n"""\n',
+    "code": f'"""First.\n\n    {LONG}\n\nEnd.\n"""\n',
     "two sentences": f'"""{LONG[: MOST_WORDS * 3]}. {LONG[: MOST_WORDS * 3]}."""\n'.replace(". w", ". W"),
 }
 
