@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner, Result
 
+from opendml.catalog.names import find_operators
 from opendml.cli import main
 from opendml.operators.registry import implemented
-from opendml.reference.names import find_operators
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import alias_facts
 from opendml.spec.schema import operators

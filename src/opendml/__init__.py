@@ -177,6 +177,6 @@ if not TYPE_CHECKING:  # to type checkers a missing name stays missing
             except ModuleNotFoundError as error:
                 # hasattr, help and inspect.getmembers expect an absent attribute, not a failed import.
                 raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {error}") from error
-        from opendml.reference.names import missing
+        from opendml.catalog.names import missing
 
         raise missing(__name__, name, [*__all__, *_MODULES])

@@ -1,4 +1,4 @@
-"""Files of models, read within the limits of the model that they belong to."""
+"""Model files, read within the limits of the model that they belong to."""
 
 from __future__ import annotations
 
@@ -16,32 +16,27 @@ def open_file(path: Path, where: object, folder: Path | None = None) -> BinaryIO
 
     Args:
         path: the file.
-        where: what errors call it.
-        folder: the folder that it must lie in; None: any.
+        where: the beginning of error messages.
+        folder: the folder that must contain the file; None: any.
 
     Raises:
-        InvalidArgument: it cannot be read, lies elsewhere, or is a folder, a device or a pipe, which may
-            never end.
+        InvalidArgument: the file cannot be read, lies elsewhere, or is a folder, a device or a pipe.
     """
     try:
         if path.exists() and not path.is_file():
             raise InvalidArgument(f"{where}: not a file")
         return path.open("rb") if folder is None else open_within(folder, path.absolute())
-    except (OSError, ValueError) as error:  # the latter of a path with a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a path with a zero byte.
         raise InvalidArgument(f"{where}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def read_file(path: Path, where: object, folder: Path | None = None) -> bytes:
-    """Return the content of a file, whose bytes the model holds from now on.
+    """Return the content of a file, and count its bytes as held by the model.
 
-    Args:
-        path: the file.
-        where: what errors call it.
-        folder: the folder that it must lie in; None: any.
+    Args and Raises as `open_file`, and:
 
     Raises:
-        InvalidArgument: it cannot be read, as for `open_file`.
-        LimitExceeded: it has more bytes than the model may hold.
+        LimitExceeded: the file has more bytes than the model may hold.
     """
     with open_file(path, where, folder) as file:
         try:
@@ -51,12 +46,23 @@ def read_file(path: Path, where: object, folder: Path | None = None) -> bytes:
 
 
 def read_all(file: BinaryIO, where: object) -> bytes:
-    """Return the content of an open file, whose bytes the model holds from now on.
+    """Return the content of an open file, and count its bytes as held by the model.
 
     Raises:
-        OSError: it cannot be read.
-        LimitExceeded: it has more bytes than the model may hold.
+        OSError: the file cannot be read.
+        LimitExceeded: the file has more bytes than the model may hold.
     """
-    size = os.fstat(file.fileno()).st_size  # also those of holes, which take no disk space
+    return file.read(hold_file(file, where))
+
+
+def hold_file(file: BinaryIO, where: object) -> int:
+    """Count the bytes of an open file as held by the model, and return their number.
+
+    Holes count too, although they take no disk space.
+
+    Raises:
+        LimitExceeded: the file has more bytes than the model may hold.
+    """
+    size = os.fstat(file.fileno()).st_size
     meter().hold(size, where)
-    return file.read(size)
+    return size

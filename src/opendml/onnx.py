@@ -1,4 +1,4 @@
-"""ONNX models (`opendml[onnx]`): `dml.onnx.load("model.onnx")(x)`, and sessions as ONNX Runtime has them."""
+"""ONNX models: `dml.onnx.load("model.onnx")(x)`, and ONNX Runtime's API. Needs `opendml[onnx]`."""
 
 try:
     import onnx  # noqa: F401
@@ -8,23 +8,22 @@ except ModuleNotFoundError as error:
 from opendml.frontends.onnx.backend import Backend
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.model import OnnxModel, TensorInfo, load
-from opendml.frontends.onnx.session import (
-    InferenceSession,
-    ModelMetadata,
-    NodeArg,
-    get_available_providers,
-    get_device,
-    set_default_logger_severity,
-)
-from opendml.frontends.onnx.session_options import (
+from opendml.frontends.onnx.sizes import Sizes
+from opendml.frontends.onnxruntime.options import (
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
 )
-from opendml.frontends.onnx.session_values import IOBinding, OrtValue
-from opendml.frontends.onnx.sizes import Sizes
+from opendml.frontends.onnxruntime.providers import get_available_providers, get_device
+from opendml.frontends.onnxruntime.session import (
+    InferenceSession,
+    ModelMetadata,
+    NodeArg,
+    set_default_logger_severity,
+)
+from opendml.frontends.onnxruntime.values import IOBinding, OrtValue
 
 __all__ = [
     "Backend",
@@ -50,5 +49,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names: the packages behind them are not."""
+    """Return the public names, without the imported packages."""
     return sorted([*__all__, "__all__", "__doc__"])

@@ -8,18 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.evaluator_faults import fault, input_of
-from opendml.frontends.onnx.node import Node, captured, nodes_of
+from opendml.frontends.onnx.evaluator_facts import fault
+from opendml.frontends.onnx.evaluator_rules import input_of
+from opendml.frontends.onnx.node import OnnxNode, captured, nodes_of
 from tests.fuzz.onnx_draft import Array, Draft
 
 Contents = Mapping[str, Array]
 
 
-def _has_not_four_dimensions(node: Node, contents: Contents) -> bool:
+def _has_not_four_dimensions(node: OnnxNode, contents: Contents) -> bool:
     return bool(input_of(node, contents, 0).ndim != 4)
 
 
-def _begins_in_front(node: Node, contents: Contents) -> bool:
+def _begins_in_front(node: OnnxNode, contents: Contents) -> bool:
     """Whether a slice backwards begins in front of all elements."""
     x, starts, axes, steps = (input_of(node, contents, number) for number in (0, 1, 3, 4))
     places = range(len(starts)) if axes is None else axes
@@ -27,11 +28,11 @@ def _begins_in_front(node: Node, contents: Contents) -> bool:
     return any(step < 0 and start < -x.shape[axis] for start, axis, step in each)
 
 
-def _ends_before_all(node: Node, contents: Contents) -> bool:
+def _ends_before_all(node: OnnxNode, contents: Contents) -> bool:
     return bool(node.attributes.get("end", 0) < -input_of(node, contents, 0).ndim)
 
 
-MORE_FAULTS: Mapping[str, tuple[Callable[[Node, Contents], bool], str]] = {
+MORE_FAULTS: Mapping[str, tuple[Callable[[OnnxNode, Contents], bool], str]] = {
     "BatchNormalization": (lambda node, _: node.version < 14, "mixes the batch's own mean and variance in"),
     "GlobalAveragePool": (_has_not_four_dimensions, "takes the mean of two dimensions always"),
     "GlobalMaxPool": (_has_not_four_dimensions, "takes the maximum of two dimensions always"),

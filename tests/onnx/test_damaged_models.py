@@ -428,7 +428,7 @@ def test_operators_that_nothing_runs_are_named_when_the_model_is_loaded(body: st
 
 def test_all_operators_that_nothing_runs_are_named_at_once() -> None:
     body = "  ".join(f"t{number} = far.Foo{number} (x)" for number in range(7))
-    with pytest.raises(dml.Unsupported, match=r"Foo6(.|\n)*, and 2 more"):
+    with pytest.raises(dml.Unsupported, match=r"Foo0(.|\n)*Foo4.*, and 2 more"):
         dml_onnx.load(_text(f"{body}  y = Relu (x)"))
 
 

@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 import opendml as dml
 from opendml import onnx as dml_onnx
 from opendml.cli import main
-from opendml.frontends.onnx.message_size import parsed_size
+from opendml.frontends.onnx.protobuf import parsed_size
 from opendml.frontends.onnx.regular_expressions import full_matches
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs on onnx's evaluator")

@@ -175,10 +175,10 @@ def test_steps_behind_many_contents_are_bounded() -> None:
         for b in range(1, 7):
             found = model(x, np.array([a]), np.array([b]))["y"]
             assert found.tolist() == x.tolist() * (a * b)
-            waiting, count = [*model._tracer._roots.values()], 0
+            waiting, count = [*model._tracer._first_steps.values()], 0
             while waiting:
                 count += 1
-                waiting.extend(waiting.pop().following.values())
+                waiting.extend(waiting.pop().next_steps.values())
             assert count == len(model._kept._entries) < 30
             assert model.kept_bytes < 200_000
 

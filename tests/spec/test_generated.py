@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import opendml as dml
-from opendml.reference.definitions import definition_text
+from opendml.catalog.definitions import definition_text
 from opendml.spec import descs, enums
 from opendml.spec.facts import enum_facts, operator_facts
 from opendml.spec.naming import camel_case, snake_case

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from opendml.reference.content import Block, Code, Items, Page, Section, Table
+from opendml.catalog.content import Block, Code, Items, Page, Section, Table
 from opendml.spec.facts import enum_facts
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import operators

@@ -10,10 +10,10 @@ import click
 
 import opendml
 from opendml import functions
+from opendml.catalog import lists
+from opendml.catalog.content import Code
+from opendml.catalog.operator_page import operator_page
 from opendml.cli import main
-from opendml.reference import lists
-from opendml.reference.content import Code
-from opendml.reference.operator_page import operator_page
 from opendml.spec.schema import operators
 from tools.docs.markdown import block, document, page, path_of, table
 

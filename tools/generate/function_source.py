@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from opendml.reference.definitions import definition_text
+from opendml.catalog.definitions import definition_text
 from opendml.spec.facts import tolerance_facts
 from opendml.spec.naming import camel_case
 from opendml.spec.outputs import has_usual_sizes, output_arguments

@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from opendml.catalog.content import Block, Code, Items, Section, Table
+from opendml.catalog.lists import operator_table, operators_at
+from opendml.catalog.names import find_operators
+from opendml.catalog.operator_page import operator_page
 from opendml.cli.console import console
 from opendml.operators.registry import implemented
-from opendml.reference.content import Block, Code, Items, Section, Table
-from opendml.reference.lists import operator_table, operators_at
-from opendml.reference.names import find_operators
-from opendml.reference.operator_page import operator_page
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.limits import limits

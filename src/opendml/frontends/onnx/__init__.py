@@ -1,5 +1,6 @@
 """ONNX models on DirectML's operators.
 
-`model_file` reads, `trace` turns a graph into steps, `segment` puts nodes into DirectML graphs through the
-converters in `operators`, `evaluate` runs what DirectML cannot say. `opendml.onnx` is what programs import.
+- `model_file` reads a model, and `trace` turns its graph into steps.
+- `segment` adds nodes to a DirectML graph through the converters in `operators`.
+- `evaluate` runs the nodes that DirectML cannot express.
 """

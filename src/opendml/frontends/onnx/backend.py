@@ -1,4 +1,4 @@
-"""onnx.backend.base for opendml: what the test suite of ONNX calls."""
+"""An implementation of `onnx.backend.base`, which ONNX's test suite calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opendml.targets.registry import backend_of
 
 
 class PreparedModel(BackendRep):  # type: ignore[misc,unused-ignore]
-    """A model as ONNX's suite runs it: inputs in order, outputs as a named tuple's values."""
+    """A model that ONNX's test suite runs."""
 
     def __init__(self, model: OnnxModel) -> None:
         self.model = model
@@ -25,7 +25,7 @@ class PreparedModel(BackendRep):  # type: ignore[misc,unused-ignore]
         return f"<PreparedModel of {self.model!r}>"
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in the model's order, for a list of inputs, one input, or a mapping by name."""
+        """Return the outputs in order, for a list of inputs, one input, or a mapping by name."""
         if isinstance(inputs, Mapping):
             return tuple(self.model.run(inputs).values())
         given = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
@@ -37,12 +37,12 @@ class Backend(Base):  # type: ignore[misc,unused-ignore]
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
-        """A model, ready to run. Devices are ONNX's ("CPU", "CUDA") or opendml's."""
+        """Load a model. The device is ONNX's ("CPU", "CUDA") or opendml's."""
         return PreparedModel(load(model, device.partition(":")[0].lower()))
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:
-        """The outputs of a model."""
+        """Return the outputs of a model."""
         return cls.prepare(model, device, **kwargs).run(inputs)
 
     @classmethod
@@ -54,7 +54,7 @@ class Backend(Base):  # type: ignore[misc,unused-ignore]
         outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """The outputs of one node of the newest operator set, as a tuple by their names."""
+        """Return the outputs of one node of the newest operator set, as a named tuple."""
         names = [name for name in node.output if name]
         graph = onnx.GraphProto(name="node")
         graph.node.append(node)
@@ -65,7 +65,7 @@ class Backend(Base):  # type: ignore[misc,unused-ignore]
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether there is such a device here."""
+        """Return whether this machine has a device."""
         try:
             backend_of(device.partition(":")[0].lower())
         except Error:

@@ -1,6 +1,6 @@
-"""Nodes that stand for others: functions of the model and of ONNX's own schemas, and branches.
+"""Inlining: bodies of functions, of ONNX's schemas and of branches replace a node.
 
-A body becomes nodes with names of their own, which take the node's place.
+The tensors of an inlined body get a unique prefix.
 """
 
 from __future__ import annotations
@@ -11,52 +11,50 @@ from typing import Any
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.node import ONNX_ERRORS, Node, domain_of, graphs_of, nodes_of, opsets_of
+from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, domain_of, graphs_of, nodes_of, opsets_of
+from opendml.frontends.onnx.values import Value
 
 Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
 """The functions of a model, by domain, name and overload."""
 
 
 def functions_of(model: onnx.ModelProto) -> Functions:
-    """The functions that a model brings along."""
+    """Return the functions of a model."""
     return {(domain_of(each.domain), each.name, each.overload): each for each in model.functions}
 
 
-def function_nodes(node: Node, functions: Functions, prefix: str) -> tuple[Node, ...] | None:
-    """The nodes of the model's own function that the node calls; None: it calls none."""
+def function_nodes(node: OnnxNode, functions: Functions, prefix: str) -> tuple[OnnxNode, ...] | None:
+    """Inline the function of the model that a node calls; None: it calls none."""
     function = functions.get((node.domain, node.operator, node.message.overload))
     return None if function is None else _inlined(node, function, prefix, {})
 
 
-def has_body(node: Node) -> bool:
-    """Whether ONNX's schema makes other nodes of an operator."""
-    try:
-        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
-    except (onnx.defs.SchemaError, TypeError):  # the latter of a version that is no 32-bit number
-        return False
-    return bool(schema.has_function or schema.has_context_dependent_function)
+def has_body(node: OnnxNode) -> bool:
+    """Return whether ONNX's schema defines an operator by other nodes."""
+    schema = node.schema
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
-def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str) -> tuple[Node, ...] | None:
-    """The nodes that ONNX's schema says the operator is made of; None: it says none.
+def schema_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) -> tuple[OnnxNode, ...] | None:
+    """Inline the body that ONNX's schema defines; None: there is none for these inputs.
 
     Args:
-        types: of the inputs, for operators whose body depends on them; None where it is not known.
+        values: the inputs, whose types may decide the body.
     """
-    try:
-        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
-    except (onnx.defs.SchemaError, TypeError):  # the latter of a version that is no 32-bit number
+    schema = node.schema
+    if schema is None:
         return None
     function = onnx.FunctionProto()
     if schema.has_function:
         function.CopyFrom(schema.function_body)
     elif schema.has_context_dependent_function:
+        types = [None if value is None else type_of(value.sizes, value.type) for value in values]
         if any(each is None for name, each in zip(node.inputs, types, strict=True) if name):
-            return None  # onnx reads types that are not there
+            return None  # onnx would read missing types.
         given = [(onnx.TypeProto() if each is None else each).SerializeToString() for each in types]
         try:
             found = schema.get_context_dependent_function(node.message.SerializeToString(), given)
-        except ONNX_ERRORS:  # of types that the operator does not take
+        except ONNX_ERRORS:  # The operator does not take these types.
             found = b""
         if not found:
             return None
@@ -70,9 +68,9 @@ def schema_nodes(node: Node, types: Sequence[onnx.TypeProto | None], prefix: str
 
 
 def _inlined(
-    node: Node, function: onnx.FunctionProto, prefix: str, defaults: Mapping[str, onnx.AttributeProto]
-) -> tuple[Node, ...]:
-    """The body of a function in place of its call."""
+    node: OnnxNode, function: onnx.FunctionProto, prefix: str, defaults: Mapping[str, onnx.AttributeProto]
+) -> tuple[OnnxNode, ...]:
+    """Inline the body of a function in place of its call."""
     attributes = {**defaults, **{each.name: each for each in function.attribute_proto}}
     attributes.update((each.name, each) for each in node.message.attribute)
     messages = [_with_attributes(message, attributes) for message in function.node]
@@ -81,24 +79,24 @@ def _inlined(
 
 
 def branch_nodes(
-    node: Node, branch: onnx.GraphProto, prefix: str
-) -> tuple[tuple[Node, ...], dict[str, onnx.TensorProto]]:
-    """The nodes of a branch in place of its `If`, and its initializers."""
+    node: OnnxNode, branch: onnx.GraphProto, prefix: str
+) -> tuple[tuple[OnnxNode, ...], dict[str, onnx.TensorProto]]:
+    """Inline a branch in place of its `If`; return its nodes and its initializers."""
     messages = list(branch.node)
     nodes = _placed(node, messages, (), [each.name for each in branch.output], prefix, node.opsets, branch)
     return nodes, {prefix + each.name: each for each in branch.initializer}
 
 
 def _placed(
-    node: Node,
+    node: OnnxNode,
     messages: Sequence[onnx.NodeProto],
     inputs: Sequence[str],
     outputs: Sequence[str],
     prefix: str,
     opsets: Mapping[str, int],
     graph: onnx.GraphProto | None = None,
-) -> tuple[Node, ...]:
-    """Nodes of a body with names that nothing else has, between the node's inputs and outputs."""
+) -> tuple[OnnxNode, ...]:
+    """Give the tensors of a body unique names, and connect it to the node's inputs and outputs."""
     made = {name for message in messages for name in message.output if name}
     made.update(each.name for each in (graph.initializer if graph else ()))
     names = {name: prefix + name for name in made}
@@ -111,7 +109,7 @@ def _placed(
 
 
 def _renamed(message: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> onnx.NodeProto:
-    """A copy of a node with its tensors renamed, those too that its graphs take from outside."""
+    """Copy a node and rename its tensors, including those that its graphs capture."""
     new = onnx.NodeProto()
     new.CopyFrom(message)
     new.name = prefix + (message.name or next(filter(None, message.output), message.op_type))
@@ -123,7 +121,7 @@ def _renamed(message: onnx.NodeProto, names: Mapping[str, str], prefix: str) -> 
 
 
 def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str], prefix: str) -> None:
-    """Renames what a graph takes from outside, in place."""
+    """Rename the captured tensors of a graph in place."""
     own = {each.name for each in (*graph.input, *graph.initializer)}
     own.update(name for message in graph.node for name in message.output)
     outside = {name: new for name, new in names.items() if name not in own}
@@ -131,7 +129,7 @@ def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str], prefix: s
         message.CopyFrom(_renamed(message, outside, ""))
     for index, output in enumerate(graph.output):
         new = outside.get(output.name)
-        if new is not None:  # an output that is nothing but a tensor from outside keeps its place by name
+        if new is not None:  # The output is a captured tensor.
             graph.node.append(onnx.helper.make_node("Identity", [new], [f"{prefix}{output.name}.{index}"]))
             output.name = f"{prefix}{output.name}.{index}"
 
@@ -139,7 +137,7 @@ def _rename_captured(graph: onnx.GraphProto, names: Mapping[str, str], prefix: s
 def _with_attributes(
     message: onnx.NodeProto, attributes: Mapping[str, onnx.AttributeProto]
 ) -> onnx.NodeProto:
-    """A copy of a node of a function, with the call's attributes where it refers to them."""
+    """Copy a node of a function, and replace references to attributes by those of the call."""
     new = onnx.NodeProto()
     new.CopyFrom(message)
     kept = []
@@ -161,7 +159,7 @@ def _with_attributes(
 
 
 def type_of(sizes: Sequence[int] | None, type: Any) -> onnx.TypeProto | None:
-    """ONNX's type of a tensor."""
+    """Return the ONNX type of a tensor; None: sizes or type are unknown."""
     if sizes is None or type is None:
         return None
     element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(type))

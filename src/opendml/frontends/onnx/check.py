@@ -1,4 +1,4 @@
-"""What of an ONNX model has no mapping: found without running it, all at once."""
+"""A survey of an ONNX model that finds all nodes without a mapping, without a run."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from opendml.frontends.onnx.judge import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
 from opendml.frontends.onnx.model_file import ModelLike, read_model
-from opendml.frontends.onnx.node import ONNX_ERRORS, Node
+from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
-from opendml.frontends.onnx.values import Held
+from opendml.frontends.onnx.values import RuntimeValue
 from opendml.runtime.objects.device import as_device
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A node that does not become DirectML's operators, and why."""
+    """A node that does not become DirectML operators, and the reason."""
 
     node: str
     reason: str
@@ -37,16 +37,16 @@ class Gap:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a check found.
+    """The findings about one model.
 
     Args:
         name: the model's file.
-        opset: of ONNX's own domain.
-        inputs: with the sizes that were assumed.
-        nodes: how many the model has.
-        unsupported: what nothing here runs.
-        evaluated: what runs on the evaluator of the `onnx` package.
-        unknown: what depends on data, and what follows it: known when the model runs.
+        opset: the version of ONNX's own operator set.
+        inputs: the inputs, with assumed sizes.
+        nodes: the number of nodes.
+        unsupported: nodes that nothing here runs.
+        evaluated: nodes that run on the evaluator of the `onnx` package.
+        unknown: nodes that depend on data, whose mapping only a run decides.
     """
 
     name: str
@@ -59,16 +59,15 @@ class Findings:
 
 
 def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
-    """Takes each node of a model as a run would, for inputs of one size.
+    """Convert each node of a model as a run would, for inputs of one size.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto.
-        sizes: of symbolic dimensions; others are 1.
+        sizes: the sizes of symbolic dimensions; others are 1.
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, sizes that contradict it, or a node that cannot
-            take the sizes and types of its inputs.
-        Unsupported: an operator set that is newer than the `onnx` package.
+        InvalidArgument: the file is no ONNX model, `sizes` do not fit it, or a node cannot take its inputs.
+        Unsupported: the operator set is newer than the `onnx` package.
     """
     read, name, weights = read_model(model)
     sizes.require_used([read], name)
@@ -80,20 +79,21 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     require_possible(given)
     checker = traced(Checker, given, as_device(None), weights)
     with meter().timed("compile_seconds", name):
-        checker.survey({each.name: _held(each) for each in inputs}, _inferred(given))
+        checker.survey({each.name: _runtime_value(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)
     found = (tuple(checker.unsupported), tuple(checker.evaluated), tuple(checker.unknown))
     return Findings(name, opset, inputs, len(given.graph.node), *found)
 
 
 class Checker(Tracer):
-    """A tracer that compiles nothing and goes on behind what it cannot take."""
+    """A tracer that compiles nothing, and skips nodes that it cannot convert."""
 
-    def survey(self, inputs: Mapping[str, Held], inferred: Mapping[str, Held]) -> None:
-        """Takes all nodes.
+    def survey(self, inputs: Mapping[str, RuntimeValue], inferred: Mapping[str, RuntimeValue]) -> None:
+        """Convert all nodes.
 
         Args:
-            inferred: sizes and types of tensors behind nodes that were not taken.
+            inputs: the inputs of the model.
+            inferred: sizes and types of the results of skipped nodes.
         """
         self.unsupported: list[Gap] = []
         self.evaluated: list[Gap] = []
@@ -107,28 +107,21 @@ class Checker(Tracer):
             try:
                 if missing:
                     raise ValueNeeded(missing[0])
-                replaced = self._replaced(node, segment)
-                if replaced is not None:
-                    pending = pending.after(replaced)
-                    continue
-                if not is_loop(node):
-                    segment.take(node)
-                    continue
-                self.unknown.append(Gap(str(node), "how its body runs depends on what it meets"))
+                replaced = self._convert(node, segment)
             except ValueNeeded as needed:
                 what = "tensor" if missing else "the content of tensor"
                 self.unknown.append(Gap(str(node), f"depends on {what} {needed.name!r}"))
             except NotExpressible as reason:
-                body = self._body(node, segment)
-                if body is not None:
-                    pending = pending.after(body)
-                    continue
                 self._gap(node, str(reason))
+            else:
+                pending = pending.after(replaced)
+                if replaced:
+                    continue
             segment.values.update((name, inferred[name]) for name in node.outputs if name in inferred)
 
-    def _gap(self, node: Node, reason: str) -> None:
-        if hosted(node) is not None:
-            self.unknown.append(Gap(str(node), "runs on the host, in NumPy"))
+    def _gap(self, node: OnnxNode, reason: str) -> None:
+        if is_loop(node) or hosted(node) is not None:
+            self.unknown.append(Gap(str(node), reason if is_loop(node) else "runs on the host, in NumPy"))
             return
         try:
             Evaluator(node)
@@ -139,13 +132,13 @@ class Checker(Tracer):
 
 
 def symbols_of(value: onnx.ValueInfoProto) -> tuple[str, ...]:
-    """The names of symbolic sizes."""
+    """Return the names of symbolic sizes."""
     dimensions = value.type.tensor_type.shape.dim
     return tuple(each.dim_param for each in dimensions if each.dim_param)
 
 
 def _assumed(info: TensorInfo) -> TensorInfo:
-    """The input with a size of 1 where the model says none."""
+    """Return an input with a size of 1 for each unknown one."""
     if info.sizes is None:
         return info
     return TensorInfo(
@@ -153,24 +146,24 @@ def _assumed(info: TensorInfo) -> TensorInfo:
     )
 
 
-def _held(info: TensorInfo) -> Held:
+def _runtime_value(info: TensorInfo) -> RuntimeValue:
     if info.sizes is None or info.type is None:
-        return Held(None, None)
-    return Held(tuple(int(size or 0) for size in info.sizes), np.dtype(info.type))
+        return RuntimeValue(None, None)
+    return RuntimeValue(tuple(int(size or 0) for size in info.sizes), np.dtype(info.type))
 
 
-def _inferred(model: onnx.ModelProto) -> dict[str, Held]:
-    """What ONNX's inference knows of the tensors between nodes: those whose sizes are all numbers."""
+def _inferred(model: onnx.ModelProto) -> dict[str, RuntimeValue]:
+    """Infer the tensors between nodes whose sizes are all known."""
     nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     if not all(map(is_safe, nodes)):
         return {}
     try:
         inferred = onnx.shape_inference.infer_shapes(model)
     except ONNX_ERRORS:
-        return {}  # a broken or very large model: what is behind a gap stays unknown
+        return {}  # The model is broken or very large: nodes behind a gap stay unknown.
     infos = [tensor_info(each) for each in (*inferred.graph.value_info, *inferred.graph.output)]
     return {
-        each.name: _held(each)
+        each.name: _runtime_value(each)
         for each in infos
         if each.type is not None
         and each.sizes is not None

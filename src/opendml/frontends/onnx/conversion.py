@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from opendml.errors import Error, Unsupported
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import (
     BOOLEAN,
     Array,
@@ -57,7 +57,7 @@ class Conversion:
         tensors: gives the graph's tensor of an input, by its number.
     """
 
-    def __init__(self, node: Node, graph: Graph, values: Sequence[Value | None], tensors: Any) -> None:
+    def __init__(self, node: OnnxNode, graph: Graph, values: Sequence[Value | None], tensors: Any) -> None:
         self.node, self.graph = node, graph
         self._values, self._tensors = values, tensors
 

@@ -1,5 +1,8 @@
-"""Operators whose results are as large as the data say: one part finds all and counts it, on DirectML's
-operators, and what follows is compiled for that count."""
+"""Operators whose result sizes depend on data, split in two nodes.
+
+The first node finds all elements and counts them with DirectML's operators. The second one is compiled for
+the count.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.node import OWN, Node, nodes_of
+from opendml.frontends.onnx.node import OWN, OnnxNode, nodes_of
 from opendml.frontends.onnx.values import Value, data_type_of
 
 _SEARCHED = {"NonZero": 0, "Compress": 1}
-"""The number of the input whose elements other than 0 are found."""
+"""The number of the input whose nonzero elements are found."""
 
 
-def counted_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tuple[Node, ...] | None:
-    """The two nodes that an operator is in these words; None: it is no such operator, or its inputs are none
-    that DirectML takes."""
+def counted_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) -> tuple[OnnxNode, ...] | None:
+    """Return the two nodes of an operator; None: another operator, or inputs that DirectML cannot take."""
     number = _SEARCHED.get(node.operator) if not node.domain else None
     if number is None or not _is_searchable(values[number]) or _is_long(node, values):
         return None
@@ -41,8 +43,8 @@ def _is_searchable(value: Value | None) -> bool:
     )
 
 
-def _is_long(node: Node, values: Sequence[Value | None]) -> bool:
-    """Whether a condition has more elements than there is to choose from."""
+def _is_long(node: OnnxNode, values: Sequence[Value | None]) -> bool:
+    """Return whether a condition has more elements than the axis that it selects from."""
     if node.operator != "Compress":
         return False
     chosen, condition = values[0], values[1]

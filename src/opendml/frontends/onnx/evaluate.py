@@ -1,4 +1,4 @@
-"""Nodes on the evaluator of the `onnx` package: what is known ahead, and what DirectML cannot say."""
+"""Nodes on the evaluator of the `onnx` package: constant folding, and nodes that DirectML cannot express."""
 
 from __future__ import annotations
 
@@ -11,73 +11,42 @@ from onnx.reference import ReferenceEvaluator
 
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.evaluator_faults import fault
+from opendml.frontends.onnx.evaluator_facts import fault
+from opendml.frontends.onnx.evaluator_limits import bytes_of, require_work, results_of
 from opendml.frontends.onnx.evaluator_operators import MENDED
-from opendml.frontends.onnx.evaluator_work import bytes_of, require_work
-from opendml.frontends.onnx.growth import results_of
 from opendml.frontends.onnx.inference import inferred_outputs
-from opendml.frontends.onnx.node import Node, graphs_of
+from opendml.frontends.onnx.node import OnnxNode, graphs_of
 from opendml.frontends.onnx.values import Array, Known
 
-RANDOM = frozenset(
-    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-)
-"""Operators whose results differ from run to run."""
-
-
-UNSURE = frozenset(
-    {
-        "Attention",
-        "AveragePool",
-        "GRU",
-        "GatherElements",
-        "GlobalAveragePool",
-        "GlobalMaxPool",
-        "GridSample",
-        "LSTM",
-        "LpPool",
-        "MaxPool",
-        "MeanVarianceNormalization",
-        "RNN",
-        "Resize",
-        "RotaryEmbedding",
-        "Shape",
-        "Upsample",
-    }
-)
-"""Operators of which the evaluator makes something else at times: what DirectML can say it is not asked."""
-
-
-_SMALL = 1024
-"""Bytes of a tensor up to which it is compared with that of the trace before."""
-_KEPT = 64 * 1024
-"""Bytes of results that nodes keep for the next trace, at most."""
+_MOST_COMPARED_BYTES = 1024  # Bytes of the largest input that is compared with that of the previous trace.
+_MOST_CACHED_BYTES = 64 * 1024  # Bytes of the largest result that a node caches for the next trace.
 
 
 class EvaluatorWarning(UserWarning):
-    """A node runs on the evaluator of the `onnx` package, in Python: DirectML cannot say it."""
+    """A node runs in Python, on the evaluator of the `onnx` package, because DirectML cannot express it."""
 
 
-def evaluator_of(node: Node) -> Evaluator:
-    """The node's evaluator, which all traces share.
+def evaluator_of(node: OnnxNode) -> Evaluator:
+    """Return the node's evaluator, which all traces share.
 
     Raises:
         Unsupported: the evaluator has no such operator.
     """
-    found = node.kept.get(Evaluator)
+    found = node.cache.get(Evaluator)
     if not isinstance(found, Evaluator):
-        found = node.kept[Evaluator] = Evaluator(node)
+        found = node.cache[Evaluator] = Evaluator(node)
     return found
 
 
 class Evaluator:
-    """One node, prepared for the evaluator.
+    """A node prepared for the evaluator.
 
     Raises:
-        Unsupported: the evaluator has no such operator, or the node has graphs, which the tracer takes.
+        Unsupported: the evaluator does not have the operator, or the node has graphs, which the tracer
+            handles.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: OnnxNode) -> None:
         if graphs_of(node.message):
             raise Unsupported(f"{node}: its graphs are no work for onnx's evaluator")
         self._node = node
@@ -97,17 +66,21 @@ class Evaluator:
             raise Unsupported(f"{node}: onnx's evaluator has no such operator ({error})") from error
 
     def __call__(self, contents: Mapping[str, Any]) -> dict[str, Any]:
-        """The node's outputs by name.
+        """Return the node's outputs by name.
 
         Raises:
-            InvalidArgument: what the evaluator finds wrong, or what of its results is not ONNX's.
-            Unsupported: what the evaluator is known to compute otherwise than ONNX says.
+            InvalidArgument: the evaluator refuses the inputs, or its results contradict ONNX's inference.
+            Unsupported: the evaluator is known to be wrong about these inputs.
             LimitExceeded: the node takes more than the model may.
         """
         given = {name: contents[name] for name in self._reads}
         try:
             reason = fault(self._node, given)
-        except (AttributeError, LookupError, TypeError) as error:  # what is no tensor, or not of such sizes
+        except (
+            AttributeError,
+            LookupError,
+            TypeError,
+        ) as error:  # No tensor, or wrong sizes.
             raise InvalidArgument(f"{self._node}: {error}") from error
         if reason is not None:
             raise Unsupported(f"{self._node}: onnx's evaluator {reason}")
@@ -129,18 +102,20 @@ class Evaluator:
         return found
 
     def folded(self, contents: Mapping[str, Any]) -> dict[str, Any]:
-        """The same, but the node is not evaluated again if it gets what it got last: most nodes get the same
-        known contents whatever sizes a model's inputs have."""
-        given = [_compared(contents[name]) for name in self._reads]
+        """Return the outputs, which are cached for the last inputs.
+
+        Most nodes get the same known contents for all sizes of a model's inputs.
+        """
+        given = [_comparable(contents[name]) for name in self._reads]
         if self._last is not None and self._last[0] == given:
             return self._last[1]
         results = self(contents)
-        if None not in given and all(_is_kept(result) for result in results.values()):
+        if None not in given and all(_is_cacheable(result) for result in results.values()):
             self._last = given, results
         return results
 
     def _require_inferred(self, types: Mapping[str, onnx.TypeProto], found: Mapping[str, Any]) -> None:
-        """Checks that results are of the sizes and types that ONNX's inference says."""
+        """Check results against the sizes and types of ONNX's inference."""
         for name, type in types.items():
             result = found.get(name)
             if isinstance(result, np.ndarray) and not _fits(result, type.tensor_type):
@@ -151,7 +126,7 @@ class Evaluator:
 
 
 def _fits(result: Array, tensor: onnx.TypeProto.Tensor) -> bool:
-    """Whether a result is what inference says, as far as it says it. Strings have types of any length."""
+    """Return whether a result agrees with the inferred type. Strings have types of any length."""
     if result.dtype.kind in "fiub" and tensor.elem_type:
         wanted = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         if wanted.kind in "fiub" and wanted != result.dtype:
@@ -165,20 +140,26 @@ def _fits(result: Array, tensor: onnx.TypeProto.Tensor) -> bool:
 
 
 def _array(result: Any) -> Any:
-    """A result as an array, where it is one; sequences stay lists. Strings are objects: in arrays of NumPy's
-    own strings each takes as much as the longest."""
+    """Return a tensor as an array, and a sequence unchanged.
+
+    Strings become objects, because each element of a NumPy string array takes as much as the longest.
+    """
     if not isinstance(result, np.ndarray | np.generic):
         return result
     array = np.asarray(result)
     return array.astype(object) if array.dtype.kind == "U" else array
 
 
-def _compared(content: Any) -> tuple[Any, ...] | None:
-    """What is equal for equal small tensors; None for others."""
-    if isinstance(content, np.ndarray) and content.nbytes <= _SMALL and not content.dtype.hasobject:
+def _comparable(content: Any) -> tuple[Any, ...] | None:
+    """Return a value that is equal for equal small tensors; None: the tensor is large."""
+    if (
+        isinstance(content, np.ndarray)
+        and content.nbytes <= _MOST_COMPARED_BYTES
+        and not content.dtype.hasobject
+    ):
         return content.dtype, content.shape, content.tobytes()
     return None
 
 
-def _is_kept(result: Any) -> bool:
-    return isinstance(result, np.ndarray) and result.nbytes <= _KEPT
+def _is_cacheable(result: Any) -> bool:
+    return isinstance(result, np.ndarray) and result.nbytes <= _MOST_CACHED_BYTES

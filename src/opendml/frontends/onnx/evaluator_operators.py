@@ -1,4 +1,4 @@
-"""Operators that onnx's evaluator computes wrongly, in their place."""
+"""Replacements of operators that onnx's evaluator computes wrongly."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from opendml.frontends.onnx.values import strings_of
 
 
 class Unique(OpRun):  # type: ignore[misc,unused-ignore]
-    """The slices along an axis that differ, or the elements that do: sorted, or in the order in which they
-    come first. Onnx's orders them only where more than one output is asked for, and along the first axis."""
+    """Unique slices or elements, sorted or in order of appearance.
+
+    Onnx's orders them only along the first axis, and only if more than one output is requested.
+    """
 
     op_domain = ""
 
@@ -30,8 +32,10 @@ class Unique(OpRun):  # type: ignore[misc,unused-ignore]
 
 
 class Slice(OpRun):  # type: ignore[misc,unused-ignore]
-    """The elements between starts and ends. Onnx's finds none where a slice backwards begins in front of all
-    elements, which are to be begun at the first."""
+    """Slices between starts and ends.
+
+    Onnx's finds no element if a backward slice begins before all elements; it must begin at the first.
+    """
 
     op_domain = ""
 
@@ -48,7 +52,7 @@ class Slice(OpRun):  # type: ignore[misc,unused-ignore]
 
 
 class BatchNormalization(OpRun):  # type: ignore[misc,unused-ignore]
-    """Channels by their mean and variance. Before version 14, onnx's mixes those of the batch in."""
+    """Batch normalization. Before version 14, onnx's mixes in the statistics of the batch."""
 
     op_domain = ""
 
@@ -82,7 +86,7 @@ class BatchNormalization(OpRun):  # type: ignore[misc,unused-ignore]
 
 
 class RegexFullMatch(OpRun):  # type: ignore[misc,unused-ignore]
-    """Whether each string is what a pattern describes. Onnx's may search for ever."""
+    """A full match of each string with a pattern. Onnx's search may never end."""
 
     op_domain = ""
 

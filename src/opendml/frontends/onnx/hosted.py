@@ -1,17 +1,17 @@
-"""Nodes that run on the host, in NumPy: DirectML has no operators for them."""
+"""Nodes that run in NumPy, because DirectML has no operators for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.scatter_reduction import is_reduction, scatter_reduction_of
 from opendml.frontends.onnx.suppression import suppression_of
 
 
-def hosted(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
-    """Return the node as a function of the contents of tensors by name; None: it does not run here."""
+def hosted(node: OnnxNode) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
+    """Return the node as a NumPy function of contents by name; None: there is none."""
     if is_reduction(node):
         return scatter_reduction_of(node)
     if not node.domain and node.operator == "NonMaxSuppression":

@@ -1,4 +1,4 @@
-"""What ONNX's inference says of a node's outputs."""
+"""ONNX's shape inference for single nodes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 import onnx
 
 from opendml.frontends.onnx.bodies import type_of
-from opendml.frontends.onnx.node import ONNX_ERRORS, Node, graphs_of
+from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, graphs_of
 from opendml.frontends.onnx.values import Array, Known, Value
 
 _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
 
 
-def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
-    """Their types by name; nothing of those of a node that is not valid."""
+def inferred_outputs(node: OnnxNode, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
+    """Infer the types of a node's outputs by name; an invalid node has none."""
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
-        if not is_safe(node.message):
+        schema = node.schema
+        if schema is None or not is_safe(node.message):
             return {}
         types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
         known = {
@@ -27,7 +28,6 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
             for name, value in given.items()
             if isinstance(value, Known) and isinstance(value.content, np.ndarray) and value.content.size <= 64
         }
-        schema = onnx.defs.get_schema(node.operator, node.version, node.domain)
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in node.opsets.items()]
         typed = {name: each for name, each in types.items() if each is not None}
         inferred: Mapping[str, onnx.TypeProto] = onnx.shape_inference.infer_node_outputs(
@@ -39,8 +39,10 @@ def inferred_outputs(node: Node, values: Mapping[str, Value]) -> Mapping[str, on
 
 
 def is_safe(message: onnx.NodeProto) -> bool:
-    """Return whether ONNX's inference of a node comes to an end: it takes these attributes at their word, and
-    runs for ever, or reads what is not its own."""
+    """Return whether ONNX's inference can take a node.
+
+    It does not check some attributes, so that it loops for ever or reads foreign memory.
+    """
     match message.op_type:
         case "Einsum":
             equations = [each.s for each in message.attribute if each.name == "equation"]
@@ -52,12 +54,12 @@ def is_safe(message: onnx.NodeProto) -> bool:
 
 
 def empty_of(type: onnx.TypeProto) -> Array | None:
-    """The tensor of a type that says that there are no elements; None: it does not say so."""
+    """Return an empty tensor of a type; None: the type has elements or unknown sizes."""
     tensor = type.tensor_type
     sizes = [each.dim_value for each in tensor.shape.dim if each.HasField("dim_value")]
     if len(sizes) != len(tensor.shape.dim) or 0 not in sizes or min(sizes) < 0 or not tensor.elem_type:
         return None
     try:
         return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-    except ValueError:  # of more or of larger dimensions than NumPy has
+    except ValueError:  # NumPy does not have that many or that large dimensions.
         return None

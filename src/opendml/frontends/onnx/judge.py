@@ -1,13 +1,13 @@
-"""Judges a whole model when it is loaded: operators that nothing runs, impossible sizes and types.
+"""Checks of a whole model at load: operators that nothing runs, and impossible sizes and types.
 
-ONNX Runtime refuses such models at load, too. The tracer would meet them only when it runs, for the first of
-them alone.
+ONNX Runtime refuses such models at load, too. The tracer would report only the first problem, and only in a
+run.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import onnx
@@ -19,25 +19,25 @@ from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.loops import is_loop
-from opendml.frontends.onnx.node import Node, graphs_of, nodes_of, opsets_of
+from opendml.frontends.onnx.node import OnnxNode, messages_in, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
 from opendml.frontends.onnx.registry import converter_of
 
 _MOST_STATED = 5
-"""Operators that one message names."""
+"""Greatest number of operators that one message names."""
 _MOST_ELEMENTS = 256
-"""Most elements of a weight whose content inference may need, such as the sizes of a Reshape. Of larger ones,
-whose content may not be in the message, it gets the sizes alone."""
+"""Elements of the largest weight that inference sees, such as the sizes of a Reshape. Of larger ones it sees
+the sizes."""
 _NOT_INFERRED = frozenset({"MeanVarianceNormalization"})
-"""Operators with the sizes and the type of their one input, whose own function body inference (onnx 1.23)
-refuses."""
+"""Operators whose function body inference (onnx 1.23) refuses. Results have the sizes and type of the
+input."""
 
 
 def require_runnable(model: onnx.ModelProto) -> None:
-    """Check that all operators of a model can be run somehow.
+    """Check that something runs each operator of a model.
 
     Raises:
-        Unsupported: operators that neither DirectML nor the evaluator of `onnx` has; the message names them.
+        Unsupported: neither DirectML nor the evaluator of `onnx` has an operator; the message names them.
     """
     functions, judged = functions_of(model), dict[tuple[str, str, int], str | None]()
     for node in _all_nodes(model):
@@ -54,7 +54,7 @@ def require_possible(model: onnx.ModelProto) -> None:
     """Check the sizes and types of a model by the rules of ONNX, as far as they are known before it runs.
 
     Raises:
-        InvalidArgument: a node that cannot take its inputs, or makes another type than the model declares.
+        InvalidArgument: a node cannot take its inputs, or makes another type than the model declares.
     """
     if not all(map(_is_inferable, _all_nodes(model))):
         return
@@ -63,28 +63,26 @@ def require_possible(model: onnx.ModelProto) -> None:
     except onnx.shape_inference.InferenceError as error:
         raise InvalidArgument(f"sizes and types do not fit: {str(error).strip()}") from error
     except (EncodeError, RuntimeError, ValueError):
-        return  # a model of more than 2 GiB, which inference cannot take
+        return  # Inference cannot take more than 2 GiB.
 
 
-def _is_inferable(node: Node) -> bool:
-    """Whether ONNX's inference is right about a node, and comes to an end.
+def _is_inferable(node: OnnxNode) -> bool:
+    """Return whether ONNX's inference takes a node correctly.
 
-    It knows old operators badly, and refuses dimensions under an ellipsis that broadcast.
+    It is wrong about old operators, and refuses dimensions under an ellipsis that broadcast.
     """
     is_old = not node.domain and node.version < FIRST_MODERN_OPSET
     is_broadcast = node.operator == "Einsum" and "..." in str(node.attributes.get("equation"))
     return is_safe(node.message) and not is_old and not is_broadcast
 
 
-def _reason(node: Node) -> str | None:
-    """Return why nothing runs an operator; None: something does."""
+def _reason(node: OnnxNode) -> str | None:
+    """Return a message if nothing runs an operator."""
     if not node.domain and node.version < FIRST_MODERN_OPSET and onnx.defs.has(node.operator):
-        node = replace(node, version=FIRST_MODERN_OPSET)  # what the tracer makes of it
+        node = replace(node, version=FIRST_MODERN_OPSET)  # The tracer does the same.
     if is_loop(node) or hosted(node) is not None or (node.operator == "If" and not node.domain):
         return None
-    if converter_of(node.domain, node.operator, node.version) is not None:
-        return None
-    if has_body(node):
+    if converter_of(node.domain, node.operator, node.version) is not None or has_body(node):
         return None
     try:
         Evaluator(node)
@@ -93,27 +91,19 @@ def _reason(node: Node) -> str | None:
     return None
 
 
-def _all_nodes(model: onnx.ModelProto) -> Iterator[Node]:
-    """The nodes of a model, of its functions and of the graphs within nodes."""
+def _all_nodes(model: onnx.ModelProto) -> Iterator[OnnxNode]:
+    """Yield the nodes of a model, of its functions and of the graphs within nodes."""
     opsets = opsets_of(model.opset_import)
-    yield from _with_inner(model.graph.node, opsets)
+    yield from nodes_of(messages_in(model.graph, onnx.NodeProto), opsets)
     for function in model.functions:
-        yield from _with_inner(function.node, {**opsets, **opsets_of(function.opset_import)})
-
-
-def _with_inner(messages: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> Iterator[Node]:
-    waiting = list(messages)
-    while waiting:
-        message = waiting.pop()
-        yield from nodes_of([message], opsets)
-        for graph in graphs_of(message):
-            waiting.extend(graph.node)
+        own = {**opsets, **opsets_of(function.opset_import)}
+        yield from nodes_of(messages_in(function, onnx.NodeProto), own)
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model for inference: weights are inputs, and nothing is declared of tensors between nodes.
+    """Return a model for inference, with weights as inputs and without declarations of intermediate tensors.
 
-    What a model declares of its outputs' sizes may be wrong; ONNX Runtime goes on then, and so does opendml.
+    Declared sizes of outputs may be wrong. ONNX Runtime accepts that, and so does opendml.
     """
     graph = onnx.GraphProto(name="graph")
     new = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=graph)
@@ -130,7 +120,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
             continue
         copy = graph.node.add()
         copy.CopyFrom(node)
-        copy.name = node.name or next(filter(None, node.output), node.op_type)  # errors say it
+        copy.name = node.name or next(filter(None, node.output), node.op_type)  # Errors name it.
         if node.op_type in _NOT_INFERRED and not node.domain:
             copy.op_type = "Identity"
             del copy.attribute[:]
@@ -156,5 +146,5 @@ def _large_constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
 
 
 def _dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
-    """Return the sizes and the type of a sparse tensor as those of a dense one without content."""
+    """Return a dense tensor without content, of the sizes and type of a sparse one."""
     return onnx.TensorProto(data_type=tensor.values.data_type, dims=tensor.dims)

@@ -1,4 +1,4 @@
-"""`Loop`, `Scan` and `SequenceMap`: their bodies run again and again, what they leave is stacked."""
+"""Loops: `Loop`, `Scan` and `SequenceMap`."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ import onnx
 
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.evaluator_work import bytes_of
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.evaluator_limits import bytes_of
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Array
 
 _TRIP_STEPS = 1000
-"""Steps of one trip beside those of its nodes: it takes Python as long as so many elements take NumPy."""
+"""Steps of one trip beside those of its nodes: Python takes as long as NumPy for so many elements."""
 
 Body = Callable[[Sequence[Any]], Sequence[Any]]
-"""Runs the graph of a loop once, on its inputs in their order."""
+"""Runs the body of a loop once, on its inputs in order."""
 
 Loop = Callable[[Mapping[str, Any]], list[Any]]
-"""The outputs of a node in their order, for the contents of tensors by name."""
+"""Returns the outputs of a loop in order, for the contents of tensors by name."""
 
 
-def is_loop(node: Node) -> bool:
-    """Whether the node runs a body several times."""
+def is_loop(node: OnnxNode) -> bool:
+    """Return whether a node is a loop."""
     return not node.domain and node.operator in ("Loop", "Scan", "SequenceMap")
 
 
-def loop_of(node: Node, body: Body) -> Loop:
-    """A `Loop`, a `Scan` or a `SequenceMap` around its body."""
+def loop_of(node: OnnxNode, body: Body) -> Loop:
+    """Return the function that runs a loop around its body."""
 
     def trip(given: Sequence[Any]) -> Sequence[Any]:
         limits = meter()
@@ -38,7 +38,7 @@ def loop_of(node: Node, body: Body) -> Loop:
         limits.check_time()
         held = limits.held
         results = body(given)
-        limits.held = held  # what the trip leaves is counted where it is kept
+        limits.held = held  # `_append` counts the results that stay.
         return results
 
     def run(contents: Mapping[str, Any]) -> list[Any]:
@@ -53,8 +53,8 @@ def loop_of(node: Node, body: Body) -> Loop:
     return run
 
 
-def _loop(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
-    """As often as the trip count says, and while the condition holds."""
+def _loop(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
+    """Run the body for the trip count and while the condition holds."""
     count, condition, *state = [*given, None, None][: max(2, len(given))]
     graph = node.attributes["body"]
     most = None if count is None else int(np.asarray(count).reshape(()))
@@ -71,16 +71,16 @@ def _loop(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
     return [*state, *stacked]
 
 
-def _mapped(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
-    """For each element of the first sequence, with the elements there of other sequences."""
+def _mapped(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
+    """Run the body for each element of the first sequence and the same element of the others."""
     stacks: list[list[Any]] = [[] for _ in node.attributes["body"].output]
     for number in range(len(given[0])):
         _append(stacks, body([each[number] if isinstance(each, list) else each for each in given]))
     return [*stacks]
 
 
-def _scan(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
-    """Along an axis of each of the last inputs, forwards or backwards."""
+def _scan(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
+    """Run the body along an axis of each scanned input, forwards or backwards."""
     count = int(node.attributes["num_scan_inputs"])
     state, scanned = list(given[: len(given) - count]), given[len(given) - count :]
     axes = node.attributes.get("scan_input_axes") or [0] * count
@@ -98,7 +98,7 @@ def _scan(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
 def _scanned(
     body: Body, state: list[Any], lines: Sequence[Array], stack_count: int
 ) -> tuple[list[Any], list[list[Any]]]:
-    """The state behind all steps, and what each step gave out."""
+    """Return the state after all steps, and the outputs of each step."""
     stacks: list[list[Any]] = [[] for _ in range(stack_count)]
     for elements in zip(*lines, strict=True):
         results = body([*state, *map(np.asarray, elements)])
@@ -108,9 +108,9 @@ def _scanned(
 
 
 def _stacks_of(
-    node: Node, stacks: Sequence[list[Any]], declared: Sequence[onnx.ValueInfoProto]
+    node: OnnxNode, stacks: Sequence[list[Any]], declared: Sequence[onnx.ValueInfoProto]
 ) -> list[Array]:
-    """The outputs that the steps gave out, along their axes."""
+    """Stack the outputs of all steps along their axes."""
     axes = node.attributes.get("scan_output_axes") or [0] * len(stacks)
     backwards = node.attributes.get("scan_output_directions") or [0] * len(stacks)
     return [
@@ -119,8 +119,8 @@ def _stacks_of(
     ]
 
 
-def _scan_of_batches(node: Node, body: Body, given: Sequence[Any]) -> list[Any]:
-    """As `Scan` was in version 8: each sequence of a batch by itself, up to its own length."""
+def _scan_of_batches(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
+    """Run `Scan` version 8, which takes each sequence of a batch up to its own length."""
     lengths, *rest = given
     count = int(node.attributes["num_scan_inputs"])
     state, scanned = rest[: len(rest) - count], rest[len(rest) - count :]
@@ -147,14 +147,13 @@ def _append(stacks: Sequence[list[Any]], elements: Sequence[Any]) -> None:
 
 
 def _lengthened(sequence: Array, length: int) -> Array:
-    """A sequence with zeros behind its end."""
+    """Return a sequence with zeros behind its end."""
     rest = [(0, 0)] * (sequence.ndim - 1)
     return np.pad(sequence, [(0, length - len(sequence)), *rest])
 
 
 def _stacked(elements: Sequence[Array], axis: int, declared: onnx.ValueInfoProto) -> Array:
-    """Elements along a new axis; of none the sizes and type are those that the body declares, unknown sizes
-    0."""
+    """Stack elements along a new axis; without elements, use the declared type and sizes (0 if unknown)."""
     if elements:
         return np.stack(elements, axis)
     tensor = declared.type.tensor_type

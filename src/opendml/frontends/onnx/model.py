@@ -1,4 +1,4 @@
-"""ONNX models that run: called on arrays by name or in order."""
+"""ONNX models that can be called on arrays, by name or in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opendml.frontends.onnx.bodies import functions_of
 from opendml.frontends.onnx.judge import require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import nodes_of, opsets_of
-from opendml.frontends.onnx.segment import Compiled
+from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer, known_tensors
 from opendml.frontends.onnx.values import Array, Known, array_of
@@ -31,12 +31,12 @@ T = TypeVar("T", bound=Tracer)
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or an output as the model declares it.
+    """A declared input or output of a model.
 
     Args:
-        name: as the model has it.
-        type: of its elements as NumPy has it; None: it is no tensor, or of strings.
-        sizes: an int, the name of a symbolic size, or None where any will do; None: of any rank.
+        name: its name.
+        type: its NumPy type; None: it is no tensor, or a tensor of strings.
+        sizes: for each dimension a number, the name of a symbolic size, or None (any); None: any rank.
     """
 
     name: str
@@ -45,9 +45,9 @@ class TensorInfo:
 
 
 class OnnxModel:
-    """A loaded ONNX model. It is compiled for the sizes and types of its inputs when it first meets them.
+    """A loaded ONNX model, which is compiled for the sizes and types of its inputs on their first use.
 
-    Calls from several threads are safe.
+    Several threads may call it.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class OnnxModel:
     ) -> None:
         graph = model.graph
         initializers = {each.name: each for each in graph.initializer}
-        self.device, self._name = device, name
+        self.device, self._name, self._proto = device, name, model
         self._limits, self._bytes = limits_of(None), meter().held
         self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
         self.outputs = tuple(tensor_info(each) for each in graph.output)
@@ -77,32 +77,31 @@ class OnnxModel:
         return f"<OnnxModel {self._name} on {self.device.kind}: {names}>"
 
     def __reduce__(self) -> NoReturn:
-        """Refuses: a model holds compiled code."""
+        """Raise Unsupported: a model holds compiled code."""
         raise Unsupported(f"{self._name}: a loaded model cannot be copied or pickled; load it where it runs")
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The inputs that every call gives, in the model's order."""
+        """The names of the inputs that every call needs, in the model's order."""
         return self._names[0]
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """The outputs in the model's order."""
+        """The names of the outputs, in the model's order."""
         return self._names[1]
 
     @property
     def kept_bytes(self) -> int:
-        """About what the model keeps by now: weights as they are packed, and what is compiled for the sizes
-        that it met, with its temporary memory."""
+        """The approximate bytes of packed weights, compiled graphs and temporary memory."""
         return self._kept.bytes
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
-        """The outputs by name, for arrays in the order of the inputs or by their names.
+        """Return the outputs by name, for arrays in the order of the inputs or by their names.
 
         Raises:
-            InvalidArgument: an input that is missing or unknown, or of another type or size than declared.
-            Unsupported: a node that neither DirectML nor the evaluator of `onnx` can run.
-            LimitExceeded: the run takes more than the limits of the model allow.
+            InvalidArgument: an input is missing, unknown, or of another type or size than declared.
+            Unsupported: neither DirectML nor the evaluator of `onnx` can run a node.
+            LimitExceeded: the run takes more than the model's limits allow.
         """
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
@@ -113,28 +112,28 @@ class OnnxModel:
         return self.run({**placed, **inputs})
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by name, for arrays by name; as a call otherwise."""
+        """Return the outputs by name, for arrays by name. Errors are those of a call."""
         given = self._given(inputs)
         with self._named():
             results = self._tracer.run(given)
         return dict(zip(self.output_names, results, strict=True))
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
-        """What runs for such inputs, in its order, which a run finds out: the compiled graphs, and the names
-        of nodes that run outside of them, on onnx's evaluator or as loops, whose bodies' graphs are not told.
+        """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.
+
+        Such nodes run on onnx's evaluator or are loops; the graphs of loop bodies are not among the results.
 
         Raises:
-            InvalidArgument, Unsupported: as a run.
+            InvalidArgument, Unsupported: as for a call.
         """
         given = self._given(inputs)
         with self._named():
-            found = [stage.work for stage in self._tracer.stages(given)]
-        return tuple(
-            each.model if isinstance(each, Compiled) else str(each) for each in found if each is not None
-        )
+            work = [step.work for step in self._tracer.steps(given)]
+        parts = (each.model if isinstance(each, CompiledSegment) else each for each in work)
+        return tuple(each if isinstance(each, Model) else str(each) for each in parts if each is not None)
 
     def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs of a run, if they are all there and what the model declares."""
+        """Return the inputs of a run after checking that they are complete and as declared."""
         require_by_name(inputs)
         given = {name: self._checked(name, content) for name, content in inputs.items()}
         missing = [name for name in self.input_names if name not in given]
@@ -144,7 +143,7 @@ class OnnxModel:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Meters a run, and puts the model's name before what is raised inside."""
+        """Meter a run, and prefix the model's name to errors."""
         try:
             with metered(self._limits, held=self._bytes, name="a run"):
                 yield
@@ -156,7 +155,7 @@ class OnnxModel:
         return f"the model has {', '.join(map(repr, self.input_names)) or 'none'}"
 
     def _checked(self, name: str, content: Any) -> Any:
-        """An input, if it is what the model declares."""
+        """Return an input as an array after checking it against its declaration."""
         info = self._declared.get(name)
         if info is None:
             raise InvalidArgument(f"{self._name}: input {name!r} is unknown; {self._needed}")
@@ -169,7 +168,7 @@ class OnnxModel:
             return content
         try:
             array = np.asarray(content)
-        except (RuntimeError, TypeError, ValueError) as error:  # of lists of lists, or of other libraries
+        except (RuntimeError, TypeError, ValueError) as error:  # Ragged lists, or objects of other libraries.
             raise InvalidArgument(f"{self._name}: input {name!r} is no array: {error}") from error
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
@@ -193,17 +192,17 @@ def load(
     limits: Limits | None = None,
     most_kept_bytes: int | None = None,
 ) -> OnnxModel:
-    """An ONNX model, ready to be called.
+    """Load an ONNX model.
 
     Args:
         model: a path, the bytes of a file, or an onnx.ModelProto.
         device: a device, its kind, or None for the CPU.
-        sizes: of inputs and outputs where the model leaves them open, which its inputs must have then.
-        limits: what loading the model, and each run of it, may take; `dml.Limits.untrusted()` for a file from
-            a stranger. None: the defaults of `dml.Limits`.
-        most_kept_bytes: how much memory may be kept for sizes of inputs that ran before, beside what the last
-            ones need; None: a quarter of the memory that the process may use. Sizes that were used longest
-            ago are forgotten first, and compiled again when they come back.
+        sizes: fixed sizes for symbolic dimensions, inputs or outputs.
+        limits: the limits of loading and of each run; `dml.Limits.untrusted()` for a file from a stranger.
+            None: the defaults of `dml.Limits`.
+        most_kept_bytes: bytes that may stay compiled for earlier input sizes, beside those of the last ones.
+            The least recently used sizes are dropped first. None: a quarter of the memory that the process
+                may use.
 
     >>> import numpy as np, onnx, opendml as dml
     >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
@@ -212,20 +211,33 @@ def load(
     array([-1., -1.], dtype=float32)
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, sizes that it does not have or contradicts, a node
-            that cannot take the sizes and types of its inputs, or no number of bytes.
-        Unsupported: an operator set that is newer than the `onnx` package, or an operator that neither
-            DirectML nor the evaluator of `onnx` has.
+        InvalidArgument: the file is no ONNX model, `sizes` do not fit it, a node cannot take its inputs, or
+            `most_kept_bytes` is no number of bytes.
+        Unsupported: the operator set is newer than the `onnx` package, or neither DirectML nor the evaluator
+            of `onnx` has an operator.
         LimitExceeded: the model is larger than its limits allow.
     """
+    return load_model(model, device, sizes, limits, most_kept_bytes, require_used=True)
+
+
+def load_model(
+    model: ModelLike,
+    device: str | Device | None,
+    sizes: Sizes,
+    limits: Limits | None,
+    most_kept_bytes: int | None,
+    require_used: bool = False,
+) -> OnnxModel:
+    """Load a model as `load` does, but accept sizes that no input or output has unless `require_used`."""
     with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
         read, name, weights = read_model(model)
-        sizes.require_used([read], name)
+        if require_used:
+            sizes.require_used([read], name)
         return OnnxModel(sizes.of(read, name), name, as_device(device), weights, most_kept_bytes)
 
 
 def require_by_name(inputs: object) -> None:
-    """Raises InvalidArgument unless inputs are given by their names."""
+    """Raise InvalidArgument unless the inputs are a mapping."""
     if not isinstance(inputs, Mapping):
         problem = f"{type(inputs).__name__}; a dict is needed, of arrays by their names"
         raise InvalidArgument(f"run.inputs: {problem}")
@@ -238,11 +250,14 @@ def traced(
     weights: Weights,
     kept: KeptModels | None = None,
 ) -> T:
-    """A model's graph, to be traced by a class of that kind.
+    """Make a tracer of a model's graph.
 
     Args:
+        kind: the class of the tracer.
+        model: the model.
+        device: the device of its graphs.
         weights: the initializers that are not in the message.
-        kept: decides for which sizes the graph stays compiled; None: as by default.
+        kept: decides which sizes stay compiled; None: the default.
     """
     graph = model.graph
     known = {name: Known(array, name) for name, array in weights.arrays.items()}
@@ -255,7 +270,7 @@ def traced(
 
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
-    """What a model declares of an input or an output."""
+    """Return the declaration of an input or an output."""
     if value.type.WhichOneof("value") != "tensor_type":
         return TensorInfo(value.name, None, None)
     tensor = value.type.tensor_type
@@ -266,7 +281,7 @@ def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
 
 
 def dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
-    """A sparse initializer with all its zeros."""
+    """Return a sparse initializer as a dense one."""
     values, indices, sizes = array_of(tensor.values), array_of(tensor.indices), tuple(tensor.dims)
     try:
         meter().require_tensor(sizes, values.dtype.itemsize, f"sparse tensor {tensor.values.name!r}")

@@ -1,5 +1,4 @@
-"""ONNX models from files, bytes and messages. Tensors in files of their own are read from the model's folder
-alone."""
+"""ONNX models from files, bytes and messages. External tensors are read only from the model's folder."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ import math
 import os
 from os import PathLike, fspath
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import TypeAlias
 
 import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
@@ -16,43 +15,38 @@ from onnx.external_data_helper import uses_external_data
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument
 from opendml.folders import open_within, within
-from opendml.frontends.onnx.message_size import parsed_size
-from opendml.frontends.onnx.node import ONNX_ERRORS
-from opendml.frontends.onnx.valid import require_valid, tensors_of
-from opendml.frontends.onnx.weights import Content, Weights, without_weights
-from opendml.model_files import open_file
+from opendml.frontends.onnx.node import ONNX_ERRORS, messages_in
+from opendml.frontends.onnx.protobuf import Content, parsed_size
+from opendml.frontends.onnx.valid import require_valid
+from opendml.frontends.onnx.weights import Weights, without_weights
+from opendml.model_files import hold_file, open_file
 from opendml.spec.wording import shown
 
 _PACKED_BITS = {
-    "UINT4": 4,
-    "INT4": 4,
-    "FLOAT4E2M1": 4,
-    "UINT2": 2,
-    "INT2": 2,
-    "FLOAT6E2M3": 6,
-    "FLOAT6E3M2": 6,
+    **dict.fromkeys(("UINT2", "INT2"), 2),
+    **dict.fromkeys(("UINT4", "INT4", "FLOAT4E2M1"), 4),
+    **dict.fromkeys(("FLOAT6E2M3", "FLOAT6E3M2"), 6),
 }
 """Bits of types whose elements share bytes in files."""
 
 _MOST_GROWTH = 80
-"""Bytes in memory for each byte of a message, at most."""
+"""Greatest number of bytes in memory for each byte of a message."""
 
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
 
 def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.ModelProto, str, Weights]:
-    """Return a model, what errors call it (its file's name, or "model"), and those of its initializers that
-    are not in the message: large ones stay in the file or in the bytes.
+    """Return a model, its name for errors, and the initializers that stay in its file or bytes.
 
     Args:
         given: the model, or its path.
-        folder: the folder that a file must lie in; None: any.
+        folder: the folder that must contain the file; None: any.
 
     Raises:
-        InvalidArgument: no such file, no ONNX model in it, one that breaks ONNX's rules, or a tensor's file
-            outside of the model's folder.
-        Unsupported: an operator set that is newer than the `onnx` package.
-        LimitExceeded: files or functions that are larger than the model may be.
+        InvalidArgument: the file cannot be read, is no ONNX model, breaks ONNX's rules, or names a tensor's
+            file outside of its folder.
+        Unsupported: the operator set is newer than the `onnx` package.
+        LimitExceeded: files or functions are larger than the model may be.
     """
     weights = Weights()
     if isinstance(given, onnx.ModelProto):
@@ -72,9 +66,7 @@ def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.Model
 
 def _content(path: Path, folder: Path | None, weights: Weights) -> Content:
     with open_file(path, path, folder) as file:
-        size = os.fstat(file.fileno()).st_size
-        meter().hold(size, path)  # also the bytes of holes, which take no disk space
-        return weights.mapped(path, file).content if size else b""
+        return weights.mapped(path, file).content if hold_file(file, path) else b""
 
 
 def _parsed(content: Content, name: str, weights: Weights) -> onnx.ModelProto:
@@ -95,10 +87,9 @@ def _parsed(content: Content, name: str, weights: Weights) -> onnx.ModelProto:
 
 
 def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weights: Weights) -> None:
-    """Read the tensors that lie in files beside the model, or map those of large initializers: `..` and links
-    may not lead out of the model's folder."""
+    """Read the external tensors, or map those of large initializers. No `..` or link may leave the folder."""
     own = len(model.graph.initializer)
-    for number, tensor in enumerate((*model.graph.initializer, *tensors_of(model))):
+    for number, tensor in enumerate((*model.graph.initializer, *messages_in(model, onnx.TensorProto))):
         if not uses_external_data(tensor):
             continue
         keys = {each.key: each.value for each in tensor.external_data}
@@ -112,8 +103,13 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
             needed, offset = _bytes_of(tensor, keys.get("length"), where), int(keys.get("offset") or 0)
             file_path = path.parent.absolute() / location
             with open_within(folder or path.parent, file_path) as file:
-                _require_part(file, offset, needed)
-                if number >= own or not needed or not _is_mapped(tensor, file_path, file, offset, weights):
+                size = os.fstat(file.fileno()).st_size
+                if not 0 <= offset <= size - needed:
+                    raise ValueError(f"{needed:,} bytes at offset {offset:,}; the file has {size:,}")
+                is_initializer = number < own and needed > 0
+                if not is_initializer or not weights.add(
+                    tensor, weights.mapped(file_path, file).content, offset, needed
+                ):
                     file.seek(offset)
                     tensor.raw_data = file.read(needed)
         except Error:
@@ -124,31 +120,13 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
         del tensor.external_data[:]
 
 
-def _is_mapped(tensor: onnx.TensorProto, path: Path, file: BinaryIO, offset: int, weights: Weights) -> bool:
-    """Add an initializer in a file of its own to the weights, if it is large and of a plain type; return
-    whether it is."""
-    size = math.prod(tensor.dims) * onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-    return weights.add(tensor, weights.mapped(path, file).content, offset, size)
-
-
-def _require_part(file: BinaryIO, offset: int, count: int) -> None:
-    """Check that a file has so many bytes.
-
-    Raises:
-        ValueError: it does not.
-    """
-    size = os.fstat(file.fileno()).st_size
-    if not 0 <= offset <= size - count:
-        raise ValueError(f"{count:,} bytes at offset {offset:,}; the file has {size:,}")
-
-
 def _bytes_of(tensor: onnx.TensorProto, length: str | None, where: str) -> int:
-    """Return the bytes that a tensor takes of its file: as many as it has elements.
+    """Return the bytes that a tensor takes in its file, and count them as held by the model.
 
     Raises:
-        InvalidArgument: a length of other elements.
-        LimitExceeded: more than the model may hold.
-        LookupError, TypeError, ValueError: elements of an unknown type, or numbers that are none.
+        InvalidArgument: the stated length does not fit the sizes.
+        LimitExceeded: the tensor is larger than the model may hold.
+        LookupError, TypeError, ValueError: the type or a number is malformed.
     """
     type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
     bits = _PACKED_BITS.get(onnx.TensorProto.DataType.Name(tensor.data_type), 8 * type.itemsize)

@@ -1,13 +1,14 @@
-"""Nodes of an ONNX graph as the importer sees them: names, attributes as Python values, versions."""
+"""Nodes of an ONNX graph, with attributes as Python values and resolved versions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, TypeVar
 
 import onnx
+from google.protobuf.message import Message  # type: ignore[import-untyped,unused-ignore]
 
 MICROSOFT = "com.microsoft"
 """The domain of the operators that ONNX Runtime adds."""
@@ -21,26 +22,30 @@ ONNX_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What the `onnx` package raises over a node that is not valid."""
+"""Exceptions that the `onnx` package raises for an invalid node."""
 _LONGEST = 200
-"""Characters of a name in a message: a file may say any number."""
+"""Characters of a name that a message shows."""
+_CONTAINERS = frozenset({"AttributeProto", "FunctionProto", "GraphProto", "NodeProto", "SparseTensorProto"})
+"""Messages that may contain nodes or tensors."""
+M = TypeVar("M", bound=Message)
+
 OWN = "opendml"
-"""The domain of the parts that operators of ONNX are taken apart into."""
+"""The domain of internal operators, which replace parts of ONNX operators."""
 
 
 @dataclass(frozen=True)
-class Node:
-    """One node.
+class OnnxNode:
+    """A node of a graph, of a function's body or of a branch.
 
     Args:
         operator: ONNX's name of the operator.
         domain: "" for ONNX's own.
         version: of the operator set of its domain that the model imports.
-        name: as errors say it; the node's own, or made from its first output.
+        name: its name in errors: its own, or that of its first output.
         inputs, outputs: names of tensors, "" for absent ones.
-        attributes: by name, as Python values; tensors and graphs as ONNX has them.
-        opsets: the versions of all domains, for what a body of the node is made of.
-        message: the node as the file has it.
+        attributes: Python values by name; tensors and graphs are messages.
+        opsets: the versions of all domains, for the nodes of its graphs.
+        message: the node's message.
     """
 
     operator: str
@@ -57,24 +62,52 @@ class Node:
         domain = f"{self.domain}." if self.domain else ""
         return f"node {self.name[:_LONGEST]!r} ({domain}{self.operator[:_LONGEST]}-{self.version})"
 
+    @property
+    def schema(self) -> onnx.defs.OpSchema | None:
+        """ONNX's schema of the operator, if there is one."""
+        return schema_of(self.operator, self.version, self.domain)
+
     @cached_property
-    def kept(self) -> dict[object, Any]:
-        """What is found out about the node once, for all traces, by who finds it out."""
+    def cache(self) -> dict[object, Any]:
+        """Results of analyses that all traces share, by the analysis."""
         return {}
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """The names of all tensors that the node needs: its inputs, and what its graphs take from outside."""
+        """The names of all tensors that the node reads: its inputs, and those that its graphs capture."""
         return frozenset(filter(None, self.inputs)) | captured(self.message)
 
 
+def messages_in(root: Message, kind: type[M]) -> Iterator[M]:
+    """Yield all messages of a kind within a model, a graph or a function, at any depth."""
+    waiting: list[Message] = [root]
+    while waiting:
+        for descriptor, value in waiting.pop().ListFields():
+            if descriptor.message_type is None:
+                continue
+            found = [value] if isinstance(value, Message) else value
+            if descriptor.message_type is kind.DESCRIPTOR:
+                yield from found
+            if descriptor.message_type.name in _CONTAINERS:
+                waiting.extend(found)
+
+
+@lru_cache(maxsize=4096)
+def schema_of(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+    """Return ONNX's schema of an operator; None: there is none."""
+    try:
+        return onnx.defs.get_schema(operator, version, domain)
+    except (onnx.defs.SchemaError, TypeError):  # TypeError: the version is no 32-bit number.
+        return None
+
+
 def captured(message: onnx.NodeProto) -> frozenset[str]:
-    """The tensors that a node's graphs (branches, bodies of loops) take from outside."""
+    """Return the tensors that a node's graphs capture from outside."""
     return frozenset().union(*(free_names(graph) for graph in graphs_of(message)))
 
 
 def graphs_of(message: onnx.NodeProto) -> list[onnx.GraphProto]:
-    """The graphs among a node's attributes."""
+    """Return the graphs among a node's attributes."""
     found = []
     for attribute in message.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
@@ -85,7 +118,7 @@ def graphs_of(message: onnx.NodeProto) -> list[onnx.GraphProto]:
 
 
 def free_names(graph: onnx.GraphProto) -> frozenset[str]:
-    """The tensors that a graph reads and does not make."""
+    """Return the tensors that a graph reads and does not make."""
     made = {each.name for each in (*graph.input, *graph.initializer)}
     made.update(each.values.name for each in graph.sparse_initializer)
     read: set[str] = set()
@@ -97,27 +130,27 @@ def free_names(graph: onnx.GraphProto) -> frozenset[str]:
 
 
 def domain_of(name: str) -> str:
-    """ONNX's own domain has two names."""
+    """Return a domain, where "ai.onnx" and "" are the same."""
     return "" if name == "ai.onnx" else name
 
 
 def opsets_of(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """The versions of the operator sets that a model or a function imports, by domain."""
+    """Return the imported versions of operator sets by domain."""
     return {domain_of(each.domain): each.version for each in imports}
 
 
-def nodes_of(messages: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> tuple[Node, ...]:
-    """The nodes of a graph or of a function's body, in their order."""
+def nodes_of(messages: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> tuple[OnnxNode, ...]:
+    """Return the nodes of a graph or of a function's body, in order."""
     return tuple(_node(message, opsets) for message in messages)
 
 
-def _node(message: onnx.NodeProto, opsets: Mapping[str, int]) -> Node:
+def _node(message: onnx.NodeProto, opsets: Mapping[str, int]) -> OnnxNode:
     domain = domain_of(message.domain)
     name = message.name or next(filter(None, message.output), message.op_type)
     attributes = {each.name: _attribute(each) for each in message.attribute if not each.ref_attr_name}
     inputs, outputs = tuple(message.input), tuple(message.output)
     version = opsets.get(domain, 1)
-    return Node(message.op_type, domain, version, name, inputs, outputs, attributes, opsets, message)
+    return OnnxNode(message.op_type, domain, version, name, inputs, outputs, attributes, opsets, message)
 
 
 def _attribute(attribute: onnx.AttributeProto) -> Any:

@@ -1,8 +1,7 @@
 """Nodes of ONNX's operator sets 1 to 6 as nodes of operator set 7, on which converters and evaluator rely.
 
-onnx.version_converter is not used: it has no adapter for 15 of the operators that changed, and it loses the
-axis along which a slope of PRelu lies and the old defaults of Selu. Ranks are known where nodes are traced,
-so old broadcasting becomes an explicit Unsqueeze.
+onnx.version_converter is not used. It has no adapter for 15 changed operators, and loses PRelu's axis and
+Selu's old defaults. Ranks are known during the trace, so old broadcasting becomes an explicit Unsqueeze.
 """
 
 from __future__ import annotations
@@ -16,28 +15,29 @@ import onnx
 from onnx import helper, numpy_helper
 
 from opendml.errors import Unsupported
-from opendml.frontends.onnx.node import Node, nodes_of
+from opendml.frontends.onnx.node import OnnxNode, nodes_of
 from opendml.frontends.onnx.values import Known, Value
 
 FIRST_MODERN_OPSET = 7
 _CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
-"""Operators whose graphs hold nodes of the old operator set; they themselves mean the same."""
+"""Operators that did not change; their graphs may have old nodes."""
 
 _BROADCASTING = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
 _SPLIT_OPSET = 13
-"""From this version on Split reads sizes from an input, as it does in version 1."""
+"""The version from which Split reads sizes from an input, as it does in version 1."""
 
 
-def modern_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tuple[Node, ...] | None:
-    """Return the nodes of a newer operator set that mean the same; None for a node that is not old, or that
-    ONNX has no schema of, such as the experimental Affine.
+def modern_nodes(node: OnnxNode, values: Sequence[Value | None], prefix: str) -> tuple[OnnxNode, ...] | None:
+    """Return equivalent nodes of operator set 7; None: the node is new, or has no schema, as the experimental
+    Affine.
 
     Args:
-        values: the inputs of the node.
-        prefix: what the names of tensors between the nodes begin with.
+        node: the node.
+        values: its inputs.
+        prefix: the prefix of the names of new tensors.
 
     Raises:
-        Unsupported: a node that trains, or whose meaning depends on the content of a tensor.
+        Unsupported: the node trains, or its meaning depends on the content of a tensor.
     """
     if node.domain or node.version >= FIRST_MODERN_OPSET or node.operator in _CONTROL_FLOW:
         return None
@@ -55,9 +55,9 @@ def modern_nodes(node: Node, values: Sequence[Value | None], prefix: str) -> tup
 
 @dataclass
 class _Old:
-    """A node while it is rewritten."""
+    """A node during its rewrite."""
 
-    node: Node
+    node: OnnxNode
     values: Sequence[Value | None]
     prefix: str
     attributes: dict[str, Any]
@@ -66,7 +66,7 @@ class _Old:
     opset: int = FIRST_MODERN_OPSET
 
     def state_defaults(self) -> None:
-        """Write down the old defaults that the newer operator has otherwise, such as Selu's."""
+        """Add attributes for old defaults that differ from the new ones, such as Selu's."""
         schemas = [
             onnx.defs.get_schema(self.node.operator, version, "")
             for version in (self.node.version, FIRST_MODERN_OPSET)
@@ -87,36 +87,36 @@ class _Old:
         return len(value.sizes)
 
     def known(self, number: int) -> list[float]:
-        """Return the content of an input that every run has."""
+        """Return the content of a known input."""
         value = self.values[number]
         if not isinstance(value, Known):
             raise self.refused(f"input {number} is computed, and decides the sizes of the result")
         return [float(each) for each in np.asarray(value.content).reshape(-1)]
 
     def add(self, operator: str, inputs: Sequence[str], **attributes: Any) -> str:
-        """Put a node before this one, and return the name of its output."""
+        """Add a node before this one, and return the name of its output."""
         name = f"{self.prefix}{operator}.{len(self.before)}"
         self.before.append(helper.make_node(operator, inputs, [name], name, **attributes))
         return name
 
     def constant(self, content: Any) -> str:
-        """Put an INT64 constant before this node, and return its name."""
+        """Add an INT64 constant before this node, and return its name."""
         return self.add("Constant", [], value=numpy_helper.from_array(np.array(content, np.int64)))
 
     def unsqueeze(self, number: int, count: int) -> None:
-        """Give an input `count` more dimensions of size 1 behind its own."""
+        """Append `count` dimensions of size 1 to an input."""
         if count > 0:
             rank = self.rank(number)
             axes = list(range(rank, rank + count))
             self.inputs[number] = self.add("Unsqueeze", [self.inputs[number]], axes=axes)
 
     def refused(self, why: str) -> Unsupported:
-        """Return the error of a node that cannot be rewritten."""
+        """Return the error for a node that cannot be rewritten."""
         return Unsupported(f"{self.node}: {why}; opendml runs such nodes from opset {FIRST_MODERN_OPSET} on")
 
 
 def _broadcast(old: _Old) -> None:
-    """Place the second operand at `axis`, where it is the first operand's innermost dimensions by default."""
+    """Align the second operand at `axis`; by default it has the innermost dimensions."""
     broadcast, axis = old.attributes.pop("broadcast", 0), old.attributes.pop("axis", None)
     if broadcast and axis is not None:
         axis += old.rank(0) if axis < 0 else 0
@@ -124,7 +124,7 @@ def _broadcast(old: _Old) -> None:
 
 
 def _slope(old: _Old) -> None:
-    """A slope of several elements has one for each channel."""
+    """Align a slope of several elements with the channels."""
     value = old.values[1]
     if value is not None and value.sizes is not None and len(value.sizes) == 1 and value.sizes != (1,):
         old.unsqueeze(1, old.rank(0) - 2)
@@ -186,7 +186,7 @@ def _upsample(old: _Old) -> None:
 
 
 def _norm(old: _Old) -> None:
-    """The exponent is a float in version 1."""
+    """Make the exponent an integer; in version 1 it is a float."""
     exponent = old.attributes.get("p", 2)
     if exponent != int(exponent):
         raise old.refused(f"p is {exponent}; a whole number is needed")

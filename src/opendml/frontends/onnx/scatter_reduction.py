@@ -1,8 +1,9 @@
-"""`ScatterElements` and `ScatterND` with a reduction: on the host, in NumPy.
+"""`ScatterElements` and `ScatterND` with a reduction, in NumPy.
 
-DirectML's scatters replace elements. A reduction by DirectML's operators sorts the updates and takes log2(n)
-passes over them: 24 ms for 800 rows of 384 updates, where this takes 0.7 ms. ROI_ALIGN_GRAD adds at computed
-places, but relative to the greatest magnitude of all updates, and one NaN makes all its sums NaN.
+DirectML's scatters replace elements. A reduction with DirectML's operators must sort the updates and takes
+log2(n) passes over them: 24 ms for 800 rows of 384 updates, against 0.7 ms here. ROI_ALIGN_GRAD adds at
+    computed offsets, but its error is
+relative to the greatest update, and one NaN makes all its sums NaN.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Array
 from opendml.spec.tensor_desc import packed_strides
 from opendml.spec.wording import shown
@@ -27,22 +28,22 @@ FUNCTIONS: dict[str, np.ufunc] = {
 """The reductions of ONNX. A maximum or a minimum with NaN is NaN."""
 
 _BLOCK = 1 << 16
-"""How many elements are reduced at a time. They and their places then stay in an L2 cache of 1 MiB."""
+"""Elements of a block, which stay in an L2 cache of 1 MiB together with their offsets."""
 
 _LEAST_COLUMNS = 32
-"""Slices of fewer elements are reduced element by element."""
+"""Elements of the smallest slice that is reduced as a row; smaller ones are reduced by element."""
 
 _LEAST_ROUND = 1 << 10
-"""Where a round has fewer elements, each row is reduced alone."""
+"""Elements of the smallest round; below it, each row is reduced alone."""
 
 
-def is_reduction(node: Node) -> bool:
+def is_reduction(node: OnnxNode) -> bool:
     """Return whether the node is a scatter whose updates and elements are reduced."""
     is_scatter = not node.domain and node.operator in ("ScatterElements", "ScatterND")
     return is_scatter and node.attributes.get("reduction", "none") != "none"
 
 
-def scatter_reduction_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+def scatter_reduction_of(node: OnnxNode) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Return the node as a function of the contents of tensors by name.
 
     The updates of one element are taken in an order that only the indices decide. Floats of 16 bits and less
@@ -67,8 +68,8 @@ def scatter_reduction_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, 
     return run
 
 
-def _array(node: Node, contents: Mapping[str, Any], number: int) -> Array:
-    """The content of an input."""
+def _array(node: OnnxNode, contents: Mapping[str, Any], number: int) -> Array:
+    """Return the content of an input."""
     found = contents.get(node.inputs[number]) if number < len(node.inputs) else None
     if not isinstance(found, np.ndarray) or found.dtype.kind in "OSU":
         raise InvalidArgument(f"{node}: input {number} is no tensor of numbers")
@@ -78,12 +79,12 @@ def _array(node: Node, contents: Mapping[str, Any], number: int) -> Array:
 
 
 def _accumulator(type: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in which elements are reduced: float32 for float16 and for the floats that NumPy lacks."""
+    """Return the accumulator type: float32 for float16 and for floats that NumPy lacks."""
     is_narrow = type == np.float16 or type.kind == "V" or (type.kind == "f" and type.itemsize < 4)
     return np.dtype(np.float32) if is_narrow else type
 
 
-def _by_elements(node: Node, function: np.ufunc, result: Array, indices: Array, updates: Array) -> None:
+def _by_elements(node: OnnxNode, function: np.ufunc, result: Array, indices: Array, updates: Array) -> None:
     """Reduce elements of `result` with one update for each index along an axis."""
     axis, rank = node.attributes.get("axis", 0), result.ndim
     if not -rank <= axis < rank:
@@ -112,7 +113,7 @@ def _by_elements(node: Node, function: np.ufunc, result: Array, indices: Array, 
         function.at(flat, places.reshape(-1), updates[block].reshape(-1))
 
 
-def _by_tuples(node: Node, function: np.ufunc, result: Array, indices: Array, updates: Array) -> None:
+def _by_tuples(node: OnnxNode, function: np.ufunc, result: Array, indices: Array, updates: Array) -> None:
     """Reduce slices of `result` with one slice of updates for each tuple of indices."""
     length = indices.shape[-1] if indices.ndim else 0
     chosen, kept = result.shape[:length], result.shape[length:]
@@ -161,16 +162,18 @@ def _by_rows(function: np.ufunc, rows: Array, places: Array, slices: Array) -> N
 
 
 def _order_of(numbers: Array, most: int) -> Array:
-    """The positions of numbers below `most` in ascending order, of equal ones in their own order. NumPy sorts
-    integers of 16 bits by radix, in a tenth of the time that wider ones take."""
+    """Return the stable order of numbers below `most`.
+
+    NumPy sorts 16-bit integers by radix, in a tenth of the time of wider ones.
+    """
     order = np.arange(len(numbers))
     for shift in range(0, most.bit_length(), 16):
         order = order[np.argsort((numbers[order] >> shift).astype(np.uint16), kind="stable")]
     return order
 
 
-def _counted_from_start(node: Node, indices: Array, size: int) -> Array:
-    """Indices as INT64, those below 0 counted from the end."""
+def _counted_from_start(node: OnnxNode, indices: Array, size: int) -> Array:
+    """Return indices as INT64, with negative ones counted from the end."""
     least, most = indices.min(), indices.max()
     if least < -size or most >= size:
         wrong = most if most >= size else least
@@ -179,6 +182,6 @@ def _counted_from_start(node: Node, indices: Array, size: int) -> Array:
     return np.where(wide < 0, wide + size, wide) if least < 0 else wide
 
 
-def _wrong_sizes(node: Node, data: Array, indices: Array, updates: Array) -> InvalidArgument:
+def _wrong_sizes(node: OnnxNode, data: Array, indices: Array, updates: Array) -> InvalidArgument:
     sizes = [shown(list(each.shape)) for each in (data, indices, updates)]
     return InvalidArgument(f"{node}: data {sizes[0]}, indices {sizes[1]} and updates {sizes[2]} do not fit")

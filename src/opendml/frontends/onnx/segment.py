@@ -1,4 +1,4 @@
-"""A stretch of an ONNX graph that becomes one graph of DirectML operators."""
+"""A run of ONNX nodes that becomes one graph of DirectML operators."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from opendml.frontends.onnx.conversion import (
     Result,
     require_expressible,
 )
-from opendml.frontends.onnx.evaluate import RANDOM, UNSURE, evaluator_of
-from opendml.frontends.onnx.growth import require_memory
+from opendml.frontends.onnx.evaluate import evaluator_of
+from opendml.frontends.onnx.evaluator_facts import facts_of
+from opendml.frontends.onnx.evaluator_limits import require_memory
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.registry import converter_of
 from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
     Array,
     Computed,
-    Held,
     Known,
+    RuntimeValue,
     Type,
     Value,
     carrier_of,
@@ -42,13 +43,14 @@ from opendml.runtime.objects.device import Device
 
 
 class Segment:
-    """The graph that is being made, and the values of all tensors so far.
+    """A graph under construction, and the values of all tensors so far.
 
     Args:
-        shared: what the graphs of all sizes share.
+        values: the tensors before the segment.
+        shared: the memory that the graphs of all sizes share.
 
     Attributes:
-        own: those that its nodes made.
+        own: the values that its nodes made.
     """
 
     def __init__(self, values: Values, shared: SharedMemory) -> None:
@@ -58,28 +60,29 @@ class Segment:
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
 
-    def take(self, node: Node) -> None:
-        """Adds a node.
+    def take(self, node: OnnxNode) -> None:
+        """Add a node.
 
         Raises:
-            NotExpressible: DirectML cannot say it.
+            NotExpressible: DirectML cannot express it.
             ValueNeeded: it depends on the content of a tensor that is not known yet.
-            LimitExceeded: its results are larger than the model's may be.
+            LimitExceeded: its results are larger than the limits allow.
         """
         values = [self._value(node, name) for name in node.inputs]
         require_memory(node, self.values)
-        known = None if node.operator in UNSURE else self._folded(node)
+        is_unreliable = facts_of(node).unreliable
+        known = None if is_unreliable else self._folded(node)
         if known is None:
             try:
                 known = self._converted(node, values)
             except NotExpressible:
-                known = self._empty(node) or (self._folded(node) if node.operator in UNSURE else None)
+                known = self._empty(node) or (self._folded(node) if is_unreliable else None)
                 if known is None:
                     raise
         self.values.update(known)
 
-    def compiled(self, outputs: Iterable[str], device: Device) -> Compiled | None:
-        """What computes those of the outputs that this graph computes; None: it computes none."""
+    def compiled(self, outputs: Iterable[str], device: Device) -> CompiledSegment | None:
+        """Compile the graph for those of the outputs that it computes; None: it computes none."""
         computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
         if not computed:
             return None
@@ -87,32 +90,31 @@ class Segment:
             {name: each.tensor for name, each in computed.items()}, device, self._shared
         )
         results = tuple((name, value.sizes, value.type) for name, value in computed.items())
-        return Compiled(model, tuple(self._inputs), results)
+        return CompiledSegment(model, tuple(self._inputs), results)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is computed here."""
+        """True if the graph computes nothing."""
         return not any(isinstance(value, Computed) for value in self.own.values())
 
-    def _value(self, node: Node, name: str) -> Value | None:
+    def _value(self, node: OnnxNode, name: str) -> Value | None:
         if not name:
             return None
         if name not in self.values:
             raise NotExpressible(f"tensor {name!r} is made by no node before it")
         return self.values[name]
 
-    def _empty(self, node: Node) -> dict[str, Value] | None:
-        """The outputs of a node if ONNX says that none of them has elements."""
+    def _empty(self, node: OnnxNode) -> dict[str, Value] | None:
+        """Return the outputs of a node if ONNX's inference says that all are empty."""
         types = inferred_outputs(node, self.values)
         found = {name: empty_of(type) for name, type in types.items()}
         known = {name: Known(array) for name, array in found.items() if array is not None}
         return {**known} if known and all(name in known for name in node.outputs if name) else None
 
-    def _folded(self, node: Node) -> dict[str, Value] | None:
-        """The outputs of a node whose inputs are all known; None: they are not, or the evaluator has no such
-        operator."""
+    def _folded(self, node: OnnxNode) -> dict[str, Value] | None:
+        """Evaluate a node whose inputs are all known; None: some are not, or the evaluator cannot."""
         reads = node.reads
-        if node.operator in RANDOM or not all(isinstance(self.values.get(name), Known) for name in reads):
+        if facts_of(node).random or not all(isinstance(self.values.get(name), Known) for name in reads):
             return None
         contents = {name: value.content for name in reads if isinstance(value := self.values[name], Known)}
         try:
@@ -123,7 +125,7 @@ class Segment:
             return None
         return {name: Known(content) for name, content in results.items()}
 
-    def _converted(self, node: Node, values: list[Value | None]) -> dict[str, Value]:
+    def _converted(self, node: OnnxNode, values: list[Value | None]) -> dict[str, Value]:
         converter = converter_of(node.domain, node.operator, node.version)
         if converter is None:
             raise NotExpressible("opendml has no mapping to DirectML's operators")
@@ -136,14 +138,14 @@ class Segment:
             raise NotRunnable(f"{node}: {error}") from error
         except Error as error:
             raise NotExpressible(str(error)) from error
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a node that is not valid
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # An invalid node.
             raise NotExpressible(f"{type(error).__name__}: {error}") from error
         except MemoryError as error:
             raise Unsupported(f"{node}: no memory: {error}") from error
         return _named(node, conversion, result)
 
     def _tensor(self, name: str) -> GraphTensor:
-        """The graph's tensor of a value."""
+        """Return the graph's tensor for a value, which becomes an input or a constant on first use."""
         value = self.values[name]
         if isinstance(value, Computed):
             return value.tensor
@@ -151,7 +153,7 @@ class Segment:
             self._tensors[name] = self._source(name, value)
         return self._tensors[name]
 
-    def _source(self, name: str, value: Known | Held) -> GraphTensor:
+    def _source(self, name: str, value: Known | RuntimeValue) -> GraphTensor:
         if isinstance(value, Known):
             return self._graph._unchanging(*self._shared.unchanging(stored(value.content), value.identity))
         self._inputs.append(name)
@@ -161,8 +163,8 @@ class Segment:
         return self._graph.input(name, stored_type(type), sizes or (1,))
 
 
-def _named(node: Node, conversion: Conversion, result: Result) -> dict[str, Value]:
-    """A converter's results by the names of the node's outputs."""
+def _named(node: OnnxNode, conversion: Conversion, result: Result) -> dict[str, Value]:
+    """Return a converter's results by the names of the node's outputs."""
     results = result if isinstance(result, tuple) else (result,)
     named: dict[str, Value] = {}
     for index, name in enumerate(node.outputs):
@@ -176,15 +178,15 @@ def _named(node: Node, conversion: Conversion, result: Result) -> dict[str, Valu
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """A model, and the values that it reads and computes by name."""
+class CompiledSegment:
+    """A compiled graph, and the names of the tensors that it reads and computes."""
 
     model: Model
     inputs: tuple[str, ...]
     results: tuple[tuple[str, tuple[int, ...], Type], ...]
 
     def __call__(self, contents: dict[str, Any]) -> None:
-        """Computes the results into `contents`."""
+        """Compute the results, and add them to `contents`."""
         meter().count("kernel_steps", self.model._kernel_steps, "one run")
         outputs = self.model(**{name: _packed(contents[name]) for name in self.inputs})
         for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
@@ -193,7 +195,7 @@ class Compiled:
 
 
 def stored(array: Array) -> Array:
-    """An array as a DirectML tensor has it: with DirectML's types, packed, with a dimension.
+    """Return an array in the form of a DirectML tensor: of its types, packed, with a dimension.
 
     Raises:
         NotExpressible: DirectML has no such tensor.
@@ -203,7 +205,7 @@ def stored(array: Array) -> Array:
 
 
 def _packed(array: Array) -> Array:
-    """The same of an array that is known to be expressible."""
+    """Return an expressible array in the form of a DirectML tensor."""
     carrier = carrier_of(array.dtype)
     if not array.ndim or not array.flags.c_contiguous:
         array = np.ascontiguousarray(np.atleast_1d(array))

@@ -1,4 +1,4 @@
-"""Sizes that ONNX models leave open, said from outside. Nothing here needs the `onnx` package."""
+"""Fixed sizes for ONNX models with symbolic ones. This module works without the `onnx` package."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is known of a model's sizes.
+    """Fixed sizes for dimensions that a model leaves open.
 
     Args:
-        names: of symbolic dimensions by their names, as "batch".
-        denotations: of dimensions by what the model says they stand for, as "DATA_BATCH".
-        tensors: all sizes of inputs and outputs by their names.
+        names: sizes by the names of symbolic dimensions, such as "batch".
+        denotations: sizes by the denotations of dimensions, such as "DATA_BATCH".
+        tensors: all sizes of inputs and outputs, by their names.
     """
 
     names: Mapping[str, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Sizes:
         return bool(self.names or self.denotations or self.tensors)
 
     def over(self, others: Sizes) -> Sizes:
-        """These, and of others what these do not say."""
+        """Return these sizes, completed by others."""
         return Sizes(
             {**others.names, **self.names},
             {**others.denotations, **self.denotations},
@@ -39,11 +39,12 @@ class Sizes:
         )
 
     def of(self, model: onnx.ModelProto, name: str = "model") -> onnx.ModelProto:
-        """The model with these sizes in its inputs and outputs. Those of whole tensors count most, those by
-        names least. Messages begin with `name`.
+        """Return a model with these sizes in its inputs and outputs.
+
+        Sizes of whole tensors win over denotations, and these over names. Messages begin with `name`.
 
         Raises:
-            InvalidArgument: sizes of a tensor that the model says otherwise.
+            InvalidArgument: the model declares other sizes of a tensor.
         """
         if not self:
             return model
@@ -63,10 +64,10 @@ class Sizes:
         return new
 
     def require_used(self, models: Sequence[onnx.ModelProto], name: str) -> None:
-        """Checks that one of some models has each name; messages begin with `name`.
+        """Check that some model has each name. Messages begin with `name`.
 
         Raises:
-            InvalidArgument: none has.
+            InvalidArgument: no model has a name.
         """
         unused = list(self._unused(models))
         if unused:
@@ -87,7 +88,7 @@ NO_SIZES = Sizes()
 
 
 def _values(model: onnx.ModelProto) -> list[Any]:
-    """The inputs and outputs."""
+    """Return the inputs and outputs."""
     return [*model.graph.input, *model.graph.output]
 
 

@@ -1,7 +1,6 @@
-"""Where the trace of an ONNX graph stands: the nodes that are left, and what is known of tensors.
+"""Immutable states of a trace: the pending nodes and the values of tensors.
 
-A state is never changed: those that follow it share what they have in common, so that a path of n steps costs
-about n, not n times n.
+States share what they have in common, so a path of n steps costs O(n), not O(n²).
 """
 
 from __future__ import annotations
@@ -11,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Value
 
 Values = ChainMap[str, Value]
-"""Values by the names of tensors, in layers that are never changed; the first one counts most."""
+"""Values by the names of tensors, in immutable layers; the first layer wins."""
 
 
 def extended(values: Values, more: Mapping[str, Value]) -> Values:
-    """Values and more of them, which count most. Each layer is larger than those before it together, so n
-    extensions copy each value log(n) times at most."""
+    """Return values with more of them in front.
+
+    Each layer is larger than those before it together, so n extensions copy each value at most log(n) times.
+    """
     layer, others = dict(more), list(values.maps)
     while others and len(others[0]) <= len(layer):
         layer = {**others.pop(0), **layer}
@@ -28,44 +29,44 @@ def extended(values: Values, more: Mapping[str, Value]) -> Values:
 
 
 @dataclass(frozen=True)
-class Block:
-    """Nodes that came together, in their order: those of the graph, or those that a node stands for."""
+class NodeSequence:
+    """A sequence of nodes: those of the graph, or those that replace one node."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[OnnxNode, ...]
 
     @cached_property
     def last_readers(self) -> Mapping[str, int]:
-        """The number of the last node that reads a tensor, by the tensor's name."""
+        """The number of the last reader of each tensor, by name."""
         return {name: number for number, node in enumerate(self.nodes) for name in node.reads}
 
 
 @dataclass(frozen=True)
 class Pending:
-    """The nodes that are left: blocks and the number of the next node in each, the innermost last."""
+    """The pending nodes: sequences with the number of the next node in each, the innermost sequence last."""
 
-    blocks: tuple[tuple[Block, int], ...] = ()
+    sequences: tuple[tuple[NodeSequence, int], ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.blocks)
+        return bool(self.sequences)
 
-    def after(self, nodes: Sequence[Node]) -> Pending:
-        """These behind others."""
-        return Pending((*self.blocks, (Block(tuple(nodes)), 0))) if nodes else self
+    def after(self, nodes: Sequence[OnnxNode]) -> Pending:
+        """Return these nodes with others in front of them."""
+        return Pending((*self.sequences, (NodeSequence(tuple(nodes)), 0))) if nodes else self
 
-    def taken(self) -> tuple[Node, Pending]:
-        """The next node, and those behind it."""
-        *outer, (block, number) = self.blocks
-        rest = [(block, number + 1)] if number + 1 < len(block.nodes) else []
-        return block.nodes[number], Pending((*outer, *rest))
+    def taken(self) -> tuple[OnnxNode, Pending]:
+        """Return the next node, and the nodes behind it."""
+        *outer, (sequence, number) = self.sequences
+        rest = [(sequence, number + 1)] if number + 1 < len(sequence.nodes) else []
+        return sequence.nodes[number], Pending((*outer, *rest))
 
     def reads(self, name: str) -> bool:
-        """Whether one of them reads a tensor."""
-        return any(block.last_readers.get(name, -1) >= number for block, number in self.blocks)
+        """Return whether a pending node reads a tensor."""
+        return any(each.last_readers.get(name, -1) >= number for each, number in self.sequences)
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a trace stands between two steps."""
+    """The state of a trace between two steps."""
 
     pending: Pending
     values: Values

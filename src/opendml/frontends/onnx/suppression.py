@@ -1,4 +1,4 @@
-"""`NonMaxSuppression`, which DirectML has no operators for: on the host, in NumPy."""
+"""`NonMaxSuppression` in NumPy, because DirectML has no operators for it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Array
 from opendml.spec.wording import shown
 
 
-def suppression_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """The node as a function of the contents of tensors by name.
+def suppression_of(node: OnnxNode) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return the node as a function of contents by name.
 
     Raises (the function):
-        InvalidArgument: boxes or scores of other sizes.
-        LimitExceeded: more boxes than a run may go through.
+        InvalidArgument: boxes, scores or limits have wrong sizes.
+        LimitExceeded: a run may not compare so many boxes.
     """
 
     def run(contents: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def suppression_of(node: Node) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 
 
 def _corners(boxes: Array, by_center: bool) -> Array:
-    """The least and the greatest coordinates of boxes: [..., 4]."""
+    """Return the least and the greatest coordinates of boxes, of sizes [..., 4]."""
     if by_center:
         half = boxes[..., 2:] / 2
         return np.concatenate([boxes[..., :2] - half, boxes[..., :2] + half], -1)
@@ -57,7 +57,7 @@ def _corners(boxes: Array, by_center: bool) -> Array:
 
 
 def _candidates(scores: Array, least: float | None) -> Array:
-    """The numbers of the boxes with more than the least score, greatest first, equal ones in their order."""
+    """Return the boxes above the least score by descending score; the order of equal ones stays."""
     numbers = np.arange(len(scores))
     if least is not None:
         numbers = np.flatnonzero(scores > np.float32(least))
@@ -67,9 +67,8 @@ def _candidates(scores: Array, least: float | None) -> Array:
 
 
 def _chosen(corners: Array, candidates: Array, count: int, greatest: Any) -> list[int]:
-    """Of the candidates each whose overlap with those that were chosen before it is not too great, up to so
-    many."""
-    # Each box that is chosen is compared with all that are left.
+    """Choose up to `count` candidates whose overlap with each earlier choice is at most `greatest`."""
+    # Each choice is compared with all remaining boxes.
     meter().count("evaluator_steps", min(count, len(candidates)) * len(candidates), "NonMaxSuppression")
     chosen: list[int] = []
     while len(chosen) < count and len(candidates):
@@ -80,7 +79,7 @@ def _chosen(corners: Array, candidates: Array, count: int, greatest: Any) -> lis
 
 
 def _overlaps(box: Array, boxes: Array) -> Array:
-    """The part that a box and each of others share, of all that the two cover; 0 without an area."""
+    """Return intersection over union of a box and each of others; 0 without an area."""
     sides = np.minimum(box[2:], boxes[:, 2:]) - np.maximum(box[:2], boxes[:, :2])
     shared = np.prod(np.maximum(sides, 0), -1)
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], -1)

@@ -1,9 +1,9 @@
-"""An ONNX graph as a tree of steps: compiled graphs, nodes on the evaluator, questions about contents.
+"""A lazily traced ONNX graph: a tree of steps that compiles for the sizes and contents that runs meet.
 
-A graph is traced while it first runs, once for all sizes and types of its inputs. A step leads to the next
-one by its answer: compiled graphs have one successor, questions about the content of a tensor one for each
-content, nodes on the evaluator one for each tuple of sizes that they return. So models whose sizes, axes or
-branches depend on data are compiled for what they meet, and a path that was taken before costs nothing anew.
+A graph is traced during its first run with inputs of some sizes and types. Each step returns a key, which
+selects the next step. A compiled graph has one successor. A branch on the content of a tensor has one for
+each content. A node on the evaluator has one for each tuple of result sizes. So models whose sizes, axes or
+branches depend on data need no symbolic sizes, and a run along a known path compiles nothing.
 """
 
 from __future__ import annotations
@@ -20,24 +20,17 @@ import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import (
-    Functions,
-    branch_nodes,
-    function_nodes,
-    has_body,
-    schema_nodes,
-    type_of,
-)
+from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, has_body, schema_nodes
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.loops import is_loop, loop_of
-from opendml.frontends.onnx.node import Node, free_names, nodes_of
+from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
-from opendml.frontends.onnx.segment import Compiled, Segment
+from opendml.frontends.onnx.segment import CompiledSegment, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
-from opendml.frontends.onnx.values import Computed, Held, Known, Value, array_of, form_of, held
+from opendml.frontends.onnx.values import Computed, Known, RuntimeValue, Value, array_of, form_of, value_of
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
 from opendml.runtime.graphs.footprint import Footprint
@@ -46,56 +39,55 @@ from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
 _MOST_OF_A_NAME = 64
-"""Characters of a node's name that go before the names in its body. A file could make names long, and bodies
-many and deep."""
+"""Characters of a node's name that prefix the names in its body, because bodies may nest deeply."""
 
-Step = Callable[[dict[str, Any]], Hashable]
-"""Computes into the contents of all tensors by name; returns what the next step depends on."""
+Contents = Mapping[str, Any]
+"""The contents of tensors by name."""
 
 
 @dataclass
-class Stage:
-    """A step, what the trace knows behind it, and the stages that followed so far.
+class Step:
+    """A step of a trace, and the steps that followed it so far.
 
     Args:
-        after: the state behind the step by its answer; None: the step was the last.
-        work: what the step runs: a compiled graph or a node outside of DirectML; None: neither.
+        run: adds the contents of new tensors to a dict, and returns the key of the next step.
+        next_state: the state behind the step for a key; None: this is the last step.
+        work: the compiled graph, or the node outside of DirectML; None: neither.
     """
 
-    step: Step
-    after: Callable[[Hashable, Mapping[str, Any]], State] | None
-    work: Compiled | Node | None = None
-    following: dict[Hashable, Stage] = field(default_factory=dict)
-    beside: dict[Hashable, Stage] = field(default_factory=dict)
+    run: Callable[[dict[str, Any]], Hashable]
+    next_state: Callable[[Hashable, Contents], State] | None
+    work: CompiledSegment | OnnxNode | None = None
+    next_steps: dict[Hashable, Step] = field(default_factory=dict)
+    siblings: dict[Hashable, Step] = field(default_factory=dict)
     key: Hashable = None
-    """Where it is kept: `beside[key]`."""
 
     @property
     def footprint(self) -> Footprint:
-        """What its model takes."""
-        return self.work.model._footprint() if isinstance(self.work, Compiled) else Footprint()
+        """The memory of its model."""
+        return self.work.model._footprint() if isinstance(self.work, CompiledSegment) else Footprint()
 
     def forget(self) -> None:
-        """Take it, and with it all that follows, out of the tree."""
-        if self.beside.get(self.key) is self:
-            del self.beside[self.key]
+        """Remove this step and all that follow it from the tree."""
+        if self.siblings.get(self.key) is self:
+            del self.siblings[self.key]
 
 
 class Tracer(Locked):
-    """A graph that runs.
+    """A graph that is traced while it runs.
 
     Args:
-        nodes: all its nodes, in their order.
+        nodes: its nodes in order.
         inputs, outputs: names of its tensors.
-        known: tensors that every run has: initializers.
-        functions: of the model.
-        kept: decides which stages stay; has the memory that all sizes share.
-        weights: of the model's file.
+        known: tensors that are the same in every run, such as initializers.
+        functions: the model's functions.
+        kept: decides which steps stay in memory, and has the memory that all sizes share.
+        weights: the initializers in the model's files.
     """
 
     def __init__(
         self,
-        nodes: Sequence[Node],
+        nodes: Sequence[OnnxNode],
         inputs: Sequence[str],
         outputs: Sequence[str],
         known: Mapping[str, Known],
@@ -109,93 +101,100 @@ class Tracer(Locked):
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
         self._kept_models, self._weights = kept, weights
-        self._roots: dict[Hashable, Stage] = {}
+        self._first_steps: dict[Hashable, Step] = {}
         self._prefixes = itertools.count(1)
 
-    def run(self, given: Mapping[str, Any]) -> list[Any]:
-        """The outputs for inputs by name; an input that is an initializer may be left out.
+    def run(self, given: Contents) -> list[Any]:
+        """Return the outputs for inputs by name. An input with an initializer may be absent.
 
         Raises:
-            Error: naming the node that cannot run.
+            Error: a node cannot run; the message names it.
         """
         contents = dict(given)
-        for _ in self.stages(contents):
+        for _ in self.steps(contents):
             pass
         return [contents[name] for name in self._outputs]
 
-    def stages(self, contents: dict[str, Any]) -> Iterator[Stage]:
-        """Runs the graph on inputs by name, beside which the other tensors are put; yields what was taken."""
-        key = tuple([(name, form_of(content)) for name, content in contents.items()])
+    def steps(self, contents: dict[str, Any]) -> Iterator[Step]:
+        """Run the graph on inputs by name, add all tensors to `contents`, and yield the steps."""
+        key: Hashable = tuple([(name, form_of(content)) for name, content in contents.items()])
 
         def first() -> State:
-            values: dict[str, Value] = {name: held(content) for name, content in contents.items()}
+            values: dict[str, Value] = {name: value_of(content) for name, content in contents.items()}
             return State(self._start, ChainMap(values, self._known))
 
         self._weights.require_whole()
-        path: list[Stage] = []
+        path: list[Step] = []
         with self._kept_models.running(path):
-            stage = self._kept(self._roots, key, first)
+            step = self._step_for(self._first_steps, key, first)
             while True:
-                path.append(stage)
-                answer = stage.step(contents)
-                yield stage
-                after = stage.after
-                if after is None:
+                path.append(step)
+                key = step.run(contents)
+                yield step
+                next_state = step.next_state
+                if next_state is None:
                     return
-                state = lambda: after(answer, contents)  # noqa: B023, E731
-                stage = self._kept(stage.following, answer, state)
+                step = self._step_for(step.next_steps, key, lambda: next_state(key, contents))  # noqa: B023
 
-    def _kept(self, stages: dict[Hashable, Stage], key: Hashable, state: Callable[[], State]) -> Stage:
-        """The stage that is kept for a key, or a new one behind the state."""
-        found = stages.get(key)
+    def _step_for(self, steps: dict[Hashable, Step], key: Hashable, state: Callable[[], State]) -> Step:
+        """Return the step of a key, or trace a new one from the state."""
+        found = steps.get(key)
         if found is not None:
             return found
         with self._lock:
-            found = stages.get(key)
+            found = steps.get(key)
             if found is None:
                 self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"):
-                    found = self._stage(state())
-                found.beside, found.key = stages, key
-                stages[key] = found
+                    found = self._trace(state())
+                found.siblings, found.key = steps, key
+                steps[key] = found
             return found
 
-    def _stage(self, state: State) -> Stage:
-        """The next step behind a state."""
+    def _trace(self, state: State) -> Step:
+        """Return the next step from a state."""
         segment, pending = Segment(state.values, self._kept_models.shared), state.pending
         while pending:
             node, rest = pending.taken()
             check_time()
             try:
-                replaced = self._replaced(node, segment)
-                if replaced is not None:
-                    pending = rest.after(replaced)
-                elif not is_loop(node):
-                    segment.take(node)
-                    pending = rest
-                elif segment.is_empty:
-                    return self._looped(node, State(rest, extended(state.values, segment.own)))
-                else:
-                    return self._computed(state, segment, pending)
+                pending = rest.after(self._convert(node, segment))
             except ValueNeeded as needed:
-                if isinstance(state.values.get(needed.name), Held):
-                    return _question(needed.name, state)
-                return self._computed(state, segment, pending)
+                if isinstance(state.values.get(needed.name), RuntimeValue):
+                    return _branch_step(needed.name, state)
+                return self._segment_step(state, segment, pending)
             except NotExpressible as reason:
-                body = self._body(node, segment)
-                if body is not None:
-                    pending = rest.after(body)
-                elif segment.is_empty:
-                    known = extended(state.values, segment.own)
-                    return self._evaluated(node, str(reason), State(rest, known))
-                else:
-                    return self._computed(state, segment, pending)
-        return self._last(segment)
+                if not segment.is_empty:
+                    return self._segment_step(state, segment, pending)
+                behind = State(rest, extended(state.values, segment.own))
+                if is_loop(node):
+                    return self._loop_step(node, behind)
+                return self._evaluator_step(node, str(reason), behind)
+        return self._last_step(segment)
 
-    def _replaced(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
-        """The nodes that a node stands for: a function of the model, the branch that is taken, or what an
-        old node is in a newer operator set.
+    def _convert(self, node: OnnxNode, segment: Segment) -> tuple[OnnxNode, ...]:
+        """Add a node to a segment and return (), or return the nodes that replace it.
+
+        Raises:
+            NotExpressible: the node runs outside of DirectML.
+            ValueNeeded: it depends on the content of a tensor that is not known yet.
         """
+        replaced = self._replaced(node, segment)
+        if replaced is not None:
+            return replaced
+        if is_loop(node):
+            raise NotExpressible("how its body runs depends on what it meets")
+        try:
+            segment.take(node)
+        except NotExpressible:
+            body = self._body(node, segment)
+            if body is None:
+                raise
+            return body
+        return ()
+
+    def _replaced(self, node: OnnxNode, segment: Segment) -> tuple[OnnxNode, ...] | None:
+        """Return the nodes that must replace a node, such as a function's body or a branch."""
         body = function_nodes(node, self._functions, self._prefix(node))
         values = [segment.values.get(name) for name in node.inputs]
         if body is None and node.version < FIRST_MODERN_OPSET:
@@ -214,106 +213,102 @@ class Tracer(Locked):
         segment.values.update(known_tensors(initializers))
         return nodes
 
-    def _body(self, node: Node, segment: Segment) -> tuple[Node, ...] | None:
-        """The nodes that ONNX's schema makes an operator of, or that find and count what it takes."""
+    def _body(self, node: OnnxNode, segment: Segment) -> tuple[OnnxNode, ...] | None:
+        """Return simpler nodes for an operator without a converter; None: there are none."""
         values = [segment.values.get(name) for name in node.inputs]
         counted = counted_nodes(node, values, self._prefix(node))
         if counted is not None:
             return counted
         if has_body(node) and (wide := wide_nodes(node, segment.values, self._prefix(node))) is not None:
             return wide
-        types = [None if value is None else type_of(value.sizes, value.type) for value in values]
-        return schema_nodes(node, types, self._prefix(node))
+        return schema_nodes(node, values, self._prefix(node))
 
-    def _prefix(self, node: Node) -> str:
+    def _prefix(self, node: OnnxNode) -> str:
         return f"{node.name[:_MOST_OF_A_NAME]}/{next(self._prefixes)}/"
 
-    def _computed(self, before: State, segment: Segment, pending: Pending) -> Stage:
-        """The graph so far as a step, in front of the nodes that are left."""
-        kept = {
+    def _segment_step(self, before: State, segment: Segment, pending: Pending) -> Step:
+        """Compile the nodes so far, whose results the pending nodes read."""
+        read = {
             name: value for name, value in segment.own.items() if name in self._outputs or pending.reads(name)
         }
-        compiled = segment.compiled(kept, self._device)
-        made = {name: _as_held(value) for name, value in kept.items()}
+        compiled = segment.compiled(read, self._device)
+        made = {
+            name: RuntimeValue(value.sizes, value.type, is_own=True) if isinstance(value, Computed) else value
+            for name, value in read.items()
+        }
         state = State(pending, extended(before.values, made))
         if compiled is None:
-            return self._stage(state)
-        return Stage(compiled, lambda answer, contents: state, compiled)
+            return self._trace(state)
+        return Step(compiled, lambda key, contents: state, compiled)
 
-    def _last(self, segment: Segment) -> Stage:
-        """The graph up to the outputs."""
+    def _last_step(self, segment: Segment) -> Step:
+        """Compile the nodes up to the outputs."""
         missing = [name for name in self._outputs if name not in segment.values]
         if missing:
             raise InvalidArgument(f"output {missing[0]!r}: no node makes it")
         compiled = segment.compiled(self._outputs, self._device)
-        known = {
-            name: value.content for name in self._outputs if isinstance(value := segment.values[name], Known)
-        }
-        shared = [
-            name
-            for name in self._outputs
-            if isinstance(value := segment.values[name], Held) and not value.is_own
-        ]
+        values = {name: segment.values[name] for name in self._outputs}
+        known = {name: value.content for name, value in values.items() if isinstance(value, Known)}
+        runtime = {name: value for name, value in values.items() if isinstance(value, RuntimeValue)}
+        shared = [name for name, value in runtime.items() if not value.is_own]
 
-        def step(contents: dict[str, Any]) -> None:
+        def run(contents: dict[str, Any]) -> None:
             if compiled is not None:
                 compiled(contents)
-            for name, content in known.items():
-                contents[name] = _copied(content)
-            for name in shared:
-                contents[name] = _copied(contents[name])
+            contents.update(known)
+            for name in (*known, *shared):
+                contents[name] = _copied(contents[name])  # Callers may write to results.
 
-        return Stage(step, None, compiled)
+        return Step(run, None, compiled)
 
-    def _evaluated(self, node: Node, reason: str, state: State) -> Stage:
-        """A node outside of DirectML."""
+    def _evaluator_step(self, node: OnnxNode, reason: str, state: State) -> Step:
+        """Run a node outside of DirectML: in NumPy or on onnx's evaluator."""
         run = hosted(node)
         if run is not None:
-            return _host_stage(node, run, state, is_own=True)
+            return _host_step(node, run, state, is_own=True)
         try:
             evaluator = Evaluator(node)
         except Unsupported as error:
             raise Unsupported(f"{error}, and DirectML cannot say it: {reason}") from error
         warnings.warn(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning, stacklevel=2)
-        return _host_stage(node, evaluator, state)
+        return _host_step(node, evaluator, state)
 
-    def _looped(self, node: Node, state: State) -> Stage:
-        """A node that runs its body again and again: a graph of its own, which knows what is known here."""
+    def _loop_step(self, node: OnnxNode, state: State) -> Step:
+        """Run a loop, whose body is a traced graph of its own that shares what is known here."""
         graph: onnx.GraphProto = node.attributes["body"]
         inputs, captured = [each.name for each in graph.input], free_names(graph)
         known = {name: value for name in captured if isinstance(value := state.values.get(name), Known)}
         known.update(known_tensors({each.name: each for each in graph.initializer}))
         outside = sorted(captured - set(known))
         outputs = [each.name for each in graph.output]
-        nodes = nodes_of(graph.node, node.opsets)
-        names = [*inputs, *outside]
+        nodes, names = nodes_of(graph.node, node.opsets), [*inputs, *outside]
         shared = self._kept_models, self._weights
         tracer = Tracer(nodes, names, outputs, known, self._functions, self._device, *shared)
 
-        def run(contents: Mapping[str, Any]) -> dict[str, Any]:
-            taken = {name: contents[name] for name in outside}
+        def run(contents: Contents) -> dict[str, Any]:
+            captured_contents = {name: contents[name] for name in outside}
 
             def body(given: Sequence[Any]) -> Sequence[Any]:
-                return tracer.run({**dict(zip(inputs, given, strict=True)), **taken})
+                return tracer.run({**dict(zip(inputs, given, strict=True)), **captured_contents})
 
             try:
                 results = loop_of(node, body)(contents)
             except Error as error:
                 raise error._within(node) from error
-            except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # a body that does not fit
+            except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # The body does not fit.
                 raise InvalidArgument(f"{node}: {type(error).__name__}: {error}") from error
             return {name: each for name, each in zip(node.outputs, results, strict=False) if name}
 
-        return _host_stage(node, run, state)
+        return _host_step(node, run, state)
 
 
-def _host_stage(
-    node: Node, run: Callable[[Mapping[str, Any]], dict[str, Any]], state: State, is_own: bool = False
-) -> Stage:
-    """A node that runs here, on contents by name; the next step depends on its results' sizes and types.
+def _host_step(
+    node: OnnxNode, run: Callable[[Contents], dict[str, Any]], state: State, is_own: bool = False
+) -> Step:
+    """Run a node on the host; the sizes and types of its results are the key of the next step.
 
     Args:
-        is_own: whether its results lie in memory that nothing else has.
+        is_own: whether nothing else has the memory of its results.
     """
     missing = sorted(name for name in node.reads if name not in state.values)
     if missing:
@@ -321,43 +316,38 @@ def _host_stage(
     known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
     given = node.reads - known.keys()
 
-    def step(contents: dict[str, Any]) -> Hashable:
+    def run_node(contents: dict[str, Any]) -> Hashable:
         results = run({**known, **{name: contents[name] for name in given}})
         contents.update(results)
         return tuple(map(form_of, results.values()))
 
-    def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
-        made = {name: held(contents[name], is_own) for name in node.outputs if name}
+    def next_state(key: Hashable, contents: Contents) -> State:
+        made = {name: value_of(contents[name], is_own) for name in node.outputs if name}
         return State(state.pending, extended(state.values, made))
 
-    return Stage(step, after, node)
+    return Step(run_node, next_state, node)
 
 
-def _question(name: str, state: State) -> Stage:
-    """Asks for the content of a tensor."""
+def _branch_step(name: str, state: State) -> Step:
+    """Branch on the content of a tensor, which is known behind the step."""
 
-    def step(contents: dict[str, Any]) -> Hashable:
+    def run(contents: dict[str, Any]) -> Hashable:
         array = contents[name]
         return tuple(array.flat) if array.dtype.hasobject else array.tobytes()
 
-    def after(answer: Hashable, contents: Mapping[str, Any]) -> State:
+    def next_state(key: Hashable, contents: Contents) -> State:
         return State(state.pending, extended(state.values, {name: Known(contents[name].copy())}))
 
-    return Stage(step, after)
-
-
-def _as_held(value: Value) -> Value:
-    return Held(value.sizes, value.type, is_own=True) if isinstance(value, Computed) else value
+    return Step(run, next_state)
 
 
 def _copied(content: Any) -> Any:
-    """Callers may write into what a run returns."""
     if isinstance(content, list):
         return [_copied(each) for each in content]
     return content.copy() if isinstance(content, np.ndarray) else content
 
 
 def known_tensors(initializers: Mapping[str, onnx.TensorProto]) -> Iterator[tuple[str, Known]]:
-    """Tensors of a message as values."""
+    """Yield the tensors of a message as values, with their names."""
     for name, tensor in initializers.items():
         yield name, Known(array_of(tensor))

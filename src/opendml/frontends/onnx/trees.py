@@ -1,4 +1,4 @@
-"""Ensembles of trees, as onnx's evaluator goes through them: from a root on, until it meets a leaf."""
+"""Ensembles of trees, which onnx's evaluator walks from a root to a leaf."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Hashable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.node import Node
+from opendml.frontends.onnx.node import OnnxNode
 
 Key = Hashable
 
 
-def tree_steps(node: Node) -> int:
-    """Return the nodes that the evaluator meets for one sample, at most: the depths of all trees.
+def tree_steps(node: OnnxNode) -> int:
+    """Return an upper bound of the nodes that one sample meets: the sum of the trees' depths.
 
     Raises:
-        InvalidArgument: a tree leads back to one of its own nodes.
+        InvalidArgument: a tree has a cycle.
     """
     children = {key: tuple(after) for key, after in _children(node)}
     try:
@@ -29,8 +29,8 @@ def tree_steps(node: Node) -> int:
     return sum(depth for key, depth in depths.items() if key not in inner)
 
 
-def _children(node: Node) -> Iterator[tuple[Key, list[Key]]]:
-    """The nodes of all trees, and those that follow each."""
+def _children(node: OnnxNode) -> Iterator[tuple[Key, list[Key]]]:
+    """Yield the nodes of all trees with their children."""
     given = node.attributes
     sides = [(given.get(f"nodes_{side}nodeids", ()), given.get(f"nodes_{side}leafs", ())) for side in _SIDES]
     if node.operator == "TreeEnsemble":

@@ -1,35 +1,34 @@
-"""What must hold of a model before it is traced: the rules of ONNX on which the tracer relies.
+"""Rules of ONNX that a model must obey before it is traced.
 
-Contents of tensors are checked where they are read, sizes and types where nodes are taken.
+Contents of tensors are checked where they are read, and sizes and types where nodes are converted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 import onnx
 
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.node import domain_of, graphs_of, opsets_of
+from opendml.frontends.onnx.node import domain_of, graphs_of, messages_in, opsets_of, schema_of
 
 _MOST_LEVELS = 30
-"""Of graphs in each other; files of more cannot be parsed."""
+"""Greatest number of nested graphs; protobuf cannot parse files with more."""
 
 
 def require_valid(model: onnx.ModelProto, name: str) -> None:
-    """Checks a model.
+    """Check a model.
 
     Args:
-        name: what errors call it.
+        model: the model.
+        name: its name in errors.
 
     Raises:
-        InvalidArgument: names that are there twice, functions that call themselves, attributes of wrong
-            types, and the like.
-        Unsupported: operator sets that are too new.
-        LimitExceeded: functions that amount to too many nodes.
+        InvalidArgument: the model breaks a rule, such as unique names, acyclic functions or attribute types.
+        Unsupported: an operator set is too new.
+        LimitExceeded: inlined functions have too many nodes.
     """
     try:
         opsets = _checked_opsets(model.opset_import)
@@ -43,39 +42,14 @@ def require_valid(model: onnx.ModelProto, name: str) -> None:
                 _require_node(node, own)
                 _require_graphs(graphs_of(node), own)
         _require_functions(model)
-        for tensor in tensors_of(model):
+        for tensor in messages_in(model, onnx.TensorProto):
             _require_tensor(tensor)
     except Error as error:
         raise error._within(name) from error
 
 
-def tensors_of(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All tensors that a model stores."""
-    for function in model.functions:
-        yield from _attribute_tensors(function.attribute_proto)
-    nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
-    graphs = [model.graph, *(graph for node in nodes for graph in _all_graphs(graphs_of(node)))]
-    for graph in graphs:
-        yield from graph.initializer
-        for sparse in graph.sparse_initializer:
-            yield from (sparse.values, sparse.indices)
-        nodes.extend(graph.node if graph is not model.graph else ())
-    for node in nodes:
-        yield from _attribute_tensors(node.attribute)
-
-
-def _attribute_tensors(attributes: Iterable[onnx.AttributeProto]) -> Iterator[onnx.TensorProto]:
-    for attribute in attributes:
-        if attribute.HasField("t"):
-            yield attribute.t
-        yield from attribute.tensors
-        sparse = [attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []
-        for each in (*sparse, *attribute.sparse_tensors):
-            yield from (each.values, each.indices)
-
-
 def _all_graphs(outermost: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProto]:
-    """Graphs, and the graphs in their nodes."""
+    """Yield graphs, and the graphs in their nodes."""
     waiting = [(graph, 1) for graph in outermost]
     while waiting:
         graph, level = waiting.pop()
@@ -97,7 +71,7 @@ def _checked_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int
 
 
 def _require_graphs(graphs: Iterable[onnx.GraphProto], opsets: Mapping[str, int]) -> None:
-    for graph in list(_all_graphs(graphs)):  # how deep they are is checked first
+    for graph in list(_all_graphs(graphs)):  # The list checks the depth first.
         inputs = [each.name for each in graph.input]
         stored = [each.name for each in graph.initializer]
         stored += [each.values.name for each in graph.sparse_initializer]
@@ -115,7 +89,7 @@ def _require_graphs(graphs: Iterable[onnx.GraphProto], opsets: Mapping[str, int]
 
 
 def _require_text(what: str, names: Iterable[object]) -> None:
-    """Checks that names are text: protobuf gives out bytes where they are not."""
+    """Check that names are text: protobuf returns bytes for names that are not UTF-8."""
     for name in names:
         if not isinstance(name, str):
             raise InvalidArgument(f"{what} has the name {name!r}, which is not UTF-8")
@@ -129,23 +103,15 @@ def _require_unique(kind: str, names: Iterable[str]) -> None:
         seen.add(name)
 
 
-@cache
-def _schema(operator: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
-    try:
-        return onnx.defs.get_schema(operator, version, domain)
-    except (onnx.defs.SchemaError, TypeError):  # the latter of a version that is no 32-bit number
-        return None
-
-
 def _require_node(node: onnx.NodeProto, opsets: Mapping[str, int]) -> None:
-    """Checks what a node has against its operator's schema, where ONNX has one."""
+    """Check a node against its operator's schema, if ONNX has one."""
     words = [node.name, node.op_type, node.domain, node.overload, *node.input, *node.output]
     _require_text("a node", [*words, *(each.name for each in node.attribute)])
     domain = domain_of(node.domain)
     text = f"node {node.name or next(filter(None, node.output), node.op_type)!r} ({node.op_type})"
     if not domain and "" not in opsets:
         raise InvalidArgument(f"{text}: the model imports no operator set of ONNX")
-    schema = _schema(node.op_type, opsets.get(domain, 1), domain)
+    schema = schema_of(node.op_type, opsets.get(domain, 1), domain)
     if schema is None:
         return
     for kind, names, least, most in (
@@ -179,13 +145,13 @@ def _require_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema, text: 
 
 
 def _require_functions(model: onnx.ModelProto) -> None:
-    """Functions must not call themselves, and written out be of a size that can be compiled."""
+    """Check that functions do not call themselves, and count the nodes after inlining."""
     calls: dict[tuple[str, str, str], list[tuple[str, str, str]]] = {}
     for function in model.functions:
         key = (domain_of(function.domain), function.name, function.overload)
         if key in calls:
             raise InvalidArgument(f"function {function.name!r} is there twice; names must be unique")
-        calls[key] = _calls(function.node)
+        calls[key] = _calls(function)
     try:
         order = list(TopologicalSorter(calls).static_order())
     except CycleError as error:
@@ -193,19 +159,18 @@ def _require_functions(model: onnx.ModelProto) -> None:
     sizes: dict[tuple[str, str, str], int] = {}
     for key in order:
         sizes[key] = 1 + sum(sizes[each] for each in calls.get(key, ()))
-    count = sum(sizes.get(key, 1) for key in _calls(model.graph.node))
+    count = sum(sizes.get(key, 1) for key in _calls(model.graph))
     meter().require("graph_parts", count, "nodes with all functions written out")
 
 
-def _calls(nodes: Iterable[onnx.NodeProto]) -> list[tuple[str, str, str]]:
-    """What nodes call, those too of their graphs."""
-    every = list(nodes)
-    every += [inner for node in every for graph in _all_graphs(graphs_of(node)) for inner in graph.node]
-    return [(domain_of(node.domain), node.op_type, node.overload) for node in every]
+def _calls(body: onnx.GraphProto | onnx.FunctionProto) -> list[tuple[str, str, str]]:
+    """Return the operators of all nodes of a graph or function."""
+    nodes = messages_in(body, onnx.NodeProto)
+    return [(domain_of(node.domain), node.op_type, node.overload) for node in nodes]
 
 
 def _require_tensor(tensor: onnx.TensorProto) -> None:
-    """Checks that a tensor is all there; that of a file of its own has been read by now."""
+    """Check that a tensor has its data; external data have been read before."""
     name = f"tensor {tensor.name!r}"
     if tensor.data_location == onnx.TensorProto.EXTERNAL or tensor.external_data:
         raise InvalidArgument(f"{name} lies in a file of its own; such models are loaded by their path")

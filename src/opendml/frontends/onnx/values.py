@@ -1,8 +1,8 @@
-"""What a tensor of an ONNX model is while the model is traced.
+"""Values of an ONNX model's tensors during a trace.
 
-A value is known (an array that is the same in every run of this trace), held (an array that each run has
-before the graph at hand begins), or computed (a tensor of that graph). ONNX's sizes and types may differ from
-those of the graph's tensor: DirectML has no tensors without dimensions, and no truth values.
+A `Known` value is an array that is the same in every run. A `RuntimeValue` is an array that exists before the
+current graph runs. A `Computed` value is a tensor of that graph. ONNX's sizes and types may differ from those
+of the graph's tensor, because DirectML has no tensors without dimensions and no booleans.
 """
 
 from __future__ import annotations
@@ -57,34 +57,34 @@ _CARRIERS: dict[Type, Type] = {
 
 
 def carrier_of(type: Type) -> Type:
-    """The type whose elements stand for those of `type` in DirectML's tensors, where they are but moved."""
+    """Return the type that carries elements of `type` through operators that only move them."""
     return _CARRIERS.get(type, type)
 
 
 def data_type_of(type: Type) -> TensorDataType | None:
-    """DirectML's type of elements that NumPy calls `type`; None: it has none (strings, bfloat16, complex)."""
+    """Return DirectML's type for a NumPy type; None: there is none, as for strings, bfloat16 and complex."""
     return _DATA_TYPES.get(type)
 
 
 def stored_type(type: Type) -> TensorDataType:
-    """DirectML's type of the elements that stand for those of `type`, where it is known that there is one."""
+    """Return DirectML's type that carries elements of `type`, which must exist."""
     return _DATA_TYPES[carrier_of(type)]
 
 
 def most_dimensions() -> int:
-    """How many dimensions a DirectML tensor has at most."""
+    """Return the greatest number of dimensions of a DirectML tensor."""
     return 8
 
 
 def array_of(tensor: onnx.TensorProto) -> Array:
-    """The content of a tensor of a file.
+    """Return the content of a tensor in a message.
 
     Raises:
-        InvalidArgument: of an unknown type, or with more or less data than its sizes say.
+        InvalidArgument: the type is unknown, or the data do not fit the sizes.
     """
     try:
         if tensor.data_type == onnx.TensorProto.STRING:
-            # NumPy's own strings all take as much as the longest.
+            # All strings of a NumPy string array take as much as the longest.
             texts = np.empty(len(tensor.string_data), object)
             texts[:] = [each.decode() for each in tensor.string_data]
             return texts.reshape(tensor.dims)
@@ -100,12 +100,15 @@ def strings_of(array: Array) -> list[str]:
 
 @dataclass(frozen=True)
 class Known:
-    """A value that is the same in every run of the trace. What is no array (sequences, optional values) only
-    nodes outside of DirectML take."""
+    """A value that is the same in every run of the trace.
+
+    Args:
+        content: an array, or a sequence or optional value, which only nodes outside of DirectML read.
+        identity: equal for values that are the same, such as an initializer's name; None: unknown.
+    """
 
     content: Any
     identity: Hashable = field(default=None, compare=False)
-    """What all values have that are this one; None: it is not known to be another one."""
 
     @property
     def sizes(self) -> tuple[int, ...] | None:
@@ -117,12 +120,12 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Held:
-    """A value of which the trace knows sizes and type; each run has its content by the value's name. Both are
-    None for what is no array (sequences).
+class RuntimeValue:
+    """A value whose content each run has before the current graph begins.
 
     Args:
-        is_own: whether it lies in memory that nothing else has.
+        sizes, type: those of an array; None for a sequence.
+        is_own: whether nothing else has its memory.
     """
 
     sizes: tuple[int, ...] | None
@@ -132,25 +135,25 @@ class Held:
 
 @dataclass(frozen=True)
 class Computed:
-    """A tensor of the graph that is being made, with ONNX's sizes and type."""
+    """A tensor of the current graph, with ONNX's sizes and type."""
 
     tensor: GraphTensor
     sizes: tuple[int, ...]
     type: Type
 
 
-Value = Known | Held | Computed
+Value = Known | RuntimeValue | Computed
 
 
 def form_of(content: Any) -> tuple[tuple[int, ...], Type] | None:
-    """Sizes and type of a value that a run has; None: it is no array."""
+    """Return the sizes and type of an array; None: the content is no array."""
     return (content.shape, content.dtype) if isinstance(content, np.ndarray) else None
 
 
-def held(content: Any, is_own: bool = False) -> Known | Held:
-    """What the trace knows of a value that a run has: all of it where there are no elements."""
+def value_of(content: Any, is_own: bool = False) -> Known | RuntimeValue:
+    """Return the value for a content of a run; an empty array is known entirely."""
     if not isinstance(content, np.ndarray):
-        return Held(None, None)
+        return RuntimeValue(None, None)
     if content.size == 0:
         return Known(content)
-    return Held(tuple(content.shape), content.dtype, is_own)
+    return RuntimeValue(tuple(content.shape), content.dtype, is_own)

@@ -1,7 +1,7 @@
-"""Nodes on float16 that become several operators: float32 from their inputs to their outputs.
+"""Nodes on float16 that become several operators, and compute in float32 between them.
 
-Each DirectML operator rounds its result to its type. Where one node of ONNX becomes several operators,
-float16 between them would lose digits that the node does not lose, and overflow where its result does not.
+Each DirectML operator rounds its result to its type. Between the operators of one ONNX node, float16 would
+lose digits and overflow where the node does not.
 """
 
 from __future__ import annotations
@@ -12,45 +12,36 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from opendml.frontends.onnx.inference import inferred_outputs
-from opendml.frontends.onnx.node import MICROSOFT, OWN, Node, nodes_of
+from opendml.frontends.onnx.node import MICROSOFT, OWN, OnnxNode, nodes_of
 from opendml.frontends.onnx.values import Value
 
 _HALF, _ELEMENT = np.dtype(np.float16), TensorProto.FLOAT16
 
-_SEVERAL_OPERATORS = frozenset(
-    {
-        ("", "AffineGrid"),
-        ("", "DFT"),
-        ("", "Einsum"),
-        ("", "GridSample"),
-        ("", "Mean"),
-        ("", "Resize"),
-        ("", "RotaryEmbedding"),
-        ("", "STFT"),
-        ("", "Sum"),
-        ("", "Upsample"),
-        (MICROSOFT, "BiasGelu"),
-        (MICROSOFT, "BiasSplitGelu"),
-        (MICROSOFT, "FastGelu"),
-        (MICROSOFT, "RotaryEmbedding"),
-        (MICROSOFT, "SkipLayerNormalization"),
-        (MICROSOFT, "SkipSimplifiedLayerNormalization"),
-    }
+_ONNX_OPERATORS = "AffineGrid DFT Einsum GridSample Mean Resize RotaryEmbedding STFT Sum Upsample"
+_MICROSOFT_OPERATORS = (
+    "BiasGelu BiasSplitGelu FastGelu RotaryEmbedding SkipLayerNormalization SkipSimplifiedLayerNormalization"
 )
-"""What converters make several operators of that compute. Not the kinds of attention: these keep caches in
-their own type, and widen scores alone."""
+_SEVERAL_OPERATORS = frozenset(
+    (domain, name)
+    for domain, names in (("", _ONNX_OPERATORS), (MICROSOFT, _MICROSOFT_OPERATORS))
+    for name in names.split()
+)
+"""Operators whose converters make several computing operators.
+
+Attention is not among them: it keeps caches in their own type, and widens only scores.
+"""
 
 
-def is_wide(node: Node) -> bool:
-    """Whether a node on float16 becomes several operators that compute."""
+def is_wide(node: OnnxNode) -> bool:
+    """Return whether a node becomes several computing operators."""
     return (node.domain, node.operator) in _SEVERAL_OPERATORS
 
 
-def wide_nodes(node: Node, values: Mapping[str, Value], prefix: str) -> tuple[Node, ...] | None:
+def wide_nodes(node: OnnxNode, values: Mapping[str, Value], prefix: str) -> tuple[OnnxNode, ...] | None:
     """Return the node between conversions to float32 and back; None if it takes or makes no float16."""
     halves = {name for name in node.inputs if name in values and values[name].type == _HALF}
     made = {name for name in node.outputs if name}
-    if types := inferred_outputs(node, values):  # ONNX infers nothing of other domains
+    if types := inferred_outputs(node, values):  # ONNX infers nothing for other domains.
         made &= {name for name, each in types.items() if each.tensor_type.elem_type == _ELEMENT}
     if not halves or not made:
         return None

@@ -1,6 +1,6 @@
-"""What a program of ONNX Runtime hands over and gets back beside arrays: OrtValue and IOBinding.
+"""OrtValue and IOBinding of ONNX Runtime.
 
-All memory is the host's. A binding to a device is accepted: results do not depend on where they lie.
+All memory is host memory. A binding to a device is accepted, because it changes no results.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opendml.spec.wording import shown
 
 
 def element_type_of(type: Any) -> np.dtype[Any]:
-    """An element type as NumPy has it: NumPy's own, or a number of onnx.TensorProto."""
+    """Return the NumPy type for a NumPy type or a number of onnx.TensorProto."""
     found: np.dtype[Any] = np.dtype(
         onnx.helper.tensor_dtype_to_np_dtype(type) if isinstance(type, int) else type
     )
@@ -27,13 +27,13 @@ def element_type_of(type: Any) -> np.dtype[Any]:
 
 
 def type_text(type: np.dtype[Any]) -> str:
-    """An element type as ONNX Runtime writes it: "float" for float32."""
+    """Return an element type as ONNX Runtime writes it: "float" for float32."""
     names = {"float32": "float", "float64": "double", "object": "string", "float8_e4m3fn": "float8e4m3fn"}
     return "string" if type.kind in "US" else names.get(type.name, type.name)
 
 
 class OrtValue:
-    """A tensor (ONNX Runtime's class of this name). Made by its class methods."""
+    """A tensor or sequence, as in ONNX Runtime. Its class methods make one."""
 
     def __init__(self, content: Any) -> None:
         self._content = content
@@ -45,10 +45,10 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """A value that shares an array's memory.
+        """Return a value that shares an array's memory.
 
         Raises:
-            InvalidArgument: no array.
+            InvalidArgument: the argument is no NumPy array.
         """
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgument(f"ortvalue_from_numpy: {shown(numpy_obj)}; a NumPy array is needed")
@@ -58,56 +58,56 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """A tensor of zeros."""
+        """Return a tensor of zeros."""
         return cls(np.zeros(tuple(shape), element_type_of(element_type)))
 
     def numpy(self) -> Any:
-        """The content."""
+        """Return the content."""
         return self._content
 
     def shape(self) -> list[int]:
-        """The sizes."""
+        """Return the sizes."""
         return list(self._content.shape)
 
     def data_type(self) -> str:
-        """The type, as in "tensor(float)"."""
+        """Return the type as text, such as "tensor(float)"."""
         return f"tensor({type_text(self._content.dtype)})"
 
     def element_type(self) -> int:
-        """The element type's number in onnx.TensorProto."""
+        """Return the number of the element type in onnx.TensorProto."""
         return int(onnx.helper.np_dtype_to_tensor_dtype(self._content.dtype))
 
     def device_name(self) -> str:
-        """Where the content lies: always "cpu"."""
+        """Return the device of the memory, which is always "cpu"."""
         return "cpu"
 
     def data_ptr(self) -> int:
-        """The address of the first element."""
+        """Return the address of the first element."""
         return int(self._content.ctypes.data)
 
     def has_value(self) -> bool:
-        """Whether there is a content."""
+        """Return whether the value has a content."""
         return self._content is not None
 
     def is_tensor(self) -> bool:
-        """Whether it is an array; sequences are lists."""
+        """Return whether the content is an array."""
         return isinstance(self._content, np.ndarray)
 
     def is_tensor_sequence(self) -> bool:
-        """Whether it is a sequence."""
+        """Return whether the content is a list."""
         return isinstance(self._content, list)
 
     def update_inplace(self, np_arr: Array) -> None:
-        """Copies an array into the value.
+        """Copy an array into the value.
 
         Raises:
-            InvalidArgument: another type or other sizes.
+            InvalidArgument: the types or sizes differ.
         """
         _write(self._content, np_arr, "OrtValue.update_inplace")
 
 
 class IOBinding:
-    """Inputs and outputs of runs to come: ONNX Runtime's class of this name, from `io_binding`."""
+    """Bound inputs and outputs for runs, as in ONNX Runtime. `InferenceSession.io_binding` makes one."""
 
     def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         self._known = {"input": tuple(inputs), "output": tuple(outputs)}
@@ -120,11 +120,11 @@ class IOBinding:
         return f"<IOBinding: {inputs} -> {outputs}>"
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Array) -> None:
-        """An array as an input."""
+        """Bind an array as an input."""
         self.bind_ortvalue_input(name, OrtValue(np.asarray(arr_on_cpu)))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """A value as an input."""
+        """Bind a value as an input."""
         self._require("input", name)
         self._inputs[name] = ortvalue
 
@@ -137,10 +137,10 @@ class IOBinding:
         shape: Sequence[int],
         buffer_ptr: int,
     ) -> None:
-        """Memory of the host as an input.
+        """Bind host memory as an input.
 
         Raises:
-            Unsupported: memory of a device.
+            Unsupported: the memory belongs to another device.
         """
         _require_host(name, device_type)
         self.bind_ortvalue_input(name, OrtValue(_memory(buffer_ptr, shape, element_type)))
@@ -154,10 +154,10 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """An output of the runs: into memory of the host, or (without an address) into new memory.
+        """Bind an output to host memory or, without an address, to new memory for each run.
 
         Raises:
-            Unsupported: memory of a device.
+            Unsupported: the memory belongs to another device.
         """
         self._require("output", name)
         if buffer_ptr is None:
@@ -169,46 +169,46 @@ class IOBinding:
         self._outputs[name] = OrtValue(_memory(buffer_ptr, shape, element_type))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """A value as where an output is written."""
+        """Bind an output to a value, which each run overwrites."""
         self._require("output", name)
         self._outputs[name] = ortvalue
 
     def synchronize_inputs(self) -> None:
-        """Inputs are there already."""
+        """Do nothing: host memory needs no synchronization."""
 
     def synchronize_outputs(self) -> None:
-        """A run returns when it has ended."""
+        """Do nothing: a run returns after it has written its outputs."""
 
     def get_outputs(self) -> list[OrtValue]:
-        """The bound outputs of the last run, in the order of their binding."""
+        """Return the outputs of the last run, in the order of their binding."""
         return list(self._results)
 
     def copy_outputs_to_cpu(self) -> list[Any]:
-        """The same as arrays of their own."""
+        """Return copies of the outputs of the last run."""
         return [
             content.copy() if isinstance(content := each.numpy(), np.ndarray) else content
             for each in self._results
         ]
 
     def clear_binding_inputs(self) -> None:
-        """Forgets the inputs."""
+        """Remove all bound inputs."""
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
-        """Forgets the outputs."""
+        """Remove all bound outputs."""
         self._outputs.clear()
         self._results.clear()
 
     def feed(self) -> dict[str, Any]:
-        """The inputs of a run."""
+        """Return the bound inputs by name, for a run."""
         return {name: value.numpy() for name, value in self._inputs.items()}
 
     def names(self) -> list[str]:
-        """The outputs of a run."""
+        """Return the names of the bound outputs."""
         return list(self._outputs)
 
     def take(self, results: Mapping[str, Any]) -> None:
-        """Puts what a run made where it was bound to."""
+        """Store the results of a run in the bound outputs."""
         self._results = []
         for name, bound in self._outputs.items():
             if bound is None:
@@ -229,7 +229,7 @@ def _require_host(name: str, device_type: str) -> None:
 
 
 def _memory(address: int, shape: Sequence[int], element_type: Any) -> Array:
-    """Memory of the caller's as an array."""
+    """Return an array over the caller's memory."""
     type = element_type_of(element_type)
     sizes = tuple(int(size) for size in shape)
     count = math.prod(sizes) * type.itemsize

@@ -7,11 +7,11 @@ import textwrap
 from collections.abc import Iterator
 
 from opendml import functions
+from opendml.catalog.content import Block, Code, Items, Page, Section, Table
+from opendml.catalog.definitions import definition_text
+from opendml.catalog.examples import example_of, worked_examples
+from opendml.catalog.signatures import signature
 from opendml.operators.registry import implemented
-from opendml.reference.content import Block, Code, Items, Page, Section, Table
-from opendml.reference.definitions import definition_text
-from opendml.reference.examples import example_of, worked_examples
-from opendml.reference.signatures import signature
 from opendml.spec.attribute_rules import range_words
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel

@@ -1,5 +1,7 @@
-"""Options of ONNX Runtime's sessions and runs: those that could change results are obeyed or refused, those
-that could not are kept and have no effect."""
+"""Options of ONNX Runtime's sessions and runs.
+
+Options that could change results are obeyed or refused. The others are stored and have no effect.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from opendml.spec.wording import shown
 
 
 class GraphOptimizationLevel(IntEnum):
-    """How much ONNX Runtime rewrites a graph. opendml compiles whole graphs at every level."""
+    """The extent of ONNX Runtime's graph rewrites. opendml compiles whole graphs at every level."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -22,14 +24,14 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(IntEnum):
-    """In which order ONNX Runtime runs nodes; of no effect."""
+    """The order in which ONNX Runtime runs nodes. It has no effect."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(IntEnum):
-    """How ONNX Runtime sorts nodes; of no effect."""
+    """The order in which ONNX Runtime sorts nodes. It has no effect."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -37,7 +39,7 @@ class ExecutionOrder(IntEnum):
 
 
 class _Options:
-    """Fields with defaults, no others."""
+    """A set of fields with defaults that refuses unknown names."""
 
     _defaults: ClassVar[dict[str, Any]]
 
@@ -47,10 +49,10 @@ class _Options:
         self._entries: dict[str, str] = {}
 
     def __repr__(self) -> str:
-        """The fields that are not as they were."""
-        changed = {name: getattr(self, name) for name in self._defaults}
-        told = (f"{name}={each!r}" for name, each in changed.items() if each != self._defaults[name])
-        return f"{type(self).__name__}({', '.join(told)})"
+        """Return the fields that differ from their defaults."""
+        fields = ((name, getattr(self, name), default) for name, default in self._defaults.items())
+        changed = (f"{name}={value!r}" for name, value, default in fields if value != default)
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_") and name not in self._defaults:
@@ -60,13 +62,12 @@ class _Options:
 
 
 class SessionOptions(_Options):
-    """Options of a session (ONNX Runtime's class of this name).
+    """Options of a session, as in ONNX Runtime.
 
-    `intra_op_num_threads` (0: all) is how many threads share the work on the CPU. `most_kept_bytes`, which
-    ONNX Runtime does not have, is that of `opendml.onnx.load`. Sizes that
-    `add_free_dimension_override_by_name` and `..._by_denotation` give hold for symbolic sizes. The other
-    fields change no results. What would write files or bring operators along raises Unsupported when the
-    session is made.
+    `intra_op_num_threads` is the number of CPU threads (0: all). `most_kept_bytes` is that of
+    `opendml.onnx.load`; ONNX Runtime does not have it. `add_free_dimension_override_by_name` and
+    `..._by_denotation` fix symbolic sizes. The other fields change no results. Options that would write
+    files or add operators raise Unsupported when the session is made.
     """
 
     enable_profiling: bool
@@ -99,36 +100,36 @@ class SessionOptions(_Options):
         self._denotations: dict[str, int] = {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keeps an entry; of no effect."""
+        """Store an entry. It has no effect."""
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """An entry."""
+        """Return an entry."""
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Says the size that a symbolic size always has."""
+        """Fix the symbolic size of this name."""
         self._names[name] = _size(name, size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Says the size of the dimensions that the model says stand for something, as "DATA_BATCH"."""
+        """Fix the size of all dimensions with this denotation, such as "DATA_BATCH"."""
         self._denotations[denotation] = _size(denotation, size)
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Raises Unsupported: operators of a library that was made for ONNX Runtime."""
+        """Raise Unsupported: such libraries contain kernels for ONNX Runtime."""
         raise Unsupported(f"SessionOptions.register_custom_ops_library: {path}: made for ONNX Runtime alone")
 
     def add_initializer(self, name: str, ortvalue: Any) -> None:
-        """Raises Unsupported: initializers are the model's."""
+        """Raise Unsupported: initializers belong to the model."""
         raise Unsupported(f"SessionOptions.add_initializer: {name!r}; give it to the model, or as an input")
 
     @property
     def sizes(self) -> Sizes:
-        """What was said of sizes."""
+        """The fixed sizes."""
         return Sizes(dict(self._names), dict(self._denotations))
 
     def require_supported(self) -> None:
-        """Raises Unsupported for what a session would have to do and does not."""
+        """Raise Unsupported if an option asks for something that a session cannot do."""
         if self.enable_profiling:
             raise Unsupported("SessionOptions.enable_profiling: opendml writes no profiles of ONNX Runtime")
         if self.optimized_model_filepath:
@@ -136,7 +137,6 @@ class SessionOptions(_Options):
 
 
 def _size(name: str, size: Any) -> int:
-    """A size that a symbolic one always has."""
     if not isinstance(size, int) or size < 0:
         raise InvalidArgument(
             f"SessionOptions: size of {shown(name)}: {shown(size)}; a whole number from 0 on is needed"
@@ -145,7 +145,7 @@ def _size(name: str, size: Any) -> int:
 
 
 class RunOptions(_Options):
-    """Options of a run (ONNX Runtime's class of this name): of no effect."""
+    """Options of a run, as in ONNX Runtime. They have no effect."""
 
     _defaults: ClassVar[dict[str, Any]] = {
         "log_severity_level": -1,
@@ -157,5 +157,5 @@ class RunOptions(_Options):
     }
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Keeps an entry; of no effect."""
+        """Store an entry. It has no effect."""
         self._entries[key] = value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from opendml.reference.content import Table
-from opendml.reference.definitions import definition_text
-from opendml.reference.operator_page import decisions, runs_on
+from opendml.catalog.content import Table
+from opendml.catalog.definitions import definition_text
+from opendml.catalog.operator_page import decisions, runs_on
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts, tolerance_facts
 from opendml.spec.feature_level import as_feature_level, short_name

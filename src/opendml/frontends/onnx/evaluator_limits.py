@@ -1,0 +1,127 @@
+"""Limits on nodes outside of DirectML, checked before anything allocates or computes.
+
+A number in a tensor may ask for any size. Systems hand out memory that they do not have, and kill a process
+that writes to it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+
+from opendml.budget import meter
+from opendml.frontends.onnx.evaluator_facts import facts_of
+from opendml.frontends.onnx.evaluator_rules import POINTER_BYTES, ResultSize, sizes_of, weights_input
+from opendml.frontends.onnx.inference import inferred_outputs
+from opendml.frontends.onnx.node import OnnxNode
+from opendml.frontends.onnx.values import Known, Value
+
+Results = Mapping[str, ResultSize]
+"""Sizes of results and bytes of each of their elements, by name."""
+
+_PYTHON_STEPS = 1000  # Steps of an element that Python loops over, relative to NumPy's loops.
+_COPIED_BYTES = 8  # Bytes of an element that the evaluator copies on the way to a result.
+
+
+def require_memory(node: OnnxNode, values: Mapping[str, Value]) -> None:
+    """Check the sizes of a node's results, where they are known.
+
+    Raises:
+        LimitExceeded: a result has more elements or bytes than the model may have.
+    """
+    if node.domain or not (facts_of(node).grows or _may_exceed(node, values)):
+        return
+    for name, (sizes, width) in results_of(node, values).items():
+        meter().require_tensor(sizes, width, f"{node}: output {name!r} of sizes {list(sizes)}")
+
+
+def results_of(
+    node: OnnxNode, values: Mapping[str, Value], inferred: Mapping[str, onnx.TypeProto] | None = None
+) -> Results:
+    """Return the sizes of a node's results and the bytes of their elements, as far as they are known.
+
+    Args:
+        values: the values of the tensors that it reads.
+        inferred: the results of ONNX's inference; None: it is called.
+    """
+    types = inferred_outputs(node, values) if inferred is None else inferred
+    found = {name: known for name, type in types.items() if (known := _inferred(type)) is not None}
+    rule = None if node.domain else facts_of(node).size
+    name = next(iter(node.outputs), "")
+    if rule is not None and name:
+        given = [values.get(each) if each else None for each in node.inputs]
+        contents = [each.content if isinstance(each, Known) else None for each in given]
+        try:
+            known = rule(node, [None if each is None else each.sizes for each in given], contents)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            known = None  # The inputs do not have the types and sizes that the operator takes.
+        if known is not None:
+            sizes, width = known
+            found[name] = sizes, width or found.get(name, ((), POINTER_BYTES))[1]
+    return found
+
+
+def _inferred(type: onnx.TypeProto) -> ResultSize | None:
+    tensor = type.tensor_type
+    is_known = tensor.HasField("shape") and all(each.HasField("dim_value") for each in tensor.shape.dim)
+    if not tensor.elem_type or not is_known:
+        return None
+    width = POINTER_BYTES
+    if tensor.elem_type != onnx.TensorProto.STRING:
+        width = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
+    return tuple(each.dim_value for each in tensor.shape.dim), width
+
+
+def _may_exceed(node: OnnxNode, values: Mapping[str, Value]) -> bool:
+    """Return whether a result with the product of the inputs' element counts may exceed a limit."""
+    given = [values.get(name) for name in node.inputs if name]
+    counts = [math.prod(value.sizes) for value in given if value is not None and value.sizes is not None]
+    count, limits = math.prod(count for count in counts if count), meter()
+    return count > limits.limits.tensor_elements or 8 * count + limits.held > limits.limits.memory_bytes
+
+
+def require_work(node: OnnxNode, contents: Mapping[str, Any], results: Results) -> None:
+    """Check the memory and count the steps of a node on the evaluator.
+
+    Args:
+        contents: the contents of the tensors that it reads, by name.
+        results: the known sizes of its results.
+
+    Raises:
+        LimitExceeded: the node takes more than the model may.
+    """
+    facts, given = facts_of(node), [contents.get(name) if name else None for name in node.inputs]
+    read, written = sum(elements_of(each) for each in given), 0
+    for name, (sizes, width) in results.items():
+        meter().require_tensor(sizes, width, f"{node}: output {name!r} of sizes {list(sizes)}")
+        written += math.prod(sizes)
+    factor = 1 if facts.steps is None else facts.steps(node, given)
+    if facts.copies_windows:
+        windows = written // max(1, sizes_of(given[weights_input(node)])[0])
+        meter().require_memory(windows * factor * _COPIED_BYTES, f"{node} on onnx's evaluator")
+    steps = (read + max(written, 1) * factor) * (_PYTHON_STEPS if facts.in_python else 1)
+    meter().count("evaluator_steps", steps, f"{node} on onnx's evaluator")
+
+
+def elements_of(content: Any) -> int:
+    """Return the elements of a tensor, or of all tensors of a sequence."""
+    if isinstance(content, list):
+        return len(content) + sum(map(elements_of, content))
+    return int(np.size(content)) if isinstance(content, np.ndarray) else 1
+
+
+def bytes_of(content: Any) -> int:
+    """Return the bytes of a tensor with its strings, or of all tensors of a sequence."""
+    if isinstance(content, list):
+        return 8 * len(content) + sum(map(bytes_of, content))
+    if not isinstance(content, np.ndarray):
+        return sys.getsizeof(content)
+    if not content.dtype.hasobject:
+        return content.nbytes
+    strings = {id(each): each for each in content.flat}
+    return content.nbytes + sum(map(sys.getsizeof, strings.values()))

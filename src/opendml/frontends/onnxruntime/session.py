@@ -1,0 +1,223 @@
+"""Sessions with ONNX Runtime's API: `from opendml import onnx as ort`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+
+from opendml.budget import Limits
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.onnx.model import load_model, require_by_name, tensor_info
+from opendml.frontends.onnx.model_file import ModelLike
+from opendml.frontends.onnxruntime.options import RunOptions, SessionOptions
+from opendml.frontends.onnxruntime.providers import DEVICES, Provider, choose_provider
+from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, type_text
+from opendml.runtime.objects.device import Device
+from opendml.spec.wording import shown
+
+_IGNORED_ARGUMENTS = ("disabled_optimizers", "enable_fallback")
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output of a model.
+
+    Args:
+        name: its name.
+        type: its type as ONNX Runtime writes it, such as "tensor(float)".
+        shape: its sizes; symbolic sizes are names.
+    """
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """Metadata of a model file."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+
+class InferenceSession:
+    """A loaded model with the interface of ONNX Runtime's InferenceSession.
+
+    Args:
+        path_or_bytes: a path, the bytes of a file, or an onnx.ModelProto.
+        sess_options: options; those that cannot change results have no effect.
+        providers: ONNX Runtime's names, or pairs of a name and its options. The first one whose device is
+            available is used (CUDAExecutionProvider: "cuda", CPUExecutionProvider: "cpu"). None, or no
+            available one: the CPU.
+        provider_options: a mapping for each provider, of which only `device_id` has an effect.
+        limits: the limits of the session, as for `load`; ONNX Runtime has no such argument.
+
+    Raises:
+        InvalidArgument: the input is no ONNX model.
+        Unsupported: an option has no equivalent, or the operator set is too new.
+        LimitExceeded: the model is larger than its limits allow.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: ModelLike,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Provider] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        limits: Limits | None = None,
+        **unused: Any,
+    ) -> None:
+        unknown = [name for name in unused if name not in _IGNORED_ARGUMENTS]
+        if unknown:
+            raise InvalidArgument(f"InferenceSession: {', '.join(unknown)}: unknown")
+        if not isinstance(sess_options, SessionOptions | None):
+            raise InvalidArgument(
+                f"InferenceSession: sess_options: {shown(sess_options)}; a SessionOptions is needed"
+            )
+        self._options = options = sess_options or SessionOptions()
+        options.require_supported()
+        kind, self._providers = choose_provider(providers, provider_options)
+        device = Device(kind, threads=options.intra_op_num_threads or None)
+        self.model = load_model(path_or_bytes, device, options.sizes, limits, options.most_kept_bytes)
+
+    def __repr__(self) -> str:
+        return f"<InferenceSession of {self.model!r}>"
+
+    def run(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None = None,
+    ) -> list[Any]:
+        """Return the named outputs (None: all of them) for inputs by name.
+
+        Raises:
+            InvalidArgument: an input is missing, unknown, or of another type or size than declared; or an
+                output is unknown.
+            Unsupported: neither DirectML nor the evaluator of `onnx` can run a node.
+        """
+        require_by_name(input_feed)
+        if isinstance(output_names, str):
+            raise InvalidArgument(f"output_names: {output_names!r}; a list of names is needed")
+        known = self.model.output_names
+        names = known if output_names is None or len(output_names) == 0 else output_names
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            available = ", ".join(map(repr, known))
+            raise InvalidArgument(f"output {unknown[0]!r} is unknown; the model has {available}")
+        results = self.model.run(
+            {name: each.numpy() if isinstance(each, OrtValue) else each for name, each in input_feed.items()}
+        )
+        return [results[name] for name in names]
+
+    def run_with_ort_values(
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, OrtValue],
+        run_options: RunOptions | None = None,
+    ) -> list[OrtValue]:
+        """Return the named outputs as OrtValues, for OrtValues by name."""
+        return [OrtValue(each) for each in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """Return a new binding for `run_with_iobinding`."""
+        return IOBinding([each.name for each in self.get_inputs()], self.model.output_names)
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Run with the bound inputs, and write the bound outputs."""
+        if not isinstance(iobinding, IOBinding):
+            raise InvalidArgument(
+                f"run_with_iobinding: {shown(iobinding)}; what io_binding() makes is needed"
+            )
+        names = iobinding.names()
+        if not names:
+            raise InvalidArgument("run_with_iobinding: no output is bound")
+        results = self.run(names, iobinding.feed(), run_options)
+        iobinding.take(dict(zip(names, results, strict=True)))
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Return the inputs that every run needs."""
+        return self._inputs(with_initializer=False)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Return the outputs."""
+        return [_node_arg(each) for each in self._graph.output]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """Return the inputs that have a default, so that a run may omit them."""
+        return self._inputs(with_initializer=True)
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Return the metadata of the model file."""
+        model = self.model._proto
+        return ModelMetadata(
+            model.producer_name,
+            model.graph.name,
+            model.domain,
+            model.doc_string,
+            model.graph.doc_string,
+            model.model_version,
+            {each.key: each.value for each in model.metadata_props},
+        )
+
+    def get_providers(self) -> list[str]:
+        """Return the provider of the session's device, and the CPU's."""
+        return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        """Return the options that have an effect, for each provider."""
+        index = {} if self.model.device.index is None else {"device_id": str(self.model.device.index)}
+        return {name: index if DEVICES[name] == "cuda" else {} for name in self._providers}
+
+    def get_session_options(self) -> SessionOptions:
+        """Return the options of the session."""
+        return self._options
+
+    @property
+    def _graph(self) -> onnx.GraphProto:
+        return self.model._proto.graph
+
+    def _inputs(self, with_initializer: bool) -> list[NodeArg]:
+        defaults = {each.name for each in self._graph.initializer}
+        return [_node_arg(each) for each in self._graph.input if (each.name in defaults) == with_initializer]
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Accept a severity without an effect: opendml's warnings are Python warnings."""
+
+
+def _node_arg(value: onnx.ValueInfoProto) -> NodeArg:
+    return NodeArg(value.name, _type_text(value.type), list(tensor_info(value).sizes or ()))
+
+
+def _type_text(type: onnx.TypeProto) -> str:
+    """Return a type as ONNX Runtime writes it."""
+    match type.WhichOneof("value"):
+        case "tensor_type":
+            return f"tensor({_element_text(type.tensor_type.elem_type)})"
+        case "sequence_type":
+            return f"seq({_type_text(type.sequence_type.elem_type)})"
+        case "map_type":
+            key = _element_text(type.map_type.key_type)
+            return f"map({key},{_type_text(type.map_type.value_type)})"
+        case "optional_type":
+            return f"optional({_type_text(type.optional_type.elem_type)})"
+        case other:
+            raise Unsupported(f"a value of {shown(other)}")
+
+
+def _element_text(type: int) -> str:
+    if type == onnx.TensorProto.STRING:
+        return "string"
+    return type_text(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(type)))
