@@ -15,7 +15,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 MODELS := magika rapidocr-onnxruntime silero-vad
 BENCH_MODELS := nudenet
 
-.PHONY: demo test fuzz lint format docs bench bench-models generate lock clean
+.PHONY: demo test fuzz lint format docs bench bench-models lock clean
 
 demo: $(VENV)/ready-models
 	$(BIN)/python examples/demo.py
@@ -32,6 +32,7 @@ fuzz: $(VENV)/ready
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 lint: $(VENV)/ready
+	$(BIN)/python -m tools.generate
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --num-workers auto
@@ -51,10 +52,6 @@ bench: $(VENV)/ready-bench
 # Whole models, in build/models/results.md; `make bench-models ARGUMENTS="--quick --types float32,int8"`.
 bench-models: $(VENV)/ready-bench
 	$(BIN)/python -m benchmarks.models --output build/models/results.md $(ARGUMENTS)
-
-# The desc classes, the enumerations and the immediate functions, from the facts in src/opendml/spec/data.
-generate: $(VENV)/ready
-	$(BIN)/python -m tools.generate
 
 # constraints.txt: the newest versions that pyproject.toml and PINS allow, as in `make lock PINS="torch==2.13.0"`.
 PINS ?=

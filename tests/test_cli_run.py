@@ -285,7 +285,7 @@ def test_module_is_the_command(path: Path) -> None:
 def test_help_loads_neither_llvm_nor_rich() -> None:
     code = (
         "import sys, opendml.cli; "
-        "heavy = {'rich', 'llvmlite', 'opendml.frontends', 'opendml.spec.descs.activation'}; "
+        "heavy = {'rich', 'llvmlite', 'opendml.frontends', 'opendml.operators.activation'}; "
         "heavy &= set(sys.modules); "
         "sys.exit(str(heavy) if heavy else 0)"
     )

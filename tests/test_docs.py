@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ import opendml as dml
 from opendml import functions
 from opendml.catalog.content import Block, Code, Items, Section, Table
 from opendml.catalog.examples import example_of, worked_examples
-from opendml.catalog.lists import decision_table, families
+from opendml.catalog.lists import decision_table
 from opendml.catalog.operator_page import operator_page
 from opendml.operators.registry import implemented
 from opendml.operators.softmax import softmax1
@@ -235,16 +234,12 @@ def test_the_texts_of_a_page_are_punctuated(name: str) -> None:
     assert [text for text in prose(name) if BROKEN.search(text)] == []
 
 
-@pytest.mark.parametrize(
-    "module", [functions, *(importlib.import_module(f"opendml.spec.descs.{name}") for name in families())]
-)
-def test_generated_docstrings_are_punctuated(module: ModuleType) -> None:
-    for name, value in vars(module).items():
-        if (inspect.isroutine(value) or inspect.isclass(value)) and value.__module__ == module.__name__:
-            text = " ".join((value.__doc__ or "").split())
-            for formula in FORMULAS:
-                text = text.replace(formula, "")
-            assert not (found := BROKEN.search(text)), (name, text[found.start() - 60 : found.end() + 20])
+@for_each("name", operators())
+def test_docstrings_are_punctuated(name: str) -> None:
+    facts = operator(name)
+    for made in (getattr(functions, facts.function_name), desc_class(name)):
+        text = " ".join((made.__doc__ or "").split("\n\n", 2)[2].partition("\nExample:")[0].split())
+        assert not (found := BROKEN.search(text)), text[found.start() - 60 : found.end() + 20]
 
 
 def least_width(table: Table) -> int:

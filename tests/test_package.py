@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_project import ROOT, project, tracked_files
+from tools.generate.stubs import stubs
 
 EXPLAIN = """
 import opendml as dml
@@ -76,9 +77,8 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
         names = {name for name in packed.namelist() if ".dist-info/" not in name}
         licenses = [name for name in packed.namelist() if name.endswith("/licenses/LICENSE")]
     source = ROOT / "src"
-    assert names == {
-        path.relative_to(source).as_posix() for path in tracked_files() if path.is_relative_to(source)
-    }
+    tracked = {path.relative_to(source).as_posix() for path in tracked_files() if path.is_relative_to(source)}
+    assert names == tracked | {f"opendml/{name}" for name in stubs()}
     assert len(licenses) == 1
 
 

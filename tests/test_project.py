@@ -79,7 +79,7 @@ def test_enumerations_of_attributes_are_public_names() -> None:
         assert name in dml.__all__
 
 
-@pytest.mark.parametrize("target", ["demo", "test", "docs", "bench", "lint", "format", "generate", "lock"])
+@pytest.mark.parametrize("target", ["demo", "test", "docs", "bench", "lint", "format", "lock"])
 def test_every_make_target_of_the_readme_exists(target: str) -> None:
     assert f"make {target}" in README.read_text(encoding="utf-8")
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_project import ROOT
+from tools.generate.stubs import write_stubs
 
 PROGRAM = """
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import assert_type, Any
 import numpy as np
 import numpy.typing as npt
 import opendml as dml
+from opendml.outputs import MaxPooling2Outputs, TopK1Outputs
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Floats = npt.NDArray[np.float32]
@@ -54,6 +56,16 @@ def objects(device: dml.Device, desc: dml.OperatorDesc, x: Floats) -> None:
 def graphs(graph: dml.Graph) -> dml.Model:
     x = assert_type(graph.input("x", dml.FLOAT32, [2]), dml.GraphTensor)
     return graph.compile({"x": x})
+
+
+def functions(x: Floats, tensor: dml.GraphTensor) -> None:
+    assert_type(dml.activation_celu(x, alpha=2.0), Floats)
+    assert_type(dml.activation_celu(tensor), dml.GraphTensor)
+    assert_type(dml.top_k1(x, k=1), TopK1Outputs[Array])
+    pooled = dml.max_pooling2(tensor, window_size=[2], output_indices=True)
+    assert_type(pooled, MaxPooling2Outputs[dml.GraphTensor])
+    assert_type(dml.descs.ActivationCelu(alpha=2.0).alpha, float)
+    assert_type(dml.PaddingMode["EDGE"], dml.PaddingMode)
 """
 
 WRONG = """
@@ -63,6 +75,8 @@ import opendml as dml
 def wrong(device: dml.Device, model: dml.Model) -> int:
     device.create_operator(3)
     device.compile_graph([])
+    dml.activation_celu(3.0, alhpa=1)
+    dml.descs.ActivationCelu(alpha="1")
     return model()
 """
 
@@ -70,6 +84,7 @@ def wrong(device: dml.Device, model: dml.Model) -> int:
 def check(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """With the settings of the project, for which `make lint` has left what it knows of opendml."""
     pytest.importorskip("mypy")
+    write_stubs()
     path = folder / "program.py"
     path.write_text(program)
     command = [sys.executable, "-m", "mypy", str(path)]
@@ -84,4 +99,4 @@ def test_programs_have_the_types_that_are_meant(tmp_path: Path) -> None:
 def test_wrong_programs_are_told(tmp_path: Path) -> None:
     result = check(WRONG, tmp_path)
     told = re.findall(r"program\.py:(\d+): error", result.stdout)
-    assert told == ["6", "7", "8"], result.stdout
+    assert told == ["6", "7", "8", "9", "10"], result.stdout

@@ -5,13 +5,11 @@ Immediate functions (`dml.activation_celu(x, alpha=1.0)`), graphs (`dml.Graph`),
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from opendml import functions as _functions
 from opendml.budget import Limits
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, LimitExceeded, Unsupported
-from opendml.functions import *  # noqa: F403
-from opendml.functions import __all__ as _functions
 from opendml.runtime.graphs.desc import (
     ConstantNode,
     GraphDesc,
@@ -82,6 +80,7 @@ if TYPE_CHECKING:
     from opendml import pydirectml as pydirectml
     from opendml import serialized as serialized
     from opendml import torch as torch
+    from opendml.functions import *  # noqa: F403
 
 _MODULES = ("directml", "onnx", "pydirectml", "serialized", "torch")
 """Modules for what comes from elsewhere, imported when asked for: some need a package of their own."""
@@ -159,7 +158,7 @@ __all__ = [
     "load",
     "to_buffer",
     "validate",
-    *_functions,
+    *_functions.__all__,
 ]
 
 
@@ -170,7 +169,9 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # to type checkers a missing name stays missing
 
-    def __getattr__(name: str) -> ModuleType:
+    def __getattr__(name: str) -> Any:
+        if name in _functions.__all__:
+            return globals().setdefault(name, getattr(_functions, name))
         if name in _MODULES:
             try:
                 return import_module(f"{__name__}.{name}")

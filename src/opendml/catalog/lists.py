@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from opendml.catalog.content import Table
-from opendml.catalog.definitions import definition_text
 from opendml.catalog.operator_page import decisions, runs_on
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts, tolerance_facts
@@ -117,7 +116,7 @@ def decision_table() -> Table:
     """A row for each decision where DirectML's page of an operator is silent or contradicts itself."""
     rows: list[tuple[str, str]] = []
     for operator in operators().values():
-        rows += [(operator.name, text) for text in definition_text(operator)[1:]]
+        rows += [(operator.name, text) for text in definition_text(operator.name)[1:]]
         rows += [(operator.name, text) for text in decisions(operator)]
     return Table(("Operator", "Decision"), tuple(rows))
 

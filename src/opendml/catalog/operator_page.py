@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from opendml import functions
 from opendml.catalog.content import Block, Code, Items, Page, Section, Table
-from opendml.catalog.definitions import definition_text
 from opendml.catalog.examples import example_of, worked_examples
 from opendml.catalog.signatures import signature
 from opendml.operators.registry import implemented
@@ -87,7 +86,7 @@ def _wrapped(line: str) -> str:
 
 
 def _definition(operator: Operator) -> tuple[Block, ...]:
-    formula, *decisions = definition_text(operator) or [""]
+    formula, *decisions = definition_text(operator.name) or [""]
     return (Code(_wrapped(formula)), *decisions) if formula else ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum, IntFlag
 
 _NUMBERS = frozenset("bcdoxXneEfFgG%")
@@ -30,3 +31,9 @@ class Flags(_Named, IntFlag):
 
     def __str__(self) -> str:
         return str(self.value) if self.name is None else self.name
+
+
+def named_members(name: str, values: Mapping[str, int]) -> dict[str, int]:
+    """Return the members of an enumeration of `enums.json`. Those of FEATURE_LEVEL begin with a letter."""
+    prefix = "LEVEL_" if name == "FEATURE_LEVEL" else ""
+    return {prefix + member: value for member, value in values.items()}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from inspect import signature
+from inspect import Signature, signature
 from typing import Any
 
 from opendml.errors import InvalidArgument
@@ -25,12 +25,11 @@ CAST = "opendml.cast({argument}, output_type=opendml.{type})"
 """How a caller makes an input have another type."""
 
 
-def hide_unknown(functions: Iterable[Callable[..., Any]]) -> None:
-    """Leaves `**unknown`, by which functions find misspelt keywords, out of the signatures they show."""
-    for function in functions:
-        shown = signature(function)
-        named = [each for each in shown.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        function.__signature__ = shown.replace(parameters=named)  # type: ignore[attr-defined]
+def without_unknown(function: Callable[..., Any]) -> Signature:
+    """Return the signature of a function without `**unknown`, by which it finds misspelt keywords."""
+    found = signature(function)
+    named = [each for each in found.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    return found.replace(parameters=named)
 
 
 def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:

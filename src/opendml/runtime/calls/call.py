@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any, TypeVar
 
 from opendml.errors import InvalidArgument
+from opendml.spec.making import outputs_tuple
 from opendml.spec.outputs import Told
 from opendml.spec.plain import listed
 from opendml.spec.schema import Field, operator
@@ -107,13 +107,7 @@ class Call:
         if outputs[0].is_array:
             return tuple(arrays)
         present = {output.name: array for output, array in zip(self.outputs, arrays, strict=True)}
-        return _class(self.name)(*(present.get(output.name) for output in outputs))
-
-
-@cache
-def _class(name: str) -> Callable[..., Any]:
-    """The named tuple of an operator's outputs; imported when there is one to make."""
-    return getattr(import_module("opendml.outputs"), f"{operator(name).class_name}Outputs")  # type: ignore[no-any-return]
+        return outputs_tuple(self.name)(*(present.get(output.name) for output in outputs))
 
 
 def grouped(values: Sequence[T], lengths: Sequence[tuple[int, int]]) -> list[T | tuple[T, ...]]:

@@ -1,0 +1,85 @@
+"""The desc classes of all operators, such as `ActivationCelu`, made from `data/operators.json`.
+
+A class is made when it is first asked for. Type checkers read the stub that `tools.generate` writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from opendml.spec.docstrings import desc_docstring
+from opendml.spec.enums import *  # noqa: F403
+from opendml.spec.facts import operator_facts
+from opendml.spec.making import made_function
+from opendml.spec.naming import camel_case, nearest
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.parameters import desc_parameters, stored_type
+from opendml.spec.plain import DataTypeLike, as_member, as_tuple
+from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.tensor_desc import TensorDesc
+
+_ANNOTATED = (Sequence, ScaleBias, Size2D, DataTypeLike, as_member, as_tuple, TensorDesc)
+
+
+class _Docstring:
+    """The docstring of a desc class, composed when it is read."""
+
+    def __init__(self, facts: Operator) -> None:
+        self._facts = facts
+
+    def __get__(self, instance: object, owner: type | None = None) -> str:
+        return desc_docstring(self._facts)
+
+
+def desc_class(operator: str) -> type[OperatorDesc]:
+    """Return the desc class of the operator of that DirectML name, such as "ACTIVATION_CELU".
+
+    Raises:
+        AttributeError: no such operator.
+    """
+    name = camel_case(operator)
+    return globals().get(name) or __getattr__(name)
+
+
+def _made_class(facts: Operator) -> type[OperatorDesc]:
+    stored = [field for field in facts.fields if not field.is_count]
+    names = tuple(field.python_name for field in stored)
+    body = f"self._fill({', '.join(map(_conversion, stored))})"
+    constructor = made_function("__init__", ["self", *desc_parameters(facts)], "None", body, globals())
+    constructor.__qualname__ = f"{facts.class_name}.__init__"
+    namespace = {
+        "__module__": __name__,
+        "__doc__": _Docstring(facts),
+        "__slots__": names,
+        "__annotations__": {field.python_name: stored_type(field) for field in stored},
+        "__init__": constructor,
+        "operator": facts.name,
+        "fields": names,
+    }
+    return type(facts.class_name, (OperatorDesc,), namespace)
+
+
+def _conversion(field: Field) -> str:
+    """Return the source of the value that the constructor stores for an argument."""
+    name = field.python_name
+    if field.enum:
+        return f"as_member({camel_case(field.enum)}, {name})"
+    is_tuple = field.type.endswith("_ARRAY") or field.type in ("SCALE_BIAS", "SIZE_2D")
+    return f"as_tuple({name})" if is_tuple else name
+
+
+def __getattr__(name: str) -> Any:
+    classes = {camel_case(each): each for each in operator_facts()}
+    if name == "__all__":
+        return [*classes, "OperatorDesc", "ScaleBias", "Size2D", "desc_class"]
+    if name not in classes:
+        near = nearest(name, classes)
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name)
+    # Of two threads that make the same class, both get the first one.
+    return globals().setdefault(name, _made_class(operator(classes[name])))
+
+
+def __dir__() -> list[str]:
+    return sorted(__getattr__("__all__"))

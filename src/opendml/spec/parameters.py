@@ -1,0 +1,154 @@
+"""Python's parameters of desc classes and immediate functions, as source text.
+
+`opendml.spec.descs` and `opendml.functions` compile this text. `tools.generate` writes it into stubs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from opendml.spec.naming import camel_case
+from opendml.spec.outputs import output_arguments
+from opendml.spec.rank_defaults import rank_default
+from opendml.spec.schema import Field, Operator
+
+_TYPES: Final = {
+    "TENSOR_DESC": "TensorDesc | None",
+    "TENSOR_DESC_ARRAY": "Sequence[TensorDesc]",
+    "OPERATOR_DESC": "OperatorDesc",
+    "OPERATOR_DESC_ARRAY": "Sequence[OperatorDesc]",
+    "UINT": "int",
+    "INT": "int",
+    "BOOL": "bool",
+    "FLOAT": "float",
+    "UINT_ARRAY": "Sequence[int]",
+    "INT_ARRAY": "Sequence[int]",
+    "FLOAT_ARRAY": "Sequence[float]",
+    "SCALE_BIAS": "ScaleBias",
+    "SIZE_2D": "Size2D",
+    "SCALAR_UNION": "int | float",
+}
+_OUTPUT_PARAMETERS: Final = {
+    "output_type": "output_type: DataTypeLike | None = None",
+    "sizes": "sizes: Sequence[int] | None = None",
+}
+
+
+def field_type(field: Field) -> str:
+    """Return the type of a field, without None for an optional attribute."""
+    return camel_case(field.enum) if field.enum else _TYPES[field.type]
+
+
+def stored_type(field: Field) -> str:
+    """Return the type of the value that a desc holds for a field."""
+    stored = field_type(field)
+    if stored.startswith("Sequence["):
+        stored = f"tuple[{stored.removeprefix('Sequence[').removesuffix(']')}, ...]"
+    return f"{stored} | None" if field.optional and not field.is_tensor else stored
+
+
+def desc_parameters(operator: Operator) -> list[str]:
+    """Return the parameters of the constructor of a desc class, after `self`."""
+    tensors = [
+        f"{field.python_name}: {_argument_type(field)} = {'()' if field.is_array else 'None'}"
+        for field in operator.tensors
+    ]
+    attributes = [_attribute(field) for field in operator.attributes]
+    return [*tensors, "*", *attributes] if attributes else tensors
+
+
+def function_parameters(operator: Operator) -> list[str]:
+    """Return the parameters of an immediate function. T is an array or a tensor of a graph."""
+    return [
+        *_inputs(operator),
+        "*",
+        *(_attribute(field, rank_default(operator, field) is not None) for field in operator.attributes),
+        *(f"{field.argument_name}: bool = False" for field in optional_outputs(operator)),
+        *(_OUTPUT_PARAMETERS[name] for name in output_arguments(operator)),
+        f"out: {out_type(operator)} | None = None",
+        "device: str | Device | None = None",
+    ]
+
+
+def result_type(operator: Operator) -> str:
+    """Return the type of the result of an immediate function."""
+    if operator.outputs[0].is_array:
+        return "tuple[T, ...]"
+    if not has_outputs_class(operator):
+        return "T"
+    named = f"{outputs_class(operator)}[T]"
+    return f"T | {named}" if has_plain_result(operator) else named
+
+
+def out_type(operator: Operator) -> str:
+    """Return the type of what an immediate function takes as `out`, without None."""
+    if operator.outputs[0].is_array:
+        return "Sequence[T]"
+    if not has_outputs_class(operator):
+        return "T"
+    fields = ", ".join(output_type(operator, output) for output in operator.outputs)
+    return f"T | tuple[{fields}]" if has_plain_result(operator) else f"tuple[{fields}]"
+
+
+def output_type(operator: Operator, output: Field) -> str:
+    """Return the type of one of several outputs. A named tuple of one optional output always has that one."""
+    is_required = has_plain_result(operator) and len(operator.outputs) == 2
+    return "T | None" if output.optional and not is_required else "T"
+
+
+def outputs_class(operator: Operator) -> str:
+    """Return the name of the operator's class in `opendml.outputs`."""
+    return f"{operator.class_name}Outputs"
+
+
+def has_outputs_class(operator: Operator) -> bool:
+    """Return whether the operator may have several outputs, which come as a named tuple."""
+    return len(operator.outputs) > 1
+
+
+def has_plain_result(operator: Operator) -> bool:
+    """Return whether a call without optional outputs returns its only required output, not a tuple."""
+    return [output.optional for output in operator.outputs].count(False) == 1
+
+
+def optional_outputs(operator: Operator) -> list[Field]:
+    """Return the outputs that a call may ask for."""
+    return [output for output in operator.outputs if output.optional]
+
+
+def _inputs(operator: Operator) -> Iterator[str]:
+    """Yield the input tensors. Optional ones default to None, except those before a required one.
+
+    One of several tensors may be a number.
+    """
+    inputs = operator.inputs
+    single = "T" if len(inputs) == 1 else "T | float"
+    last_required = max((i for i, field in enumerate(inputs) if not field.optional), default=-1)
+    for i, field in enumerate(inputs):
+        kind = "Sequence[T]" if field.is_array else single
+        optional = " | None" if field.optional else ""
+        yield f"{field.argument_name}: {kind}{optional}{' = None' if i > last_required else ''}"
+
+
+def _attribute(field: Field, has_rank_default: bool = False) -> str:
+    if has_rank_default:
+        return f"{field.python_name}: {_argument_type(field)} | None = None"
+    default = _default(field)
+    return f"{field.python_name}: {_argument_type(field)}{f' = {default}' if default else ''}"
+
+
+def _argument_type(field: Field) -> str:
+    name = field_type(field)
+    if field.enum:
+        name = "DataTypeLike" if name == "TensorDataType" else f"{name} | str"
+    return f"{name} | None" if field.optional and not field.is_tensor else name
+
+
+def _default(field: Field) -> str | None:
+    """Return the default of an attribute as source text; None where the caller must give the attribute."""
+    if field.optional:
+        return "None"
+    if not field.has_default:
+        return None
+    return f"{camel_case(field.enum)}.{field.default}" if field.enum else repr(field.default)
