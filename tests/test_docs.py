@@ -21,10 +21,10 @@ import opendml as dml
 from opendml import functions
 from opendml.catalog.content import Block, Code, Items, Section, Table
 from opendml.catalog.examples import example_of, worked_examples
-from opendml.catalog.lists import decision_table
 from opendml.catalog.operator_page import operator_page
 from opendml.operators.registry import implemented
 from opendml.operators.softmax import softmax1
+from opendml.spec.descs import desc_class
 from opendml.spec.facts import example_facts
 from opendml.spec.schema import operator, operators
 from tests.for_each import for_each

@@ -18,7 +18,7 @@ class Error(Exception):
 
 
 class Failure(str):
-    """One broken rule: its message, which it is as a string, and the parts of it that are known.
+    """One broken rule: its message, which it is as a string, and the parts of it that are known. Immutable.
 
     Attributes:
         operator: DirectML's name of the operator that is wrong.
@@ -26,13 +26,17 @@ class Failure(str):
         value: what was given, as the message shows it.
         allowed: what is allowed or needed instead, and what that depends on.
         since: the feature level from which the value is allowed, where that is the reason.
+        fix: an expression that mends the call, if there is one.
     """
+
+    __slots__ = ("allowed", "field", "fix", "operator", "since", "value")
 
     operator: str | None
     field: str | None
     value: str | None
     allowed: str | None
     since: FeatureLevel | None
+    fix: str | None
 
     def __new__(
         cls,
@@ -42,15 +46,24 @@ class Failure(str):
         value: str | None = None,
         allowed: str | None = None,
         since: FeatureLevel | None = None,
+        fix: str | None = None,
     ) -> Failure:
         failure = super().__new__(cls, message)
-        failure.operator, failure.field, failure.value = operator, field, value
-        failure.allowed, failure.since = allowed, since
+        parts = zip(cls.__slots__, (allowed, field, fix, operator, since, value), strict=True)
+        for name, part in parts:
+            object.__setattr__(failure, name, part)
         return failure
 
-    def reworded(self, message: str) -> Failure:
-        """The same failure in the words of a caller."""
-        return Failure(message, self.operator, self.field, self.value, self.allowed, self.since)
+    def reworded(self, message: str, fix: str | None = None) -> Failure:
+        """Return the same failure in the words of a caller, with what mends it."""
+        return Failure(message, self.operator, self.field, self.value, self.allowed, self.since, fix)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Failure is immutable; {name} cannot be set")
+
+    def __reduce__(self) -> tuple[type[Failure], tuple[object, ...]]:
+        parts = self.operator, self.field, self.value, self.allowed, self.since, self.fix
+        return type(self), (str(self), *parts)
 
 
 class InvalidArgument(Error):  # noqa: N818 - DirectML's word

@@ -31,8 +31,8 @@ def test_failures_have_operator_field_value_what_is_allowed_and_since_when() -> 
         (
             name,
             "BiasTensor",
-            "missing while ScaleTensor is given",
-            "required below DML_FEATURE_LEVEL_5_2",
+            "missing",
+            "required with ScaleTensor below DML_FEATURE_LEVEL_5_2",
             FeatureLevel.LEVEL_5_2,
         ),
         (name, "Axes[1]", "2 is listed twice", "axes must be distinct", None),
@@ -59,6 +59,9 @@ def test_failures_of_calls_keep_directmls_names() -> None:
     (failure,) = caught.value.failures
     assert failure.startswith("activation_celu.input: FLOAT64; ")
     assert parts(failure)[:3] == ("ACTIVATION_CELU", "InputTensor", "FLOAT64")
+    assert failure.fix == "input.astype(np.float32)"
+    with pytest.raises(AttributeError, match="immutable"):
+        failure.fix = None  # type: ignore[misc]
 
 
 def test_failures_without_parts_are_their_message() -> None:
@@ -72,3 +75,17 @@ def test_failures_go_to_other_processes() -> None:
     copied = pickle.loads(pickle.dumps(caught.value))
     assert copied.failures == caught.value.failures
     assert parts(copied.failures[0]) == parts(caught.value.failures[0])
+
+
+def test_calls_name_other_arguments_and_values_keep_their_braces() -> None:
+    """Names of fields in messages are those of the audience; a value with braces is shown as it is."""
+    with pytest.raises(InvalidArgument) as caught:
+        dml.element_wise_add(np.zeros((2, 3), np.float32), np.zeros((2, 3), np.float16))
+    (failure,) = caught.value.failures
+    assert "must have the data type of a, FLOAT32" in failure
+    assert failure.allowed == "must have the data type of ATensor, FLOAT32"
+    odd = dml.descs.ActivationCelu(RANK_THREE, RANK_THREE, alpha={"{Alpha}": 1})  # type: ignore[arg-type]
+    with pytest.raises(
+        InvalidArgument, match=r"^ACTIVATION_CELU.Alpha: \{'\{Alpha\}': 1\}; must be a number$"
+    ):
+        dml.validate(odd)

@@ -124,9 +124,9 @@ def test_scale_and_bias_come_together_below_5_2(level: FeatureLevel) -> None:
     operator = "MEAN_VARIANCE_NORMALIZATION1"
     assert failures(normalization(None, None), level) == []
     assert failures(normalization(FULL, FULL), level) == []
-    below = "required below DML_FEATURE_LEVEL_5_2"
-    no_scale = [f"{operator}.ScaleTensor: missing while BiasTensor is given; {below}"]
-    no_bias = [f"{operator}.BiasTensor: missing while ScaleTensor is given; {below}"]
+    below = "below DML_FEATURE_LEVEL_5_2"
+    no_scale = [f"{operator}.ScaleTensor: missing; required with BiasTensor {below}"]
+    no_bias = [f"{operator}.BiasTensor: missing; required with ScaleTensor {below}"]
     independent = level >= FeatureLevel.LEVEL_5_2
     assert failures(normalization(None, FULL), level) == ([] if independent else no_scale)
     assert failures(normalization(FULL, None), level) == ([] if independent else no_bias)

@@ -55,8 +55,8 @@ def test_messages_of_the_design() -> None:
         "(1 to 8 from DML_FEATURE_LEVEL_3_0)"
     )
     assert failures(MeanVarianceNormalization1(image, None, scale, image, axes=[2, 3]), "5_1") == [
-        "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: missing while BiasTensor is given; "
-        "required below DML_FEATURE_LEVEL_5_2"
+        "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: missing; "
+        "required with BiasTensor below DML_FEATURE_LEVEL_5_2"
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from opendml.catalog.content import Table
 from opendml.catalog.operator_page import decisions, runs_on
+from opendml.operators.texts import definition_text
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts, tolerance_facts
 from opendml.spec.feature_level import as_feature_level, short_name

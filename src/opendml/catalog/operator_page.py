@@ -11,6 +11,7 @@ from opendml.catalog.content import Block, Code, Items, Page, Section, Table
 from opendml.catalog.examples import example_of, worked_examples
 from opendml.catalog.signatures import signature
 from opendml.operators.registry import implemented
+from opendml.operators.texts import definition_text
 from opendml.spec.attribute_rules import range_words
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel

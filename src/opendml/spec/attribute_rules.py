@@ -10,20 +10,21 @@ from typing import Any
 
 from opendml.spec import enums
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.fault import Fault
 from opendml.spec.feature_level import full_name
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import ScaleBias, Size2D
 from opendml.spec.schema import Field, Range, value_since
-from opendml.spec.tensor_rules import UINT32_MAX, Problems, is_integer
+from opendml.spec.tensor_rules import UINT32_MAX, is_integer
 from opendml.spec.wording import member_words, shown
 
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 
-AttributeCheck = Callable[[Any], Problems | None]
+AttributeCheck = Callable[[Any], list[Fault]]
 
 
 def attribute_check(field: Field, level: FeatureLevel) -> AttributeCheck:
-    """The check of an attribute that is no desc: of any object, to what is wrong with it."""
+    """Return the check of an attribute that is no desc: a function from any object to its faults."""
     check = _enum_check(field.enum, level) if field.enum else _VALUE_CHECKS[field.type]
     if field.range and (field.range.below is None or level < field.range.below):
         check = _range_check(check, field.range)
@@ -31,66 +32,50 @@ def attribute_check(field: Field, level: FeatureLevel) -> AttributeCheck:
         check = _CONTAINER_CHECKS[field.type](check)
     if field.optional:
         required = check
-        return lambda value: None if value is None else required(value)
+        return lambda value: [] if value is None else required(value)
     return check
 
 
-def float_message(value: Any) -> str | None:
-    """Why the value is no FLOAT; None when it is one. Infinities and NaN are."""
+def _malformed(value: Any, allowed: str) -> list[Fault]:
+    return [Fault(shown(value), allowed, malformed=True)]
+
+
+def _float(value: Any) -> list[Fault]:
+    """Judge a FLOAT. Infinities and NaN are valid."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f": {shown(value)}; must be a number"
+        return _malformed(value, "must be a number")
     if not (abs(value) <= FLOAT32_MAX or (isinstance(value, float) and not isfinite(value))):
-        return f": {shown(value)}; must fit a 32-bit float"
-    return None
-
-
-def _float(value: Any) -> Problems | None:
-    message = float_message(value)
-    return Problems([message], False) if message else None
+        return _malformed(value, "must fit a 32-bit float")
+    return []
 
 
 def _integer_check(low: int, high: int) -> AttributeCheck:
-    def check(value: Any) -> Problems | None:
-        if is_integer(value, low, high):
-            return None
-        return Problems([f": {shown(value)}; must be a whole number from {low} to {high}"], False)
-
-    return check
+    allowed = f"must be a whole number from {low} to {high}"
+    return lambda value: [] if is_integer(value, low, high) else _malformed(value, allowed)
 
 
-def _bool(value: Any) -> Problems | None:
-    return None if isinstance(value, bool) else Problems([f": {shown(value)}; must be True or False"], False)
+def _bool(value: Any) -> list[Fault]:
+    return [] if isinstance(value, bool) else _malformed(value, "must be True or False")
 
 
 def _array_check(item_check: AttributeCheck) -> AttributeCheck:
-    def check(value: Any) -> Problems | None:
+    def check(value: Any) -> list[Fault]:
         if not isinstance(value, tuple):
-            example = f", such as [{shown(value)}]" if item_check(value) is None else ""
-            return Problems([f": {shown(value)}; must be a sequence of numbers{example}"], False)
-        messages = [
-            f"[{i}]{message}"
-            for i, item in enumerate(value)
-            if (problems := item_check(item))
-            for message in problems.messages
-        ]
-        return Problems(messages, False) if messages else None
+            example = "" if item_check(value) else f", such as [{shown(value)}]"
+            return _malformed(value, f"must be a sequence of numbers{example}")
+        return [fault.within(i) for i, item in enumerate(value) for fault in item_check(item)]
 
     return check
 
 
 def _record_check(record: type[ScaleBias] | type[Size2D], item_check: AttributeCheck) -> AttributeCheck:
-    form = f"{record.__name__}({', '.join(record._fields)})"
+    form = f"must be a {record.__name__}({', '.join(record._fields)})"
 
-    def check(value: Any) -> Problems | None:
+    def check(value: Any) -> list[Fault]:
         if not isinstance(value, record):
-            return Problems([f": {shown(value)}; must be a {form}"], False)
-        messages = [
-            f".{name.capitalize()}{message}"
-            for name, item in zip(record._fields, value, strict=True)
-            if (problems := item_check(item))
-            for message in problems.messages
-        ]
-        return Problems(messages, False) if messages else None
+            return _malformed(value, form)
+        members = zip(record._fields, value, strict=True)
+        return [fault.within(name.capitalize()) for name, item in members for fault in item_check(item)]
 
     return check
 
@@ -100,13 +85,13 @@ def _enum_check(name: str, level: FeatureLevel) -> AttributeCheck:
     since = {member: value_since(name, member.name) for member in members}
     words = member_words(members, [member.name for member in members if since[member] <= level])
 
-    def check(value: Any) -> Problems | None:
+    def check(value: Any) -> list[Fault]:
         if not isinstance(value, members):
-            return Problems([f": {shown(value)}; {words}"], False)
+            return _malformed(value, words)
         if since[value] > level:
             exists = f"exists from {full_name(since[value])}, not in {full_name(level)}"
-            return Problems([f": {value.name}; {exists}"], True)
-        return None
+            return [Fault(value.name, exists, since=since[value])]
+        return []
 
     return check
 
@@ -114,11 +99,12 @@ def _enum_check(name: str, level: FeatureLevel) -> AttributeCheck:
 def _range_check(check: AttributeCheck, range: Range) -> AttributeCheck:
     words = range_words(range)
 
-    def check_range(value: Any) -> Problems | None:
-        problems = check(value)
-        if problems or _within(value, range):
-            return problems
-        return Problems([f": {value.name if isinstance(value, IntEnum) else shown(value)}; {words}"], False)
+    def check_range(value: Any) -> list[Fault]:
+        faults = check(value)
+        if faults or _within(value, range):
+            return faults
+        given = value.name if isinstance(value, IntEnum) else shown(value)
+        return [Fault(given, words, since=range.below, malformed=True)]
 
     return check_range
 
@@ -148,10 +134,9 @@ def range_words(range: Range) -> str:
     return f"must be {' and '.join(filter(None, limits))}{below}"
 
 
-def _scalar(value: Any) -> Problems | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return None
-    return Problems([f": {shown(value)}; must be a number"], False)
+def _scalar(value: Any) -> list[Fault]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return [] if is_number else _malformed(value, "must be a number")
 
 
 _UINT = _integer_check(0, UINT32_MAX)

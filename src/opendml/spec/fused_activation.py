@@ -6,6 +6,7 @@ from functools import cache
 
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts
+from opendml.spec.fault import Fault
 from opendml.spec.feature_level import full_name
 from opendml.spec.schema import operator
 
@@ -22,16 +23,18 @@ def fusable_since(outer: str, activation: str) -> FeatureLevel | None:
     return None
 
 
-def fusion_message(outer: str, activation: str, level: FeatureLevel) -> str | None:
-    """Why `outer` cannot take `activation` at that level; None when it can."""
+def fusion_fault(outer: str, activation: str, level: FeatureLevel) -> Fault | None:
+    """Return why `outer` cannot take `activation` at that level, if it cannot."""
     since = fusable_since(outer, activation)
     if since is None:
         names = [
             name for name in fused_activations() if (first := fusable_since(outer, name)) and first <= level
         ]
-        return f": {activation} cannot be fused; {full_name(level)} allows {', '.join(names)}"
+        given, allowed = f"{activation} cannot be fused", f"{full_name(level)} allows {', '.join(names)}"
+        return Fault(given, allowed, malformed=True)
     if since > level:
-        return f": {activation}; can be fused from {full_name(since)}, not in {full_name(level)}"
+        allowed = f"can be fused from {full_name(since)}, not in {full_name(level)}"
+        return Fault(activation, allowed, since=since, malformed=True)
     return None
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -11,15 +10,16 @@ from opendml.errors import Failure, InvalidArgument
 from opendml.spec.attribute_rules import attribute_check
 from opendml.spec.enums import FeatureLevel, ReduceFunction
 from opendml.spec.facts import operator_facts
+from opendml.spec.fault import Fault, FieldNames, directml_names, path_text
 from opendml.spec.feature_level import as_feature_level, full_name
-from opendml.spec.fused_activation import fusion_message
+from opendml.spec.fused_activation import fusion_fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import Rule, rules_of
 from opendml.spec.schema import Field, Operator, operator
-from opendml.spec.tensor_rules import Problems, tensor_problems, tensor_slot
+from opendml.spec.tensor_rules import tensor_faults, tensor_slot
 from opendml.spec.wording import shown
 
-_Check = Callable[[Any], Problems | None]
+_Check = Callable[[Any], list[Fault]]
 
 
 def validate(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None) -> None:
@@ -50,33 +50,40 @@ def failures(
     Raises:
         InvalidArgument: no such feature level.
     """
+    return [failure_of(*each) for each in faults(desc, feature_level, outputs=outputs)]
+
+
+Located = tuple[Operator | None, Field | None, Fault]
+"""A fault with its operator and field. A fault of a whole desc has no field; one of no desc has neither."""
+
+
+def faults(
+    desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None, *, outputs: bool = True
+) -> list[Located]:
+    """Return the faults that `failures` puts into words."""
     level = as_feature_level(feature_level)
     name = _operator_name(desc)
     if name is None:
         must = "must be the desc of an operator, such as opendml.descs.ActivationCelu(...)"
-        return [Failure(f"{shown(desc)}; {must}", value=shown(desc), allowed=must)]
+        return [(None, None, Fault(shown(desc), must))]
     facts = operator(name)
     if level < facts.introduced:
         exists = f"exists from {full_name(facts.introduced)}"
-        message = f"{name}: not in {full_name(level)}; {exists}"
-        return [Failure(message, name, None, name, exists, facts.introduced)]
-    messages = _messages(desc, facts, level, fused=False, outputs=outputs)
-    return [_failure(name, message) for message in messages]
+        return [(facts, None, Fault(f"not in {full_name(level)}", exists, since=facts.introduced))]
+    found = _faults(desc, facts, level, fused=False, outputs=outputs)
+    return [(facts, field, fault) for field, fault in found]
 
 
-_PARTS = re.compile(r"\.(?P<field>[\w.\[\]]+)(?:: |\s)(?P<value>.*?)(?:; (?P<allowed>.*))?", re.DOTALL)
-_SINCE = re.compile(r"(?:from|below) DML_FEATURE_LEVEL_(\w+)")
-
-
-def _failure(name: str, message: str) -> Failure:
-    """A message that continues an operator's name, in its parts: the field, what was given, and what is
-    allowed, perhaps only from a later level on."""
-    parts = _PARTS.fullmatch(message)
-    if parts is None:
-        return Failure(name + message, name)
-    later = _SINCE.search(message)
-    since = as_feature_level(later[1]) if later else None
-    return Failure(name + message, name, parts["field"], parts["value"], parts["allowed"], since)
+def failure_of(facts: Operator | None, field: Field | None, fault: Fault) -> Failure:
+    """Return a fault in DirectML's names."""
+    names = FieldNames() if facts is None else directml_names(facts)
+    name = None if facts is None else facts.name
+    where = None if field is None else field.name + path_text(fault.path)
+    place = ".".join(filter(None, (name, where)))
+    given, allowed = str(fault.given), fault.allowed.format_map(names) or None
+    return Failure(
+        ": ".join(filter(None, (place, fault.text(names)))), name, where, given, allowed, fault.since
+    )
 
 
 class _Plan(NamedTuple):
@@ -87,35 +94,33 @@ class _Plan(NamedTuple):
     order: dict[str, int]
 
 
-def _messages(
+def _faults(
     desc: OperatorDesc, facts: Operator, level: FeatureLevel, *, fused: bool, outputs: bool = True
-) -> Iterator[str]:
-    """Messages that continue the operator's name: ".Alpha: ..."."""
+) -> list[tuple[Field, Fault]]:
+    """Return the faults of all fields, the first field first."""
     plan = _plan(facts.name, level, _function(desc, facts), fused)
-    found: list[tuple[int, str]] = []
+    found: list[tuple[Field, Fault]] = []
     malformed: set[str] = set()
     for field, name, check in plan.fields:
         if not outputs and field.kind == "OUTPUT_TENSOR":
             continue
-        problems = check(getattr(desc, name, None))
-        if problems is not None:
-            position = plan.order[field.name]
-            found += [(position, f".{field.name}{message}") for message in problems.messages]
-            if not problems.usable:
+        for fault in check(getattr(desc, name, None)):
+            found.append((field, fault))
+            if fault.malformed:
                 malformed.add(field.name)
     for rule in plan.rules:
         if malformed and any(field.name in malformed for field in rule.fields):
             continue
         if not outputs and any(field.is_array and field.kind == "OUTPUT_TENSOR" for field in rule.fields):
             continue
-        for field, message in rule.check(desc):
+        for field, fault in rule.check(desc):
             if not outputs and field.kind == "OUTPUT_TENSOR":
                 continue
-            found.append((plan.order[field.name], f".{field.name}{message}"))
+            found.append((field, fault))
             if rule.basic:
                 malformed.add(field.name)
-    found.sort(key=lambda item: item[0])
-    return (message for _, message in found)
+    found.sort(key=lambda item: plan.order[item[0].name])
+    return found
 
 
 @cache
@@ -139,54 +144,50 @@ def _field_check(
     if field.is_tensor:
         return _unbound if fused else _tensor_check(facts, field, level, function)
     if field.type == "OPERATOR_DESC":
-        return lambda value: None if value is None else _activation_problems(value, facts.name, level)
+        return lambda value: [] if value is None else _activation_faults(value, facts.name, level)
     if field.type == "OPERATOR_DESC_ARRAY":
-        return _array_check(lambda value: _activation_problems(value, facts.name, level))
+        return _array_check(lambda value: _activation_faults(value, facts.name, level))
     return attribute_check(field, level)
 
 
 def _tensor_check(facts: Operator, field: Field, level: FeatureLevel, function: str | None) -> _Check:
     slot = tensor_slot(facts, field, level, function, has_table=function != _UNKNOWN_FUNCTION)
     if field.type == "TENSOR_DESC_ARRAY":
-        return _array_check(lambda value: tensor_problems(value, slot))
+        return _array_check(lambda value: tensor_faults(value, slot))
     if field.optional_at(level):
-        return lambda value: None if value is None else tensor_problems(value, slot)
-    since = f"required below {full_name(field.optional_since)}" if field.optional_since else "required"
-    missing = Problems([f": missing; {since}"], False)
-    return lambda value: missing if value is None else tensor_problems(value, slot)
+        return lambda value: [] if value is None else tensor_faults(value, slot)
+    since = field.optional_since
+    allowed = f"required below {full_name(since)}" if since else "required"
+    missing = [Fault("missing", allowed, since=since, malformed=True)]
+    return lambda value: missing if value is None else tensor_faults(value, slot)
 
 
 def _array_check(check: _Check) -> _Check:
-    """The check of a sequence of descs, of which there must be one at least."""
+    """Return the check of a sequence of descs, of which there must be one at least."""
 
-    def check_all(value: Any) -> Problems | None:
+    def check_all(value: Any) -> list[Fault]:
         if not isinstance(value, tuple) or not value:
-            return Problems([f": {shown(value)}; must be a sequence of one or more descs"], False)
-        found = [(f"[{i}]", problems) for i, item in enumerate(value) if (problems := check(item))]
-        messages = [index + message for index, problems in found for message in problems.messages]
-        return Problems(messages, all(problems.usable for _, problems in found)) if found else None
+            return [Fault(shown(value), "must be a sequence of one or more descs", malformed=True)]
+        return [fault.within(i) for i, item in enumerate(value) for fault in check(item)]
 
     return check_all
 
 
-def _unbound(value: Any) -> Problems | None:
+def _unbound(value: Any) -> list[Fault]:
     if value is None:
-        return None
-    return Problems([": given; must be None in an activation that is part of another operator"], False)
+        return []
+    return [Fault("given", "must be None in an activation that is part of another operator", malformed=True)]
 
 
-def _activation_problems(desc: Any, outer: str, level: FeatureLevel) -> Problems | None:
+def _activation_faults(desc: Any, outer: str, level: FeatureLevel) -> list[Fault]:
     name = _operator_name(desc)
     if name is None:
-        return Problems(
-            [f": {shown(desc)}; must be the desc of an activation, such as opendml.descs.ActivationRelu()"],
-            False,
-        )
-    message = fusion_message(outer, name, level)
-    if message:
-        return Problems([message], False)
-    messages = list(_messages(desc, operator(name), level, fused=True))
-    return Problems(messages, False) if messages else None
+        must = "must be the desc of an activation, such as opendml.descs.ActivationRelu()"
+        return [Fault(shown(desc), must, malformed=True)]
+    if fault := fusion_fault(outer, name, level):
+        return [fault]
+    found = _faults(desc, operator(name), level, fused=True)
+    return [fault.within(field.name)._replace(malformed=True) for field, fault in found]
 
 
 def _operator_name(desc: Any) -> str | None:

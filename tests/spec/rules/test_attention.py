@@ -63,15 +63,15 @@ BROKEN = [
             "QueryTensor": None,
             "KeyTensor": None,
         },
-        [".StackedQueryKeyValueTensor: given with ValueTensor; the value must have one source"],
+        [".StackedQueryKeyValueTensor: given; the value must have one source, and ValueTensor is one"],
     ),
     Broken(
         "one_source_each",
         "MULTIHEAD_ATTENTION",
         {"StackedQueryKeyTensor": TensorDesc(TensorDataType.FLOAT32, [2, 3, 2, 2, 2])},
         [
-            ".StackedQueryKeyTensor: given with QueryTensor; the query must have one source",
-            ".StackedQueryKeyTensor: given with KeyTensor; the key must have one source",
+            ".StackedQueryKeyTensor: given; the query must have one source, and QueryTensor is one",
+            ".StackedQueryKeyTensor: given; the key must have one source, and KeyTensor is one",
         ],
     ),
     Broken(
@@ -247,7 +247,7 @@ BROKEN = [
         "given_together",
         "MULTIHEAD_ATTENTION",
         {"PastKeyTensor": None},
-        [".PastKeyTensor: missing while PastValueTensor is given; required"],
+        [".PastKeyTensor: missing; required with PastValueTensor"],
     ),
 ]
 

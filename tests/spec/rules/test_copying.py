@@ -6,7 +6,7 @@ import pytest
 
 from opendml import FLOAT32, TensorDesc
 from opendml.spec.operator_desc import Size2D
-from opendml.spec.rules.sizes import sizes_message
+from opendml.spec.rules.sizes import sizes_fault
 from tests.spec.rules.breaking import Broken, Valid, wrong_sizes
 
 WHOLE = "the other tensor and axis given"
@@ -232,5 +232,6 @@ def test_another_form_is_valid(valid: Valid) -> None:
 
 def test_many_allowed_sizes_are_named_without_counting_them() -> None:
     allowed = range(10**18, 0, -1)
-    message = sizes_message(TensorDesc(FLOAT32, [0]), [allowed], "the window given")
-    assert message == ": sizes [0]; must be [1 to 1000000000000000000] for the window given"
+    fault = sizes_fault(TensorDesc(FLOAT32, [0]), [allowed], "the window given")
+    assert fault is not None
+    assert fault.text({}) == "sizes [0]; must be [1 to 1000000000000000000] for the window given"

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from inspect import Signature, signature
 from typing import Any
 
-from opendml.errors import InvalidArgument
+from opendml.errors import Failure, InvalidArgument
 from opendml.runtime.calls.call import returns_tuple
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, QuantizationType, ReduceFunction, TensorDataType
+from opendml.spec.fault import SIZES, TYPE, Fault, FieldNames, path_text
 from opendml.spec.four_bit import CARRIERS
 from opendml.spec.naming import close_matches, snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.validator import failures
+from opendml.spec.validator import failure_of, faults
 
 NUMPY_CAST = "{argument}.astype(np.{numpy})"
 CAST = "opendml.cast({argument}, output_type=opendml.{type})"
@@ -48,34 +48,31 @@ def in_place_arguments(name: str) -> frozenset[str]:
 
 
 def validate_call(desc: OperatorDesc, level: FeatureLevel, told: Told | None, cast: str) -> None:
-    """Checks the desc of a call.
+    """Check the desc of a call.
 
     Args:
         desc: the desc.
-        level: what it must be valid at.
-        told: what the call says of its outputs; None: the desc is without them as yet.
+        level: the feature level that it must be valid at.
+        told: what the call says of its outputs; None: the desc has no outputs yet.
         cast: how the caller makes an input have another type.
 
     Raises:
         InvalidArgument: what `validate` finds, in terms of the arguments.
     """
-    found = failures(desc, level, outputs=told is not None)
-    if not found:
-        return
-    facts = operator(desc.operator)
-    split = [_split(facts, failure) for failure in found]
-    messages = [_message(desc, facts, level, field, text, told, cast) for field, text in split]
-    raise InvalidArgument([each.reworded(message) for each, message in zip(found, messages, strict=True)])
+    found = faults(desc, level, outputs=told is not None)
+    if found:
+        raise InvalidArgument([_failure(desc, level, *each, told, cast) for each in found])
 
 
 def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
-    """Checks a tensor as an input of the identity operator, or of DEQUANTIZE where its elements have 4 bits:
-    whatever that does not allow, none does.
+    """Check a tensor as an input of IDENTITY, or of DEQUANTIZE if its elements have 4 bits.
+
+    No operator allows a tensor that these refuse.
 
     Args:
         name: its name in messages.
         tensor: the tensor, made of the arguments `data_type`, `sizes` and so on.
-        level: what it must be valid at.
+        level: the feature level that it must be valid at.
 
     Raises:
         InvalidArgument: what `validate` finds, in terms of the arguments.
@@ -86,74 +83,77 @@ def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
         desc = descs.Dequantize(tensor, [floats], floats, quantization_type=QuantizationType.SCALE)
     else:
         desc = descs.ElementWiseIdentity(tensor, TensorDesc(tensor.data_type, tensor.sizes))
-    pattern = re.compile(rf"{desc.operator}\.InputTensor(\.\w+)?(.*)")
-    found = map(pattern.match, failures(desc, level))
-    if messages := [f"{name}{snake_case(each[1] or '')}{each[2]}" for each in found if each]:
+    messages = [
+        f"{name}{snake_case(path_text(fault.path))}: {fault.text(FieldNames())}"
+        for _, field, fault in faults(desc, level)
+        if field is not None and field.name == "InputTensor"
+    ]
+    if messages:
         raise InvalidArgument(messages)
 
 
-def _split(facts: Operator, failure: str) -> tuple[Field | None, str]:
-    """The field that a message begins with, and what it says of it."""
-    rest = failure.removeprefix(facts.name)
-    found = re.match(r"\.(\w+)", rest)
-    return (facts.field(found[1]), rest[found.end() :]) if found else (None, rest)
+@cache
+def _argument_names(name: str) -> FieldNames:
+    """Return the names of an operator's fields as arguments of its function, without remarks on counts."""
+    facts = operator(name)
+    is_alone = len(facts.outputs) == 1
+    names = {each.name: "" if each.is_count else each.argument_name for each in facts.fields}
+    alone = {each.name: "the output" for each in facts.outputs if is_alone and not each.is_array}
+    return FieldNames(names | alone)
 
 
-def _message(
+def _failure(
     desc: OperatorDesc,
-    facts: Operator,
     level: FeatureLevel,
+    facts: Operator | None,
     field: Field | None,
-    text: str,
+    fault: Fault,
     told: Told | None,
     cast: str,
-) -> str:
-    is_alone = len(facts.outputs) == 1
-    names = {each.name: each.argument_name for each in facts.fields if not each.is_count}
-    names |= {each.name: "the output" for each in facts.outputs if is_alone and not each.is_array}
-    # A name of one word may be meant as such, and one behind an article is an enumeration's.
-    pattern = r"(?<! a )(?<! an )\b[A-Z][a-z]*[A-Z]\w*"
-    said = re.sub(pattern, lambda word: names.get(word[0], word[0]), text)
-    for count in filter(lambda each: each.is_count, facts.fields):
-        said = said.removesuffix(f" ({count.name})")
+) -> Failure:
+    """Return a fault of a call in the words of its caller. The parts keep DirectML's names."""
+    failure = failure_of(facts, field, fault)
+    if facts is None:
+        return failure
+    text, place, fix = fault.text(_argument_names(facts.name)), facts.function_name, None
     if field is None:
-        return facts.function_name + said
-    if field.kind == "OUTPUT_TENSOR":
-        return f"{facts.function_name}.{_of_output(desc, facts, field, said, told or NOTHING)}"
-    fixes = [
-        cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
-        for type in _fitting_types(desc, facts, level, field, text)
-    ]
-    return f"{facts.function_name}.{field.argument_name}{said}" + "".join(f"; use {fix}" for fix in fixes)
+        message = f"{place}: {text}"
+    elif field.kind == "OUTPUT_TENSOR":
+        message = f"{place}.{_output_place(desc, facts, field, fault, told or NOTHING)}: {text}"
+    else:
+        message = f"{place}.{field.argument_name}{path_text(fault.path)}: {text}"
+        if type := _fitting_type(desc, facts, level, field, fault):
+            fix = cast.format(argument=field.argument_name, numpy=type.name.lower(), type=type.name)
+            message += f"; use {fix}"
+    return failure.reworded(message, fix)
 
 
-def _of_output(desc: OperatorDesc, facts: Operator, field: Field, said: str, told: Told) -> str:
-    """What is said of an output, after the argument that says most of it."""
-    is_of_sizes = re.match(r"(\[\d+\])?(\.Sizes|: sizes|: \d+ dimension)", said) is not None
-    if is_of_sizes and told.sizes is not None and field is facts.outputs[0]:
-        return "sizes" + re.sub(r"^((\[\d+\])?)\.Sizes(\[\d+\])?", r"\2" if field.is_array else r"\3", said)
+def _output_place(desc: OperatorDesc, facts: Operator, field: Field, fault: Fault, told: Told) -> str:
+    """Return the argument that a fault of an output comes from, with the place in it."""
+    path, place = fault.path, path_text(fault.path)
+    if fault.is_about(SIZES) and told.sizes is not None and field is facts.outputs[0]:
+        sizes = path.index("Sizes") if "Sizes" in path else len(path)
+        return f"sizes{path_text(path[:sizes] if field.is_array else path[sizes + 1 :])}"
     if told.type is not None and (field.has_call_type or len(facts.outputs) == 1):
-        return f"output_type{said}"
+        return f"output_type{place}"
     if field.optional and getattr(desc, field.python_name) is None:
-        return f"{field.argument_name}{said}"
+        return f"{field.argument_name}{place}"
     is_named = returns_tuple(facts.name, told.wanted) and not field.is_array
-    return f"out.{field.argument_name}{said}" if is_named else f"out{said}"
+    return f"out.{field.argument_name}{place}" if is_named else f"out{place}"
 
 
-def _fitting_types(
-    desc: OperatorDesc, facts: Operator, level: FeatureLevel, field: Field, text: str
-) -> Iterator[TensorDataType]:
-    """The type that would do, where a message is about the type of an input."""
+def _fitting_type(
+    desc: OperatorDesc, facts: Operator, level: FeatureLevel, field: Field, fault: Fault
+) -> TensorDataType | None:
+    """Return the type that would do, if the fault is one of the type of an input."""
     tensor = getattr(desc, field.python_name)
-    if field not in facts.inputs or not isinstance(tensor, TensorDesc):
-        return
-    if not text.startswith(f": {tensor.data_type.name};"):
-        return
+    if fault.subject != TYPE or not isinstance(tensor, TensorDesc):
+        return None
     function = getattr(desc, "function", None)
     table = facts.support_at(level, function.name if isinstance(function, ReduceFunction) else None)
     allowed: Sequence[str] = table.tensors[field.name].types if table else ()
-    other = re.search(r"must have the data type of \w+, (\w+)$", text)
-    if other and other[1] in allowed:
-        yield TensorDataType[other[1]]
-    elif allowed and tensor.data_type.name not in allowed:
-        yield TensorDataType["FLOAT32" if "FLOAT32" in allowed else allowed[0]]
+    if fault.needed is not None and fault.needed.name in allowed:
+        return fault.needed
+    if allowed and tensor.data_type.name not in allowed:
+        return TensorDataType["FLOAT32" if "FLOAT32" in allowed else allowed[0]]
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Field, Operator
@@ -16,13 +17,13 @@ def counted_dimensions(operator: Operator, count: Field, tensor_name: str) -> Ru
     arrays = tuple(operator.field(name) for name in count.count_of)
     kind, others = ("spatial dimension", 2) if count.spatial else ("dimension", 0)
 
-    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
         for _, tensor in given_tensors(desc, tensor_field):
             needed = len(tensor.sizes) - others
             for array in arrays:
                 length = len(getattr(desc, array.python_name))
                 if length != needed:
-                    allowed = f"must be {needed}, one for each {kind} of {tensor_name} ({count.name})"
-                    yield array, f": {counted(length, 'element', 'elements')}; {allowed}"
+                    allowed = f"must be {needed}, one for each {kind} of {{{tensor_name}}}{{{count.name}}}"
+                    yield array, Fault(counted(length, "element", "elements"), allowed)
 
     return Rule("counted_dimensions", (*arrays, tensor_field), check, basic=True)

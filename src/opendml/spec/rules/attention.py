@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from opendml.spec.fault import Fault
+from opendml.spec.naming import camel_case
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, Sizes, Usual, expect, right_aligned
@@ -43,10 +45,10 @@ def one_source_each(
     for role, sources in _SOURCES.items():
         present = [name for name in sources if name in given]
         for name in present[1:]:
-            yield name, f": given with {_field(present[0])}; the {role} must have one source"
+            yield name, Fault("given", f"the {role} must have one source, and {_field(present[0])} is one")
         if not present and not (role != "query" and _only_past(given)):
             allowed = ", ".join(map(_field, sources))
-            yield sources[0], f": missing; the {role} must have one source of {allowed}"
+            yield sources[0], Fault("missing", f"the {role} must have one source of {allowed}")
 
 
 def _only_past(given: set[str]) -> bool:
@@ -55,7 +57,7 @@ def _only_past(given: set[str]) -> bool:
 
 
 def _field(parameter: str) -> str:
-    return "".join(word.capitalize() for word in parameter.split("_"))
+    return f"{{{camel_case(parameter)}}}"
 
 
 @rule("MULTIHEAD_ATTENTION", query_head_count="HeadCount", key_value_head_count="HeadCount", basic=True)
@@ -71,22 +73,22 @@ def whole_heads(
     """Query heads share key heads in equal groups, stacked ones not at all; hidden sizes are whole heads."""
     heads, shared = query_head_count, key_value_head_count
     if heads % shared:
-        yield "key_value_head_count", f": {shared}; must divide QueryHeadCount, {heads}"
+        yield "key_value_head_count", Fault(shared, f"must divide {{QueryHeadCount}}, {heads}")
     elif heads != shared and (stacked_query_key_tensor or stacked_query_key_value_tensor):
-        allowed = f"must be QueryHeadCount, {heads}, where query and key are stacked"
-        yield "key_value_head_count", f": {shared}; {allowed}"
+        allowed = f"must be {{QueryHeadCount}}, {heads}, where query and key are stacked"
+        yield "key_value_head_count", Fault(shared, allowed)
     hidden = (("query_tensor", query_tensor, heads), ("value_tensor", value_tensor, shared))
     for parameter, tensor, count in hidden:
         if tensor is not None and tensor.sizes[-1] % count:
-            position = f".Sizes[{len(tensor.sizes) - 1}]"
-            yield parameter, f"{position}: {tensor.sizes[-1]}; must be a multiple of {count}, the head count"
+            path = ("Sizes", len(tensor.sizes) - 1)
+            yield parameter, Fault(tensor.sizes[-1], f"must be a multiple of {count}, the head count", path)
 
 
 @rule("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1", basic=True)
 def typed_mask(mask_tensor: TensorDesc, mask_type: MaskType) -> Broken:
     """A mask has a type; without a mask the type says nothing."""
     if mask_type is MaskType.NONE:
-        yield "mask_type", ": NONE; must be another type while MaskTensor is given"
+        yield "mask_type", Fault("NONE", "must be another type while {MaskTensor} is given")
 
 
 _REASON = "the query, key, value and heads given"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opendml.spec.enums import ConvolutionDirection
+from opendml.spec.fault import Fault
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Size, Sizes, expect
@@ -23,9 +24,9 @@ def equal_groups(
     """GroupCount divides the input's channels, and forward the number of filters."""
     channels, filters = input_tensor.sizes[1], filter_tensor.sizes[0]
     if channels % group_count:
-        yield "group_count", f": {group_count}; must divide InputTensor's {channels} channels"
+        yield "group_count", Fault(group_count, f"must divide {{InputTensor}}'s {channels} channels")
     elif direction is ConvolutionDirection.FORWARD and filters % group_count:
-        yield "group_count", f": {group_count}; must divide FilterTensor's {filters} filters"
+        yield "group_count", Fault(group_count, f"must divide {{FilterTensor}}'s {filters} filters")
 
 
 @rule(*_CONVOLUTIONS)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, Sizes, expect, replaced, sizes_message
+from opendml.spec.rules.sizes import Size, Sizes, expect, replaced, sizes_fault
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import dimensions
 
 
-@shape("SLICE", reason="the Sizes given")
+@shape("SLICE", reason="the {Sizes} given")
 def sliced_sizes(sizes: tuple[int, ...]) -> Sizes:
     """The output has the slice's sizes."""
     return sizes
@@ -31,7 +32,7 @@ def slice_within_input(
         last = offset + (count - 1) * stride
         if last >= size:
             steps = f"the last of {count} elements in steps of {stride}"
-            yield "offsets", f"[{i}]: {offset}; {steps} must be below {size}, not {last}"
+            yield "offsets", Fault(offset, f"{steps} must be below {size}, not {last}", (i,))
 
 
 @shape("SLICE1", reason="the window and strides given", is_open=True)
@@ -52,10 +53,10 @@ def window_within_input(
     windows = zip(input_tensor.sizes, input_window_offsets, input_window_sizes, strict=True)
     for i, (size, offset, extent) in enumerate(windows):
         if extent > size:
-            yield "input_window_sizes", f"[{i}]: {extent}; must be at most {size}, what there is"
+            yield "input_window_sizes", Fault(extent, f"must be at most {size}, what there is", (i,))
         elif offset + extent > size:
             allowed = f"must be at most {size - extent} for a window of {extent} in {size} elements"
-            yield "input_window_offsets", f"[{i}]: {offset}; {allowed}"
+            yield "input_window_offsets", Fault(offset, allowed, (i,))
 
 
 @rule("SLICE_GRAD")
@@ -75,7 +76,7 @@ def gradient_of_window(
 def equal_parts(input_tensors: tuple[TensorDesc, ...], axis: int) -> Broken:
     """The parts have equal sizes but along the axis."""
     if axis >= (rank := len(input_tensors[0].sizes)):
-        yield "axis", f": {axis}; InputTensors have {dimensions(rank)}, numbered from 0"
+        yield "axis", Fault(axis, f"{{InputTensors}} have {dimensions(rank)}, numbered from 0")
         return
     yield from _parts("input_tensors", input_tensors, replaced(input_tensors[0].sizes, axis, None))
 
@@ -93,7 +94,7 @@ def parts_of_whole(input_tensor: TensorDesc, output_tensors: tuple[TensorDesc, .
     total, size = sum(part.sizes[axis] for part in output_tensors), input_tensor.sizes[axis]
     if total != size:
         allowed = f"must be the sum of the parts along the axis, {total}"
-        yield "input_tensor", f".Sizes[{axis}]: {size}; {allowed}"
+        yield "input_tensor", Fault(size, allowed, ("Sizes", axis))
 
 
 @shape("PADDING", "PADDING1", reason="the input and padding given")
@@ -110,7 +111,7 @@ def tiled_sizes(input_tensor: TensorDesc, repeats: tuple[int, ...]) -> Sizes:
     return tuple(size * count for size, count in zip(input_tensor.sizes, repeats, strict=True))
 
 
-@shape("UPSAMPLE_2D", reason="the input and ScaleSize given")
+@shape("UPSAMPLE_2D", reason="the input and {ScaleSize} given")
 def upsampled_sizes(input_tensor: TensorDesc, scale_size: Size2D) -> Sizes:
     """ScaleSize multiplies height and width, the last two sizes."""
     *leading, height, width = input_tensor.sizes
@@ -122,10 +123,8 @@ def whole_blocks_of_depth(input_tensor: TensorDesc, block_size: int) -> Broken:
     """The channels are a multiple of BlockSize squared."""
     channels, block = input_tensor.sizes[1], block_size**2
     if channels % block:
-        yield (
-            "input_tensor",
-            f".Sizes[1]: {channels} channels; must be a multiple of {block} for BlockSize {block_size}",
-        )
+        allowed = f"must be a multiple of {block} for {{BlockSize}} {block_size}"
+        yield "input_tensor", Fault(f"{channels} channels", allowed, ("Sizes", 1))
 
 
 @shape("DEPTH_TO_SPACE", "DEPTH_TO_SPACE1", reason="the input and block size given")
@@ -140,7 +139,10 @@ def whole_blocks_of_space(input_tensor: TensorDesc, block_size: int) -> Broken:
     """Height and width are multiples of BlockSize."""
     for i, size in enumerate(input_tensor.sizes[2:], 2):
         if size % block_size:
-            yield "input_tensor", f".Sizes[{i}]: {size}; must be a multiple of BlockSize, {block_size}"
+            yield (
+                "input_tensor",
+                Fault(size, f"must be a multiple of {{BlockSize}}, {block_size}", ("Sizes", i)),
+            )
 
 
 @shape("SPACE_TO_DEPTH", "SPACE_TO_DEPTH1", reason="the input and block size given")
@@ -154,7 +156,7 @@ def sizes_in_depth(input_tensor: TensorDesc, block_size: int) -> Sizes:
 
 
 def _parts(name: str, parts: tuple[TensorDesc, ...], expected: Sequence[Size]) -> Broken:
-    """Messages for the parts that have not the expected sizes."""
+    """Yield a fault for each part that has other sizes than the expected ones."""
     for i, part in enumerate(parts):
-        if message := sizes_message(part, expected, "the other tensors and axis given"):
-            yield name, f"[{i}]{message}"
+        if fault := sizes_fault(part, expected, "the other tensors and axis given"):
+            yield name, fault.within(i)

@@ -6,7 +6,7 @@ fields must be by themselves and on the basic rules: types, ranges, the ranks of
 array lengths, axes. Its docstring is shown to users: it says what the rule is, and why where Microsoft's page
 does not.
 
-A rule yields (parameter, message) for everything that breaks it. A shape gives the sizes of the outputs: the
+A rule yields (parameter, fault) for everything that breaks it. A shape gives the sizes of the outputs: the
 validator compares with them, and calls take them.
 """
 
@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule
-from opendml.spec.rules.sizes import Sizes, right_aligned, sizes_message
+from opendml.spec.rules.sizes import Sizes, right_aligned, sizes_fault
 from opendml.spec.schema import Field, Operator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -179,9 +180,9 @@ class _Bound:
 def _rule(operator: Operator, declaration: _Declaration) -> Rule:
     bound = _Bound(operator, declaration)
 
-    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
-        for parameter, message in bound.result(desc) or ():
-            yield bound.fields[parameter], message
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
+        for parameter, fault in bound.result(desc) or ():
+            yield bound.fields[parameter], fault
 
     return Rule(bound.function.__name__, tuple(bound.fields.values()), check, declaration.basic, bound.text)
 
@@ -191,15 +192,15 @@ def _rule_of_shape(operator: Operator, declaration: _Declaration) -> Rule:
     bound = _Bound(operator, declaration)
     outputs = {field.python_name: field for field in operator.outputs}
 
-    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
         for name, expected in bound.shape(desc).items():
             tensor = getattr(desc, name)
             if tensor is None:
                 continue
             if declaration.leading_ones:
                 expected = right_aligned(expected, len(tensor.sizes))
-            if message := sizes_message(tensor, expected, declaration.reason):
-                yield outputs[name], message
+            if fault := sizes_fault(tensor, expected, declaration.reason):
+                yield outputs[name], fault
 
     fields = (*bound.fields.values(), *outputs.values())
     return Rule(bound.function.__name__, fields, check, text=bound.text)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from opendml.spec.fault import Fault, path_text, wrong_rank, wrong_sizes, wrong_type
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Field, Operator, Same
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.wording import dimensions
 
-_Difference = Callable[[TensorDesc, TensorDesc, str], str | None]
+_Difference = Callable[[TensorDesc, TensorDesc, str], Fault | None]
 
 
 def equal_tensors(operator: Operator, same: Same, what: str) -> Rule:
@@ -18,37 +18,35 @@ def equal_tensors(operator: Operator, same: Same, what: str) -> Rule:
     fields = tuple(operator.field(name) for name in same.tensors)
     rule_name, difference = _COMPARE[what]
 
-    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
         first: TensorDesc | None = None
         first_name = ""
         for field in fields:
-            for index, tensor in given_tensors(desc, field):
+            for path, tensor in given_tensors(desc, field):
                 if first is None:
-                    first, first_name = tensor, field.name + index
-                    continue
-                message = difference(tensor, first, first_name)
-                if message:
-                    yield field, index + message
+                    first, first_name = tensor, f"{{{field.name}}}{path_text(path)}"
+                elif fault := difference(tensor, first, first_name):
+                    yield field, fault.within(*path)
 
     return Rule(rule_name, fields, check, basic=what == "DimensionCount")
 
 
-def _data_type(tensor: TensorDesc, other: TensorDesc, name: str) -> str | None:
-    if tensor.data_type is other.data_type:
+def _data_type(tensor: TensorDesc, other: TensorDesc, name: str) -> Fault | None:
+    given, needed = tensor.data_type, other.data_type
+    if given is needed:
         return None
-    return f": {tensor.data_type.name}; must have the data type of {name}, {other.data_type.name}"
+    return wrong_type(given, f"must have the data type of {name}, {needed.name}", needed)
 
 
-def _dimension_count(tensor: TensorDesc, other: TensorDesc, name: str) -> str | None:
-    if len(tensor.sizes) == len(other.sizes):
-        return None
-    return f": {dimensions(len(tensor.sizes))}; must have as many as {name}, {len(other.sizes)}"
+def _dimension_count(tensor: TensorDesc, other: TensorDesc, name: str) -> Fault | None:
+    given, needed = len(tensor.sizes), len(other.sizes)
+    return None if given == needed else wrong_rank(given, f"must have as many as {name}, {needed}")
 
 
-def _sizes(tensor: TensorDesc, other: TensorDesc, name: str) -> str | None:
+def _sizes(tensor: TensorDesc, other: TensorDesc, name: str) -> Fault | None:
     if tensor.sizes == other.sizes:
         return None
-    return f": sizes {list(tensor.sizes)}; must be those of {name}, {list(other.sizes)}"
+    return wrong_sizes(tensor.sizes, f"must be those of {name}, {list(other.sizes)}")
 
 
 _COMPARE: dict[str, tuple[str, _Difference]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
+from opendml.spec.fault import Fault, wrong_rank, wrong_sizes
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.sizes import Sizes, expect, replaced, right_aligned, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.wording import dimensions
 
 
 @rule("GATHER", basic=True)
@@ -30,11 +30,11 @@ def room_for_indices(
         return
     gathered = gathered_sizes(input_tensor, indices_tensor, axis, index_dimensions)
     if len(gathered) > rank:
-        needed = f"must have {len(gathered)}, as the gathered {list(gathered)}, by leading ones"
-        yield "input_tensor", f": {dimensions(rank)}; {needed}"
+        allowed = f"must have {len(gathered)}, as the gathered {list(gathered)}, by leading ones"
+        yield "input_tensor", wrong_rank(rank, allowed)
 
 
-@shape("GATHER", reason="the input, indices, axis and IndexDimensions given")
+@shape("GATHER", reason="the input, indices, axis and {IndexDimensions} given")
 def gathered_sizes(
     input_tensor: TensorDesc, indices_tensor: TensorDesc, axis: int, index_dimensions: int
 ) -> Sizes:
@@ -77,12 +77,13 @@ def indices_as_tuples(
     data, indices = input_tensor.sizes[rank - reads :], indices_tensor.sizes[rank - tuples :]
     batch, length = batch_dimension_count, indices[-1]
     if batch >= min(reads, tuples):
-        allowed = "must be less than InputDimensionCount and IndicesDimensionCount"
-        yield "batch_dimension_count", f": {batch}; {allowed}, {reads} and {tuples}"
+        allowed = "must be less than {InputDimensionCount} and {IndicesDimensionCount}"
+        yield "batch_dimension_count", Fault(batch, f"{allowed}, {reads} and {tuples}")
         return
     if batch + length > reads:
         left = "the input's dimensions" + (" after those of the batch" if batch else "")
-        yield "indices_tensor", f".Sizes[{rank - 1}]: {length}; must be at most {reads - batch}, {left}"
+        allowed = f"must be at most {reads - batch}, {left}"
+        yield "indices_tensor", Fault(length, allowed, ("Sizes", rank - 1))
         return
     leading = (*(1,) * (rank - tuples), *data[:batch], *(None,) * (tuples - batch))
     yield from expect("indices_tensor", indices_tensor, leading, "the batch of the input")
@@ -150,7 +151,7 @@ def one_hot_sizes(indices_tensor: TensorDesc, axis: int) -> Sizes:
 def off_and_on(values_tensor: TensorDesc) -> Broken:
     """ValuesTensor has at least two elements."""
     if prod(values_tensor.sizes) < 2:
-        yield "values_tensor", f": sizes {list(values_tensor.sizes)}; must be 2 elements or more, off and on"
+        yield "values_tensor", wrong_sizes(values_tensor.sizes, "must be 2 elements or more, off and on")
 
 
 @rule("TOP_K", "TOP_K1", basic=True)
@@ -160,7 +161,8 @@ def enough_elements(input_tensor: TensorDesc, axis: int, k: int) -> Broken:
     DirectML's page says "less than"; all elements are a sort, as in ONNX.
     """
     if k > input_tensor.sizes[axis]:
-        yield "k", f": {k}; must be at most {input_tensor.sizes[axis]}, InputTensor's size at axis {axis}"
+        allowed = f"must be at most {input_tensor.sizes[axis]}, {{InputTensor}}'s size at axis {axis}"
+        yield "k", Fault(k, allowed)
 
 
 @shape(
@@ -188,7 +190,7 @@ def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, leas
     """The tensor has so many last dimensions that count; those before them are 1."""
     rank = len(tensor.sizes)
     if not least <= count <= rank:
-        yield count_name, f": {count}; must be {least} to {rank}, the tensor's number of dimensions"
+        yield count_name, Fault(count, f"must be {least} to {rank}, the tensor's number of dimensions")
     elif any(size != 1 for size in tensor.sizes[: rank - count]):
         leading = f"must have {rank - count} leading ones before {count} meaningful dimensions"
-        yield name, f": sizes {list(tensor.sizes)}; {leading}"
+        yield name, wrong_sizes(tensor.sizes, leading)

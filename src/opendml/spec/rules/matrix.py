@@ -31,13 +31,13 @@ def matching_matrices(
     leading = a_tensor.sizes[:-2]
     inner = a_tensor.sizes[-2 if trans_a is MatrixTransform.TRANSPOSE else -1]
     needed: tuple[Size, Size] = (None, inner) if trans_b is MatrixTransform.TRANSPOSE else (inner, None)
-    reason = "the leading sizes and the K of ATensor"
+    reason = "the leading sizes and the K of {ATensor}"
     if trans_b is MatrixTransform.NONE and b_tensor.sizes[-1] == inner:
-        reason += "; with TransB TRANSPOSE it is the last size that must be K"
+        reason += "; with {TransB} TRANSPOSE it is the last size that must be K"
     yield from expect("b_tensor", b_tensor, (*leading, *needed), reason)
 
 
-@shape(*_PRODUCTS, reason="the product of ATensor and BTensor")
+@shape(*_PRODUCTS, reason="the product of {ATensor} and {BTensor}")
 def product_sizes(
     a_tensor: TensorDesc,
     b_tensor: TensorDesc,
@@ -59,5 +59,5 @@ def addend_of_product(
     trans_b: MatrixTransform,
 ) -> Broken:
     """C has the sizes of the product; a row or a column is repeated by strides of 0."""
-    reason = "the product of ATensor and BTensor; strides of 0 repeat a row, as in np.broadcast_to"
+    reason = "the product of {ATensor} and {BTensor}; strides of 0 repeat a row, as in np.broadcast_to"
     yield from expect("c_tensor", c_tensor, product_sizes(a_tensor, b_tensor, trans_a, trans_b), reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opendml.spec.enums import QuantizationType, TensorDataType
+from opendml.spec.fault import Fault, wrong_sizes, wrong_type
 from opendml.spec.rules.declared import rule
 from opendml.spec.rules.rule import Broken
 from opendml.spec.tensor_desc import TensorDesc
@@ -23,7 +24,7 @@ def one_or_each(parameter: str, tensor: TensorDesc | None, axis: int, count: int
         each[axis] = count
     if sizes not in (single, each):
         other = f", or {each}, one for each {what}" if each != single else ""
-        yield parameter, f": sizes {sizes}; must be {single}{other}"
+        yield parameter, wrong_sizes(tensor.sizes, f"must be {single}{other}")
 
 
 @rule("CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION")
@@ -81,9 +82,10 @@ def matrix_parameters(
 def scale_type(input_tensor: TensorDesc, scale_tensor: TensorDesc) -> Broken:
     """The scale has the type of a floating-point input, and is FLOAT32 for INT32."""
     given, other = scale_tensor.data_type, input_tensor.data_type
-    allowed = TensorDataType.FLOAT32 if other is TensorDataType.INT32 else other
-    if given is not allowed:
-        yield "scale_tensor", f": {given.name}; must be {allowed.name} for an InputTensor of {other.name}"
+    needed = TensorDataType.FLOAT32 if other is TensorDataType.INT32 else other
+    if given is not needed:
+        words = f"must be {needed.name} for an {{InputTensor}} of {other.name}"
+        yield "scale_tensor", wrong_type(given, words, needed)
 
 
 @rule("QUANTIZE", real_tensor="InputTensor", integer_tensor="OutputTensor")
@@ -102,14 +104,14 @@ def quantization_tensors(
     needed = 2 if quantization_type is QuantizationType.SCALE_ZERO_POINT else 1
     if len(quantization_tensors) != needed:
         allowed = f"must be {needed} for {quantization_type.name}"
-        yield "quantization_tensors", f": {len(quantization_tensors)}; {allowed}"
+        yield "quantization_tensors", Fault(len(quantization_tensors), allowed)
         return
     roles = (("scale", "floating-point", real_tensor), ("zero point", "integer", integer_tensor))
     for i, (tensor, (role, kind, other)) in enumerate(zip(quantization_tensors, roles, strict=False)):
         given, needed_type = tensor.data_type, other.data_type
         if given is not needed_type:
             allowed = f"the {role} must have the type of the {kind} tensor, {needed_type.name}"
-            yield "quantization_tensors", f"[{i}]: {given.name}; {allowed}"
+            yield "quantization_tensors", wrong_type(given, allowed, needed_type).within(i)
         if any(size % blocks for size, blocks in zip(other.sizes, tensor.sizes, strict=True)):
             allowed = f"each must divide that of the quantized tensor, {list(other.sizes)}"
-            yield "quantization_tensors", f"[{i}]: sizes {list(tensor.sizes)}; {allowed}"
+            yield "quantization_tensors", wrong_sizes(tensor.sizes, allowed).within(i)

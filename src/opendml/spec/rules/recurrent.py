@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opendml.spec.enums import RecurrentNetworkDirection
+from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
@@ -74,7 +75,7 @@ def activations_of_gates(
     needed = each * _directions(direction)
     if len(activation_descs) != needed:
         given = counted(len(activation_descs), "activation", "activations")
-        yield "activation_descs", f": {given}; must be {needed} for {direction.name}"
+        yield "activation_descs", Fault(given, f"must be {needed} for {direction.name}")
 
 
 @rule("RNN", "GRU", "LSTM")
@@ -88,7 +89,7 @@ def some_output(
     DirectML's pages are silent; ONNX Runtime's DirectML provider demands it.
     """
     if output_sequence_tensor is output_single_tensor is output_cell_single_tensor is None:
-        yield "output_sequence_tensor", ": missing, as are the other outputs; at least one is required"
+        yield "output_sequence_tensor", Fault("missing, as are the other outputs", "at least one is required")
 
 
 def _directions(direction: RecurrentNetworkDirection) -> int:

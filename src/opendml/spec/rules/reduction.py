@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from opendml.spec.enums import ReduceFunction
+from opendml.spec.fault import Fault, wrong_sizes, wrong_type
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
 from opendml.spec.rules.scalars import integer_range
@@ -26,7 +27,8 @@ def reduced_type(input_tensor: TensorDesc, output_tensor: TensorDesc, function: 
     """The output has the input's type, unless it holds indices (ARGMIN, ARGMAX)."""
     given, other = output_tensor.data_type, input_tensor.data_type
     if function not in _INDICES and given is not other:
-        yield "output_tensor", f": {given.name}; must have the data type of InputTensor, {other.name}"
+        allowed = f"must have the data type of {{InputTensor}}, {other.name}"
+        yield "output_tensor", wrong_type(given, allowed, other)
 
 
 @rule("REDUCE", "ARGMIN", "ARGMAX")
@@ -43,7 +45,7 @@ def fitting_indices(
         return
     last = prod(input_tensor.sizes[axis] for axis in axes) - 1
     if last > integer_range(given)[1]:
-        yield "output_tensor", f": {given.name}; must hold {last}, the last index of the reduced axes"
+        yield "output_tensor", wrong_type(given, f"must hold {last}, the last index of the reduced axes")
 
 
 @rule("ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX")
@@ -52,7 +54,7 @@ def rows_of_features(input_tensor: TensorDesc) -> Broken:
     effective = without_leading_ones(input_tensor.sizes)
     if len(effective) > 2:
         allowed = f"must be 2 dimensions or less after leading ones, not {len(effective)}"
-        yield "input_tensor", f": sizes {list(input_tensor.sizes)}; {allowed}"
+        yield "input_tensor", wrong_sizes(input_tensor.sizes, allowed)
 
 
 @rule("VALUE_SCALE_2D")
@@ -60,7 +62,7 @@ def channel_biases(input_tensor: TensorDesc, bias: tuple[float, ...]) -> Broken:
     """There is a bias for each channel, of which there are 1 or 3."""
     channels = input_tensor.sizes[1]
     if channels not in (1, 3):
-        yield "input_tensor", f".Sizes[1]: {channels}; must be 1 or 3 channels"
+        yield "input_tensor", Fault(channels, "must be 1 or 3 channels", ("Sizes", 1))
     elif len(bias) != channels:
         given = counted(len(bias), "element", "elements")
-        yield "bias", f": {given}; must be {channels}, one for each channel (ChannelCount)"
+        yield "bias", Fault(given, f"must be {channels}, one for each channel{{ChannelCount}}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from opendml.spec.enums import ReduceFunction
+from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import Broken
@@ -16,7 +17,7 @@ def corners_of_regions(roi_tensor: TensorDesc) -> Broken:
     yield from expect("roi_tensor", roi_tensor, (1, 1, None, 5), "regions of batch index and corners")
 
 
-@shape("ROI_POOLING", reason="the regions, channels and PooledSize given")
+@shape("ROI_POOLING", reason="the regions, channels and {PooledSize} given")
 def pooled_regions(input_tensor: TensorDesc, roi_tensor: TensorDesc, pooled_size: Size2D) -> Sizes:
     """The output has the pooled size for each region and channel."""
     return (roi_tensor.sizes[2], input_tensor.sizes[1], pooled_size.height, pooled_size.width)
@@ -56,7 +57,7 @@ def aligned_gradients(
     )
     if input_tensor and output_gradient_tensor:
         yield from expect(
-            "output_gradient_tensor", output_gradient_tensor, input_tensor.sizes, "the InputTensor given"
+            "output_gradient_tensor", output_gradient_tensor, input_tensor.sizes, "the {InputTensor} given"
         )
 
 
@@ -64,8 +65,8 @@ def aligned_gradients(
 def ordered_samples(minimum_samples_per_output: int, maximum_samples_per_output: int) -> Broken:
     """MinimumSamplesPerOutput is at most MaximumSamplesPerOutput."""
     if minimum_samples_per_output > maximum_samples_per_output:
-        allowed = f"must be at most MaximumSamplesPerOutput, {maximum_samples_per_output}"
-        yield "minimum_samples_per_output", f": {minimum_samples_per_output}; {allowed}"
+        allowed = f"must be at most {{MaximumSamplesPerOutput}}, {maximum_samples_per_output}"
+        yield "minimum_samples_per_output", Fault(minimum_samples_per_output, allowed)
 
 
 @rule("ROI_ALIGN_GRAD")
@@ -77,9 +78,9 @@ def region_gradients(
 ) -> Broken:
     """There is at least one gradient; that of the regions, and that of maxima, need the forward input."""
     if output_gradient_tensor is None and output_roi_gradient_tensor is None:
-        yield "output_gradient_tensor", ": missing; required without OutputROIGradientTensor"
+        yield "output_gradient_tensor", Fault("missing", "required without {OutputROIGradientTensor}")
     if input_tensor is None:
         if output_roi_gradient_tensor is not None:
-            yield "input_tensor", ": missing; required with OutputROIGradientTensor"
+            yield "input_tensor", Fault("missing", "required with {OutputROIGradientTensor}")
         elif reduction_function is ReduceFunction.MAX:
-            yield "input_tensor", ": missing; required for ReductionFunction MAX"
+            yield "input_tensor", Fault("missing", "required for {ReductionFunction} MAX")

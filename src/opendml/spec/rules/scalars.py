@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import isinf
 
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType
+from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Field, Operator
@@ -22,11 +23,12 @@ def type_of_tensor(operator: Operator, field: Field, tensor_name: str) -> Rule:
     """A data type attribute is the type of the tensor."""
     tensor_field = operator.field(tensor_name)
 
-    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
         data_type: TensorDataType = getattr(desc, field.python_name)
         for _, tensor in given_tensors(desc, tensor_field):
             if tensor.data_type is not data_type:
-                yield field, f": {data_type.name}; must be the type of {tensor_name}, {tensor.data_type.name}"
+                allowed = f"must be the type of {{{tensor_name}}}, {tensor.data_type.name}"
+                yield field, Fault(data_type.name, allowed)
 
     return Rule("type_of_tensor", (field, tensor_field), check)
 
@@ -35,18 +37,18 @@ def fitting_scalar(operator: Operator, field: Field, type_name: str) -> Rule:
     """A DML_SCALAR_UNION holds a value of the type that the attribute `type_name` tells."""
     type_field = operator.field(type_name)
 
-    def check(desc: OperatorDesc) -> Iterator[tuple[Field, str]]:
+    def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
         value: int | float = getattr(desc, field.python_name)
         data_type: TensorDataType = getattr(desc, type_field.python_name)
         largest = _LARGEST_FLOAT.get(data_type)
         if largest is not None:
             if abs(value) > largest and not (isinstance(value, float) and isinf(value)):
-                yield field, f": {shown(value)}; must fit {data_type.name}, the {type_name}"
+                yield field, Fault(shown(value), f"must fit {data_type.name}, the {{{type_name}}}")
         elif data_type in DATA_TYPE_BITS:
             low, high = integer_range(data_type)
             if not isinstance(value, int) or not low <= value <= high:
-                allowed = f"must be a whole number from {low} to {high} for {data_type.name}, the {type_name}"
-                yield field, f": {shown(value)}; {allowed}"
+                allowed = f"must be a whole number from {low} to {high} for {data_type.name}"
+                yield field, Fault(shown(value), f"{allowed}, the {{{type_name}}}")
 
     return Rule("fitting_scalar", (field, type_field), check)
 

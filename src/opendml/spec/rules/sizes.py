@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from opendml.spec.fault import Fault, wrong_sizes
 from opendml.spec.rules.rule import Broken
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -20,7 +21,7 @@ Sizes = Sequence[Size]
 
 
 def expect(parameter: str, tensor: TensorDesc | None, expected: Sizes, reason: str) -> Broken:
-    """One message where the tensor is given and its sizes are not the expected ones.
+    """Yield a fault where the tensor is given and its sizes are not the expected ones.
 
     Args:
         parameter: the rule's name for the tensor.
@@ -28,20 +29,18 @@ def expect(parameter: str, tensor: TensorDesc | None, expected: Sizes, reason: s
         expected: what each size must be. A calculated number below 1 means that no sizes are right.
         reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given".
     """
-    if tensor is not None:
-        message = sizes_message(tensor, expected, reason)
-        if message:
-            yield parameter, message
+    if tensor is not None and (fault := sizes_fault(tensor, expected, reason)):
+        yield parameter, fault
 
 
-def sizes_message(tensor: TensorDesc, expected: Sizes, reason: str) -> str | None:
-    """Why the tensor has not the expected sizes; None when it has them."""
+def sizes_fault(tensor: TensorDesc, expected: Sizes, reason: str) -> Fault | None:
+    """Return the fault of a tensor that has other sizes than the expected ones."""
     sizes = tensor.sizes
     if sizes == tuple(expected) or (len(sizes) == len(expected) and all(map(_fits, sizes, expected))):
         return None
     if any(not (size is None or isinstance(size, Usual)) and _most(size) < 1 for size in expected):
-        return f": sizes {list(sizes)}; none are right, because {reason} would make them {_listed(expected)}"
-    return f": sizes {list(sizes)}; must be {_listed(expected)} for {reason}"
+        return wrong_sizes(sizes, f"none are right, because {reason} would make them {_listed(expected)}")
+    return wrong_sizes(sizes, f"must be {_listed(expected)} for {reason}")
 
 
 def right_aligned(expected: Sizes, rank: int) -> tuple[Size, ...]:
