@@ -21,6 +21,7 @@ import opendml as dml
 from opendml import functions
 from opendml.catalog.content import Block, Code, Items, Section, Table
 from opendml.catalog.examples import example_of, worked_examples
+from opendml.catalog.lists import decision_table
 from opendml.catalog.operator_page import operator_page
 from opendml.operators.registry import implemented
 from opendml.operators.softmax import softmax1
