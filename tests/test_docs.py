@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -158,6 +159,11 @@ def test_every_operator_has_an_example_that_gives_what_its_page_shows(name: str)
     if name not in RUNNING:
         assert f"dml.descs.{operator(name).class_name}(" in code
         assert code.endswith("dml.validate(desc)")
+    docstring = inspect.getdoc(getattr(functions, operator(name).function_name)) or ""
+    shown = textwrap.dedent(docstring.partition("\nExample:\n")[2])
+    prompted = [line[4:] for line in shown.splitlines() if line.startswith((">>> ", "... "))]
+    assert "\n".join(prompted) == code
+    assert shown.endswith(f"\n{result}")
 
 
 def test_examples_are_of_operators() -> None:

@@ -94,6 +94,18 @@ def test_immediate_functions_take_tensors_then_attributes() -> None:
         assert {each.name for each in parameters if each.kind is each.KEYWORD_ONLY} == set(keywords)
 
 
+@for_each("name", NAMES)
+def test_docstrings_explain_every_argument_in_pythons_names(name: str) -> None:
+    facts = operators()[name]
+    made = getattr(functions, facts.function_name)
+    sections = re.split(r"\n(Args|Returns|Raises|Example):\n", inspect.getdoc(made) or "")
+    assert sections[1::2] == ["Args", "Returns", "Raises", "Example"]
+    assert re.findall(r"(?m)^    (\w+):", sections[2]) == list(inspect.signature(made).parameters)
+    assert f"DML_{name}_OPERATOR_DESC, from DML_FEATURE_LEVEL_" in sections[0]
+    fields = {each.name for each in facts.fields if "_" in each.python_name and not each.is_count}
+    assert not fields & set(re.findall(r"\w+", " ".join(sections[:5])))
+
+
 def test_stubs_have_the_parameters_and_docstrings_of_what_is_made() -> None:
     stub = ast.parse(stubs()["functions.pyi"])
     found = [node for node in stub.body if isinstance(node, ast.FunctionDef)]
@@ -123,10 +135,13 @@ def test_stubs_are_written_without_any_package() -> None:
 
 
 def test_functions_say_what_their_definitions_decide() -> None:
-    for operator in operators().values():
-        told = " ".join((getattr(dml, operator.function_name).__doc__ or "").split())
-        _, *decisions = definition_text(operator.name)
-        assert all(decision in told for decision in decisions), operator.name
+    """In their own words but for the names of fields."""
+    for each in operators().values():
+        told = " ".join((getattr(dml, each.function_name).__doc__ or "").split())
+        _, *decisions = definition_text(each.name)
+        names = {word for field in each.fields for word in (field.name, field.name.removesuffix("Tensor"))}
+        for part in re.split(rf"\b(?:{'|'.join(sorted(names, reverse=True))})\b", "\n".join(decisions)):
+            assert all(line in told for line in part.splitlines()), each.name
 
 
 @for_each("operator", NAMES)

@@ -27,7 +27,7 @@ WIDTH = 100
 
 def desc_docstring(operator: Operator) -> str:
     """Compose the docstring of a desc class."""
-    names = {field.name: field.python_name for field in operator.fields if not field.is_count}
+    names = _names(operator, {field: field.python_name for field in operator.fields})
     lines = [*_head(operator, names, "output_tensor"), "Tensors:"]
     for field in operator.tensors:
         kind = "input" if field.kind == "INPUT_TENSOR" else "output"
@@ -50,10 +50,10 @@ def function_docstring(operator: Operator, decisions: Iterable[str]) -> str:
         operator: the facts of the operator.
         decisions: the paragraphs that the definition of the operator adds to its formula.
     """
-    names = {field.name: field.argument_name for field in operator.fields if not field.is_count}
+    names = _names(operator, {field: field.argument_name for field in operator.fields})
     lines = list(_head(operator, names, "out"))
     for paragraph in itertools.chain(decisions, _accuracy(operator)):
-        lines += [*_wrapped(paragraph), ""]
+        lines += [*_wrapped(_renamed(paragraph, names)), ""]
     lines.append("Args:")
     for name, text in _arguments(operator, names):
         lines += _wrapped(f"{name}: {text}", "    ", "        ")
@@ -78,7 +78,8 @@ def _head(operator: Operator, names: Mapping[str, str], output: str) -> Iterator
     """Yield the summary, the formula, and the paragraph with the source of the rules and aliasing."""
     yield from _wrapped(_renamed(operator.summary, names))
     yield ""
-    yield from _wrapped(_renamed(operator.formula, names), "    ", "        ")
+    formula = _WORD.sub(lambda word: names.get(word[0], word[0]), operator.formula)
+    yield from _wrapped(formula, "    ", "        ")
     yield ""
     in_place = join([names[each] for each in operator.in_place], "or") if operator.in_place else ""
     memory = f"`{output}` may be the same memory as {in_place}." if in_place else "Not in place."
@@ -184,7 +185,7 @@ def _example(operator: Operator) -> Iterator[str]:
     facts = example_facts()[operator.name]
     yield "Example:"
     for line in facts["code"]:
-        yield f"    {'...' if line.startswith((' ', ')')) else '>>>'} {line}"
+        yield f"    {'...' if line.startswith((' ', ')', '}')) else '>>>'} {line}"
     for line in facts.get("result", ()):
         yield f"    {line}".rstrip()
 
@@ -226,13 +227,27 @@ def _sizes(operator: Operator) -> str:
     return f"The sizes of {which}; those of `out` when None{usual}."
 
 
-_FIELD_NAME = re.compile(r"(?<! a )(?<! an )\b[A-Z][a-z]*[A-Z]\w*")
-"""A word that must be the name of a field: one of several parts that does not follow an article."""
+_WORD = re.compile(r"[A-Za-z]\w*")
+_FIELD_NAME = re.compile(
+    r"(?<! a )(?<! an )\b[A-Z][a-z]*[A-Z]\w*"  # of several parts, unless an article says that it is a type
+    r"|(?:(?<=[^.!?:] )|(?<=[(\[]))[A-Z][a-z]+\b"  # of one part, within a sentence
+)
+"""A word of a sentence that may be the name of a field."""
+
+
+def _names(operator: Operator, names: Mapping[Field, str]) -> dict[str, str]:
+    """Return Python's names by DirectML's. Texts name a tensor also without its last word, Tensor."""
+    found: dict[str, str] = {}
+    for field, name in names.items():
+        if not field.is_count:
+            found |= {field.name: name, field.name.removesuffix("Tensor"): name}
+    return found
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which DirectML's names of fields are Python's names."""
-    return _FIELD_NAME.sub(lambda found: names.get(found[0], found[0]), text)
+    """Return a sentence in which DirectML's names of fields are Python's names."""
+    known = {name: each for name, each in names.items() if not name.isupper()}
+    return _FIELD_NAME.sub(lambda found: known.get(found[0], found[0]), text)
 
 
 def _wrapped(text: str, first: str = "", later: str = "") -> Iterator[str]:
