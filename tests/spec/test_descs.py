@@ -23,8 +23,8 @@ from opendml.spec.descs import (
 )
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
 from opendml.spec.operator_desc import ScaleBias, Size2D
-from opendml.spec.plain import as_tuple
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
+from opendml.spec.values import as_tuple
 from tests.spec.valid_descs import F16, F32, changed
 
 TENSOR = TensorDesc(F32, [2, 3])

@@ -7,8 +7,8 @@ import pytest
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import operator_facts
-from opendml.spec.feature_level import NEWEST, as_feature_level, full_name
-from opendml.spec.schema import operator, operators, value_since
+from opendml.spec.feature_level import NEWEST, as_feature_level, full_name, value_since
+from opendml.spec.schema import operator, operators
 from tests.for_each import for_each
 from tests.spec.valid_descs import LEVELS, NAMES, level_of, table_at
 

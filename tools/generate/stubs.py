@@ -43,7 +43,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.objects.device import Device
 from opendml.spec.enums import *
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
-from opendml.spec.plain import DataTypeLike
+from opendml.spec.values import DataTypeLike
 
 T = TypeVar("T")
 """
@@ -54,7 +54,7 @@ from opendml.spec.enums import *
 from opendml.spec.operator_desc import OperatorDesc as OperatorDesc
 from opendml.spec.operator_desc import ScaleBias as ScaleBias
 from opendml.spec.operator_desc import Size2D as Size2D
-from opendml.spec.plain import DataTypeLike
+from opendml.spec.values import DataTypeLike
 from opendml.spec.tensor_desc import TensorDesc
 
 def desc_class(operator: str) -> type[OperatorDesc]: ...

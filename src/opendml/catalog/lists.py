@@ -9,9 +9,9 @@ from opendml.catalog.operator_page import decisions, runs_on
 from opendml.operators.texts import definition_text
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts, tolerance_facts
-from opendml.spec.feature_level import as_feature_level, short_name
+from opendml.spec.feature_level import as_feature_level, short_name, value_since
 from opendml.spec.naming import camel_case
-from opendml.spec.schema import Operator, operators, value_since
+from opendml.spec.schema import Operator, operators
 
 
 def operators_at(feature_level: str | None = None) -> list[Operator]:

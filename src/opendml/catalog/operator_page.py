@@ -12,7 +12,6 @@ from opendml.catalog.examples import example_of, worked_examples
 from opendml.catalog.signatures import signature
 from opendml.operators.registry import implemented
 from opendml.operators.texts import definition_text
-from opendml.spec.attribute_rules import range_words
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import tolerance_facts
@@ -127,7 +126,7 @@ def _fields(operator: Operator) -> Table:
 
 
 def _meaning(field: Field) -> str:
-    limits = sentence(range_words(field.range)) if field.range else ""
+    limits = sentence(field.range.words()) if field.range else ""
     return " ".join(filter(None, [meaning(field), limits]))
 
 

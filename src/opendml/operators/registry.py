@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +16,7 @@ from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import repeated, reshaped
-from opendml.spec.operator_desc import OperatorDesc, ScaleBias
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 
 FAMILIES = (
@@ -174,18 +173,8 @@ def _attributes(desc: OperatorDesc) -> dict[str, Any]:
     values = {}
     for field in operator(desc.operator).attributes:
         value = getattr(desc, field.python_name)
-        if field.type == "FLOAT":
-            value = _float32(value)
-        elif field.type == "FLOAT_ARRAY":
-            value = tuple(map(_float32, value))
-        elif field.type == "SCALE_BIAS" and value is not None:
-            value = ScaleBias(_float32(value.scale), _float32(value.bias))
-        values[field.python_name] = value
+        values[field.python_name] = None if value is None else field.codec.rounded(value)
     return values
-
-
-def _float32(value: float) -> float:
-    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 @cache

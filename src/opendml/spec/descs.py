@@ -15,9 +15,9 @@ from opendml.spec.making import made_function
 from opendml.spec.naming import camel_case, nearest
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.parameters import desc_parameters, stored_type
-from opendml.spec.plain import DataTypeLike, as_member, as_tuple
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import DataTypeLike, as_member, as_tuple
 
 _ANNOTATED = (Sequence, ScaleBias, Size2D, DataTypeLike, as_member, as_tuple, TensorDesc)
 
@@ -45,7 +45,7 @@ def desc_class(operator: str) -> type[OperatorDesc]:
 def _made_class(facts: Operator) -> type[OperatorDesc]:
     stored = [field for field in facts.fields if not field.is_count]
     names = tuple(field.python_name for field in stored)
-    body = f"self._fill({', '.join(map(_conversion, stored))})"
+    body = f"self._fill({', '.join(field.codec.conversion.format(field.python_name) for field in stored)})"
     constructor = made_function("__init__", ["self", *desc_parameters(facts)], "None", body, globals())
     constructor.__qualname__ = f"{facts.class_name}.__init__"
     namespace = {
@@ -58,15 +58,6 @@ def _made_class(facts: Operator) -> type[OperatorDesc]:
         "fields": names,
     }
     return type(facts.class_name, (OperatorDesc,), namespace)
-
-
-def _conversion(field: Field) -> str:
-    """Return the source of the value that the constructor stores for an argument."""
-    name = field.python_name
-    if field.enum:
-        return f"as_member({camel_case(field.enum)}, {name})"
-    is_tuple = field.type.endswith("_ARRAY") or field.type in ("SCALE_BIAS", "SIZE_2D")
-    return f"as_tuple({name})" if is_tuple else name
 
 
 def __getattr__(name: str) -> Any:

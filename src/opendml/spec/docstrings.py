@@ -11,7 +11,6 @@ from opendml.spec.facts import example_facts, tolerance_facts
 from opendml.spec.feature_level import full_name, short_name
 from opendml.spec.outputs import has_usual_sizes, output_arguments
 from opendml.spec.parameters import (
-    field_type,
     has_outputs_class,
     has_plain_result,
     optional_outputs,
@@ -38,7 +37,7 @@ def desc_docstring(operator: Operator) -> str:
         lines += ["", "Attributes:"]
     for field in operator.attributes:
         optional = ", optional" if field.optional else ""
-        text = f"{field.python_name}: {field_type(field)}{optional}. {_renamed(meaning(field), names)}"
+        text = f"{field.python_name}: {field.codec.annotation}{optional}. {_renamed(meaning(field), names)}"
         lines += _wrapped(text, "    ", "        ")
     return "\n".join(lines) + "\n"
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from opendml.spec.enums import FeatureLevel, TensorDataType
-from opendml.spec.schema import Operator
 from opendml.spec.wording import dimensions
 
 SIZES = "sizes"
@@ -56,11 +55,6 @@ class FieldNames(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         return name
-
-
-def directml_names(operator: Operator) -> FieldNames:
-    """Return DirectML's own names of the fields."""
-    return FieldNames({field.name: f" ({field.name})" for field in operator.fields if field.is_count})
 
 
 def path_text(path: tuple[str | int, ...]) -> str:

@@ -1,10 +1,13 @@
-"""Feature levels: how callers may name them and how messages do."""
+"""Feature levels, their names, and what exists from which level."""
 
 from __future__ import annotations
 
+from functools import cache
+
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.plain import text_of
+from opendml.spec.facts import enum_facts
+from opendml.spec.values import text_of
 
 NEWEST = max(FeatureLevel)
 
@@ -14,7 +17,7 @@ _BY_VALUE = {level.value: level for level in FeatureLevel}
 
 
 def as_feature_level(level: FeatureLevel | str | int | None) -> FeatureLevel:
-    """The feature level that `level` names.
+    """Return the feature level that `level` names.
 
     Args:
         level: a member, its value, "2_0" or "DML_FEATURE_LEVEL_2_0"; None is the newest.
@@ -34,10 +37,29 @@ def as_feature_level(level: FeatureLevel | str | int | None) -> FeatureLevel:
 
 
 def full_name(level: FeatureLevel) -> str:
-    """DirectML's own name of the level, such as DML_FEATURE_LEVEL_2_0."""
+    """Return DirectML's own name of the level, such as DML_FEATURE_LEVEL_2_0."""
     return _PREFIX + short_name(level)
 
 
 def short_name(level: FeatureLevel) -> str:
-    """The level as tables abbreviate it: 2_0."""
+    """Return the name of the level as tables abbreviate it: 2_0."""
     return level.name.removeprefix("LEVEL_")
+
+
+def level_named(name: str) -> FeatureLevel:
+    """Return the level that the facts call "2_0"."""
+    return FeatureLevel[f"LEVEL_{name}"]
+
+
+@cache
+def value_since(enum: str, value: str) -> FeatureLevel:
+    """Return the level from which a value of an enumeration exists."""
+    late: dict[str, str] = enum_facts()["enum_values_since_level"].get(enum, {})
+    return level_named(late.get(value, "1_0"))
+
+
+@cache
+def method_since(name: str) -> FeatureLevel:
+    """Return the level from which a method of the object model exists."""
+    late: dict[str, str] = enum_facts()["methods_since_level"]
+    return level_named(late.get(name, "1_0"))

@@ -42,3 +42,14 @@ def unpack(data: Bytes, data_type: TensorDataType, count: int) -> npt.NDArray[An
     if data_type is TensorDataType.INT4:
         return (halves ^ 8).astype(np.int8) - np.int8(8)
     return halves
+
+
+def numpy_type(data_type: TensorDataType) -> np.dtype[Any]:
+    """Return the NumPy type that holds one element. Elements of 4 bits take a byte each."""
+    return CARRIERS[data_type] if data_type in CARRIERS else np.dtype(data_type.name.lower())
+
+
+def scalar_bytes(value: float, data_type: TensorDataType) -> bytes:
+    """Return the bytes of a number as an element of that type. Too large floats become infinite."""
+    with np.errstate(over="ignore"):
+        return np.array(value).astype(numpy_type(data_type)).tobytes()

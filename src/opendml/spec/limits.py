@@ -9,8 +9,8 @@ from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.naming import nearest
-from opendml.spec.plain import as_member
 from opendml.spec.schema import Field, Operator, Support, operator, operators
+from opendml.spec.values import as_member
 from opendml.spec.wording import member_words, shown
 
 

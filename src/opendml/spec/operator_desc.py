@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from opendml.errors import InvalidArgument
-from opendml.spec.exact import field_keys
-from opendml.spec.plain import as_plain, text_of
+from opendml.spec.schema import attribute_keys
+from opendml.spec.values import ScaleBias, Size2D, as_plain, text_of
+
+__all__ = ["OperatorDesc", "ScaleBias", "Size2D"]
 
 _set = object.__setattr__
-
-
-class ScaleBias(NamedTuple):
-    """g(x) = x * scale + bias, applied to each input element before the operator (DML_SCALE_BIAS)."""
-
-    scale: float
-    bias: float
-
-
-class Size2D(NamedTuple):
-    """A width and a height in elements (DML_SIZE_2D)."""
-
-    width: int
-    height: int
 
 
 class OperatorDesc:
@@ -78,7 +66,7 @@ class OperatorDesc:
             return self._key
         except AttributeError:
             pass
-        keys = field_keys(self.operator)
+        keys = attribute_keys(self.operator)
         values = [
             keys[name](value) if name in keys else value
             for name, value in zip(self.fields, self._values(), strict=True)

@@ -13,38 +13,15 @@ from opendml.spec.outputs import output_arguments
 from opendml.spec.rank_defaults import rank_default
 from opendml.spec.schema import Field, Operator
 
-_TYPES: Final = {
-    "TENSOR_DESC": "TensorDesc | None",
-    "TENSOR_DESC_ARRAY": "Sequence[TensorDesc]",
-    "OPERATOR_DESC": "OperatorDesc",
-    "OPERATOR_DESC_ARRAY": "Sequence[OperatorDesc]",
-    "UINT": "int",
-    "INT": "int",
-    "BOOL": "bool",
-    "FLOAT": "float",
-    "UINT_ARRAY": "Sequence[int]",
-    "INT_ARRAY": "Sequence[int]",
-    "FLOAT_ARRAY": "Sequence[float]",
-    "SCALE_BIAS": "ScaleBias",
-    "SIZE_2D": "Size2D",
-    "SCALAR_UNION": "int | float",
-}
 _OUTPUT_PARAMETERS: Final = {
     "output_type": "output_type: DataTypeLike | None = None",
     "sizes": "sizes: Sequence[int] | None = None",
 }
 
 
-def field_type(field: Field) -> str:
-    """Return the type of a field, without None for an optional attribute."""
-    return camel_case(field.enum) if field.enum else _TYPES[field.type]
-
-
 def stored_type(field: Field) -> str:
     """Return the type of the value that a desc holds for a field."""
-    stored = field_type(field)
-    if stored.startswith("Sequence["):
-        stored = f"tuple[{stored.removeprefix('Sequence[').removesuffix(']')}, ...]"
+    stored = field.codec.stored_annotation
     return f"{stored} | None" if field.optional and not field.is_tensor else stored
 
 
@@ -139,9 +116,7 @@ def _attribute(field: Field, has_rank_default: bool = False) -> str:
 
 
 def _argument_type(field: Field) -> str:
-    name = field_type(field)
-    if field.enum:
-        name = "DataTypeLike" if name == "TensorDataType" else f"{name} | str"
+    name = field.codec.argument_annotation
     return f"{name} | None" if field.optional and not field.is_tensor else name
 
 

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel
-from opendml.spec.facts import enum_facts, operator_facts
+from opendml.spec.facts import operator_facts
+from opendml.spec.feature_level import level_named
+from opendml.spec.kinds import CODECS, Codec, Range, member_codec
 from opendml.spec.naming import camel_case, snake_case
-
-
-@dataclass(frozen=True)
-class Range:
-    """The values that a number, or each of an array, may have; with `below`, only below that level.
-
-    Attributes:
-        minimum: the least value.
-        above: what the value must be greater than.
-        finite: no infinity and no NaN.
-        nonzero: not 0.
-        values: all values that are allowed, those of an enumeration by name.
-    """
-
-    minimum: float | None
-    above: float | None
-    finite: bool
-    nonzero: bool
-    values: tuple[int | str, ...]
-    below: FeatureLevel | None
 
 
 @dataclass(frozen=True)
@@ -92,6 +74,11 @@ class Field:
         return snake_case(self.name)
 
     @cached_property
+    def codec(self) -> Codec:
+        """The codec of the field's values."""
+        return member_codec(self.enum) if self.enum else CODECS[self.type]
+
+    @cached_property
     def argument_name(self) -> str:
         """What the immediate function calls it: a tensor is `input`, an array of tensors `inputs`."""
         if not self.is_tensor:
@@ -118,6 +105,11 @@ class Field:
     def is_attribute(self) -> bool:
         """An attribute that the desc class takes: neither a tensor nor a count."""
         return not self.is_tensor and not self.is_count
+
+    def range_at(self, level: FeatureLevel) -> Range | None:
+        """Return the range of the field's numbers at that level."""
+        is_gone = self.range is None or (self.range.below is not None and level >= self.range.below)
+        return None if is_gone else self.range
 
     def optional_at(self, level: FeatureLevel) -> bool:
         """Whether the field may be null at that level."""
@@ -275,23 +267,29 @@ def operators() -> Mapping[str, Operator]:
 
 
 @cache
-def value_since(enum: str, value: str) -> FeatureLevel:
-    """The level from which a value of an enumeration exists."""
-    late: dict[str, str] = enum_facts()["enum_values_since_level"].get(enum, {})
-    return _level(late.get(value, "1_0"))
+def attribute_keys(name: str) -> dict[str, Callable[[Any], Hashable]]:
+    """Return the functions that make the keys of an operator's attributes, by Python names in their order."""
+    if name not in operator_facts():
+        return {}
+    return {field.python_name: field.codec.key for field in operator(name).attributes}
 
 
-@cache
-def method_since(name: str) -> FeatureLevel:
-    """Return the level from which a method of the object model exists."""
-    late: dict[str, str] = enum_facts()["methods_since_level"]
-    return _level(late.get(name, "1_0"))
+def append_keys(keys: list[Hashable], name: str, attributes: Sequence[Any]) -> None:
+    """Append the keys of an operator's attributes, given in their order."""
+    for value in attributes:
+        if type(value) is not float or not value or value != value:
+            break
+    else:
+        keys += attributes
+        return
+    for make, value in zip(attribute_keys(name).values(), attributes):  # noqa: B905 (slower)
+        keys.append(make(value))
 
 
 def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
     return Operator(
         name=name,
-        introduced=_level(facts["introduced"]),
+        introduced=level_named(facts["introduced"]),
         family=facts["family"],
         summary=facts["summary"],
         formula=facts["formula"],
@@ -364,7 +362,7 @@ def _range(facts: Mapping[str, Any]) -> Range:
 def _support(facts: Mapping[str, Any]) -> Support:
     functions = facts.get("functions")
     return Support(
-        level=_level(facts["level"]),
+        level=level_named(facts["level"]),
         functions=tuple(functions) if functions else None,
         tensors={
             name: TensorSupport((tensor["dims"][0], tensor["dims"][1]), tuple(tensor["types"]))
@@ -373,9 +371,5 @@ def _support(facts: Mapping[str, Any]) -> Support:
     )
 
 
-def _level(name: str) -> FeatureLevel:
-    return FeatureLevel[f"LEVEL_{name}"]
-
-
 def _optional_level(name: str | None) -> FeatureLevel | None:
-    return None if name is None else _level(name)
+    return None if name is None else level_named(name)

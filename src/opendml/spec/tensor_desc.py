@@ -8,7 +8,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
-from opendml.spec.plain import DataTypeLike, as_member, as_plain, as_tuple, text_of
+from opendml.spec.values import DataTypeLike, as_member, as_plain, as_tuple, text_of
 
 _set = object.__setattr__
 

@@ -10,14 +10,15 @@ from opendml.spec.enums import DATA_TYPE_BITS, FeatureLevel, TensorDataType, Ten
 from opendml.spec.facts import enum_facts
 from opendml.spec.fault import Fault, wrong_rank, wrong_type
 from opendml.spec.feature_level import full_name
+from opendml.spec.kinds import UINT32_MAX
 from opendml.spec.overlap import overlaps
 from opendml.spec.schema import Field, Operator, Support, TensorSupport
 from opendml.spec.tensor_desc import TensorDesc, byte_size, reach
+from opendml.spec.values import is_integer
 from opendml.spec.wording import allowance, dimensions, ranks, shown
 
 T = TypeVar("T")
 
-UINT32_MAX = 2**32 - 1
 UINT64_MAX = 2**64 - 1
 
 _KNOWN_FLAGS = sum(TensorFlags)
@@ -74,11 +75,6 @@ def tensor_faults(tensor: Any, slot: Slot) -> list[Fault]:
         _check_total_size(tensor, bits if strided else None, faults)
     _check_alignment(tensor.guaranteed_base_offset_alignment, bits, faults)
     return faults
-
-
-def is_integer(value: Any, low: int, high: int) -> bool:
-    """Whether the value is a whole number of that range; True and False are none."""
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def _check_sizes(sizes: Any, slot: Slot, faults: list[Fault]) -> bool:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from opendml.errors import Failure, InvalidArgument
-from opendml.spec.attribute_rules import attribute_check
 from opendml.spec.enums import FeatureLevel, ReduceFunction
 from opendml.spec.facts import operator_facts
-from opendml.spec.fault import Fault, FieldNames, directml_names, path_text
+from opendml.spec.fault import Fault, FieldNames, path_text
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.fused_activation import fusion_fault
+from opendml.spec.kinds import Check, Demands, desc_array_check
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import Rule, rules_of
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_rules import tensor_faults, tensor_slot
 from opendml.spec.wording import shown
-
-_Check = Callable[[Any], list[Fault]]
 
 
 def validate(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None) -> None:
@@ -76,7 +73,9 @@ def faults(
 
 def failure_of(facts: Operator | None, field: Field | None, fault: Fault) -> Failure:
     """Return a fault in DirectML's names."""
-    names = FieldNames() if facts is None else directml_names(facts)
+    names = FieldNames()
+    if facts is not None:
+        names.update({each.name: f" ({each.name})" for each in facts.fields if each.is_count})
     name = None if facts is None else facts.name
     where = None if field is None else field.name + path_text(fault.path)
     place = ".".join(filter(None, (name, where)))
@@ -89,7 +88,7 @@ def failure_of(facts: Operator | None, field: Field | None, fault: Fault) -> Fai
 class _Plan(NamedTuple):
     """The checks of an operator at a level."""
 
-    fields: tuple[tuple[Field, str, _Check], ...]
+    fields: tuple[tuple[Field, str, Check], ...]
     rules: tuple[Rule, ...]
     order: dict[str, int]
 
@@ -140,37 +139,25 @@ def _plan(name: str, level: FeatureLevel, function: str | None, fused: bool) -> 
 
 def _field_check(
     facts: Operator, field: Field, level: FeatureLevel, function: str | None, fused: bool
-) -> _Check:
+) -> Check:
     if field.is_tensor:
         return _unbound if fused else _tensor_check(facts, field, level, function)
-    if field.type == "OPERATOR_DESC":
-        return lambda value: [] if value is None else _activation_faults(value, facts.name, level)
-    if field.type == "OPERATOR_DESC_ARRAY":
-        return _array_check(lambda value: _activation_faults(value, facts.name, level))
-    return attribute_check(field, level)
+    activation = partial(_activation_faults, outer=facts.name, level=level)
+    check = field.codec.check(Demands(level, field.range_at(level), activation))
+    return (lambda value: [] if value is None else check(value)) if field.optional else check
 
 
-def _tensor_check(facts: Operator, field: Field, level: FeatureLevel, function: str | None) -> _Check:
+def _tensor_check(facts: Operator, field: Field, level: FeatureLevel, function: str | None) -> Check:
     slot = tensor_slot(facts, field, level, function, has_table=function != _UNKNOWN_FUNCTION)
-    if field.type == "TENSOR_DESC_ARRAY":
-        return _array_check(lambda value: tensor_faults(value, slot))
+    check: Check = partial(tensor_faults, slot=slot)
+    if field.is_array:
+        return desc_array_check(check)
     if field.optional_at(level):
-        return lambda value: [] if value is None else tensor_faults(value, slot)
+        return lambda value: [] if value is None else check(value)
     since = field.optional_since
     allowed = f"required below {full_name(since)}" if since else "required"
     missing = [Fault("missing", allowed, since=since, malformed=True)]
-    return lambda value: missing if value is None else tensor_faults(value, slot)
-
-
-def _array_check(check: _Check) -> _Check:
-    """Return the check of a sequence of descs, of which there must be one at least."""
-
-    def check_all(value: Any) -> list[Fault]:
-        if not isinstance(value, tuple) or not value:
-            return [Fault(shown(value), "must be a sequence of one or more descs", malformed=True)]
-        return [fault.within(i) for i, item in enumerate(value) for fault in check(item)]
-
-    return check_all
+    return lambda value: missing if value is None else check(value)
 
 
 def _unbound(value: Any) -> list[Fault]:

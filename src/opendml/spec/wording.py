@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from opendml.spec.feature_level import full_name
-from opendml.spec.plain import text_of
-from opendml.spec.schema import Field, Same, Support
+from opendml.spec.values import text_of
+
+if TYPE_CHECKING:
+    from opendml.spec.schema import Field, Same, Support
 
 T = TypeVar("T")
 

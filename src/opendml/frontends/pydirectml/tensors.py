@@ -10,7 +10,7 @@ from opendml.frontends.pydirectml.data_types import as_data_type
 from opendml.frontends.pydirectml.enumerations import TensorDataType, TensorFlags
 from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.spec import enums, tensor_desc
-from opendml.spec.plain import as_tuple
+from opendml.spec.values import as_tuple
 
 _TOTAL, _ALIGNMENT = "total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"
 

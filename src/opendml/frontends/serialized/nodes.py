@@ -11,36 +11,14 @@ from opendml.errors import InvalidArgument
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import TensorDataType
-from opendml.spec.four_bit import CARRIERS
-from opendml.spec.naming import camel_case
-from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.four_bit import numpy_type
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rank_defaults import with_rank_defaults
 from opendml.spec.schema import Field, Operator, operator, operators
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size
 from opendml.spec.wording import shown
 
 _OPERATOR, _DATA_TYPE = "DML_OPERATOR_", "DML_TENSOR_DATA_TYPE_"
-
-_VARIANTS = {
-    "OPERATOR_DESC": "Activation",
-    "OPERATOR_DESC_ARRAY": "ActivationArray",
-    "UINT": "UInt32",
-    "INT": "Int32",
-    "FLOAT": "Float32",
-    "BOOL": "Bool",
-    "UINT_ARRAY": "UIntArray",
-    "INT_ARRAY": "IntArray",
-    "FLOAT_ARRAY": "FloatArray",
-    "SCALE_BIAS": "ScaleBias",
-    "SIZE_2D": "Size2D",
-    "SCALAR_UNION": "ScalarUnionData",
-}
-"""What attributes of a type are in the union of attributes."""
-
-
-def _scalar_type(data_type: TensorDataType) -> np.dtype[Any]:
-    """How a number of a type lies at the begin of the 8 bytes of a DML_SCALAR_UNION."""
-    return CARRIERS[data_type] if data_type in CARRIERS else np.dtype(data_type.name.lower())
 
 
 def operator_of(name: Any, where: str) -> Operator:
@@ -145,37 +123,10 @@ def _read_attribute(field: Field, variant: tuple[str, Any] | None, where: str) -
             _fail(where, "missing; the operator requires it")
         return None
     kind, value = variant
-    # What is true or false may be told as a number.
-    if kind != _VARIANTS[field.type] and (field.type, kind) != ("BOOL", "UInt32"):
-        _fail(where, f"{kind}; {_VARIANTS[field.type]} is needed")
-    if field.enum is not None:
-        return _read_member(getattr(enums, camel_case(field.enum)), value, where)
-    match field.type:
-        case "BOOL":
-            return bool(value)
-        case "OPERATOR_DESC":
-            return _read_activation(value, where)
-        case "OPERATOR_DESC_ARRAY":
-            each = enumerate(value["data"] or [])
-            return tuple(_read_activation(activation, f"{where}[{i}]") for i, activation in each)
-        case "UINT_ARRAY" | "INT_ARRAY" | "FLOAT_ARRAY":
-            numbers = () if value["data"] is None else tuple(value["data"].tolist())
-            return None if field.optional and not numbers else numbers
-        case "SCALE_BIAS":
-            return ScaleBias(*value)
-        case "SIZE_2D":
-            return Size2D(*value)
-        case "SCALAR_UNION":
-            return value["data"]
-        case _:
-            return value
-
-
-def _read_member(enumeration: Any, value: int, where: str) -> Any:
-    if value not in [int(each) for each in enumeration]:
-        allowed = ", ".join(f"{int(each)} ({each.name})" for each in enumeration)
-        _fail(where, f"{value}; allowed are {allowed}")
-    return enumeration(value)
+    if kind not in field.codec.variants:
+        _fail(where, f"{kind}; {field.codec.variants[0]} is needed")
+    content = field.codec.read(value, where, _read_activation)
+    return None if field.optional and content == () else content
 
 
 def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
@@ -193,7 +144,7 @@ def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> 
     if data_type is TensorDataType.UNKNOWN:
         _fail(where, "a value of type UNKNOWN")
     if kind == "ByteArray":
-        number: int | float = np.frombuffer(bytes(value), _scalar_type(data_type), 1)[0].item()
+        number: int | float = np.frombuffer(bytes(value), numpy_type(data_type), 1)[0].item()
         return number
     if kind.upper() != data_type.name:
         _fail(where, f"{kind}; a value of type {data_type.name} is needed")
@@ -244,35 +195,24 @@ def _written_attributes(desc: OperatorDesc) -> Iterator[dict[str, Any]]:
         if field.is_tensor:
             continue
         value = _count(desc, facts, field) if field.is_count else getattr(desc, field.python_name)
-        kind = _VARIANTS[field.type]
-        if value is None and not field.type.endswith(("UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY")):
+        kind = field.codec.variants[0]
+        if value is None:
             yield {"name": None, "val": (kind, None)}
         else:
-            yield {"name": field.name, "val": (kind, _written_value(desc, field, value))}
+            data_type = _data_type(desc, facts, field)
+            content = field.codec.written(value, data_type, _written_activation)
+            yield {"name": field.name, "val": (kind, content)}
+
+
+def _data_type(desc: OperatorDesc, facts: Operator, field: Field) -> TensorDataType | None:
+    """Return the type of a scalar."""
+    name = field.data_type_field
+    return getattr(desc, facts.field(name).python_name) if name else None
 
 
 def _count(desc: OperatorDesc, facts: Operator, field: Field) -> int:
     arrays = (getattr(desc, facts.field(name).python_name) for name in field.count_of)
     return max(0 if array is None else len(array) for array in arrays)
-
-
-def _written_value(desc: OperatorDesc, field: Field, value: Any) -> Any:
-    match field.type:
-        case "OPERATOR_DESC":
-            return _written_activation(value)
-        case "OPERATOR_DESC_ARRAY":
-            return {"data": [_written_activation(each) for each in value]}
-        case "UINT_ARRAY" | "INT_ARRAY" | "FLOAT_ARRAY":
-            return {"data": () if value is None else value}
-        case "SCALAR_UNION":
-            data_type = getattr(desc, operator(desc.operator).field(field.data_type_field or "").python_name)
-            with np.errstate(over="ignore"):
-                content = np.array(value).astype(_scalar_type(data_type)).tobytes()
-            return {"data": ("ByteArray", tuple(content.ljust(8, b"\0")))}
-        case "UINT" | "INT":
-            return int(value)
-        case _:
-            return value
 
 
 def _written_activation(desc: OperatorDesc) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from opendml.errors import InvalidArgument
 from opendml.spec.making import outputs_tuple
 from opendml.spec.outputs import Told
-from opendml.spec.plain import listed
 from opendml.spec.schema import Field, operator
+from opendml.spec.values import listed
 from opendml.spec.wording import shown
 
 T = TypeVar("T")

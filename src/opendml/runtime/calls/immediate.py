@@ -39,9 +39,10 @@ from opendml.runtime.memory.host_array import (
 )
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.device import Device, as_device
-from opendml.spec.exact import append_keys, sizes_key
+from opendml.spec.kinds import sizes_key
 from opendml.spec.outputs import NOTHING, Told
-from opendml.spec.plain import DataTypeLike
+from opendml.spec.schema import append_keys
+from opendml.spec.values import DataTypeLike
 from opendml.targets.registry import place_of
 
 

@@ -22,10 +22,10 @@ from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told, with_outputs
-from opendml.spec.plain import as_member, as_plain, as_tuple
 from opendml.spec.rank_defaults import with_rank_defaults
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import as_member, as_plain, as_tuple
 from opendml.spec.wording import dimensions, member_words, shown
 
 

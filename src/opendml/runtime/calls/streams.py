@@ -16,7 +16,8 @@ from opendml.runtime.graphs.compiled_work import call_maker
 from opendml.runtime.memory.host_array import check_outputs, reject_truth_values
 from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.objects.device import Device, as_device
-from opendml.spec.exact import append_keys, sizes_key
+from opendml.spec.kinds import sizes_key
+from opendml.spec.schema import append_keys
 from opendml.targets.backend import StreamCall
 from opendml.targets.memory import Place
 from opendml.targets.registry import backend_at, place_of

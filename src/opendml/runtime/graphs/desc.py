@@ -8,7 +8,7 @@ from typing import Any
 
 from opendml.runtime.described import buffer_text
 from opendml.runtime.objects.compiled import Operator
-from opendml.spec.plain import text_of
+from opendml.spec.values import text_of
 from opendml.spec.wording import shown
 
 

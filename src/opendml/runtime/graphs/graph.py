@@ -47,8 +47,8 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING
-from opendml.spec.plain import DataTypeLike, as_plain, as_tuple
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import DataTypeLike, as_plain, as_tuple
 from opendml.spec.wording import counted, shown
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from opendml.errors import InvalidArgument
 from opendml.program.node import Node
 from opendml.program.view import sliced
-from opendml.spec.plain import as_plain
+from opendml.spec.values import as_plain
 from opendml.spec.wording import counted, dimensions, shown
 
 

@@ -19,8 +19,8 @@ from opendml.runtime.graphs.reinterpret import reinterpreted
 from opendml.runtime.graphs.steps import Reinterpretation, Slicing
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import TensorDataType
-from opendml.spec.plain import as_plain, as_tuple
 from opendml.spec.tensor_desc import TensorDesc, packed_strides
+from opendml.spec.values import as_plain, as_tuple
 from opendml.spec.wording import dimensions, shown
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from opendml.runtime.graphs.desc import (
 from opendml.runtime.memory.buffers import whole_buffer
 from opendml.runtime.objects.compiled import Operator
 from opendml.runtime.objects.slots import Slot, slots_of
-from opendml.spec.feature_level import full_name
-from opendml.spec.schema import method_since, operator, value_since
+from opendml.spec.feature_level import full_name, method_since, value_since
+from opendml.spec.schema import operator
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:

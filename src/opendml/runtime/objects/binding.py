@@ -13,8 +13,8 @@ from opendml.runtime.described import buffer_text
 from opendml.runtime.memory.buffers import buffer_range, whole_buffer
 from opendml.runtime.memory.ranges import Range
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
-from opendml.spec.plain import as_plain, listed
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import as_plain, listed
 from opendml.spec.wording import shown
 from opendml.targets.memory import Place
 

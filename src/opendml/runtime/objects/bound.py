@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import DeviceRemoved, InvalidArgument
-from opendml.spec.plain import listed
+from opendml.spec.values import listed
 from opendml.spec.wording import counted, shown
 from opendml.targets.executable import Runnable
 

@@ -27,12 +27,11 @@ from opendml.runtime.objects.recorder import CommandRecorder
 from opendml.runtime.objects.removable import Removable
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
-from opendml.spec.feature_level import as_feature_level, full_name, short_name
+from opendml.spec.feature_level import as_feature_level, full_name, short_name, value_since
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import DataTypeLike, as_member, as_plain
-from opendml.spec.schema import value_since
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
+from opendml.spec.values import DataTypeLike, as_member, as_plain
 from opendml.spec.wording import shown
 from opendml.targets.backend import MOST_THREADS
 from opendml.targets.registry import backend_of

@@ -13,7 +13,7 @@ from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, res
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.spec.enums import PERSISTENT_BUFFER_ALIGNMENT
-from opendml.spec.plain import listed
+from opendml.spec.values import listed
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, ten
 from opendml.runtime.program import buffer_layout_of
 from opendml.spec.enums import TensorFlags
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.plain import listed
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import listed
 from opendml.spec.wording import shown
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from opendml.spec.fault import Fault
+from opendml.spec.kinds import ArrayCodec
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Field, Operator
@@ -14,7 +15,7 @@ from opendml.spec.wording import dimensions
 def valid_axes(operator: Operator, field: Field, tensor_name: str) -> Rule:
     """An axis, or each of several, is a dimension of the tensor, and none is listed twice."""
     tensor_field = operator.field(tensor_name)
-    is_array = field.type == "UINT_ARRAY"
+    is_array = isinstance(field.codec, ArrayCodec)
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
         value = getattr(desc, field.python_name)

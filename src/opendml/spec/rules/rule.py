@@ -35,7 +35,7 @@ class Rule(NamedTuple):
 def given_tensors(desc: OperatorDesc, field: Field) -> Iterator[tuple[tuple[int, ...], TensorDesc]]:
     """Yield the tensors of a field that are given, each with its path: (), or (1,) within an array."""
     value = getattr(desc, field.python_name)
-    if field.type == "TENSOR_DESC_ARRAY":
+    if field.is_array:
         for i, tensor in enumerate(value or ()):
             yield (i,), tensor
     elif value is not None:

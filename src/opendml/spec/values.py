@@ -1,17 +1,34 @@
-"""Values as callers give them, as plain Python values: hashable, without NumPy's wrapping integers, and
-members of DirectML's enumerations for what names them."""
+"""The values of attributes: records, and conversions of what callers give to plain Python values.
+
+Plain values are hashable, have no NumPy integers that wrap, and are members of DirectML's enumerations where
+callers name these.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum, IntFlag
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from opendml.spec.enums import TensorDataType
 
 
+class ScaleBias(NamedTuple):
+    """g(x) = x * scale + bias, applied to each input element before the operator (DML_SCALE_BIAS)."""
+
+    scale: float
+    bias: float
+
+
+class Size2D(NamedTuple):
+    """A width and a height in elements (DML_SIZE_2D)."""
+
+    width: int
+    height: int
+
+
 class Dtype(Protocol):
-    """A type of elements as arrays have it: NumPy's, PyTorch's."""
+    """The type of the elements of an array, as NumPy and PyTorch have it."""
 
     @property
     def itemsize(self) -> int:
@@ -19,21 +36,23 @@ class Dtype(Protocol):
 
 
 DataTypeLike: TypeAlias = TensorDataType | str | type[Any] | Dtype
-"""What names a TensorDataType: itself, its name in any case, or NumPy's, PyTorch's or ml_dtypes' type."""
+"""A TensorDataType, its name in any case, or the type that NumPy, PyTorch or ml_dtypes have for it."""
 
 _PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def as_plain(value: Any) -> Any:
-    """A NumPy scalar as Python's int, float or bool; anything else as it is."""
+    """Return a NumPy scalar as Python's int, float or bool, and anything else as it is."""
     if type(value) not in _PLAIN and getattr(value, "shape", None) == () and hasattr(value, "item"):
         return value.item()
     return value
 
 
 def text_of(value: object) -> str:
-    """The repr of a value, or only its class where that fails: it may nest more deeply than Python calls, be
-    an integer of too many digits, or of any foreign class."""
+    """Return the repr of a value, or only its class where repr fails.
+
+    It fails for values that nest too deeply, for integers of too many digits, and for some foreign classes.
+    """
     try:
         return repr(value)
     except Exception:
@@ -41,17 +60,16 @@ def text_of(value: object) -> str:
 
 
 def listed(value: Any) -> tuple[Any, ...] | None:
-    """The items of a sequence; None for what is none, and for text and bytes."""
+    """Return the items of a sequence; None for text, bytes and what is no sequence."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return tuple(value)
     return None
 
 
 def as_tuple(value: Any) -> Any:
-    """A list, tuple, range or array as a tuple of plain values; anything else as it is.
+    """Return a list, tuple, range or array as a tuple of plain values, and anything else as it is.
 
-    A named tuple, such as a ScaleBias, keeps its type. Strings and whatever else is no sequence of numbers
-    stay untouched: the validator says what is wrong.
+    A named tuple, such as a ScaleBias, keeps its type. The validator refuses strings and other values.
     """
     if hasattr(value, "_fields") and isinstance(value, tuple):
         return type(value)(*map(as_plain, value))
@@ -64,8 +82,9 @@ def as_tuple(value: Any) -> Any:
 
 
 def as_member(members: type[IntEnum] | type[IntFlag], value: Any) -> Any:
-    """The member of an enumeration that a value names: by its name in any case, and a TensorDataType also by
-    the type that libraries of arrays call so, whose truth values are UINT8. Anything else as it is.
+    """Return the member of an enumeration that a value names, and anything else as it is.
+
+    A name may have any case. Types of array libraries name a TensorDataType; their truth values are UINT8.
 
     >>> as_member(TensorDataType, "float32")
     <TensorDataType.FLOAT32: 1>
@@ -85,3 +104,8 @@ def _text(value: Any) -> str:
         return str(value).rpartition(".")[2]
     except Exception:  # whatever a foreign __str__ raises
         return ""
+
+
+def is_integer(value: Any, low: int, high: int) -> bool:
+    """Return whether the value is a whole number of that range. True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
