@@ -87,7 +87,7 @@ def run_on_terminal(patience: str) -> tuple[bytes, str]:
     terminal, inner = pty.openpty()
     program = (
         "import opendml.cli.progress as p, opendml.cli as c, time\n"
-        f"p._PATIENCE = {patience}\n"
+        f"p._DELAY = {patience}\n"
         "from opendml.frontends import dxdispatch as d\n"
         "read = d.read\n"
         "d.read = lambda *a: (time.sleep(0.3), read(*a))[1]\n"

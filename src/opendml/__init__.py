@@ -163,7 +163,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names: the modules behind them are not."""
+    """Return the public names, without the modules behind them."""
     return sorted([*__all__, *_MODULES, "__all__", "__doc__", "__version__"])
 
 

@@ -1,5 +1,4 @@
-"""Locks that are held across forks: what a thread does under one of them is whole in every child, which lacks
-that thread."""
+"""Locks that a fork acquires, so that a child never sees work of another thread half done."""
 
 from __future__ import annotations
 
@@ -9,17 +8,16 @@ import os
 import threading
 
 remembering = threading.RLock()
-"""Held while a memo of the process is read or changed. No other lock is taken under it."""
+"""Guards the memos of the process. No other lock may be acquired under it."""
 importing = threading.RLock()
-"""Held while modules are imported that are needed after `import opendml`: the child would wait for ever for
-one that was half imported."""
+"""Guards late imports: a child would wait for ever for a module that another thread was importing."""
 compiling = threading.RLock()
-"""Held while LLVM is called: its state, and llvmlite's lock, are whole and free in every child."""
+"""Guards calls of LLVM, so that its state is complete and llvmlite's lock is free in a child."""
 making = threading.RLock()
-"""Held while the devices of calls that name a kind are made."""
+"""Guards the creation of devices for calls that name a kind."""
 
-# A fork takes locks in the reverse order of their registration, and threads must nest them as it does: these
-# come after those of the modules above, which are taken under them, and before a thread can need them.
+# A fork acquires locks in the reverse order of their registration, and threads must nest them in the same
+# order. So these locks are registered after those of the imported modules, which threads acquire under them.
 if hasattr(os, "register_at_fork"):
     for _lock in (remembering, importing, compiling, making):
         os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)

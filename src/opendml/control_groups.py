@@ -1,4 +1,4 @@
-"""Linux control groups of this process, which bound its processor time and its memory."""
+"""Linux control groups of this process, which limit its processor time and memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def group_folders(root: Path, controller: str) -> tuple[list[Path], list[Path]]:
 
     Args:
         root: the folder that holds proc and sys.
-        controller: of version 1, such as "cpu".
+        controller: the controller of version 1, such as "cpu".
     """
     new: list[Path] = []
     old: list[Path] = []
@@ -35,8 +35,10 @@ def text_of(path: Path) -> str:
 
 
 def _up(mount: Path, path: str) -> Iterator[Path]:
-    """Yield a group's folder and those of the groups around it. Within a container the path may be the one
-    outside, so the last folder is always the mount itself."""
+    """Yield a group's folder and those of its parents.
+
+    The path in a container may be that of the host, so the mount itself is always the last folder.
+    """
     parts = [part for part in path.split("/") if part not in ("", "..")]
     for count in range(len(parts), -1, -1):
         yield mount.joinpath(*parts[:count])

@@ -1,6 +1,8 @@
-"""The floating-point mode of the calling thread, which its owner may have changed: denormals flushed to
-zero, another rounding, exceptions that end the process. What NumPy and Python compute here must not depend on
-it; the CPU's native runtime sees to it by itself."""
+"""The floating-point mode of the calling thread.
+
+The application may flush denormals, change the rounding, or let exceptions end the process. Results of NumPy
+and Python must not depend on that. The CPU's native runtime sets its own mode.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from functools import cache
 from typing import Any
 
 _ENVIRONMENT_BYTES = 64
-"""More than any system's fenv_t has."""
+"""Bytes that hold the fenv_t of any system."""
 
 
 @contextmanager
 def default_mode() -> Iterator[None]:
-    """The mode that every thread begins with, as long as the context lasts. On Windows it is the caller's."""
+    """Set the default mode for the block. On Windows the caller's mode stays."""
     if sys.platform == "win32":
         yield
         return
@@ -33,7 +35,7 @@ def default_mode() -> Iterator[None]:
 
 @cache
 def _library() -> tuple[Any, ctypes.c_void_p]:
-    """C's functions for it, and its FE_DFL_ENV."""
+    """Return the C library and its FE_DFL_ENV."""
     library = ctypes.PyDLL(None)
     if sys.platform == "darwin":
         return library, ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(library, "_FE_DFL_ENV")))

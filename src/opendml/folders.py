@@ -1,5 +1,7 @@
-"""Open folders, in which names are resolved without following links: no link, planted or swapped at any time,
-leads out of them. Files are written whole or not at all."""
+"""Open folders that resolve names without links, and files that are written atomically.
+
+No link leads out of such a folder, even if somebody swaps it between a check and its use.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +14,25 @@ from pathlib import Path
 from typing import BinaryIO
 
 _HAS_AT = os.open in os.supports_dir_fd
-"""Whether the system opens names relative to an open folder. Windows does not: there, paths are resolved,
-checked and then opened."""
+"""True if the system opens names relative to an open folder. On Windows, paths are checked and then
+opened."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # A pipe without a writer would be waited for.
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # Do not wait for the writer of a pipe.
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_PATH", os.O_RDONLY)
 
 TEMPORARY = r"opendml-[0-9a-f]{16}\.tmp"
-"""The pattern of names of files that are being written."""
+"""The pattern of names of unfinished files."""
 
 
 class Folder:
-    """An open folder. None of its methods follows a link.
+    """An open folder, whose methods follow no links.
 
     Args:
-        path: where it is, without links, or its name in another open folder.
-        parent: that other folder.
+        path: its path without links, or its name in `parent`.
+        parent: the open folder that contains it.
 
     Raises:
-        OSError: there is no such folder, or it is a link.
+        OSError: the folder does not exist, or is a link.
     """
 
     def __init__(self, path: str, parent: Folder | None = None) -> None:
@@ -49,18 +51,17 @@ class Folder:
             os.close(self._fd)
 
     def _is_own(self) -> bool:
-        """Whether the descriptor is still the folder's. A program may close all files that it does not know,
-        and then open others."""
+        """Return whether the descriptor is still the folder's: the application may have closed all files."""
         try:
             return self._identity in (None, _identity(self.status()))
         except OSError as error:
             return error.errno != errno.EBADF
 
     def is_there(self) -> bool:
-        """Whether the folder is still open, and was not removed."""
+        """Return whether the folder is still open and exists."""
         try:
             return self._is_own() and self.status().st_nlink > 0
-        except FileNotFoundError:  # of a path, where there are no descriptors of folders
+        except FileNotFoundError:  # Systems without descriptors of folders.
             return False
 
     def _name(self, name: str) -> str:
@@ -86,7 +87,7 @@ class Folder:
         """Open a regular file for reading.
 
         Raises:
-            OSError: there is none of that name: nothing, a link, a folder, a pipe or a device.
+            OSError: the name belongs to nothing, a link, a folder, a pipe or a device.
         """
         file = open(name, "rb", opener=self._opener(_NO_WAIT))  # noqa: SIM115 - the caller closes it
         try:
@@ -98,7 +99,7 @@ class Folder:
         return file
 
     def _opener(self, more: int, mode: int = 0o666) -> Callable[[str, int], int]:
-        """Return what opens a name with the flags of `open` and some more."""
+        """Return an opener that adds flags to those of `open`."""
 
         def opened(name: str, flags: int) -> int:
             with _naming(os.path.join(self.path, name)):
@@ -107,7 +108,7 @@ class Folder:
         return opened
 
     def make_folder(self, name: str, mode: int = 0o777) -> None:
-        """Make a folder, unless something has that name."""
+        """Make a folder unless the name exists."""
         with suppress(FileExistsError), _naming(os.path.join(self.path, name)):
             os.mkdir(self._name(name), mode, dir_fd=self._fd)
 
@@ -117,12 +118,12 @@ class Folder:
 
     @contextmanager
     def replacing(self, name: str, mode: int = 0o666) -> Iterator[BinaryIO]:
-        """Write a file: readers see the one before, or all of the new one. If the block raises, nothing of
-        the new one is left.
+        """Write a file atomically: readers see the old or the complete new one. An exception leaves no new
+        file.
 
         Args:
-            name: of the file. A regular file or a link that has it is replaced.
-            mode: the permissions of a new file, less the process's umask.
+            name: the name. A regular file or a link of this name is replaced.
+            mode: the permissions of a new file, before the umask.
 
         Raises:
             OSError: the file cannot be written, or the name belongs to something else.
@@ -149,7 +150,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
-    """Make errors name a whole path: the system knows the name in the folder alone."""
+    """Put the whole path into errors, which have only the name in the folder."""
     try:
         yield
     except OSError as error:
@@ -158,15 +159,15 @@ def _naming(path: str) -> Iterator[None]:
 
 
 def within(folder: str | os.PathLike[str], name: str | os.PathLike[str]) -> tuple[str, Sequence[str]] | None:
-    """Resolve the name of a file in a folder, through all links that are there now.
+    """Resolve the name of a file in a folder, through all current links.
 
     Args:
         folder: the folder.
         name: a path, relative to the folder.
 
     Returns:
-        The folder without links, and the parts of the path from there to the file; None if the path leads
-        out of the folder, or to the folder itself.
+        The folder without links, and the parts of the path from there to the file. None if the path leaves
+        the folder, or is the folder itself.
     """
     root = os.path.realpath(folder)
     path = os.path.realpath(os.path.join(root, name))
@@ -178,8 +179,7 @@ def within(folder: str | os.PathLike[str], name: str | os.PathLike[str]) -> tupl
 def _parent_within(
     folder: str | os.PathLike[str], name: str | os.PathLike[str], *, make: bool
 ) -> tuple[Folder, str]:
-    """Open the folder of a file that lies in another folder, at any depth; return it and the file's own
-    name."""
+    """Open the folder of a file below another folder; return it and the file's own name."""
     found = within(folder, name)
     if found is None:
         raise PermissionError(errno.EACCES, f"not in the folder {os.fspath(folder)}", os.fspath(name))
@@ -193,10 +193,10 @@ def _parent_within(
 
 
 def open_within(folder: str | os.PathLike[str], name: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file in a folder for reading, and nothing that lies outside of it.
+    """Open a regular file in a folder for reading.
 
     Raises:
-        OSError: there is no such file, or links or `..` lead out of the folder.
+        OSError: the file does not exist, or links or `..` lead out of the folder.
     """
     parent, last = _parent_within(folder, name, make=False)
     return parent.open_file(last)
@@ -204,8 +204,7 @@ def open_within(folder: str | os.PathLike[str], name: str | os.PathLike[str]) ->
 
 @contextmanager
 def replacing_within(folder: str | os.PathLike[str], name: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file in a folder whole or not at all, and nothing that lies outside of it. Folders on the way
-    there are made.
+    """Write a file in a folder atomically, and make the folders on the way.
 
     Raises:
         OSError: the file cannot be written, or links or `..` lead out of the folder.
@@ -217,8 +216,9 @@ def replacing_within(folder: str | os.PathLike[str], name: str | os.PathLike[str
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write the file at a path that the user has said, whole or not at all. A link stays, and the file that
-    it leads to is written. What is no regular file, such as a device or a pipe, is written as it comes.
+    """Write the file at a user's path atomically.
+
+    A link stays, and its target is written. A device or a pipe is written directly.
 
     Raises:
         OSError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""How much memory this process may use."""
+"""The memory that this process may use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from opendml.control_groups import group_folders, text_of
 
 _UNKNOWN = 2**46
-"""Bytes, where the system tells no number: it says itself when memory is short."""
+"""Bytes if the system reports no limit; allocations fail there by themselves."""
 
 
 @cache

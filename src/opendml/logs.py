@@ -1,5 +1,4 @@
-"""The logger "opendml" of `logging`: what opendml does at DEBUG, and what makes it slower than it need be at
-WARNING. Without a handler of the program's only warnings are printed."""
+"""The logger "opendml": compilations and the like at DEBUG, and avoidable slowness at WARNING."""
 
 from __future__ import annotations
 

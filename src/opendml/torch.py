@@ -1,4 +1,4 @@
-"""PyTorch's modules and functions (`opendml[torch]`): `torch.compile(model, backend="opendml")`."""
+"""A backend of `torch.compile`: `torch.compile(model, backend="opendml")`. Needs `opendml[torch]`."""
 
 try:
     import torch  # noqa: F401
@@ -12,5 +12,5 @@ __all__ = ["Explanation", "FallbackWarning", "GraphReport", "backend", "explain"
 
 
 def __dir__() -> list[str]:
-    """The public names: the packages behind them are not."""
+    """Return the public names, without the imported packages."""
     return sorted([*__all__, "__all__", "__doc__"])

@@ -1,1 +1,1 @@
-"""The operator reference as content without a form, which `opendml ops` and the documentation print."""
+"""The operator reference as content without a format, which `opendml ops` and the documentation print."""

@@ -1,4 +1,4 @@
-"""The content of a page of the reference. Texts are plain: each printer marks them up in its own way."""
+"""The content of a page of the reference, as plain text that each printer formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Code:
-    """Lines that keep their breaks: a formula (language "text") or a program ("python")."""
+    """Preformatted lines: a formula (language "text") or a program ("python")."""
 
     text: str
     language: str = "text"
@@ -15,26 +15,26 @@ class Code:
 
 @dataclass(frozen=True)
 class Items:
-    """Statements that stand beside each other."""
+    """A list of statements."""
 
     texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of as many cells as there are columns."""
+    """A table with a cell for each column in each row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
 Block = str | Code | Items | Table
-"""A paragraph, or one of the others."""
+"""A paragraph, or a block of another kind."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading and the blocks below it."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -42,7 +42,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, the paragraphs in front of the first heading, and the sections."""
+    """A title, the paragraphs before the first section, and the sections."""
 
     title: str
     lead: tuple[str, ...]

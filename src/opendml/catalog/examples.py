@@ -1,4 +1,4 @@
-"""Examples: DirectML's own, as values, and ours, as Python."""
+"""Examples of operators: DirectML's as values, and opendml's as Python."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _MOST = 2
 
 
 class Example(NamedTuple):
-    """A few lines of Python, the last of which is an expression, and the repr of its value ("" for None)."""
+    """A few lines of Python that end with an expression, and the repr of its value ("" for None)."""
 
     code: str
     result: str
 
 
 def example_of(name: str) -> Example:
-    """Our example of an operator: a call, or the validation of a desc for one that cannot be run yet."""
+    """Return the example of an operator: a call, or a validation if it cannot run yet."""
     facts = example_facts()[name]
     return Example("\n".join(facts["code"]), "\n".join(facts.get("result", ())))
 
 
 def worked_examples(operator: Operator) -> Iterator[str]:
-    """The first examples of DirectML's page that fit on ours: a line for each field and its value."""
+    """Yield the first short examples of DirectML's page, with a line for each field."""
     texts = ("\n".join(_lines(example)) for example in operator.examples)
     return islice((text for text in texts if len(text) <= _LONGEST), _MOST)
 

@@ -1,4 +1,4 @@
-"""The tables over all operators: what there is, what runs, and what each feature level brought."""
+"""Tables of all operators: families, coverage, feature levels, accuracy and decisions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from opendml.spec.schema import Operator, operators
 
 
 def operators_at(feature_level: str | None = None) -> list[Operator]:
-    """The operators that exist at a level, in DirectML's order; None: the newest level.
+    """Return the operators that exist at a level, in DirectML's order; None: the newest level.
 
     Raises:
-        InvalidArgument: no such level.
+        InvalidArgument: the level does not exist.
     """
     level = as_feature_level(feature_level)
     return [operator for operator in operators().values() if operator.introduced <= level]
 
 
 def operator_table(shown: Iterable[Operator]) -> Table:
-    """A row for each operator: family, first level, whether it runs."""
+    """Return a row for each operator: its family, its first level, and whether it runs."""
     rows = tuple(
         (operator.name, operator.family, short_name(operator.introduced), "yes" if runs_on(operator) else "-")
         for operator in shown
@@ -34,7 +34,7 @@ def operator_table(shown: Iterable[Operator]) -> Table:
 
 
 def families() -> dict[str, list[Operator]]:
-    """The operators by family, the families by name."""
+    """Return the operators by family; families are sorted by name."""
     found: dict[str, list[Operator]] = {}
     for operator in operators().values():
         found.setdefault(operator.family, []).append(operator)
@@ -42,7 +42,7 @@ def families() -> dict[str, list[Operator]]:
 
 
 def family_table() -> Table:
-    """A row for each family: how many operators it has, and how many of them run."""
+    """Return a row for each family: the numbers of its operators, and of those that run."""
     rows = tuple(
         (family, str(len(members)), str(sum(bool(runs_on(operator)) for operator in members)))
         for family, members in families().items()
@@ -51,7 +51,7 @@ def family_table() -> Table:
 
 
 def coverage_table(members: Iterable[Operator]) -> Table:
-    """A row for each operator of a family: first level, what runs it, what it computes."""
+    """Return a row for each operator: its first level, the devices that run it, and its summary."""
     rows = tuple(
         (
             operator.name,
@@ -65,8 +65,11 @@ def coverage_table(members: Iterable[Operator]) -> Table:
 
 
 def level_table() -> Table:
-    """Up to three rows for each feature level, newest first: its new operators, older ones that take more
-    types or dimensions, and new values of enumerations."""
+    """Return up to three rows for each feature level, newest first.
+
+    They have the new operators, the older ones with more types or dimensions, and the new values of
+    enumerations.
+    """
     rows: list[tuple[str, str, str]] = []
     for level in sorted(FeatureLevel, reverse=True):
         news = {
@@ -84,7 +87,7 @@ def _introduced(level: FeatureLevel) -> list[str]:
 
 
 def _widened(level: FeatureLevel) -> list[str]:
-    """The older operators that have a table of their own from that level."""
+    """Return the older operators with a support table for the level."""
     return [
         operator.name
         for operator in operators().values()
@@ -103,7 +106,7 @@ def _values(level: FeatureLevel) -> list[str]:
 
 
 def accuracy_table(unit: str) -> Table:
-    """A row for each operator and type whose accuracy is stated in that unit."""
+    """Return a row for each operator and type whose accuracy has this unit."""
     rows = tuple(
         (name, type, f"{fact['bound']:g}", f"{fact['measured']:g}")
         for name, types in tolerance_facts().items()
@@ -114,7 +117,7 @@ def accuracy_table(unit: str) -> Table:
 
 
 def decision_table() -> Table:
-    """A row for each decision where DirectML's page of an operator is silent or contradicts itself."""
+    """Return a row for each decision about an unclear or contradictory page of DirectML."""
     rows: list[tuple[str, str]] = []
     for operator in operators().values():
         rows += [(operator.name, text) for text in definition_text(operator.name)[1:]]
@@ -123,7 +126,7 @@ def decision_table() -> Table:
 
 
 def enumeration_tables() -> dict[str, Table]:
-    """A table for each enumeration, by the name of its Python class: values, and first levels."""
+    """Return a table of values and first levels for each enumeration, by its Python name."""
     return {
         camel_case(name): Table(
             ("Member", "Value", "Since"),

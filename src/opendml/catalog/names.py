@@ -1,4 +1,4 @@
-"""Finding operators by what people call them: DirectML, ONNX, WebNN and PyTorch."""
+"""Operators by the names that DirectML, ONNX, WebNN and PyTorch give them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _PREFIXES = ("ACTIVATION_", "ELEMENT_WISE_")
 
 
 def find_operators(name: str) -> tuple[Operator, ...]:
-    """The operators that `name` may mean, in DirectML's order; case, hyphens and underscores do not matter.
+    """Return the operators that `name` may mean, in DirectML's order.
 
-    The name of an operator means that operator alone: ACTIVATION_CELU, DML_OPERATOR_ACTIVATION_CELU,
-    ActivationCelu. Other names mean all operators that have them: without the family (celu, tanh), or in ONNX
-    (LayerNormalization), WebNN (conv2d) or PyTorch (batch_norm).
+    Case, hyphens and underscores do not matter. An operator's full name (ACTIVATION_CELU,
+    DML_OPERATOR_ACTIVATION_CELU, ActivationCelu) means only this operator. A name without the family (celu,
+    tanh), or of ONNX (LayerNormalization), WebNN (conv2d) or PyTorch (batch_norm), means all operators that
+    have it.
 
     Raises:
-        InvalidArgument: no operator has that name; the message has the nearest.
+        InvalidArgument: no operator has the name; the message has the nearest names.
     """
     key = _key(name).removeprefix("DMLOPERATOR")
     found = _by_own_name().get(key) or _by_other_name().get(key)
@@ -33,14 +34,14 @@ def find_operators(name: str) -> tuple[Operator, ...]:
 
 
 def missing(module: str, name: str, names: Sequence[str]) -> AttributeError:
-    """The error of asking a module for a name that is not among its `names`."""
+    """Return the error for a name that a module does not have."""
     near = nearest(name, names)
     hint = f"; did you mean {near!r}?" if near else _elsewhere(name)
     return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
 
 
 def _elsewhere(name: str) -> str:
-    """The hint at DirectML's operator that has this name in ONNX, WebNN or PyTorch."""
+    """Return a hint at the operator that has this name in ONNX, WebNN or PyTorch."""
     meant = [operators()[each] for each in sorted(_by_other_name().get(_key(name), ()))]
     running = [repr(each.function_name) for each in meant if each.name in implemented()]
     if running:
@@ -67,7 +68,7 @@ def _by_other_name() -> dict[str, set[str]]:
 
 
 def _hint(key: str) -> str:
-    """The operators whose own name contains `key`, else those with a similar name anywhere."""
+    """Return a hint at the operators whose own name contains `key`, else at similar names."""
     own, known = _by_own_name(), _by_other_name() | _by_own_name()
     containing = [own[each] for each in own if key in each] if key else []
     nearest = containing or [known[each] for each in close_matches(key, known, 3, 0.5)]

@@ -1,5 +1,4 @@
-"""The page of one operator: all that is known of it, from the data that the validator reads and from its
-definition."""
+"""The page of one operator, from the validator's data and the operator's definition."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ _FORMULA_WIDTH = 92
 
 
 def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
-    """All sections that have something to say.
+    """Return the page of an operator, without empty sections.
 
     Args:
-        operator: whose page it is.
-        feature_level: shows only the types and dimensions that hold there; None: every level's.
+        operator: the operator.
+        feature_level: show only the types and dimensions of this level; None: of all levels.
 
     Raises:
-        InvalidArgument: no such feature level.
+        InvalidArgument: the level does not exist.
     """
     sections = {
         "Formula": _formula(operator),
@@ -59,7 +58,7 @@ def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
 
 
 def runs_on(operator: Operator) -> tuple[str, ...]:
-    """The kinds of devices that run it. All targets print the same program, so it is all of them or none."""
+    """Return the kinds of devices that run an operator: all or none, because all run the same program."""
     return KINDS if operator.name in implemented() else ()
 
 
@@ -69,7 +68,7 @@ def _formula(operator: Operator) -> tuple[Block, ...]:
 
 
 def _statements(formula: str) -> Iterator[str]:
-    """The parts between semicolons, except for semicolons within brackets."""
+    """Yield the parts between semicolons that are outside of brackets."""
     depth, start = 0, 0
     for position, character in enumerate(formula):
         depth += (character in "([{") - (character in ")]}")
@@ -91,7 +90,7 @@ def _definition(operator: Operator) -> tuple[Block, ...]:
 
 
 def _python(operator: Operator) -> tuple[Block, ...]:
-    """The signatures of the immediate function and of the desc class."""
+    """Return the signatures of the immediate function and of the desc class."""
     name = operator.function_name
     desc = signature(f"dml.descs.{operator.class_name}", desc_class(operator.name))
     if not runs_on(operator):
@@ -145,7 +144,7 @@ def _default(field: Field) -> str:
 
 
 def _support(operator: Operator, feature_level: str | None) -> Block:
-    """The tables, newest level first, with a row for tensors that may be of the same types and dimensions."""
+    """Return the tables, newest level first; tensors of the same types and dimensions share a row."""
     level = as_feature_level(feature_level)
     supports = _at(operator, level) if feature_level else list(operator.support)
     if not supports:
@@ -163,7 +162,7 @@ def _support(operator: Operator, feature_level: str | None) -> Block:
 
 
 def _alike(support: Support) -> dict[TensorSupport, list[str]]:
-    """The names of the tensors, by what they may be."""
+    """Group the names of tensors by their types and dimensions."""
     found: dict[TensorSupport, list[str]] = {}
     for name, tensor in support.tensors.items():
         found.setdefault(tensor, []).append(name)
@@ -171,7 +170,7 @@ def _alike(support: Support) -> dict[TensorSupport, list[str]]:
 
 
 def _at(operator: Operator, level: FeatureLevel) -> list[Support]:
-    """The tables that hold at the level: one, or for REDUCE one for each group of functions."""
+    """Return the tables of a level: one, or for REDUCE one for each group of functions."""
     functions = {function for support in operator.support for function in support.functions or (None,)}
     found = [operator.support_at(level, function) for function in functions]
     return [support for support in operator.support if support in found]
@@ -184,7 +183,7 @@ def _in_place(operator: Operator) -> str:
 
 
 def _fusion(operator: Operator) -> tuple[Block, ...]:
-    """The activations that the operator fuses, or that others may fuse it."""
+    """Return the activations that the operator fuses, or the note that others fuse it."""
     if any(field.name == "FusedActivation" for field in operator.fields):
         since = {name: fusable_since(operator.name, name) for name in fused_activations()}
         allowed = [_since(name, level, operator) for name, level in since.items() if level is not None]
@@ -202,7 +201,7 @@ def _since(name: str, level: FeatureLevel, operator: Operator) -> str:
 
 
 def _accuracy(operator: Operator) -> tuple[Block, ...]:
-    """The greatest distance from the exact result: what is promised, and what was found."""
+    """Return the promised and measured greatest distances from the exact result."""
     rows = tuple(
         (
             type,
@@ -215,7 +214,7 @@ def _accuracy(operator: Operator) -> tuple[Block, ...]:
 
 
 def _counted(distance: float, unit: str, type: str) -> str:
-    """A distance with its unit in words."""
+    """Return a distance with its unit in words."""
     if unit == "ulp":
         return f"{distance:g} ULP"
     if unit == "greatest":
@@ -224,12 +223,12 @@ def _counted(distance: float, unit: str, type: str) -> str:
 
 
 def _decisions(operator: Operator) -> tuple[Block, ...]:
-    """The choices that DirectML's page leaves open, and where these facts depart from it."""
+    """Return the decisions about open questions and errors of DirectML's page."""
     texts = decisions(operator)
     return (Items(texts),) if texts else ()
 
 
 def decisions(operator: Operator) -> tuple[str, ...]:
-    """A text for each decision that the facts take, where DirectML's page is silent or contradicts itself."""
+    """Return a text for each decision about an unclear or contradictory page of DirectML."""
     corrections = (f"{item['what']} ({item['why']})" for item in operator.corrections)
     return tuple(map(sentence, filter(None, (operator.notes, *corrections))))

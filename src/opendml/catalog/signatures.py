@@ -1,4 +1,4 @@
-"""Signatures of functions and classes, as the pages of the reference show them."""
+"""Signatures of functions and classes for the pages of the reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDTH = 92
 
 
 def signature(name: str, function: Callable[..., Any]) -> str:
-    """`name` with the function's parameters and result, on one line if that is not too long."""
+    """Return `name` with the function's parameters and result, on one line if it fits."""
     found = inspect.signature(function)
     arguments = list(_arguments(found))
     result = "" if inspect.isclass(function) else f" -> {found.return_annotation}"

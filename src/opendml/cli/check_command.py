@@ -1,17 +1,17 @@
-"""`opendml check`: judges the operators of JSON models and serialized graphs, and what ONNX models need."""
+"""`opendml check`: whether the operators of models are valid, and which ONNX nodes have no mapping."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import click
 
 from opendml.cli.model_kinds import Kind, kind_of
-from opendml.cli.onnx_command import OnnxReport, check_onnx
+from opendml.cli.onnx_command import require_onnx
 from opendml.cli.program import CANNOT, WRONG, report
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
@@ -23,136 +23,107 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.validator import failures
+from opendml.spec.wording import shown
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The judgement of an operator of a model."""
+@dataclass(frozen=True)
+class _Report:
+    """The result for one model: the exit status, lines for people, and an object for programs."""
 
-    path: str
-    name: str
-    operator: str
-    failures: tuple[str, ...]
-    valid_from: FeatureLevel | None
-    """The first level from the asked one on at which the operator is valid; None: none."""
-    obstacle: str | None
-    """Why a valid operator cannot be run yet, if that was asked and is so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The judgement of a model."""
-
-    file: str
-    verdicts: tuple[Verdict, ...] = ()
-    errors: tuple[str, ...] = ()
-    """Why the file is no model, or has operators that are not DirectML's."""
-    error_status: int = 0
-    obstacles: tuple[str, ...] = ()
-    """Files and libraries that the model needs to run, besides its operators, and lacks."""
-
-    @property
-    def status(self) -> int:
-        """The exit status that tells about this model."""
-        bad = self.obstacles or any(verdict.failures or verdict.obstacle for verdict in self.verdicts)
-        return self.error_status or (CANNOT if bad else 0)
+    status: int
+    errors: Sequence[str]
+    lines: Sequence[str] = ()
+    as_json: dict[str, Any] = field(default_factory=dict)
 
 
 def check_models(
-    paths: Sequence[Path],
+    models: Sequence[Path],
     feature_level: str | None,
-    *,
     runs: bool,
     as_json: bool,
     sizes: Sizes,
     allow_any_path: bool,
 ) -> int:
-    """Prints for each dispatchable of the models whether it is valid at the level, with all failures; for
-    ONNX models what has no mapping.
+    """Check models, print the results, and return the highest exit status.
 
     Args:
-        paths: the models.
-        feature_level: the level; None is the newest.
-        runs: say too what keeps a valid model from being run.
-        as_json: print all as JSON; otherwise errors of malformed models go to standard error.
-        sizes: those that ONNX models leave open.
+        models: the files.
+        feature_level: the level; None: the newest.
+        runs: whether to report why a valid model cannot run.
+        as_json: print JSON with all errors; otherwise errors go to standard error.
+        sizes: sizes that ONNX models leave open.
         allow_any_path: whether JSON models may read and write all files.
-
-    Returns:
-        The exit status: the highest of the models'.
     """
     level = as_feature_level(feature_level)
-    judged = partial(_any_report, level=level, sizes=sizes, runs=runs, any_path=allow_any_path)
+    reports = ((path, _checked(path, level, runs, sizes, allow_any_path)) for path in models)
     if as_json:
-        reports = [judged(path) for path in paths]
-        texts = [
-            each.as_json() if isinstance(each, OnnxReport) else _as_json(each, level, runs=runs)
-            for each in reports
-        ]
-        click.echo(json.dumps(texts, indent=2))
-        return max(each.status for each in reports)
+        found = list(reports)
+        click.echo(json.dumps([{"file": str(path), **each.as_json} for path, each in found], indent=2))
+        return max(each.status for _, each in found)
     status = 0
-    for path in paths:
-        each = judged(path)
-        prefix = f"{each.file}: " if len(paths) > 1 else ""
+    for path, each in reports:
+        prefix = f"{path}: " if len(models) > 1 else ""
         report(error if error.startswith(prefix) else prefix + error for error in each.errors)
-        lines = each.lines() if isinstance(each, OnnxReport) else _lines(each, level, runs=runs)
-        for line in lines:
+        for line in each.lines:
             click.echo(prefix + line)
         status = max(status, each.status)
     return status
 
 
-def _any_report(
-    path: Path, *, level: FeatureLevel, sizes: Sizes, runs: bool, any_path: bool
-) -> Report | OnnxReport:
-    match kind_of(path):
-        case Kind.ONNX:
-            return check_onnx(path, sizes)
-        case Kind.GRAPH:
-            return _graph_report(path, level, runs=runs)
-        case Kind.JSON:
-            return _report(path, level, sizes, runs=runs, any_path=any_path)
-
-
-def _report(path: Path, level: FeatureLevel, sizes: Sizes, *, runs: bool, any_path: bool) -> Report:
+def _checked(path: Path, level: FeatureLevel, runs: bool, sizes: Sizes, any_path: bool) -> _Report:
+    kind, obstacles = kind_of(path), tuple[str, ...]()
+    errors, status, verdicts = tuple[str, ...](), 0, list[dict[str, Any]]()
     try:
-        root = dxdispatch.read(path)
-        dispatchables = dxdispatch.parse_operators(root)
+        if kind is Kind.ONNX:
+            return _onnx_report(path, sizes)
+        if kind is Kind.GRAPH:
+            named = [(where, _graph_name(where), desc) for where, desc in read_graph(path).operators()]
+        else:
+            root = dxdispatch.read(path)
+            named = [
+                (each.path, each.name, each.desc)
+                for each in dxdispatch.parse_operators(root).values()
+                if isinstance(each.desc, OperatorDesc)
+            ]
+        verdicts = [_verdict(*each, level, runs) for each in named]
+        if runs and kind is Kind.JSON:
+            obstacles = _obstacles(root, path, sizes, any_path)
     except InvalidArgument as error:
-        return Report(str(path), errors=error.failures, error_status=WRONG)
+        errors, status = error.failures, WRONG
     except Error as error:
-        return Report(str(path), errors=(str(error),), error_status=CANNOT)
-    verdicts = tuple(
-        _verdict(each.path, each.name, each.desc, level, runs=runs)
-        for each in dispatchables.values()
-        if isinstance(each.desc, OperatorDesc)
-    )
-    return Report(str(path), verdicts, obstacles=_obstacles(root, path, sizes, any_path) if runs else ())
+        errors, status = (str(error),), CANNOT
+    if kind is Kind.ONNX:
+        return _Report(status, errors, as_json={"errors": errors})
+    if obstacles or any(not each.get("runs", each["valid"]) for each in verdicts):
+        status = CANNOT
+    found: dict[str, Any] = {"feature_level": full_name(level), "errors": errors, "operators": verdicts}
+    if runs:
+        found |= {"runs": status == 0, "obstacles": obstacles}
+    return _Report(status, errors, tuple(_lines(verdicts, obstacles, level)), found)
 
 
-def _graph_report(path: Path, level: FeatureLevel, *, runs: bool) -> Report:
-    """The judgement of a serialized graph."""
-    try:
-        graph = read_graph(path)
-    except InvalidArgument as error:
-        return Report(str(path), errors=error.failures, error_status=WRONG)
-    named = (
-        (where, where.partition(":")[2].removesuffix("]") or where, desc) for where, desc in graph.operators()
-    )
-    return Report(str(path), tuple(_verdict(*each, level, runs=runs) for each in named))
+def _graph_name(where: str) -> str:
+    return where.partition(":")[2].removesuffix("]") or where
 
 
-def _verdict(path: str, name: str, desc: OperatorDesc, level: FeatureLevel, *, runs: bool) -> Verdict:
-    broken = tuple(failures(desc, level))
+def _verdict(path: str, name: str, desc: OperatorDesc, level: FeatureLevel, runs: bool) -> dict[str, Any]:
+    """Return the validity of an operator for JSON.
+
+    "valid_from" is the first level from the requested one on at which it is valid. "runs" and "obstacle" are
+    there only if `runs` asks for them.
+    """
+    broken, newer = tuple(failures(desc, level)), sorted(each for each in FeatureLevel if each > level)
+    first = next((each for each in newer if not failures(desc, each)), None) if broken else level
     obstacle = _obstacle(desc) if runs and not broken else None
-    first = _first_valid(desc, level) if broken else level
-    return Verdict(path, name, desc.operator, broken, first, obstacle)
-
-
-def _first_valid(desc: OperatorDesc, level: FeatureLevel) -> FeatureLevel | None:
-    newer = sorted(candidate for candidate in FeatureLevel if candidate > level)
-    return next((candidate for candidate in newer if not failures(desc, candidate)), None)
+    found = {
+        "name": name,
+        "operator": desc.operator,
+        "path": path,
+        "valid": not broken,
+        "valid_from": first and full_name(first),
+        "failures": broken,
+    }
+    return found | ({"runs": not broken and obstacle is None, "obstacle": obstacle} if runs else {})
 
 
 def _obstacle(desc: OperatorDesc) -> str | None:
@@ -164,7 +135,7 @@ def _obstacle(desc: OperatorDesc) -> str | None:
 
 
 def _obstacles(root: Node, path: Path, sizes: Sizes, any_path: bool) -> tuple[str, ...]:
-    """The obstacles to loading a well-formed model: files that are not there, folders, libraries."""
+    """Return why a well-formed model cannot be loaded, such as missing files, folders or libraries."""
     try:
         dxdispatch.parse_model(root, dxdispatch.Folders.of(path, any_path=any_path), sizes)
     except Error as error:
@@ -172,45 +143,45 @@ def _obstacles(root: Node, path: Path, sizes: Sizes, any_path: bool) -> tuple[st
     return ()
 
 
-def _lines(report: Report, level: FeatureLevel, *, runs: bool) -> Iterator[str]:
-    for verdict in report.verdicts:
-        title = f"'{verdict.name}' ({verdict.operator})"
-        if verdict.failures:
-            newer = (
-                f"valid from {full_name(verdict.valid_from)}"
-                if verdict.valid_from
-                else "nor at any newer level"
-            )
-            yield f"{title}: not valid at {full_name(level)}; {newer}"
-            yield from (f"  {verdict.path}: {failure}" for failure in verdict.failures)
-        else:
-            end = f"; {verdict.obstacle or 'can be run'}" if runs else ""
+def _lines(
+    verdicts: Iterable[dict[str, Any]], obstacles: Iterable[str], level: FeatureLevel
+) -> Iterator[str]:
+    for each in verdicts:
+        title = f"'{each['name']}' ({each['operator']})"
+        if each["valid"]:
+            end = f"; {each['obstacle'] or 'can be run'}" if "obstacle" in each else ""
             yield f"{title}: valid at {full_name(level)}{end}"
-    yield from (f"cannot be run here: {obstacle}" for obstacle in report.obstacles)
+            continue
+        newer = f"valid from {each['valid_from']}" if each["valid_from"] else "nor at any newer level"
+        yield f"{title}: not valid at {full_name(level)}; {newer}"
+        yield from (f"  {each['path']}: {failure}" for failure in each["failures"])
+    yield from (f"cannot be run here: {obstacle}" for obstacle in obstacles)
 
 
-def _as_json(report: Report, level: FeatureLevel, *, runs: bool) -> dict[str, object]:
-    """The report for programs; "runs" and "obstacles" are there only when they were asked for."""
-    found: dict[str, object] = {
-        "file": report.file,
-        "feature_level": full_name(level),
-        "errors": report.errors,
-        "operators": [_verdict_as_json(verdict, runs=runs) for verdict in report.verdicts],
+def _onnx_report(path: Path, sizes: Sizes) -> _Report:
+    """Report which nodes of an ONNX model do not become DirectML's operators, and why."""
+    require_onnx()
+    from opendml.frontends.onnx.check import check
+
+    found = check(path, sizes)
+    kinds = {
+        "cannot run": found.unsupported,
+        "on onnx's evaluator": found.evaluated,
+        "known only when it runs": found.unknown,
     }
-    if runs:
-        found |= {"runs": report.status == 0, "obstacles": report.obstacles}
-    return found
-
-
-def _verdict_as_json(verdict: Verdict, *, runs: bool) -> dict[str, object]:
-    found: dict[str, object] = {
-        "name": verdict.name,
-        "operator": verdict.operator,
-        "path": verdict.path,
-        "valid": not verdict.failures,
-        "valid_from": full_name(verdict.valid_from) if verdict.valid_from else None,
-        "failures": verdict.failures,
+    inputs = ", ".join(f"{each.name} {shown(list(each.sizes or ()))}" for each in found.inputs) or "none"
+    counts = "; ".join(f"{len(gaps)} {kind}" for kind, gaps in kinds.items() if gaps)
+    lines = [
+        f"opset {found.opset}, {found.nodes} nodes; inputs: {inputs}",
+        counts or "all nodes run on DirectML operators",
+        *(f"  {kind}: {gap.node}: {gap.reason}" for kind, gaps in kinds.items() for gap in gaps),
+    ]
+    gaps = {"unsupported": found.unsupported, "evaluated": found.evaluated, "unknown": found.unknown}
+    report = {
+        "errors": (),
+        "opset": found.opset,
+        "nodes": found.nodes,
+        "inputs": [{"name": each.name, "sizes": each.sizes} for each in found.inputs],
+        **{name: [{"node": gap.node, "reason": gap.reason} for gap in each] for name, each in gaps.items()},
     }
-    if runs:
-        found |= {"runs": not verdict.failures and verdict.obstacle is None, "obstacle": verdict.obstacle}
-    return found
+    return _Report(CANNOT if found.unsupported else 0, (), lines, report)

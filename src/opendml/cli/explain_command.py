@@ -1,4 +1,4 @@
-"""`opendml explain`: shows which kernels the operators of a model become, and where their time goes."""
+"""`opendml explain`: the kernels of a model and their times."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opendml.cli.console import console
 from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.onnx_command import load_onnx, parts_of
+from opendml.cli.printing import console
 from opendml.errors import InvalidArgument
 from opendml.explain.explanation import Explanation
 from opendml.folders import replacing
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from opendml.frontends.onnx.model import OnnxModel
 
 Parts = Mapping[str, Callable[[], Explanation]]
-"""What explains the parts of a model, by their names."""
+"""Functions that explain the parts of a model, by the names of the parts."""
 
 
 def explain_model(
-    path: Path,
-    device: Device,
+    model: Path,
+    device: str,
     *,
+    feature_level: str | None,
+    threads: int | None,
     dispatchable: str | None,
     html: Path | None,
     trace: Path | None,
@@ -44,26 +46,27 @@ def explain_model(
     as_json: bool,
     allow_any_path: bool,
 ) -> None:
-    """Compiles and measures the parts of a model, and prints or writes what was found.
+    """Compile and measure the parts of a model, and print or write the results.
 
     Args:
-        path: the model.
-        device: where it runs.
-        dispatchable: the name of the only part that counts; None: all of them.
-        html: where the page of one part is written.
-        trace: where its trace is.
-        inputs: of an ONNX model, "NAME=FILE.npy"; the others are made up.
-        sizes: those that ONNX models leave open.
+        model: the file.
+        device, feature_level, threads: those of the device.
+        dispatchable: the name of the only part to explain; None: all of them.
+        html: the file for the page of one part.
+        trace: the file for the trace of one part.
+        inputs: inputs of an ONNX model as texts "NAME=FILE.npy"; others are generated.
+        sizes: sizes that ONNX models leave open.
         as_json: print an object with the parts by name.
         allow_any_path: whether a JSON model may read all files.
 
     Raises:
-        Error: the model is wrong or cannot be run here, or a file is asked for and it has several parts.
+        Error: the model is wrong or cannot run here, or a file is requested for several parts.
     """
-    chosen = _chosen(_parts(path, device, inputs, sizes, allow_any_path), dispatchable)
+    where = Device(device, feature_level=feature_level, threads=threads)
+    chosen = _chosen(_parts(model, where, inputs, sizes, allow_any_path), dispatchable)
     if (html or trace) and len(chosen) != 1:
         raise InvalidArgument(
-            f"{path}: {len(chosen)} dispatchables, and a page or a trace shows one; name it with "
+            f"{model}: {len(chosen)} dispatchables, and a page or a trace shows one; name it with "
             f"--dispatchable: {', '.join(chosen)}"
         )
     found = {name: explain() for name, explain in chosen.items()}
@@ -115,7 +118,7 @@ def _of_graph(name: str, graph: SerializedDispatchable, flags: ExecutionFlags, d
 
 
 def _of_onnx(name: str, model: OnnxModel, inputs: Sequence[str] = ()) -> Parts:
-    """The graphs of an ONNX model; the nodes outside of them are named on standard error."""
+    """Return the graphs of an ONNX model, and name the nodes outside of them on standard error."""
     parts = parts_of(model, inputs)
     graphs = [part for part in parts if not isinstance(part, str)]
     for part in parts:

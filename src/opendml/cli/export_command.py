@@ -1,4 +1,4 @@
-"""`opendml export`: writes models as serialized graphs."""
+"""`opendml export`: serialized graphs of models."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from opendml.runtime.objects.device import as_device
 
 
 def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes, *, allow_any_path: bool) -> None:
-    """Writes a graph for each model into a folder, and prints the names of the files. All models are read and
-    checked before.
+    """Write a graph for each model after reading and checking all of them, and print the names of the files.
 
     Args:
         paths: the models.
-        folder: where the graphs go.
-        sizes: those that ONNX models leave open.
+        folder: the folder for the graphs.
+        sizes: sizes that ONNX models leave open.
         allow_any_path: whether JSON models may read all files.
 
     Raises:
-        InvalidArgument: a model that is malformed, breaks DirectML's rules, or has the name of another.
-        Unsupported: what a graph cannot say.
+        InvalidArgument: a model is malformed, breaks DirectML's rules, or has the same name as another.
+        Unsupported: a graph cannot express a model.
     """
     targets: dict[Path, SerializedGraph] = {}
     for path in paths:
@@ -44,7 +43,7 @@ def export_models(paths: Sequence[Path], folder: Path, sizes: Sizes, *, allow_an
 
 
 def _graph(path: Path, sizes: Sizes, allow_any_path: bool) -> SerializedGraph:
-    """The graph of a model, which can be compiled."""
+    """Return the graph of a model after checking that it compiles."""
     match kind_of(path):
         case Kind.ONNX:
             graph = _of_onnx(path, sizes)
@@ -59,10 +58,10 @@ def _graph(path: Path, sizes: Sizes, allow_any_path: bool) -> SerializedGraph:
 
 
 def _of_onnx(path: Path, sizes: Sizes) -> SerializedGraph:
-    """The one graph that an ONNX model is.
+    """Return the graph of an ONNX model.
 
     Raises:
-        Unsupported: it is none, or more than that.
+        Unsupported: the model is not exactly one graph.
     """
     model = load_onnx(path, as_device("cpu"), sizes)
     parts = parts_of(model)

@@ -1,4 +1,4 @@
-"""What kind of model a file is: one rule for all commands."""
+"""Kinds of model files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Kind(Enum):
-    """A kind of model, by the suffix of its files; None: all others, and "-", standard input."""
+    """A kind of model by the suffix of its files; None: other suffixes, and "-" for standard input."""
 
     ONNX = ".onnx"
     GRAPH = ".bin"
@@ -15,6 +15,6 @@ class Kind(Enum):
 
 
 def kind_of(path: Path) -> Kind:
-    """The kind of the model in a file."""
+    """Return the kind of a model file."""
     suffix = path.suffix.lower()
     return Kind(suffix) if suffix in (Kind.ONNX.value, Kind.GRAPH.value) else Kind.JSON

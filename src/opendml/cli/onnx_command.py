@@ -1,4 +1,4 @@
-"""ONNX models on the command line: run, checked, and loaded for other commands."""
+"""ONNX models on the command line."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import time
 import warnings
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import numpy as np
-from rich.table import Table
 
 from opendml.budget import meter
-from opendml.cli.console import console
-from opendml.cli.program import CANNOT, WRONG
+from opendml.cli.printing import console, table_of
 from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported
 from opendml.folders import replacing_within
 from opendml.frontends.dxdispatch.foreign import assumed_sizes
@@ -26,22 +23,20 @@ from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
-    from opendml.frontends.onnx.check import Findings, Gap
     from opendml.frontends.onnx.model import OnnxModel, TensorInfo
     from opendml.runtime.graphs.model import Model
 
 
 def require_onnx() -> None:
-    """Raises Unsupported, which says what to install, without the `onnx` package."""
+    """Raise Unsupported with an installation hint if the `onnx` package is absent."""
     try:
         import opendml.onnx  # noqa: F401
     except ModuleNotFoundError as error:
         raise Unsupported(f"ONNX models: {error}") from error
 
 
-@dataclass(frozen=True)
-class Given:
-    """An input of a run: its array, and where that is from."""
+class _Input(NamedTuple):
+    """An input of a run: its array, and the source of the array."""
 
     name: str
     array: Any
@@ -58,19 +53,19 @@ def run_onnx(
     output_directory: Path | None,
     as_json: bool,
 ) -> None:
-    """Runs an ONNX model and prints what its outputs are, and the times.
+    """Run an ONNX model, and print its outputs and times.
 
     Args:
         path: the model.
-        device: where it runs.
-        inputs: "NAME=FILE.npy"; the others get random numbers, integers zeros.
-        sizes: those that the model leaves open; the others are 1.
-        iterations: how often it runs behind the first run.
-        output_directory: where outputs are written as NAME.npy; None: nowhere.
+        device: the device.
+        inputs: texts "NAME=FILE.npy". Other inputs get random numbers, or zeros if they are no floats.
+        sizes: sizes that the model leaves open; others are 1.
+        iterations: the number of runs after the first one.
+        output_directory: the folder for outputs as NAME.npy; None: they are not written.
         as_json: print JSON.
 
     Raises:
-        Error: what is wrong with the model or the inputs, or cannot be run.
+        Error: the model or an input is wrong, or cannot run.
     """
     began = time.perf_counter()
     model = load_onnx(path, device, sizes)
@@ -114,10 +109,10 @@ def _files(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def load_onnx(path: Path, device: Device, sizes: Sizes) -> OnnxModel:
-    """An ONNX model.
+    """Load an ONNX model.
 
     Raises:
-        Error: what is wrong with it, or without the `onnx` package.
+        Error: the model is wrong, or the `onnx` package is absent.
     """
     require_onnx()
     from opendml.frontends.onnx.model import load
@@ -126,29 +121,29 @@ def load_onnx(path: Path, device: Device, sizes: Sizes) -> OnnxModel:
 
 
 def parts_of(model: OnnxModel, inputs: Sequence[str] = ()) -> tuple[Model | str, ...]:
-    """The graphs that a model becomes, and the names of nodes that run outside of them.
+    """Run a model, and return its graphs and the names of nodes that run outside of them.
 
     Args:
-        model: which is run for that.
-        inputs: "NAME=FILE.npy"; the others are made up.
+        model: the model.
+        inputs: texts "NAME=FILE.npy"; other inputs are generated.
 
     Raises:
-        Error: what is wrong with the model or the inputs, or cannot be run.
+        Error: an input is wrong, or the model cannot run.
     """
     files = _files(inputs)
     given = {each.name: each.array for each in _given(model, files)}
     with warnings.catch_warnings(), _assuming(model, files):
-        warnings.simplefilter("ignore")  # what runs outside is among the parts
+        warnings.simplefilter("ignore")  # The parts name these nodes.
         return model.parts(given)
 
 
 @contextmanager
 def _assuming(model: OnnxModel, files: Container[str]) -> Iterator[None]:
-    """Adds to errors which inputs got sizes that nobody said, since they may come of these.
+    """Add to errors which generated inputs have assumed sizes, because these may be the cause.
 
     Args:
-        model: which runs.
-        files: the inputs that are not made up.
+        model: the model that runs in the block.
+        files: the inputs that are not generated.
     """
     try:
         yield
@@ -165,18 +160,18 @@ def _assuming(model: OnnxModel, files: Container[str]) -> Iterator[None]:
         raise
 
 
-def _given(model: OnnxModel, files: dict[str, Path]) -> Iterator[Given]:
-    """The inputs of a run, in the model's order."""
+def _given(model: OnnxModel, files: dict[str, Path]) -> Iterator[_Input]:
+    """Yield the inputs of a run, in the model's order."""
     random = np.random.default_rng(0)
     own = {each.name: each for each in model.inputs}
     for name, info in own.items():
         if name in files:
-            yield Given(name, _read(files[name]), str(files[name]))
+            yield _Input(name, _read(files[name]), str(files[name]))
         else:
             yield _made(info, random)
     for name, file in files.items():
         if name not in own:
-            yield Given(name, _read(file), str(file))
+            yield _Input(name, _read(file), str(file))
 
 
 def _read(file: Path) -> Any:
@@ -188,8 +183,8 @@ def _read(file: Path) -> Any:
         raise InvalidArgument(f"{file}: no .npy file ({error})") from error
 
 
-def _made(info: TensorInfo, random: np.random.Generator) -> Given:
-    """An input that was not given: random numbers for floats, zeros otherwise."""
+def _made(info: TensorInfo, random: np.random.Generator) -> _Input:
+    """Generate an input: random numbers for floats, else zeros."""
     if info.type is None or info.sizes is None:
         raise InvalidArgument(
             f"input {info.name!r} cannot be made up: --input {info.name}=FILE.npy is needed"
@@ -197,19 +192,19 @@ def _made(info: TensorInfo, random: np.random.Generator) -> Given:
     lengths = assumed_sizes(info)
     meter().require_tensor(lengths, 8 + info.type.itemsize, f"input {info.name!r} of sizes {list(lengths)}")
     if info.type.kind == "f":
-        return Given(info.name, random.standard_normal(lengths).astype(info.type), "random")
-    return Given(info.name, np.zeros(lengths, info.type), "zeros")
+        return _Input(info.name, random.standard_normal(lengths).astype(info.type), "random")
+    return _Input(info.name, np.zeros(lengths, info.type), "zeros")
 
 
 def _described(name: str, content: Any) -> dict[str, Any]:
-    """A tensor in words that JSON has."""
+    """Return the name, type and sizes of a tensor for JSON."""
     if not isinstance(content, np.ndarray):
         return {"name": name, "type": type(content).__name__, "sizes": None}
     return {"name": name, "type": content.dtype.name, "sizes": list(content.shape)}
 
 
 def _output(name: str, content: Any, folder: Path | None) -> dict[str, Any]:
-    """What is said about an output; it is written, too, if there is a folder."""
+    """Return a summary of an output for JSON, and write it to the folder if there is one."""
     found = _described(name, content)
     if isinstance(content, np.ndarray) and content.size and content.dtype.kind in "fiub":
         wide = content.astype(np.float64)
@@ -228,20 +223,11 @@ def _output(name: str, content: Any, folder: Path | None) -> dict[str, Any]:
 
 def _print(report: dict[str, Any]) -> None:
     out = console()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="underline")
-    for column in ("Input", "Type", "Sizes", "From"):
-        table.add_column(column, overflow="fold")
-    for each in report["inputs"]:
-        table.add_row(each["name"], each["type"], _sizes(each), each["source"])
-    out.print(table)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="underline")
-    for column in ("Output", "Type", "Sizes", "Minimum", "Maximum", "Mean", "Written to"):
-        table.add_column(column, overflow="fold")
-    for each in report["outputs"]:
-        numbers = [f"{each[key]:.6g}" if key in each else "" for key in ("minimum", "maximum", "mean")]
-        table.add_row(each["name"], each["type"], _sizes(each), *numbers, each.get("file", ""))
+    rows = ((each["name"], each["type"], _sizes(each), each["source"]) for each in report["inputs"])
+    out.print(table_of(("Input", "Type", "Sizes", "From"), rows))
     out.print()
-    out.print(table)
+    columns = ("Output", "Type", "Sizes", "Minimum", "Maximum", "Mean", "Written to")
+    out.print(table_of(columns, map(_output_row, report["outputs"])))
     out.print()
     for text in report["evaluated"]:
         out.print(text)
@@ -249,70 +235,10 @@ def _print(report: dict[str, Any]) -> None:
     out.print(f"On {report['device']}: first run, which compiles, {first}; then {median} median")
 
 
+def _output_row(output: dict[str, Any]) -> list[str]:
+    numbers = [f"{output[key]:.6g}" if key in output else "" for key in ("minimum", "maximum", "mean")]
+    return [output["name"], output["type"], _sizes(output), *numbers, output.get("file", "")]
+
+
 def _sizes(described: dict[str, Any]) -> str:
     return "" if described["sizes"] is None else shown(described["sizes"])
-
-
-@dataclass(frozen=True)
-class OnnxReport:
-    """What `opendml check` says about an ONNX model."""
-
-    file: str
-    findings: Findings | None = None
-    errors: tuple[str, ...] = ()
-    error_status: int = 0
-
-    @property
-    def status(self) -> int:
-        """The exit status that tells about this model."""
-        return self.error_status or (CANNOT if self.findings and self.findings.unsupported else 0)
-
-    def lines(self) -> Iterator[str]:
-        """The report for people."""
-        if self.findings is None:
-            return
-        found = self.findings
-        kinds = self._kinds(found)
-        counts = [f"{len(gaps)} {kind}" for kind, gaps in kinds.items() if gaps]
-        sizes = ", ".join(f"{each.name} {shown(list(each.sizes or ()))}" for each in found.inputs)
-        yield f"opset {found.opset}, {found.nodes} nodes; inputs: {sizes or 'none'}"
-        yield f"{'; '.join(counts) or 'all nodes run on DirectML operators'}"
-        for kind, gaps in kinds.items():
-            yield from (f"  {kind}: {gap.node}: {gap.reason}" for gap in gaps)
-
-    def as_json(self) -> dict[str, object]:
-        """The report for programs."""
-        if self.findings is None:
-            return {"file": self.file, "errors": self.errors}
-        found = self.findings
-        return {
-            "file": self.file,
-            "errors": self.errors,
-            "opset": found.opset,
-            "nodes": found.nodes,
-            "inputs": [{"name": each.name, "sizes": each.sizes} for each in found.inputs],
-            "unsupported": [{"node": gap.node, "reason": gap.reason} for gap in found.unsupported],
-            "evaluated": [{"node": gap.node, "reason": gap.reason} for gap in found.evaluated],
-            "unknown": [{"node": gap.node, "reason": gap.reason} for gap in found.unknown],
-        }
-
-    @staticmethod
-    def _kinds(found: Findings) -> dict[str, tuple[Gap, ...]]:
-        return {
-            "cannot run": found.unsupported,
-            "on onnx's evaluator": found.evaluated,
-            "known only when it runs": found.unknown,
-        }
-
-
-def check_onnx(path: Path, sizes: Sizes) -> OnnxReport:
-    """Checks an ONNX model, for sizes that it leaves open; others are 1."""
-    try:
-        require_onnx()
-        from opendml.frontends.onnx.check import check
-
-        return OnnxReport(str(path), check(path, sizes))
-    except InvalidArgument as error:
-        return OnnxReport(str(path), errors=error.failures, error_status=WRONG)
-    except Error as error:
-        return OnnxReport(str(path), errors=(str(error),), error_status=CANNOT)

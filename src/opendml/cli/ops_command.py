@@ -8,14 +8,13 @@ from math import isfinite
 import click
 from rich.console import RenderableType
 from rich.padding import Padding
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from opendml.catalog.content import Block, Code, Items, Section, Table
 from opendml.catalog.lists import operator_table, operators_at
 from opendml.catalog.names import find_operators
 from opendml.catalog.operator_page import operator_page
-from opendml.cli.console import console
+from opendml.cli.printing import console, table_of
 from opendml.operators.registry import implemented
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
@@ -24,23 +23,24 @@ from opendml.spec.schema import Field, Operator
 
 
 def list_operators(feature_level: str | None) -> None:
-    """Prints a table of all operators that exist at the level."""
+    """Print a table of all operators that exist at the level."""
     shown = operators_at(feature_level)
     out = console()
-    out.print(_table(operator_table(shown)))
+    (table,) = _renderables(operator_table(shown))
+    out.print(table)
     count = sum(operator.name in implemented() for operator in shown)
     out.print(f"\n{len(shown)} operators at {full_name(as_feature_level(feature_level))}; {count} run.")
 
 
 def print_json(name: str | None, feature_level: str | None) -> None:
-    """Prints what is known of the operators of that name, or of all that exist at the level, as JSON."""
+    """Print the operators of that name, or all that exist at the level, as JSON."""
     level = as_feature_level(feature_level)
     found = operators_at(feature_level) if name is None else find_operators(name)
     click.echo(json.dumps([_as_json(operator, level) for operator in found], indent=2, allow_nan=False))
 
 
 def _as_json(operator: Operator, level: FeatureLevel) -> dict[str, object]:
-    """An operator for programs; its tensors' limits are those of the level, none where it is too old."""
+    """Return an operator for JSON, with the limits of the level if it exists there."""
     found: dict[str, object] = {
         "name": operator.name,
         "function": operator.function_name,
@@ -81,10 +81,14 @@ def _field_as_json(field: Field) -> dict[str, object]:
 
 
 def describe_operator(name: str, feature_level: str | None) -> None:
-    """Prints all that is known of the operator of that name, with a level only the table that holds there; of
-    several operators that have it, a line each.
+    """Print the page of an operator, or one line for each of several operators with that name.
 
-    Raises InvalidArgument with the nearest names when there is no such operator.
+    Args:
+        name: the name in any spelling.
+        feature_level: show only the types and dimensions of this level; None: of all levels.
+
+    Raises:
+        InvalidArgument: no operator has the name; the message has the nearest names.
     """
     found = find_operators(name)
     if len(found) > 1:
@@ -103,7 +107,7 @@ def describe_operator(name: str, feature_level: str | None) -> None:
 
 
 def _print(section: Section) -> None:
-    """A heading and indented blocks."""
+    """Print a heading and indented blocks."""
     out = console()
     out.print()
     out.print(Text(section.title, style="bold"))
@@ -116,20 +120,11 @@ def _print(section: Section) -> None:
 
 def _renderables(block: Block) -> list[RenderableType]:
     match block:
-        case Table():
-            return [_table(block)]
+        case Table(columns, rows):
+            return [table_of(columns, rows, wrap_first=False)]
         case Items(texts):
             return list(texts)
         case Code(text):
             return [text]
         case _:
             return [block]
-
-
-def _table(table: Table) -> RichTable:
-    result = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="underline")
-    for index, column in enumerate(table.columns):
-        result.add_column(column, no_wrap=index == 0, overflow="fold")
-    for row in table.rows:
-        result.add_row(*row)
-    return result

@@ -1,4 +1,4 @@
-"""How the command ends: what is said about a failure, and the exit status."""
+"""The end of a command: error messages and exit statuses."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from typing import Any, TextIO
 import click
 
 CANNOT = 1
-"""Exit status: the input is right, but what was asked for cannot be done here."""
+"""Exit status: the input is right, but cannot be processed here."""
 WRONG = 2
 """Exit status: the input is wrong."""
 INTERRUPTED = 130
-"""Exit status: Ctrl-C (128 and the number of the signal, as shells have it)."""
+"""Exit status: Ctrl-C, with 128 and the number of the signal as in shells."""
 
 
 class Program(click.Group):
-    """A group of commands that return their exit status, or None for 0. Failures of any kind that a user can
-    bring about are reported without a traceback."""
+    """A group of commands that return their exit status, or None for 0.
+
+    It reports all failures that a user can cause without a traceback.
+    """
 
     def main(
         self,
@@ -33,7 +35,7 @@ class Program(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
-        """Runs the command that the arguments name, and exits (in standalone mode)."""
+        """Run the command that the arguments name; exit in standalone mode."""
         extra.setdefault("color", _color())
         run = partial(super().main, args, prog_name, complete_var, False, **extra)
         if standalone_mode:
@@ -42,26 +44,26 @@ class Program(click.Group):
 
 
 def report(messages: Iterable[str]) -> None:
-    """Prints a line for each failure to standard error."""
+    """Print a line for each failure to standard error."""
     title = click.style("Error:", fg="red", bold=True)
-    with _even_unheard():
+    with _ignoring_full_stderr():
         for message in messages:
             click.echo(f"{title} {message}", err=True, color=_color())
 
 
 def _color() -> bool | None:
-    """Whether to print in colours; None: only to a terminal."""
+    """Return False if colours are unwanted; None: use them on a terminal."""
     return False if os.environ.get("NO_COLOR") else None
 
 
 def _status(run: Callable[[], object]) -> int:
-    """The exit status of a command that was run to the end of its output, or whose failure was reported."""
+    """Run a command, flush its output or report its failure, and return the exit status."""
     try:
         return _reported(run)
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except OSError as error:
-        # A pipe that was closed needs no words: whoever read from it has seen enough.
+        # A closed pipe is no failure: its reader has seen enough.
         if error.errno != errno.EPIPE:
             report([f"{error.filename or 'standard output'}: {error.strerror or error}"])
         _abandon(sys.stdout)
@@ -72,9 +74,8 @@ def _reported(run: Callable[[], object]) -> int:
     from opendml.errors import Error, InvalidArgument
 
     for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal cannot show is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="backslashreplace")  # Names that the terminal cannot show.
     try:
         if sys.stdout is None:
             raise Error("standard output is closed")
@@ -82,7 +83,7 @@ def _reported(run: Callable[[], object]) -> int:
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except click.ClickException as error:
-        with _even_unheard():
+        with _ignoring_full_stderr():
             error.show()
         return error.exit_code
     except Error as error:
@@ -94,8 +95,8 @@ def _reported(run: Callable[[], object]) -> int:
 
 
 @contextmanager
-def _even_unheard() -> Iterator[None]:
-    """Goes on after the block when standard error takes no more: the exit status still tells."""
+def _ignoring_full_stderr() -> Iterator[None]:
+    """Continue after the block if standard error is full or closed: the exit status is enough."""
     try:
         yield
     except OSError:
@@ -103,7 +104,7 @@ def _even_unheard() -> Iterator[None]:
 
 
 def _abandon(stream: TextIO | None) -> None:
-    """Discards what a stream could not write, so that the end of the process does not try again."""
+    """Discard unwritten output of a stream, so that the exit of the process does not retry."""
     with suppress(OSError, ValueError):
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,4 +1,4 @@
-"""A bar for what takes long, on standard error and only where that is a terminal."""
+"""A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from threading import Timer
 from typing import Protocol
 
-_PATIENCE = 0.5
-"""Seconds before there is something to see."""
+_DELAY = 0.5
+"""Seconds before the bar appears."""
 
 
 class Progress(Protocol):
-    """What is being done."""
+    """A display of the current step."""
 
     def begin(self, what: str, count: int | None = None) -> None:
-        """The next step begins; with `count`, this many are to come, this one included."""
+        """Begin the next step; `count` is the number of remaining steps with this one."""
 
     def hide(self) -> None:
-        """Clears what is shown until the next step begins: something else is printed."""
+        """Clear the display until the next step, so that something else can be printed."""
 
 
 class _Silence:
@@ -44,7 +44,7 @@ class _Bar:
 
     def begin(self, what: str, count: int | None = None) -> None:
         if self._timer is None:
-            self._timer = Timer(_PATIENCE, self._bar.start)
+            self._timer = Timer(_DELAY, self._bar.start)
             self._timer.daemon = True
             self._timer.start()
         if count is not None:
@@ -64,7 +64,7 @@ class _Bar:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Shows what is being done while the block runs, if that takes long and somebody looks on."""
+    """Show the progress of the block if it takes long and standard error is a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield _Silence()
         return

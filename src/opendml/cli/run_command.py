@@ -1,4 +1,4 @@
-"""`opendml run`: executes a JSON model and prints what its commands did."""
+"""`opendml run`: runs a model and prints the results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from opendml.cli.model_kinds import Kind, kind_of
+from opendml.cli.onnx_command import run_onnx
 from opendml.cli.progress import Progress, progress
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import Dispatched, Folders, Model, Printed, Program, Repetition, Written
@@ -22,65 +23,75 @@ Event = Dispatched | Printed | Written
 
 
 def run_model(
-    path: Path,
-    device: Device,
-    repetition: Repetition,
+    model: Path,
     *,
+    device: str,
+    feature_level: str | None,
+    threads: int | None,
+    input_directory: Path | None,
+    output_directory: Path | None,
+    iterations: int,
+    milliseconds: float,
+    repeat: int,
+    interval: float,
     warmup: int,
     timing: bool,
     samples: bool,
-    as_json: bool,
-    sizes: Sizes,
-    input_directory: Path | None,
-    output_directory: Path | None,
+    timing_verbosity: int,
     allow_any_path: bool,
+    inputs: tuple[str, ...],
+    sizes: Sizes,
+    as_json: bool,
 ) -> None:
-    """Runs the model in the file `path`.
-
-    Args:
-        path: a JSON model, or a serialized graph (.bin).
-        device: where it runs.
-        repetition: how often each dispatch runs. What is more than one measurement is printed.
-        warmup: how many measurements are cold.
-        timing: print statistics, and the time of initialization.
-        samples: print every measurement.
-        as_json: print one JSON object with all measurements instead.
-        sizes: those that ONNX models leave open.
-        input_directory: where source files are; None for the model's folder.
-        output_directory: where files are written; None for the current directory.
-        allow_any_path: let the model read and write all other files too.
+    """Run a model, and print the results. The arguments are the options of the command.
 
     Raises:
-        Error: before anything was printed or written, except for what only a running command can meet, such
-            as a full disk.
+        Error: the model is wrong or cannot run. Nothing is printed or written before, except when a running
+            command fails, as with a full disk.
     """
+    kind, where = kind_of(model), Device(device, feature_level=feature_level, threads=threads)
+    if kind is Kind.ONNX:
+        run_onnx(
+            model,
+            where,
+            inputs=inputs,
+            sizes=sizes,
+            iterations=iterations,
+            output_directory=output_directory,
+            as_json=as_json,
+        )
+        return
+    if inputs:
+        raise click.UsageError("--input is for ONNX models")
+    if sizes and kind is Kind.GRAPH:
+        raise click.UsageError("sizes are for ONNX models: a serialized graph has its own")
+    folders = Folders.of(model, output_directory, input_directory, any_path=allow_any_path)
+    repetition = Repetition(iterations, repeat, milliseconds / 1e3, interval / 1e3)
     with progress() as shown:
-        shown.begin(f"reading {path}")
-        folders = Folders.of(path, output_directory, input_directory, any_path=allow_any_path)
-        model = _loaded(path, folders, sizes, writes=output_directory is not None, quiet=as_json)
-        shown.begin("checking", 1 + len(model.dispatchables) + len(model.commands))
-        program = dxdispatch.prepare(model, device, lambda name: shown.begin(f"compiling '{name}'"))
+        shown.begin(f"reading {model}")
+        loaded = _loaded(model, folders, sizes, writes=output_directory is not None, quiet=as_json)
+        shown.begin("checking", 1 + len(loaded.dispatchables) + len(loaded.commands))
+        program = dxdispatch.prepare(loaded, where, lambda name: shown.begin(f"compiling '{name}'"))
         if as_json:
-            events = []
-            for event in _each(program, repetition, shown):
-                events.append(_as_json(event, warmup))
-            found = {"file": str(path), "device": device.kind, "events": events}
+            events = [_as_json(event, warmup) for event in _events(program, repetition, shown)]
+            found = {"file": str(model), "device": where.kind, "events": events}
             seconds = {"initialization_seconds": program.initialization_seconds}
             shown.hide()
             click.echo(json.dumps(found | seconds, indent=2, allow_nan=False))
             return
         shown.hide()
+        timing, samples = timing or timing_verbosity >= 1, samples or timing_verbosity >= 2
         if timing:
             for name, spent in program.initialization_seconds.items():
                 click.echo(f"Initialize '{name}': {_milliseconds(spent)}")
-        for event in _each(program, repetition, shown):
+        for event in _events(program, repetition, shown):
             shown.hide()
             for line in _lines(event, warmup, timing=timing, samples=samples):
                 click.echo(line)
 
 
-def _each(program: Program, repetition: Repetition, shown: Progress) -> Iterator[Event]:
-    """What the commands did, one after the other."""
+def _events(program: Program, repetition: Repetition, shown: Progress) -> Iterator[Event]:
+    """Run the commands, and yield the result of each."""
     events = program.run(repetition)
     for command in program.model.commands:
         shown.begin(f"running {command.path}")
@@ -99,19 +110,16 @@ def _lines(event: Event, warmup: int, *, timing: bool, samples: bool) -> Iterato
 
 
 def _as_json(event: Event, warmup: int) -> dict[str, object]:
-    """An event for programs: times in seconds; numbers that JSON lacks are "nan", "inf" and "-inf"."""
+    """Return an event for JSON, with times in seconds and texts for NaN and infinities."""
     match event:
         case Dispatched():
             cold, hot = cold_and_hot(event.seconds, warmup)
-            statistics = {
-                "cold": asdict(Statistics.of(cold)) if cold else None,
-                "hot": asdict(Statistics.of(hot)),
-            }
             return {
                 "type": "dispatch",
                 "dispatchable": event.dispatchable,
                 "seconds": event.seconds,
-                **statistics,
+                "cold": asdict(Statistics.of(cold)) if cold else None,
+                "hot": asdict(Statistics.of(hot)),
             }
         case Printed():
             values = [
@@ -124,7 +132,7 @@ def _as_json(event: Event, warmup: int) -> dict[str, object]:
 
 
 def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: bool) -> Model:
-    """The model; of a serialized graph it is told which inputs no file has values for."""
+    """Load a model; for a serialized graph, print the sources of its inputs."""
     if kind_of(path) is Kind.JSON:
         return dxdispatch.parse_model(dxdispatch.read(path), folders, sizes)
     made = dxdispatch.model_of_graph(path, folders, writes=writes)
@@ -137,7 +145,7 @@ def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: 
 
 
 def _timings(event: Dispatched, warmup: int, *, timing: bool, samples: bool) -> Iterator[str]:
-    """The median of the hot measurements; with `timing` all statistics, with `samples` each measurement."""
+    """Yield the median of the hot measurements, and all statistics or samples if requested."""
     cold, hot = cold_and_hot(event.seconds, warmup)
     count = f"{len(event.seconds)} iteration{'s' if len(event.seconds) > 1 else ''}"
     yield f"Dispatch '{event.dispatchable}': {count}, {_milliseconds(Statistics.of(hot).median)} median"
