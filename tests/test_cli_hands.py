@@ -14,7 +14,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from opendml.cli import main
-from opendml.frontends.json_files import text as json_text
+from opendml.json_files import text as json_text
 from opendml.spec.schema import operators
 from tests.test_project import ROOT
 

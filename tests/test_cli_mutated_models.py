@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from opendml.cli import main
-from opendml.frontends.json_files import text as json_text
+from opendml.json_files import text as json_text
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.json"))
 COMMANDS = [["run", "--device", "reference"], ["check"], ["check", "--json"], ["check", "--runs"]]

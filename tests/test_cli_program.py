@@ -136,7 +136,7 @@ WRONG_FILES: dict[str, tuple[Callable[[Path], str], str]] = {
 def test_wrong_files_are_one_error(
     path: Callable[[Path], str], message: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opendml.frontends.json_files.text._LARGEST_FILE", 2**20)
+    monkeypatch.setattr("opendml.json_files.text._LARGEST_FILE", 2**20)
     result = CliRunner().invoke(main, [command, path(tmp_path)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Error: ")

@@ -28,50 +28,105 @@ def trees() -> dict[str, ast.Module]:
     return found
 
 
-def statements(node: ast.AST, within_functions: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that are executed; those for type checkers alone are not."""
+def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that are executed, in functions too; those for type checkers alone are not."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not within_functions:
-            continue
         elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
-            yield from statements(child, within_functions)
+            yield from statements(child)
 
 
-def imported(module: str, within_functions: bool) -> set[str]:
-    """The modules of the package that a module imports."""
-    found = set()
-    for statement in statements(trees()[module], within_functions):
+@cache
+def imported(module: str) -> frozenset[str]:
+    """The modules of the package that a module imports, `import_module` with a name included."""
+    calls = [node for node in ast.walk(trees()[module]) if isinstance(node, ast.Call)]
+    dynamic = [call.args[0] for call in calls if "import_module" in ast.unparse(call.func)]
+    found = {str(name.value) for name in dynamic if isinstance(name, ast.Constant)}
+    for statement in statements(trees()[module]):
         assert isinstance(statement, ast.Import) or statement.level == 0
         for alias in statement.names:
             source = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
             inner = f"{source}.{alias.name}"
             found.add(inner if inner in trees() else str(source))
-    return found & trees().keys()
+    return frozenset((found & trees().keys()) - {module})
 
 
-def circle(graph: Mapping[str, set[str]]) -> list[str]:
-    """The modules that a circle leads through, or that lead to and from one; empty if there is none."""
-    left = dict(graph)
-    while True:
-        ends = {name for name, targets in left.items() if not targets & left.keys()}
-        starts = left.keys() - set().union(*left.values())
-        if not ends | starts:
-            return sorted(left)
-        left = {name: targets for name, targets in left.items() if name not in ends | starts}
-        if not left:
-            return []
+def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one module."""
+    found, below = list[list[str]](), dict[str, set[str]]()
+    for start in graph:
+        reached, waiting = set[str](), [start]
+        while waiting:
+            new = graph[waiting.pop()] - reached
+            reached |= new
+            waiting += new
+        below[start] = reached
+    left = set(graph)
+    while left:
+        first = min(left)
+        circle = {first} | {each for each in below[first] if first in below[each]}
+        left -= circle
+        if len(circle) > 1:
+            found.append(sorted(circle))
+    return found
 
 
-@pytest.mark.parametrize("within_functions", [False, True])
-def test_imports_have_no_circle(within_functions: bool) -> None:
-    assert circle({name: imported(name, within_functions) for name in trees()}) == []
+def test_imports_have_no_circle() -> None:
+    assert circles({name: imported(name) for name in trees()}) == []
 
 
 def test_circles_are_found() -> None:
-    graph = {"a": {"b"}, "b": {"c", "d"}, "c": {"b"}, "d": set[str](), "e": {"a"}}
-    assert circle(graph) == ["b", "c"]
+    graph = {"a": "b", "b": "cd", "c": "b", "d": "", "e": "af", "f": "e"}
+    assert circles({name: frozenset(read) for name, read in graph.items()}) == [["b", "c"], ["e", "f"]]
+
+
+ROOMS = (
+    ("across_forks", "budget", "control_groups", "errors", "floating_point", "folders", "host_memory"),
+    ("json_files", "logs", "model_files", "spelling"),
+    ("spec",),
+    ("program",),
+    ("operators",),
+    ("compiler",),
+    ("targets",),
+    ("outputs",),
+    ("runtime",),
+    ("functions",),
+    ("frontends",),
+    (
+        "catalog",
+        "cli",
+        "directml",
+        "onnx",
+        "pydirectml",
+        "reference",
+        "serialized",
+        "torch",
+        "__init__",
+        "__main__",
+    ),
+)
+"""Modules and packages of opendml, from low to high. A module imports others of its row, and lower ones."""
+
+
+def row(module: str) -> int:
+    """The number of the row that a module belongs to."""
+    _, name, *_ = *module.split("."), "__init__"
+    return next(number for number, names in enumerate(ROOMS) if name in names)
+
+
+CONVERTERS = ("opendml.frontends.attention", "opendml.frontends.onnx", "opendml.frontends.torch")
+"""Modules that use the package as its callers do."""
+
+
+def test_no_room_imports_from_a_higher_one() -> None:
+    upwards = {
+        name: higher
+        for name in trees()
+        if not name.startswith(CONVERTERS)
+        if (higher := sorted(each for each in imported(name) if row(each) > row(name)))
+    }
+    assert upwards == {}
 
 
 def test_a_module_whose_package_is_absent_is_no_attribute() -> None:
@@ -112,7 +167,7 @@ TARGETS = ("cpu", "cuda", "reference")
 @pytest.mark.parametrize("package", [RUNTIME, "opendml.compiler", "opendml.program", "opendml.operators"])
 def test_what_serves_all_targets_imports_none(package: str) -> None:
     forbidden = {name for target in TARGETS for name in modules_of(f"opendml.targets.{target}")}
-    assert {name: found for name in modules_of(package) if (found := imported(name, True) & forbidden)} == {}
+    assert {name: found for name in modules_of(package) if (found := imported(name) & forbidden)} == {}
 
 
 def words(tree: ast.Module) -> Iterator[str]:

@@ -18,10 +18,10 @@ import opendml as dml
 from opendml import budget, serialized
 from opendml.budget import NO_LIMITS, Meter, meter, metered
 from opendml.cli import main
-from opendml.frontends.saved.container import Arrays, packed_file
 from opendml.host_memory import group_memory, host_memory
 from opendml.program.steps import steps_of
 from opendml.runtime.program import program_of
+from opendml.runtime.saved.container import Arrays, packed_file
 from opendml.serialized import SerializedGraph, SerializedNode
 from tests.targets.test_cpu_threads import groups
 

@@ -21,17 +21,18 @@ from opendml.runtime.graphs.desc import (
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.runtime.loading import load
 from opendml.runtime.memory.packing import from_buffer, to_buffer
 from opendml.runtime.objects.binding import BufferArrayBinding, BufferBinding
 from opendml.runtime.objects.binding_table import BindingTable
 from opendml.runtime.objects.bound import BoundModel, BoundOperator, Recording
-from opendml.runtime.objects.compiled import CompiledOperator, Operator
+from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.device import Device
 from opendml.runtime.objects.dispatchable import BindingProperties
 from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate
+from opendml.runtime.objects.operator import Operator
 from opendml.runtime.objects.recorder import CommandRecorder
-from opendml.runtime.saving import load
 from opendml.spec import descs
 from opendml.spec.enums import (
     AxisDirection,

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from reprlib import repr as shortened
 from typing import Any
 
 from opendml.errors import InvalidArgument, LimitExceeded, Unsupported
 from opendml.host_memory import host_memory
-from opendml.spec.wording import shown
 
 _OWN_SHARE = 0.9
 """Fraction of the memory that a model of one's own may take: the rest is for the program around it."""
@@ -73,7 +73,7 @@ class Limits:
             value = getattr(self, each.name)
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if not is_number or math.isnan(value) or value <= 0:
-                raise InvalidArgument(f"Limits.{each.name}: {shown(value)}; a number above 0 is needed")
+                raise InvalidArgument(f"Limits.{each.name}: {shortened(value)}; a number above 0 is needed")
 
     @classmethod
     def untrusted(cls) -> Limits:
@@ -246,5 +246,5 @@ def limits_of(given: Any) -> Limits:
         around = _current.get()
         return Limits() if around is None else around.limits
     if not isinstance(given, Limits):
-        raise InvalidArgument(f"limits: {shown(given)}; a dml.Limits is needed")
+        raise InvalidArgument(f"limits: {shortened(given)}; a dml.Limits is needed")
     return given

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ class InvalidArgument(Error):  # noqa: N818 - DirectML's word
         self.failures = tuple(each if isinstance(each, Failure) else Failure(each) for each in several)
         super().__init__("\n".join(self.failures))
 
+    def _within(self, where: object) -> InvalidArgument:
+        return InvalidArgument(each.reworded(f"{where}: {each}", each.fix) for each in self.failures)
+
     def __reduce__(self) -> tuple[type[InvalidArgument], tuple[tuple[Failure, ...]]]:
         return type(self), (self.failures,)
 
@@ -116,6 +120,15 @@ class LimitExceeded(Error):  # noqa: N818 - as the other errors
         if self.where == str(where) or self.where.startswith(f"{where}:"):
             return self
         return LimitExceeded(self.limit, self.needed, self.allowed, f"{where}: {self.where}")
+
+
+@contextmanager
+def located(where: object) -> Iterator[None]:
+    """Put `where` before the message of an error that is raised inside."""
+    try:
+        yield
+    except Error as error:
+        raise error._within(where) from error
 
 
 def _number(value: float) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.explain.explanation import Explanation
-from opendml.explain.wording import bytes_text, count_text, share_text, time_text
 from opendml.program.node import ordered
+from opendml.runtime.explain.explanation import Explanation
+from opendml.runtime.explain.wording import bytes_text, count_text, share_text, time_text
 
 FLOAT32 = dml.FLOAT32
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import opendml as dml
-from opendml.explain import measure
 from opendml.program.node import ordered
+from opendml.runtime.explain import measure
 from opendml.runtime.program import program_of
 from opendml.targets.cuda import driver as cuda_driver
 from opendml.targets.cuda.driver import CudaDevice

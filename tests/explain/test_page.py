@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from opendml.explain.explanation import Explanation
+from opendml.runtime.explain.explanation import Explanation
 from tests.explain.test_explain import layers
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

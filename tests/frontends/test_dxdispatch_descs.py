@@ -10,7 +10,7 @@ import pytest
 from opendml.errors import InvalidArgument
 from opendml.frontends.dxdispatch import Model
 from opendml.frontends.dxdispatch.descs import parse_operator_desc
-from opendml.frontends.json_files.node import Node
+from opendml.json_files.node import Node
 from opendml.spec import descs, enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import ExecutionFlags, TensorDataType, TensorFlags

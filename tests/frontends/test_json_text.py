@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.json_files import text as json_text
+from opendml.json_files import text as json_text
 
 
 @pytest.mark.parametrize(

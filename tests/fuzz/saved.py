@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import opendml as dml
-from opendml.frontends.saved.container import Arrays, opened_file, packed_file
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.saved.container import Arrays, opened_file, packed_file
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 

@@ -242,9 +242,9 @@ def test_weights_stay_in_the_file(path: Path) -> None:
         assert same_bits(model(x)["y"], expected(x)["y"])
         (part,) = model.parts({"x": x})
         assert isinstance(part, dml.Model)
-        assert part._recipe is not None
+        assert part._data is not None
         assert not part._constants
-        (step,) = [each for each in part._recipe.steps if hasattr(each, "array") and each.array.size == K * N]
+        (step,) = [each for each in part._data.steps if hasattr(each, "array") and each.array.size == K * N]
         assert mapping_of(step.array) is mapping_of(array)
 
 

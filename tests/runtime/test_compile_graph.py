@@ -26,7 +26,8 @@ from opendml import (
 )
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
-from opendml.runtime.graphs.compile import compilable_of_graph
+from opendml.runtime.graphs.compilable import compilable_of_graph
+from opendml.runtime.graphs.from_desc import graph_of_desc
 from tests.running import same_bits
 from tests.runtime.object_model import BIAS, OWNED, PACKED, SCALE, SIZES, VALUES, elu, initialized, normalized
 
@@ -452,7 +453,7 @@ def test_operators_that_see_bytes_in_other_sizes_are_one_program() -> None:
     device = Device("cpu")
     sizes = [FLAT, PACKED, TensorDesc(FLOAT32, [4, 6])]
     descs_of_chain = [celu(sizes[n % 3], sizes[n % 3]) for n in range(100)]
-    form = compilable_of_graph(chain(device, *descs_of_chain), device)
+    form = compilable_of_graph(*graph_of_desc(chain(device, *descs_of_chain), device))
     assert len(form.work.stages) == 1
     program = form.work.stages[0].program
     assert len(fuse(replace(program, results=simplify(program.results))).kernels) == 1

@@ -12,9 +12,8 @@ import pytest
 from opendml import InvalidArgument
 from opendml.host_memory import host_memory
 from opendml.runtime.graphs import kept_models
-from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.kept_models import KeptModels
-from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.shared import Footprint, SharedMemory
 from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
 from opendml.targets.arenas import Arenas
 from opendml.targets.memory import HostMemory

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.frontends.json_files.node import MOST_MESSAGES, Failures, suggestion
+from opendml.json_files.node import MOST_MESSAGES, Failures, suggestion
 from opendml.runtime.graphs.model import MOST_HINTS
-from opendml.spec.naming import LONGEST_COMPARED, MOST_COMPARED, close_matches
+from opendml.spelling import LONGEST_COMPARED, MOST_COMPARED, close_matches
 
 
 def test_a_name_is_compared_with_no_more_than_so_many_others() -> None:

@@ -9,8 +9,9 @@ from functools import cache
 from opendml.errors import InvalidArgument
 from opendml.operators.registry import implemented
 from opendml.spec.facts import alias_facts
-from opendml.spec.naming import close_matches, nearest
+from opendml.spec.naming import nearest
 from opendml.spec.schema import Operator, operators
+from opendml.spelling import close_matches
 
 _PREFIXES = ("ACTIVATION_", "ELEMENT_WISE_")
 

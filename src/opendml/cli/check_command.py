@@ -15,9 +15,9 @@ from opendml.cli.onnx_command import require_onnx
 from opendml.cli.program import CANNOT, WRONG, report
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.json_files.node import Node
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.serialized.graph import read_graph
+from opendml.json_files.node import Node
 from opendml.runtime.graphs.compilable import compilable_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name

@@ -14,12 +14,12 @@ from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.onnx_command import load_onnx, parts_of
 from opendml.cli.printing import console
 from opendml.errors import InvalidArgument
-from opendml.explain.explanation import Explanation
 from opendml.folders import replacing
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable, read_serialized
 from opendml.frontends.dxdispatch.model import Dispatchable
 from opendml.frontends.onnx.sizes import Sizes
+from opendml.runtime.explain.explanation import Explanation
 from opendml.runtime.objects.device import Device
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
-from itertools import islice
+
+from opendml.spelling import close_matches
 
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -38,30 +38,3 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     ends = sorted((each for each in known if f"_{each}".endswith(f"_{wanted}")), key=len)
     found = ends or close_matches(wanted, known)
     return known[found[0]] if found else None
-
-
-MOST_COMPARED = 512
-"""Names that a misspelt one is compared with, at most: more than there are operators and their aliases."""
-LONGEST_COMPARED = 80
-"""Characters of names that are compared, at most: it takes the product of two names' lengths."""
-
-
-def close_matches(name: str, names: Iterable[str], count: int = 1, cutoff: float = 0.6) -> list[str]:
-    """Return the names that are spelt like `name`, the nearest first.
-
-    Files may have any number of names of any length, so only the first `MOST_COMPARED` are compared, and none
-    that is longer than `LONGEST_COMPARED`.
-
-    >>> close_matches("actvation", ["activation", "reduction"])
-    ['activation']
-
-    Args:
-        name: a misspelt name.
-        names: those that there are.
-        count: how many names to return, at most.
-        cutoff: how alike they are, from 0 to 1, at least.
-    """
-    if len(name) > LONGEST_COMPARED:
-        return []
-    compared = [each for each in islice(names, MOST_COMPARED) if len(each) <= LONGEST_COMPARED]
-    return get_close_matches(name, compared, count, cutoff)

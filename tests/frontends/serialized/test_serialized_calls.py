@@ -68,11 +68,11 @@ def test_names_of_nodes_are_not_those_of_the_graph(tmp_path: Path) -> None:
 
 def test_models_of_other_kinds_and_what_files_cannot_say_are_named() -> None:
     with pytest.raises(Unsupported, match=r"serialized graph: this model was not made by Graph\.compile"):
-        serialized.graph_of_model(_without_recipe())
+        serialized.graph_of_model(_without_data())
 
 
-def _without_recipe() -> Any:
+def _without_data() -> Any:
     graph = Graph()
     model = graph.compile({"y": graph.input("x", FLOAT32, [1]) + 1})
-    model._recipe = None
+    model._data = None
     return model

@@ -15,7 +15,7 @@ from opendml.frontends.dxdispatch.model import (
     Resources,
 )
 from opendml.frontends.dxdispatch.values import byte_count
-from opendml.frontends.json_files.node import Failures, Node, suggestion
+from opendml.json_files.node import Failures, Node, suggestion
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType, TensorFlags
 from opendml.spec.tensor_desc import TensorDesc
 

@@ -12,7 +12,7 @@ from opendml.frontends.dxdispatch.enums import enum_value
 from opendml.frontends.dxdispatch.model import BindPoint
 from opendml.frontends.dxdispatch.tensor_descs import parse_tensor_desc
 from opendml.frontends.dxdispatch.values import scalar
-from opendml.frontends.json_files.node import Failures, Node, suggestion
+from opendml.json_files.node import Failures, Node, suggestion
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import TensorDataType

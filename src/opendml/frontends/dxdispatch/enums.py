@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum, IntFlag
 from typing import TypeVar
 
-from opendml.frontends.json_files.node import Node, suggestion
+from opendml.json_files.node import Node, suggestion
 
 _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)

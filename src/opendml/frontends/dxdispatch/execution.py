@@ -26,7 +26,7 @@ from opendml.frontends.dxdispatch.model import (
 )
 from opendml.frontends.dxdispatch.timing import Repetition, measure
 from opendml.frontends.dxdispatch.values import Bytes, Elements, decode
-from opendml.frontends.json_files.node import Failures
+from opendml.json_files.node import Failures
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 

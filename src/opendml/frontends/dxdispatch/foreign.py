@@ -193,9 +193,9 @@ def read_onnx(
         Unsupported: the package `onnx` is missing.
     """
     try:
-        from opendml.onnx import OnnxModel
+        from opendml.frontends.onnx.model import OnnxModel
     except ModuleNotFoundError as error:
-        raise Unsupported(str(error)) from error
+        raise Unsupported("ONNX models need the onnx package: pip install 'opendml[onnx]'") from error
     from opendml.frontends.onnx.model_file import read_model
 
     read, name, weights = read_model(path, folder)

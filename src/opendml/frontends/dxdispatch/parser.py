@@ -37,9 +37,9 @@ from opendml.frontends.dxdispatch.model import (
 )
 from opendml.frontends.dxdispatch.resources import parse_resources, source_path
 from opendml.frontends.dxdispatch.values import element_count
-from opendml.frontends.json_files import text as json_text
-from opendml.frontends.json_files.node import Failures, Node, listed, suggestion
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
+from opendml.json_files import text as json_text
+from opendml.json_files.node import Failures, Node, listed, suggestion
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 
 _UINT32_MAX = 2**32 - 1

@@ -23,7 +23,7 @@ from opendml.frontends.dxdispatch.values import (
     numpy_type,
     scalar,
 )
-from opendml.frontends.json_files.node import Failures, Node
+from opendml.json_files.node import Failures, Node
 from opendml.model_files import read_all
 from opendml.spec.enums import TensorDataType
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opendml.frontends.dxdispatch.enums import enum_value, flags_value
-from opendml.frontends.json_files.node import Failures, Node
+from opendml.json_files.node import Failures, Node
 from opendml.spec.enums import TensorDataType, TensorFlags, TensorType
 from opendml.spec.tensor_desc import TensorDesc
 

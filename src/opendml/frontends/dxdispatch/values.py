@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from opendml.frontends.json_files.node import Node
+from opendml.json_files.node import Node
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import CARRIERS, pack, unpack
 

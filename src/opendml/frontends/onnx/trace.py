@@ -33,8 +33,8 @@ from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.values import Computed, Known, RuntimeValue, Value, array_of, form_of, value_of
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
-from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 

@@ -15,22 +15,19 @@ import numpy as np
 from opendml.errors import Unsupported
 from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.calls.operator_call import exact_number
-from opendml.runtime.graphs.indexing import Window
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.stages import window_of
 from opendml.runtime.graphs.steps import (
     ConstantStep,
+    GraphData,
     InputStep,
+    NumberStep,
     OperatorStep,
-    Recipe,
-    Reference,
-    Reinterpretation,
-    Slicing,
     Step,
+    ViewStep,
 )
 from opendml.runtime.memory.host_array import Array, data_type_of
 from opendml.runtime.memory.packing import to_buffer
-from opendml.runtime.objects.slots import slots_of
 from opendml.runtime.program import tensors_of
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc
@@ -82,22 +79,22 @@ def graph_of_model(model: Model, name: str = "serialized graph") -> SerializedGr
         Unsupported: a model of another kind, or a graph that files cannot say: one with tensors that
             DirectML's IDENTITY cannot copy, or an output of an operator that nothing reads.
     """
-    recipe = model._recipe
-    if recipe is None:
+    data = model._data
+    if data is None:
         raise Unsupported(f"{name}: this model was not made by Graph.compile")
-    inputs = tuple(step.name for step in recipe.steps if isinstance(step, InputStep))
-    writer = _Writer(recipe, name, {*inputs, *recipe.outputs})
-    for step in recipe.steps:
+    writer = _Writer(data, name)
+    for step in data.steps:
         writer.add(step)
-    for output, number in recipe.outputs.items():
+    for output, number in data.outputs.items():
         writer.give(output, number)
-    return SerializedGraph(inputs, tuple(recipe.outputs), tuple(writer.nodes), name)
+    return SerializedGraph(data.inputs, tuple(data.outputs), tuple(writer.nodes), name)
 
 
 class _Writer:
-    def __init__(self, recipe: Recipe, title: str, taken: set[str]) -> None:
+    def __init__(self, data: GraphData, title: str) -> None:
         self.nodes: list[SerializedNode] = []
-        self._title, self._level, self._taken = title, recipe.feature_level, taken
+        self._title, self._level, self._inputs = title, data.feature_level, data.inputs
+        self._taken = {*data.inputs, *data.outputs}
         self._tensors: list[_Tensor] = []
         self._unread: dict[str, int] = {}
         """The nodes of operators' outputs that nothing reads yet, by the outputs' names."""
@@ -106,16 +103,16 @@ class _Writer:
         """Adds the nodes of a step and takes note of its tensors."""
         match step:
             case InputStep():
-                desc = TensorDesc(step.data_type, step.sizes, step.strides)
-                made = [_Tensor(step.name, desc, desc.size_in_bytes)]
+                made = [_Tensor(self._inputs[step.position], step.tensor, step.tensor.size_in_bytes)]
             case ConstantStep():
                 made = [self._constant(step.aligned)]
-            case Reinterpretation():
-                made = [self._packed(self._tensors[step.of]).seen(step.sizes, step.strides)]
-            case Slicing():
-                made = [self._slice(self._tensors[step.of], step.window)]
+            case NumberStep():
+                number = np.array([step.value], ScalarType.of(step.data_type).numpy)
+                made = [self._constant(number)]
+            case ViewStep():
+                made = [self._view(self._tensors[step.of], step)]
             case OperatorStep():
-                made = self._call(step)
+                made = self._operator(step)
         self._tensors += made
 
     def give(self, name: str, number: int) -> None:
@@ -156,34 +153,34 @@ class _Writer:
     def _packed(self, tensor: _Tensor) -> _Tensor:
         return tensor if tensor.is_packed else self._copy(tensor, self._name("node"))
 
-    def _slice(self, tensor: _Tensor, window: Window) -> _Tensor:
-        """A window of a tensor. DirectML's lies between the least and the greatest index."""
-        steps = [stride if size > 1 else 1 for size, stride in zip(window.sizes, window.strides, strict=True)]
-        spans = [(size - 1) * step for size, step in zip(window.sizes, steps, strict=True)]
-        offsets = [first + min(span, 0) for first, span in zip(window.first, spans, strict=True)]
-        written = TensorDesc(tensor.desc.data_type, window.sizes)
-        lengths = [abs(span) + 1 for span in spans]
+    def _view(self, tensor: _Tensor, view: ViewStep) -> _Tensor:
+        """Return a view as strides, or a window by SLICE1, which wants its least and greatest index."""
+        window = window_of(tensor.desc.sizes, view)
+        if window is None:
+            return self._packed(tensor).seen(view.sizes, view.strides)
+        if view.sizes == tensor.desc.sizes and all(step == 1 for step in window[1]):
+            return tensor
+        steps = [step if size > 1 else 1 for size, step in zip(view.sizes, window[1], strict=True)]
+        spans = [(size - 1) * step for size, step in zip(view.sizes, steps, strict=True)]
+        offsets = [first + min(span, 0) for first, span in zip(window[0], spans, strict=True)]
+        written = TensorDesc(tensor.desc.data_type, view.sizes)
         desc = descs.Slice1(
             tensor.desc,
             written,
             input_window_offsets=offsets,
-            input_window_sizes=lengths,
+            input_window_sizes=[abs(span) + 1 for span in spans],
             input_window_strides=steps,
         )
         name = self._name("node")
         self._append(desc, [tensor], (name,))
         return _Tensor(name, written, written.size_in_bytes)
 
-    def _call(self, step: OperatorStep) -> list[_Tensor]:
-        slots = slots_of(step.desc, "INPUT_TENSOR")
-        given: list[Any] = []
-        for each in step.tensors:
-            given += each if isinstance(each, tuple) else (each,)
+    def _operator(self, step: OperatorStep) -> list[_Tensor]:
+        wanted, written = (tensors_of(step.desc, f"{kind}_TENSOR") for kind in ("INPUT", "OUTPUT"))
         read = [
-            self._operand(each, slot.tensor) if slot.tensor is not None else None
-            for each, slot in zip(given, slots, strict=True)
+            None if number is None or tensor is None else self._tensors[number].repeated(tensor.sizes)
+            for number, tensor in zip(step.inputs, wanted, strict=True)
         ]
-        written = [slot.tensor for slot in slots_of(step.desc, "OUTPUT_TENSOR")]
         base = self._name("node")
         names = tuple("" if each is None else f"{base}.{index}" for index, each in enumerate(written))
         self._append(step.desc, read, names)
@@ -192,14 +189,6 @@ class _Writer:
             for name, tensor in zip(names, written, strict=True)
             if tensor is not None
         ]
-
-    def _operand(self, given: Any, tensor: TensorDesc) -> _Tensor:
-        """What an operator reads: a tensor of the graph, or a number as one."""
-        if isinstance(given, Reference):
-            return self._tensors[given.number].repeated(tensor.sizes)
-        type = ScalarType.of(tensor.data_type)
-        number = np.array([exact_number(given, type, "a number")], type.numpy)
-        return self._constant(number).repeated(tensor.sizes)
 
     def _append(self, desc: OperatorDesc, read: Sequence[_Tensor | None], outputs: tuple[str, ...]) -> None:
         """Adds an operator, and copies of its inputs if it does not take them as they lie."""

@@ -14,9 +14,8 @@ from opendml.frontends.torch.conversion import Conversion, data_type_of
 from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import seen_of
 from opendml.frontends.torch.weights import Weights
-from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.graph import Graph
-from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.shared import Footprint, SharedMemory
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.device import Device
 
@@ -54,10 +53,9 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         self._made = [_Made(node.meta["val"]) for node in computed]
         self._model = None
         if computed:
-            outputs = {
-                f"y{number}": tensor for number, tensor in enumerate(_traced(module, inputs, computed, held))
-            }
-            graph = next(iter(outputs.values())).graph
+            graph = Graph()
+            traced = _traced(graph, module, inputs, computed, held)
+            outputs = {f"y{number}": tensor for number, tensor in enumerate(traced)}
             self._model = graph._compile(outputs, Device(str(device)), shared)
             self._weights = Weights(self._model)
 
@@ -140,15 +138,14 @@ def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = Fa
     type, sizes = data_type_of(value.dtype), tuple(value.shape) or (1,)
     strides = None if value.is_contiguous() else tuple(value.stride())
     if is_held:
-        return graph._hold(type, sizes, strides)
+        return graph._late_constant(type, sizes, strides)
     return graph.input(name, type, sizes, strides=strides)
 
 
 def _traced(
-    module: GraphModule, inputs: list[Node], computed: list[Node], held: Collection[int]
+    graph: Graph, module: GraphModule, inputs: list[Node], computed: list[Node], held: Collection[int]
 ) -> list[GraphTensor]:
     """The stretch in a graph of DirectML's operators: what is computed, as it is written."""
-    graph = Graph()
     values: dict[Node, Any] = {
         node: added_input(graph, f"x{number}", node.meta["val"], number in held)
         for number, node in enumerate(inputs)

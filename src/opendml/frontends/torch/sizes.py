@@ -15,8 +15,8 @@ from torch.fx.node import map_arg
 
 from opendml.frontends.torch.conversion import outputs_of
 from opendml.frontends.torch.part import Part
-from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.locked import Locked
 
 Run = Callable[..., Any]

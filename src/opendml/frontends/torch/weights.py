@@ -51,7 +51,7 @@ class Weights(Locked):
 
     def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
         place = self._model.device._backend.place
-        layouts = [self._model._program.inputs[number] for number in self._model._held]
+        layouts = [self._model._input_layouts[number] for number in self._model._late_constants]
         return [
             TensorMemory(tensor.data_ptr(), layout, False, tensor, place)
             for tensor, layout in zip(tensors, layouts, strict=True)

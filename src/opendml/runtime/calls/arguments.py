@@ -13,12 +13,13 @@ from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, QuantizationType, ReduceFunction, TensorDataType
 from opendml.spec.fault import SIZES, TYPE, Fault, FieldNames, path_text
 from opendml.spec.four_bit import CARRIERS
-from opendml.spec.naming import close_matches, snake_case
+from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failure_of, faults
+from opendml.spelling import close_matches
 
 NUMPY_CAST = "{argument}.astype(np.{numpy})"
 CAST = "opendml.cast({argument}, output_type=opendml.{type})"

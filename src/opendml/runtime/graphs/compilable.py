@@ -1,57 +1,106 @@
-"""Operators and graphs as they are compiled, without a device yet: their tensors and their work."""
+"""Prepare operators and graphs for compilation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from opendml.runtime.graphs.work import Watched, Work, work_of
+from opendml.errors import InvalidArgument
+from opendml.runtime.graphs.base import GraphBase, build
+from opendml.runtime.graphs.steps import GraphData
+from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.runtime.graphs.work import Work
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.objects.slots import Slot, slots_of
-from opendml.runtime.program import program_of
+from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 
-if TYPE_CHECKING:
-    from opendml.runtime.graphs.desc import GraphDesc
+_NEWEST = max(FeatureLevel)
 
 
 @dataclass(frozen=True, slots=True)
 class Compilable:
-    """An operator or a graph.
+    """An operator or a graph over buffers.
 
     Args:
-        name: what messages call it.
+        name: the name in messages.
         inputs: its tensors; absent ones keep their place.
         outputs: likewise.
-        work: over the inputs that are present, then the constants, then the outputs that are present.
-        constants: the bytes of the constants.
+        work: its programs, over inputs and constants, then outputs.
+        buffers: the buffers of inputs that are present, by their places.
+        constants: the bytes of the constants, by their buffers.
+        data: the steps.
         in_place: names of inputs that an output may lie on.
-        source: what was described, with the constants as they are now.
     """
 
     name: str
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     work: Work
-    constants: tuple[bytes, ...] = ()
-    in_place: frozenset[str] = frozenset()
-    source: OperatorDesc | GraphDesc | None = None
+    buffers: Mapping[int, int]
+    constants: Mapping[int, Array]
+    data: GraphData
+    in_place: frozenset[str] = field(default_factory=frozenset)
 
 
-def compilable_of(desc: OperatorDesc) -> Compilable:
-    """A single valid operator.
+def compilable_of(desc: OperatorDesc, level: FeatureLevel = _NEWEST) -> Compilable:
+    """Prepare a single valid operator.
+
+    Args:
+        desc: the desc.
+        level: what it was checked against.
 
     Raises:
         Unsupported: it cannot be run yet.
     """
-    name = desc.operator
-    inputs, outputs = slots_of(desc, "INPUT_TENSOR"), slots_of(desc, "OUTPUT_TENSOR")
-    program = program_of(desc)
-    present = [slot for slot in outputs if slot.tensor is not None]
-    watched = [
-        Watched(f"{name}.{slot.name}", name, slot.name, node, layout.sizes)
-        for slot, node, layout in zip(present, program.results, program.outputs, strict=True)
+    graph, inputs = GraphBase(level), slots_of(desc, "INPUT_TENSOR")
+    tensors = [None if slot.tensor is None else graph._input(slot.name, slot.tensor) for slot in inputs]
+    made = iter(graph._add(desc, tensors, ""))
+    outputs = slots_of(desc, "OUTPUT_TENSOR")
+    named = {slot.name: next(made) for slot in outputs if slot.tensor is not None}
+    return _compilable(desc.operator, graph, inputs, tensors, outputs, named)
+
+
+def compilable_of_graph(graph: GraphBase, outputs: Sequence[GraphTensor]) -> Compilable:
+    """Prepare a graph over buffers. Inputs that the outputs do not need are absent.
+
+    Raises:
+        InvalidArgument: no outputs, or tensors of another graph.
+    """
+    if not outputs or any(tensor.graph is not graph for tensor in outputs):
+        raise InvalidArgument(f"outputs: {outputs}; one tensor or more of this graph are needed")
+    named = {f"outputs[{number}]": tensor for number, tensor in enumerate(outputs)}
+    data = graph._data(named, keep_inputs=False)
+    if len(data.steps) < len(graph._steps):
+        graph = GraphBase(graph.feature_level)
+        named = build(graph, data)
+    tensors = list(graph._inputs.values())
+    inputs = [
+        Slot(f"inputs[{number}]", f"inputs[{number}]", None if each is None else each._value.tensor)
+        for number, each in enumerate(tensors)
     ]
-    return Compilable(
-        name, inputs, outputs, work_of(program, watched), (), frozenset(operator(name).in_place), desc
-    )
+    slots = [Slot(name, name, each._value.tensor) for name, each in named.items()]
+    return _compilable("graph", graph, inputs, tensors, slots, named)
+
+
+def _compilable(
+    name: str,
+    graph: GraphBase,
+    inputs: Sequence[Slot],
+    tensors: Sequence[GraphTensor | None],
+    outputs: Sequence[Slot],
+    named: Mapping[str, GraphTensor],
+) -> Compilable:
+    buffers = {
+        number: each._value.buffer
+        for number, each in enumerate(tensors)
+        if each is not None and each._value.buffer is not None
+    }
+    owned = {buffer for number, buffer in buffers.items() if inputs[number].is_owned}
+    values = [tensor._value for tensor in named.values()]
+    work = graph._stages.work(values, {*owned, *graph._constants}, only_needed=False)
+    data = graph._data(named, keep_inputs=True)
+    in_place = frozenset() if name == "graph" else frozenset(operator(name).in_place)
+    constants = dict(graph._constants)
+    return Compilable(name, tuple(inputs), tuple(outputs), work, buffers, constants, data, in_place)

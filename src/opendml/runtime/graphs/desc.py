@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from opendml.runtime.described import buffer_text
-from opendml.runtime.objects.compiled import Operator
+from opendml.runtime.objects.operator import Operator
 from opendml.spec.values import text_of
 from opendml.spec.wording import shown
 

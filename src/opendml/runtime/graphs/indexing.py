@@ -1,45 +1,34 @@
-"""Indices of tensors of a graph, as NumPy has them: what they select, and the sizes of it."""
+"""NumPy's basic indexing of tensors of a graph, as views."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import EllipsisType
-from typing import Any
+from typing import Any, NamedTuple
 
 from opendml.errors import InvalidArgument
-from opendml.program.node import Node
-from opendml.program.view import sliced
+from opendml.spec.tensor_desc import packed_strides
 from opendml.spec.values import as_plain
 from opendml.spec.wording import counted, dimensions, shown
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """So many elements of a tensor along each dimension, from the first one on, each a stride (which may be
-    negative) after the other."""
+class Selection(NamedTuple):
+    """The elements that an index selects.
 
-    first: tuple[int, ...]
+    Args:
+        sizes: how many along each dimension of the tensor.
+        strides: elements of the packed tensor from one to the next.
+        offset: the first element.
+        result: the sizes without the dimensions of integers, and with those of None.
+    """
+
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
-
-    def lies_in(self, sizes: tuple[int, ...]) -> bool:
-        """Whether all of its elements are a tensor's of these sizes."""
-        if not len(self.first) == len(self.sizes) == len(self.strides) == len(sizes):
-            return False
-        along = zip(self.first, self.sizes, self.strides, sizes, strict=True)
-        return all(
-            count >= 1 and 0 <= first < size and 0 <= first + (count - 1) * stride < size
-            for first, count, stride, size in along
-        )
-
-    def of(self, value: Node) -> Node:
-        """These elements of a value."""
-        return sliced(value, self.first, self.sizes, self.strides)
+    offset: int
+    result: tuple[int, ...]
 
 
-def window_of(index: Any, sizes: tuple[int, ...]) -> tuple[Window, tuple[int, ...]]:
-    """What an index selects of a tensor: a window, and its sizes without the dimensions of integers and with
-    those of None.
+def selection(index: Any, sizes: tuple[int, ...]) -> Selection:
+    """Return what an index selects of a tensor.
 
     Raises:
         InvalidArgument: it names something that is not there, or nothing at all.
@@ -62,16 +51,17 @@ def window_of(index: Any, sizes: tuple[int, ...]) -> tuple[Window, tuple[int, ..
             f"index {shown(index)}: no dimension is left; DirectML's tensors have 1 to 8, "
             "and a slice of one element keeps one"
         )
-    window = Window(
-        tuple(each.start for each in ranges),
+    steps = packed_strides(sizes)
+    return Selection(
         tuple(map(len, ranges)),
-        tuple(each.step for each in ranges),
+        tuple(each.step * step for each, step in zip(ranges, steps, strict=True)),
+        sum(each.start * step for each, step in zip(ranges, steps, strict=True)),
+        tuple(result),
     )
-    return window, tuple(result)
 
 
 def _complete(given: tuple[Any, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]:
-    """The indices with whole slices for the dimensions that they leave out."""
+    """Return the indices with whole slices for the dimensions that they leave out."""
     places = [place for place, each in enumerate(given) if isinstance(each, EllipsisType)]
     if len(places) > 1:
         raise InvalidArgument(f"index {shown(given)}: one ... at most")
@@ -86,7 +76,7 @@ def _complete(given: tuple[Any, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]
 
 
 def _range(each: slice, size: int, axis: int) -> range:
-    """The indices of a slice along a dimension."""
+    """Return the indices of a slice along a dimension."""
     try:
         found = range(*each.indices(size))
     except (TypeError, ValueError) as error:
@@ -100,7 +90,7 @@ def _range(each: slice, size: int, axis: int) -> range:
 
 
 def _one(each: Any, size: int, axis: int) -> range:
-    """The one index of an integer along a dimension."""
+    """Return the one index of an integer along a dimension."""
     if type(each) is not int:
         raise InvalidArgument(
             f"index of dimension {axis}: {shown(each)}; integers, slices, ... and None are indices; "

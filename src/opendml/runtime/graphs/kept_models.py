@@ -11,8 +11,7 @@ from typing import Protocol
 
 from opendml.errors import InvalidArgument
 from opendml.host_memory import host_memory
-from opendml.runtime.graphs.footprint import Footprint
-from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.shared import Footprint, SharedMemory
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.constant_store import KeptMemory
 from opendml.spec.wording import shown

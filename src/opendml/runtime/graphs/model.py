@@ -16,7 +16,6 @@ from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
 from opendml.runtime.graphs.compiled_work import CompiledWork
-from opendml.runtime.graphs.footprint import Footprint
 from opendml.runtime.graphs.prepared import Prepared
 from opendml.runtime.graphs.relaid import (
     CopiesOnStream,
@@ -28,9 +27,9 @@ from opendml.runtime.graphs.relaid import (
     new_on_host,
     wrong_strides,
 )
-from opendml.runtime.graphs.shared import SharedMemory
-from opendml.runtime.graphs.steps import Recipe
-from opendml.runtime.graphs.work import Watched, work_of
+from opendml.runtime.graphs.shared import Footprint, SharedMemory
+from opendml.runtime.graphs.steps import GraphData
+from opendml.runtime.graphs.work import Work
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.constant_store import ConstantStore
 from opendml.runtime.memory.foreign import as_numpy, like
@@ -45,7 +44,6 @@ from opendml.runtime.memory.host_array import (
 from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
-from opendml.runtime.saving import saving
 from opendml.spec.naming import nearest
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
@@ -53,7 +51,7 @@ from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.registry import backend_at, place_of
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import Explanation
 
 A = TypeVar("A")
 """Arrays of any library."""
@@ -75,46 +73,48 @@ class Model(Locked):
 
     def __init__(
         self,
-        program: Program,
-        names: tuple[str | None, ...],
-        constants: dict[int, Array],
-        output_names: tuple[str, ...],
         device: Device,
-        watched: Sequence[Watched] = (),
-        recipe: Recipe | None = None,
-        held: tuple[int, ...] = (),
+        work: Work,
+        names: tuple[str | None, ...],
+        output_names: tuple[str, ...],
+        constants: Mapping[int, Array],
+        data: GraphData | None = None,
+        late_constants: tuple[int, ...] = (),
         identities: Mapping[int, Hashable] | None = None,
         shared: SharedMemory | None = None,
     ) -> None:
         super().__init__()
         device._require_present()
-        self.device, self._recipe = device, recipe
+        self.device, self._data = device, data
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
-        self._names, self._program = names, program
-        self._work = CompiledWork(work_of(program, watched), device)
+        self._names = names
+        self._input_layouts, self._output_layouts = work.inputs, work.outputs
+        self._work = CompiledWork(work, device)
         self._kernel_steps = self._work._kernel_steps
-        self._held, self._shared = held, shared
+        self._late_constants, self._shared = late_constants, shared
         self._identities = identities or {}
+        read = {stage.buffers[number] for stage in work.stages for number in stage.program.constants}
         self._constants = {
-            number: TensorMemory(address_of(array), program.inputs[number], False, array)
+            number: TensorMemory(address_of(array), work.inputs[number], False, array)
             for number, array in constants.items()
+            if number in read
         }
-        if not held:
+        if not late_constants:
             self._prepared = self._prepare()
             self._constants.clear()
-        self._own_bytes = _NODE_BYTES * len(ordered(program.results))
+        self._own_bytes = _NODE_BYTES * sum(len(ordered(stage.program.results)) for stage in work.stages)
         self._all_names = (*names, *output_names)
-        self._layouts = (*program.inputs, *program.outputs)
+        self._layouts = (*work.inputs, *work.outputs)
         self._expected = [
             (number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1)
-            for number, (name, layout) in enumerate(zip(names, program.inputs, strict=True))
+            for number, (name, layout) in enumerate(zip(names, work.inputs, strict=True))
             if name is not None
         ]
         self._makers = [
             (number, name, array_maker(layout))
             for number, (name, layout) in enumerate(
-                zip(output_names, program.outputs, strict=True), len(program.inputs)
+                zip(output_names, work.outputs, strict=True), len(work.inputs)
             )
         ]
         self._numbers = [each[0] for each in self._expected] + [each[0] for each in self._makers]
@@ -124,12 +124,17 @@ class Model(Locked):
         return f"<Model {self.device.kind}: {self._signature}>"
 
     @property
+    def _program(self) -> Program:
+        """The program, or the first of several."""
+        return self._work.work.stages[0].program
+
+    @property
     def _signature(self) -> str:
-        names, layouts = self._names, self._program.inputs
+        names, layouts = self._names, self._input_layouts
         given = [
             tensor_text(name, layout) for name, layout in zip(names, layouts, strict=True) if name is not None
         ]
-        return signature(given, map(tensor_text, self.output_names, self._program.outputs))
+        return signature(given, map(tensor_text, self.output_names, self._output_layouts))
 
     @property
     def temporary_bytes(self) -> int:
@@ -149,18 +154,23 @@ class Model(Locked):
             InvalidArgument: the file cannot be written.
             Unsupported: a model that was not made by `Graph.compile`.
         """
-        saving().write_file(path, self._saved())
+        from opendml.runtime.saved.write import write_file
+
+        write_file(path, self._saved())
 
     def _saved(self) -> bytes:
-        data: bytes = saving().saved_model(self._recipe, self.device)
-        return data
+        from opendml.runtime.saved.write import saved_graph
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return saving().loaded, (self._saved(),)
+        return saved_graph(self._data, self.device)
 
     def __deepcopy__(self, memo: object) -> Model:
-        """Another model on the same device."""
-        copy: Model = saving().loaded(self._saved(), self.device)
+        """Return a model of the same device, which shares the code and the prepared constants."""
+        copy = object.__new__(Model)
+        copy.__dict__.update(self.__dict__)
+        copy.__dict__.pop("_copies_on_stream", None)
+        Locked.__init__(copy)
+        if not self._late_constants:
+            copy._prepared = self._prepared.again()
         return copy
 
     @overload
@@ -197,7 +207,7 @@ class Model(Locked):
             return outputs if kind is None else {name: like(kind, array) for name, array in outputs.items()}
         made = {
             name: call.empty(layout.sizes, layout.type)[0]
-            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
+            for name, layout in zip(self.output_names, self._output_layouts, strict=True)
         }
         self._run_on_device(call, inputs, made)
         call.end([])
@@ -321,8 +331,8 @@ class Model(Locked):
             held: the values.
             identities: by which models that share memory know them; None: they do not.
         """
-        known = self._constants | dict(zip(self._held, held, strict=True))
-        names = {**self._identities, **dict(zip(self._held, identities or (), strict=False))}
+        known = self._constants | dict(zip(self._late_constants, held, strict=True))
+        names = {**self._identities, **dict(zip(self._late_constants, identities or (), strict=False))}
         store = self._shared.constants if self._shared else ConstantStore()
         kept = self._work.keep(known, names, store)
         arenas = self._shared.arenas if self._shared else None
@@ -400,7 +410,7 @@ class Model(Locked):
             InvalidArgument: an unknown input, or one of another type, size or layout.
             Unsupported: the model is of a debug device, or memory is out.
         """
-        from opendml.explain.measure import explained
+        from opendml.runtime.explain.measure import explained
 
         unknown = [name for name in inputs if name not in self.input_names]
         if unknown:
@@ -410,9 +420,7 @@ class Model(Locked):
         place = self._place(inputs, {})
         read = self._host_memory if place is None else backend_at(place).memory
         given = {
-            number: _checked(
-                read(inputs[name], name), name, self._program.inputs[number], _cast(inputs[name])
-            )
+            number: _checked(read(inputs[name], name), name, self._input_layouts[number], _cast(inputs[name]))
             for number, name in enumerate(self._names)
             if name is not None and name in inputs
         }
@@ -475,12 +483,12 @@ class Model(Locked):
         given = [
             None
             if name is None
-            else _checked(memory(inputs[name], name), name, self._program.inputs[number], _cast(inputs[name]))
+            else _checked(memory(inputs[name], name), name, self._input_layouts[number], _cast(inputs[name]))
             for number, name in enumerate(self._names)
         ]
         results = [
             _checked(memory(outputs[name], name), name, layout)
-            for name, layout in zip(self.output_names, self._program.outputs, strict=True)
+            for name, layout in zip(self.output_names, self._output_layouts, strict=True)
         ]
         for name, array in outputs.items():
             reject_truth_values(array, name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass
 from hashlib import sha256
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from opendml.runtime.memory.constant_store import ConstantStore
+from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.arenas import Arenas
 
@@ -35,3 +36,18 @@ class SharedMemory:
             return array, (identity, *form)
         key = (sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest(), *form)
         return self._arrays.setdefault(key, array), key
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The memory that some models take.
+
+    Args:
+        own_bytes: of the models alone.
+        kept: what they keep of constants, and may share.
+        arena_bytes: the largest of their arenas, which are shared.
+    """
+
+    own_bytes: int = 0
+    kept: frozenset[KeptMemory] = frozenset()
+    arena_bytes: int = 0

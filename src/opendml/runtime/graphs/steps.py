@@ -1,160 +1,175 @@
-"""The steps by which a graph was built, which build it again: what a model is saved as."""
+"""The one form of a graph: inputs, constants, views and operators, in the order in which they were added.
+
+Every step makes tensors, which are numbered across all steps. Later steps name what they read by these
+numbers. Front doors build this form through `Graph`. Saving, serializing and copying read it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opendml.runtime.graphs.indexing import Window
+from opendml.runtime.program import tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc
 
 if TYPE_CHECKING:
     from opendml.runtime.memory.host_array import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A tensor of the graph, by its number: the steps make them in their order."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
 class InputStep:
-    """An input of the graph. Strides count elements."""
+    """An input of the graph, by its position among all inputs."""
 
-    name: str
-    data_type: TensorDataType
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...] | None
+    position: int
+    tensor: TensorDesc
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantStep:
-    """A tensor whose values are known. `is_unchanging`: nobody writes to the array."""
+    """An array.
+
+    Args:
+        array: the values.
+        tensor: reads the array as bytes; None: the tensor is the array.
+        is_unchanging: nobody writes to the array.
+    """
 
     array: Array
+    tensor: TensorDesc | None = None
     is_unchanging: bool = False
 
     @property
     def aligned(self) -> Array:
-        """The values in memory that is aligned to them; in files they may lie anywhere."""
+        """The values in memory that is aligned to them. Files may hold them at any address."""
         return self.array if self.array.flags.aligned else self.array.copy("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Reinterpretation:
-    """The elements of a tensor in other sizes (`GraphTensor.reinterpret`)."""
+class NumberStep:
+    """A number, which fills the tensor that an operator reads it as."""
 
-    of: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...] | None
+    value: float
+    data_type: TensorDataType
 
 
 @dataclass(frozen=True, slots=True)
-class Slicing:
-    """A window of a tensor."""
+class ViewStep:
+    """A reinterpretation of a tensor.
+
+    Args:
+        of: the tensor.
+        data_type: the type that its elements are read as.
+        sizes: the sizes of the view.
+        strides: elements from one index to the next, of any sign; None: packed.
+        offset: the first element.
+        of_bytes: False: strides and offset count elements of the packed tensor. True: they count in the
+            memory of the tensor, laid out as its TensorDesc says.
+    """
 
     of: int
-    window: Window
+    data_type: TensorDataType
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    offset: int = 0
+    of_bytes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorStep:
-    """A call of an operator.
+    """An operator.
 
     Args:
-        name: DirectML's name of the operator.
-        tensors: for each input field what was given: a tensor, a number, None, or a tuple of such.
-        attributes: in the desc's order, without counts.
-        output_type: as of `call`.
-        sizes: as of `call`.
-        wanted: the optional outputs that the call asks for, by their Python names.
-        count: the outputs that it has.
-        desc: what the call means, over packed tensors.
+        desc: a valid desc.
+        inputs: the tensor that each input of the desc reads, in the desc's order; None for an absent one. A
+            tensor has the type and the sizes of the desc's, or NumPy's rules repeat it to these sizes.
+        name: a name for debugging, such as "nodes[2:blur]".
     """
 
-    name: str
-    tensors: tuple[Any, ...]
-    attributes: tuple[Any, ...]
-    output_type: TensorDataType | None
-    sizes: Any
-    wanted: frozenset[str]
-    count: int
     desc: OperatorDesc
+    inputs: tuple[int | None, ...]
+    name: str = ""
 
 
-Step = InputStep | ConstantStep | Reinterpretation | Slicing | OperatorStep
+Step = InputStep | ConstantStep | NumberStep | ViewStep | OperatorStep
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """All that builds a graph: the steps, and the numbers of the tensors that it computes, by name."""
+class GraphData:
+    """All that makes a graph.
+
+    Args:
+        feature_level: what its operators were checked against.
+        inputs: the names of all inputs. One without a step is absent.
+        steps: each after those that it reads.
+        outputs: the numbers of the tensors that it computes, by name.
+    """
 
     feature_level: FeatureLevel
+    inputs: tuple[str, ...]
     steps: tuple[Step, ...]
     outputs: Mapping[str, int]
 
 
-def recipe_of(feature_level: FeatureLevel, steps: Sequence[Step], outputs: Mapping[str, int]) -> Recipe:
-    """The recipe of the tensors with these numbers: all inputs, and what else leads to them. Constants keep
-    the values that they have now."""
+def output_count(step: Step) -> int:
+    """Return the number of tensors that a step makes."""
+    if isinstance(step, OperatorStep):
+        return sum(tensor is not None for tensor in tensors_of(step.desc, "OUTPUT_TENSOR"))
+    return 1
+
+
+def pruned(data: GraphData, keep_inputs: bool) -> GraphData:
+    """Return the steps that the outputs need. Constants keep the values that they have now.
+
+    Args:
+        data: a graph.
+        keep_inputs: also keep inputs that no step reads.
+    """
     starts, total = list[int](), 0
-    for step in steps:
+    for step in data.steps:
         starts.append(total)
-        total += _count(step)
-    needed = set(outputs.values())
-    kept = list[tuple[int, Step]]()
-    for start, step in reversed(list(zip(starts, steps, strict=True))):
-        if isinstance(step, InputStep) or not needed.isdisjoint(range(start, start + _count(step))):
+        total += output_count(step)
+    ends = (*starts[1:], total)
+    needed, kept = set(data.outputs.values()), list[tuple[range, Step]]()
+    for start, end, step in reversed(list(zip(starts, ends, data.steps, strict=True))):
+        if (keep_inputs and isinstance(step, InputStep)) or not needed.isdisjoint(range(start, end)):
             needed.update(_read(step))
-            kept.append((start, step))
-    numbers = dict[int, int]()
-    for start, step in reversed(kept):
-        for position in range(_count(step)):
-            numbers[start + position] = len(numbers)
-    renumbered = tuple(_renumbered(step, numbers) for _, step in reversed(kept))
-    return Recipe(feature_level, renumbered, {name: numbers[number] for name, number in outputs.items()})
-
-
-def _count(step: Step) -> int:
-    return step.count if isinstance(step, OperatorStep) else 1
+            kept.append((range(start, end), step))
+    kept.reverse()
+    numbers = {old: new for new, old in enumerate(number for made, _ in kept for number in made)}
+    outputs = {name: numbers[number] for name, number in data.outputs.items()}
+    steps = tuple(_renumbered(step, numbers) for _, step in kept)
+    return GraphData(data.feature_level, data.inputs, steps, outputs)
 
 
 def _read(step: Step) -> Iterator[int]:
-    """The tensors that a step needs."""
-    if isinstance(step, Reinterpretation | Slicing):
-        yield step.of
-    elif isinstance(step, OperatorStep):
-        for given in step.tensors:
-            for each in given if isinstance(given, tuple) else (given,):
-                if isinstance(each, Reference):
-                    yield each.number
+    """Yield the tensors that a step reads."""
+    match step:
+        case ViewStep():
+            yield step.of
+        case OperatorStep():
+            yield from (number for number in step.inputs if number is not None)
 
 
 def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
-    def of(given: Any) -> Any:
-        if isinstance(given, tuple):
-            return tuple(map(of, given))
-        return Reference(numbers[given.number]) if isinstance(given, Reference) else given
-
     match step:
-        case Reinterpretation() | Slicing():
+        case ViewStep():
             return replace(step, of=numbers[step.of])
         case OperatorStep():
-            return replace(step, tensors=tuple(map(of, step.tensors)))
-        case ConstantStep():
-            return step if step.is_unchanging else ConstantStep(_kept(step.array))
+            inputs = tuple(None if number is None else numbers[number] for number in step.inputs)
+            return replace(step, inputs=inputs)
+        case ConstantStep() if not step.is_unchanging:
+            return replace(step, array=_unwritable(step.array))
         case _:
             return step
 
 
-def _kept(array: Array) -> Array:
-    """The array, or a copy in the same order of dimensions where somebody could still write to it."""
+def _unwritable(array: Array) -> Array:
+    """Return the array, or a copy in the same order of dimensions if somebody could still write to it."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:

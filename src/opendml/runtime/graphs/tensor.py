@@ -1,5 +1,4 @@
-"""Tensors of a graph, which compute and move as arrays do: what Python's operators, indices and the usual
-methods mean on them."""
+"""Tensors of a graph, with Python's operators, NumPy's indices and the usual methods of arrays."""
 
 from __future__ import annotations
 
@@ -10,21 +9,19 @@ from typing import TYPE_CHECKING, Any, Never, TypeAlias
 import numpy as np
 
 from opendml.errors import InvalidArgument
-from opendml.program.node import Node
-from opendml.program.program import packed
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
-from opendml.runtime.graphs.indexing import Window, window_of
+from opendml.runtime.graphs.indexing import selection
 from opendml.runtime.graphs.products import product
-from opendml.runtime.graphs.reinterpret import reinterpreted
-from opendml.runtime.graphs.steps import Reinterpretation, Slicing
-from opendml.runtime.program import layout_of
+from opendml.runtime.graphs.stages import Value
+from opendml.runtime.graphs.steps import ViewStep
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc, packed_strides
 from opendml.spec.values import as_plain, as_tuple
 from opendml.spec.wording import dimensions, shown
 
 if TYPE_CHECKING:
-    from opendml.runtime.graphs.graph import Graph
+    from opendml.runtime.graphs.base import GraphBase
     from opendml.runtime.memory.host_array import Array
 
     Operand: TypeAlias = "GraphTensor | Array | float"
@@ -39,16 +36,16 @@ class GraphTensor:
     itself.
     """
 
-    __slots__ = ("_node", "_number", "data_type", "graph", "sizes")
+    __slots__ = ("_number", "_value", "data_type", "graph", "sizes")
 
     __array_ufunc__ = None
     """Arrays leave their operators to this class."""
 
-    def __init__(self, graph: Graph, node: Node, data_type: TensorDataType, number: int) -> None:
+    def __init__(self, graph: GraphBase, value: Value, number: int) -> None:
         self.graph = graph
-        self._node, self._number = node, number
-        self.data_type = data_type
-        self.sizes = node.sizes
+        self._value, self._number = value, number
+        self.data_type = TensorDataType(value.tensor.data_type)
+        self.sizes = value.tensor.sizes
 
     def __repr__(self) -> str:
         return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
@@ -66,7 +63,11 @@ class GraphTensor:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the elements as NumPy has it."""
-        return self._node.type.numpy
+        return self._type.numpy
+
+    @property
+    def _type(self) -> ScalarType:
+        return ScalarType.of(self.data_type)
 
     def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
         """The same elements in other sizes: reshaped, or transposed and repeated by strides, which count in
@@ -86,15 +87,14 @@ class GraphTensor:
         """
         tensor = TensorDesc(self.data_type, sizes, strides)
         validate_tensor("reinterpret", tensor, self.graph.feature_level)
-        written, read = packed(self._node.type, self.sizes), layout_of(tensor)
-        node = reinterpreted(self._node, written, read)
-        given = f"reinterpret: sizes {list(read.sizes)}"
-        if strides is None and read.element_count != written.element_count:
+        given = f"reinterpret: sizes {list(tensor.sizes)}"
+        if strides is None and math.prod(tensor.sizes) != math.prod(self.sizes):
             raise InvalidArgument(f"{given}; must have as many elements as {list(self.sizes)}")
-        if node is None:
+        view = self.graph._view(ViewStep(self._number, self.data_type, tensor.sizes, tensor.strides))
+        if view is None:
             problem = f"must stay within the elements of {list(self.sizes)}"
             raise InvalidArgument(f"{given} with strides {list(tensor.effective_strides)}; {problem}")
-        return self.graph._moved(Reinterpretation(self._number, tensor.sizes, tensor.strides), self, node)
+        return view
 
     def reshape(self, *sizes: Any) -> GraphTensor:
         """The same elements, in row-major order, in other sizes. It is no operator.
@@ -166,14 +166,12 @@ class GraphTensor:
             InvalidArgument: an index that is not there, no elements, no dimension left (DirectML's tensors
                 have one at least), or indices of another kind: `dml.gather` takes tensors of them.
         """
-        window, sizes = window_of(index, self.sizes)
-        part = self._window(window)
-        return part if sizes == part.sizes else part.reinterpret(sizes)
-
-    def _window(self, window: Window) -> GraphTensor:
-        """The elements of a window, which lies within the sizes."""
-        node = window.of(self._node)
-        return self if node is self._node else self.graph._moved(Slicing(self._number, window), self, node)
+        selected = selection(index, self.sizes)
+        step = ViewStep(self._number, self.data_type, selected.sizes, selected.strides, selected.offset)
+        is_whole = selected.sizes == self.sizes and selected.strides == packed_strides(self.sizes)
+        view = self if is_whole else self.graph._view(step)
+        assert view is not None
+        return view if view.sizes == selected.result else view.reinterpret(selected.result)
 
     def __add__(self, other: Operand) -> GraphTensor:
         return self._with("ELEMENT_WISE_ADD", other)
@@ -200,7 +198,7 @@ class GraphTensor:
         return self._divided(other, other_first=True)
 
     def _divided(self, other: Any, *, other_first: bool) -> GraphTensor:
-        if not self._node.type.is_float:
+        if not self._type.is_float:
             raise InvalidArgument(
                 f"/ of {self.data_type.name}: a quotient of integers is a float in Python, and DirectML "
                 "converts no types; dml.cast makes floats, and dml.element_wise_divide rounds towards 0"
@@ -209,7 +207,7 @@ class GraphTensor:
 
     def __pow__(self, other: Operand) -> GraphTensor:
         number = as_plain(other)
-        if isinstance(number, int | float) and self._node.type.is_float:
+        if isinstance(number, int | float) and self._type.is_float:
             return self._call("ELEMENT_WISE_CONSTANT_POW", (self,), (None, float(number)))
         return self._with("ELEMENT_WISE_POW", other, attributes=(None,))
 

@@ -21,7 +21,7 @@ from opendml.runtime.graphs.desc import (
     OutputEdge,
 )
 from opendml.runtime.memory.buffers import whole_buffer
-from opendml.runtime.objects.compiled import Operator
+from opendml.runtime.objects.operator import Operator
 from opendml.runtime.objects.slots import Slot, slots_of
 from opendml.spec.feature_level import full_name, method_since, value_since
 from opendml.spec.schema import operator

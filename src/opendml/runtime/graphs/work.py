@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from opendml.budget import meter
 from opendml.program.node import Node
 from opendml.program.program import Layout, Program
+from opendml.program.steps import repeats_of, steps_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,25 @@ class Work:
     between: tuple[int, ...] = ()
 
 
-def work_of(program: Program, watched: Sequence[Watched] = ()) -> Work:
-    """One program as work."""
-    buffers = tuple(range(len(program.inputs) + len(program.outputs)))
-    return Work(program.inputs, program.outputs, (WorkStage(program, buffers, tuple(watched)),))
+def require_work(work: Work) -> int:
+    """Check the tensors, the recurrent networks and the kernel steps of some work.
+
+    Returns:
+        The kernel steps of one dispatch.
+
+    Raises:
+        LimitExceeded: more than the model around it may take.
+    """
+    limits = meter()
+    total = sum(work.between)
+    for kind, layouts in (("input", work.inputs), ("output", work.outputs)):
+        for number, layout in enumerate(layouts):
+            where = f"{kind} {number} of a graph, {layout.type.name} {list(layout.sizes)}"
+            limits.require("tensor_elements", layout.element_count, where)
+            total += layout.span[1] - layout.span[0]
+    limits.require_memory(total, "the tensors of a graph")
+    repeats = sum(repeats_of(stage.program.results) for stage in work.stages)
+    limits.require("graph_parts", repeats, "the steps of a graph's recurrent networks")
+    steps = sum(steps_of(stage.program.results) for stage in work.stages)
+    limits.require("kernel_steps", steps, "one run of a graph")
+    return steps

@@ -1,4 +1,4 @@
-"""Operators and compiled operators."""
+"""Compiled operators."""
 
 from __future__ import annotations
 
@@ -15,39 +15,20 @@ from opendml.runtime.described import signature, slots_text
 from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.locked import Locked
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.places import common_place, require_device
 from opendml.runtime.memory.ranges import Range, check_overlap
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
-from opendml.runtime.objects.named import Named
-from opendml.runtime.objects.slots import Slot, slot_ranges, slots_of
-from opendml.runtime.saving import saving
+from opendml.runtime.objects.slots import Slot, slot_ranges
 from opendml.spec.enums import ExecutionFlags
-from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Instance
 from opendml.targets.memory import HostMemory, Place, TensorMemory
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import Explanation
     from opendml.runtime.objects.device import Device
-
-
-class Operator(Named):
-    """A valid operator of a device, not compiled yet. Safe to use from several threads."""
-
-    def __init__(self, device: Device, desc: OperatorDesc) -> None:
-        self.device = device
-        self.desc = desc
-
-    @property
-    def _title(self) -> str:
-        """What messages call it."""
-        return self._with_name(self.desc.operator)
-
-    def __repr__(self) -> str:
-        inputs, outputs = (slots_text(slots_of(self.desc, f"{kind}_TENSOR")) for kind in ("INPUT", "OUTPUT"))
-        return f"<Operator {self.device.kind}: {self._title}: {signature(inputs, outputs)}>"
 
 
 class CompiledOperator(Dispatchable, Locked):
@@ -69,16 +50,13 @@ class CompiledOperator(Dispatchable, Locked):
         self._persistent: Range | None = None
         """The persistent resource that the initializer has written, if there was something to write."""
         self._inputs, self._outputs = compilable.inputs, compilable.outputs
-        self._in_place, self._source = compilable.in_place, compilable.source
+        self._in_place, self._compilable = compilable.in_place, compilable
         self._work = CompiledWork(compilable.work, device)
-        present = [number for number, slot in enumerate(compilable.inputs) if slot.tensor is not None]
-        self._buffers = {number: buffer for buffer, number in enumerate(present)}
+        self._buffers = compilable.buffers
         """Positions of inputs that are present to buffers of the program."""
-        self._owned = [number for number in present if compilable.inputs[number].is_owned]
-        self._constants = {
-            buffer: _content(content) for buffer, content in enumerate(compilable.constants, len(present))
-        }
-        self._first_output = len(present) + len(compilable.constants)
+        self._owned = [number for number in self._buffers if compilable.inputs[number].is_owned]
+        self._constants = {buffer: _content(array) for buffer, array in compilable.constants.items()}
+        self._first_output = len(compilable.work.inputs)
         if not self._owned:
             self._own_persistent = self._work.prepare(self._constants)
             self._constants = {}
@@ -94,19 +72,18 @@ class CompiledOperator(Dispatchable, Locked):
         Raises:
             InvalidArgument: the file cannot be written.
         """
-        saving().write_file(path, self._saved())
+        from opendml.runtime.saved.write import write_file
+
+        write_file(path, self._saved())
 
     def _saved(self) -> bytes:
-        data: bytes = saving().saved_operator(self._source, self.flags, self.device)
-        return data
+        from opendml.runtime.saved.write import saved_graph
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return saving().loaded, (self._saved(),)
+        return saved_graph(self._compilable.data, self.device, self.flags)
 
     def __deepcopy__(self, memo: object) -> CompiledOperator:
-        """Another compiled operator of the same device."""
-        copy: CompiledOperator = saving().loaded(self._saved(), self.device)
-        return copy
+        """Compile the same for the same device."""
+        return CompiledOperator(self.device, self._compilable, self.flags)
 
     @property
     def is_initialized(self) -> bool:
@@ -166,12 +143,12 @@ class CompiledOperator(Dispatchable, Locked):
         Raises:
             Unsupported: it is of a debug device, or memory is out.
         """
-        from opendml.explain.measure import explained
+        from opendml.runtime.explain.measure import explained
 
         self.device._require_present()
-        inputs = [slot.name for slot in self._inputs if slot.tensor is not None]
-        constants = range(len(inputs), self._first_output)
-        names = dict(enumerate(inputs)) | {number: f"constant {number - len(inputs)}" for number in constants}
+        names = {buffer: self._inputs[number].name for number, buffer in self._buffers.items()}
+        others = [buffer for buffer in range(self._first_output) if buffer not in names]
+        names |= {buffer: f"constant {number}" for number, buffer in enumerate(others)}
         persistent = None if self._owned else self._own_persistent
         title = f"{self._title}: {signature(slots_text(self._inputs), slots_text(self._outputs))}"
         return explained(self.device, self._work, persistent, title, names, {})
@@ -322,11 +299,11 @@ class _Execution(Command):
             self._bound.enqueue(stream)
 
 
-def _content(content: bytes) -> TensorMemory:
-    """Bytes as a tensor."""
-    memory = HostMemory(len(content))
-    memory.bytes[:] = memoryview(content)
-    return TensorMemory(memory.address, packed(ScalarType.UINT8, [len(content)]), False, memory)
+def _content(array: Array) -> TensorMemory:
+    """Copy bytes to aligned memory."""
+    memory = HostMemory(array.size)
+    memory.bytes[:] = array
+    return TensorMemory(memory.address, packed(ScalarType.UINT8, [array.size]), False, memory)
 
 
 def _named(slot: Slot, memory: Range | None) -> tuple[str, Range, Layout] | None:

@@ -13,16 +13,19 @@ from opendml.errors import InvalidArgument
 from opendml.logs import log
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
-from opendml.runtime.graphs.compilable import compilable_of
-from opendml.runtime.graphs.compile import compilable_of_graph
+from opendml.runtime.graphs.base import GraphBase
+from opendml.runtime.graphs.compilable import compilable_of, compilable_of_graph
 from opendml.runtime.graphs.desc import GraphDesc
+from opendml.runtime.graphs.from_desc import graph_of_desc
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.host_array import Array, layout_of_array
 from opendml.runtime.objects.binding_table import BindingTable
 from opendml.runtime.objects.bound import Bound, Recording, record
-from opendml.runtime.objects.compiled import CompiledOperator, Operator
+from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import Dispatchable
 from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate, debug_callback
+from opendml.runtime.objects.operator import Operator
 from opendml.runtime.objects.recorder import CommandRecorder
 from opendml.runtime.objects.removable import Removable
 from opendml.runtime.program import layout_of
@@ -152,7 +155,7 @@ class Device(Removable):
             raise InvalidArgument(f"compile_operator: {type(op).__name__}; create_operator makes operators")
         if op.device is not self:
             raise InvalidArgument(f"{op._title}: created by another device")
-        return CompiledOperator(self, compilable_of(op.desc), _checked(flags))
+        return CompiledOperator(self, compilable_of(op.desc, self.feature_level), _checked(flags))
 
     def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
         """A graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph` is.
@@ -169,7 +172,19 @@ class Device(Removable):
             DeviceRemoved: the device was removed.
         """
         self._require_present()
-        return CompiledOperator(self, compilable_of_graph(desc, self), _checked(flags))
+        return self._compile_graph(*graph_of_desc(desc, self), flags)
+
+    def _compile_graph(
+        self, graph: GraphBase, outputs: Sequence[GraphTensor], flags: ExecutionFlags = ExecutionFlags.NONE
+    ) -> CompiledOperator:
+        """Compile a graph over buffers (`GraphBase(device.feature_level)`) as one operator. Inputs that the
+        outputs do not need are absent.
+
+        Raises:
+            InvalidArgument: no outputs, or unknown flags.
+        """
+        self._require_present()
+        return CompiledOperator(self, compilable_of_graph(graph, outputs), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
         """An initializer of these compiled operators; with none of them, it may be reset later.

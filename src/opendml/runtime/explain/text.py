@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from opendml.explain.wording import (
+from opendml.runtime.explain.wording import (
     bytes_text,
     count_text,
     floors_text,
@@ -20,7 +20,7 @@ from opendml.explain.wording import (
 )
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import Explanation
 
 _WIDTH = 110
 

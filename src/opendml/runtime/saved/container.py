@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.json_files import text as json_text
-from opendml.frontends.json_files.node import Node
+from opendml.json_files import text as json_text
+from opendml.json_files.node import Node
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MAGIC = b"\x93OPENDML"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<8sIIQ32s")
 """Magic, version, zero, bytes of JSON, and the SHA-256 of all that follows the head."""
 _ALIGNMENT = 64
@@ -58,7 +58,7 @@ def opened_file(data: bytes) -> tuple[Node, memoryview]:
 
     Raises:
         InvalidArgument: it is none, or damaged.
-        Unsupported: a newer version has written it.
+        Unsupported: another version has written it.
     """
     if len(data) < _HEAD.size or data[: len(MAGIC)] != MAGIC:
         raise InvalidArgument(
@@ -67,7 +67,8 @@ def opened_file(data: bytes) -> tuple[Node, memoryview]:
         )
     _, version, _, size, digest = _HEAD.unpack_from(data)
     if version != VERSION:
-        raise Unsupported(f"a saved model of version {version}; this opendml reads version {VERSION}")
+        fix = "save the model again with this version" if version < VERSION else "a newer opendml reads it"
+        raise Unsupported(f"a saved model of version {version}; this opendml reads version {VERSION}: {fix}")
     content = memoryview(data)[_HEAD.size :]
     if size > len(content) or hashlib.sha256(content).digest() != digest:
         raise InvalidArgument("a damaged saved model: its bytes are not those that were saved")

@@ -10,8 +10,8 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from opendml.explain.wording import SHORTEST, time_text
 from opendml.folders import replacing
+from opendml.runtime.explain.wording import SHORTEST, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +143,14 @@ class Explanation:
 
     def html(self) -> str:
         """One page that needs nothing else: the kernels with their times, the graph, and the memory."""
-        from opendml.explain.page import page
+        from opendml.runtime.explain.page import page
 
         return page(self)
 
     def trace(self) -> str:
         """The kernels one after the other as a trace in Chrome's JSON format, which Perfetto and
         chrome://tracing show."""
-        from opendml.explain.trace import trace
+        from opendml.runtime.explain.trace import trace
 
         return trace(self)
 
@@ -160,16 +160,16 @@ class Explanation:
             file.write(self.html().encode())
 
     def __repr__(self) -> str:
-        from opendml.explain.text import summary
+        from opendml.runtime.explain.text import summary
 
         return f"<Explanation {self.device}: {time_text(self.seconds)} for a dispatch; {summary(self)}>"
 
     def __rich__(self) -> RenderableType:
-        from opendml.explain.text import rendered
+        from opendml.runtime.explain.text import rendered
 
         return rendered(self)
 
     def __str__(self) -> str:
-        from opendml.explain.text import plain
+        from opendml.runtime.explain.text import plain
 
         return plain(self)

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import Explanation
 
 
 def trace(explanation: Explanation) -> str:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opendml.errors import Unsupported
-from opendml.explain.explanation import (
+from opendml.floating_point import default_mode
+from opendml.program.four_bit import in_bytes
+from opendml.program.node import Node, Operation, claim, ordered
+from opendml.program.program import Layout, Program
+from opendml.runtime.explain.explanation import (
     ExplainedKernel,
     ExplainedOperator,
     ExplainedTemporary,
     Explanation,
 )
-from opendml.explain.kernel_work import Room, bytes_read, bytes_written, operations
-from opendml.explain.rates import Rates, filled, rates_of, rounds
-from opendml.floating_point import default_mode
-from opendml.program.four_bit import in_bytes
-from opendml.program.node import Node, Operation, claim, ordered
-from opendml.program.program import Layout, Program
+from opendml.runtime.explain.kernel_work import Room, bytes_read, bytes_written, operations
+from opendml.runtime.explain.rates import Rates, filled, rates_of, rounds
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.memory.constant_store import KeptMemory

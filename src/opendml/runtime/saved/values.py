@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.json_files.node import Node
+from opendml.json_files.node import Node
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.schema import operator
@@ -39,11 +39,7 @@ def to_json(value: Any) -> object:
         case tuple() | list():
             return [to_json(each) for each in value]
         case TensorDesc():
-            values = (
-                *(getattr(value, name) for name in _TENSOR[:-1]),
-                value.guaranteed_base_offset_alignment,
-            )
-            return {"tensor": dict(zip(_TENSOR, map(to_json, values), strict=True))}
+            return {"tensor": tensor_to_json(value)}
         case OperatorDesc():
             fields = {name: to_json(getattr(value, name)) for name in value.fields}
             return {"operator": value.operator, "fields": fields}
@@ -74,7 +70,7 @@ def from_json(node: Node) -> Any:
             return kind(*pair)
     if "tensor" in value:
         node.members(("tensor",))
-        return _tensor(node.member("tensor"))
+        return tensor_from_json(node.member("tensor"))
     return desc_from_json(node)
 
 
@@ -91,10 +87,20 @@ def desc_from_json(node: Node) -> OperatorDesc:
         raise InvalidArgument(f"{node.path}: {error}") from error
     kind = descs.desc_class(facts.name)
     fields = node.member("fields").members(kind.fields)
+    missing = [name for name in kind.fields if name not in fields]
+    if missing:
+        raise InvalidArgument(f"{node.member('fields').at(missing[0])}: missing")
     return kind(**{name: from_json(field) for name, field in fields.items()})
 
 
-def _tensor(node: Node) -> TensorDesc:
+def tensor_to_json(tensor: TensorDesc) -> dict[str, object]:
+    """Return a TensorDesc as JSON."""
+    values = (*(getattr(tensor, name) for name in _TENSOR[:-1]), tensor.guaranteed_base_offset_alignment)
+    return dict(zip(_TENSOR, map(to_json, values), strict=True))
+
+
+def tensor_from_json(node: Node) -> TensorDesc:
+    """Return a TensorDesc, which nobody has checked."""
     fields = {name: from_json(field) for name, field in node.members(_TENSOR).items()}
     return TensorDesc(
         fields.get("data_type", ""),

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import NoReturn
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.json_files.text import JsonObject
-from opendml.spec.naming import MOST_COMPARED, close_matches
+from opendml.json_files.text import JsonObject
+from opendml.spelling import MOST_COMPARED, close_matches
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
 _SPECIAL_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import ExplainedKernel
+    from opendml.runtime.explain.explanation import ExplainedKernel
 
 SHORTEST = 1e-7
 """The seconds from which on times of kernels are measured."""

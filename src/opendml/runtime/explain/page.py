@@ -7,9 +7,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opendml.explain.picture import graph_picture, heat, memory_picture
-from opendml.explain.text import NO_KERNELS, summary
-from opendml.explain.wording import (
+from opendml.runtime.explain.picture import graph_picture, heat, memory_picture
+from opendml.runtime.explain.text import NO_KERNELS, summary
+from opendml.runtime.explain.wording import (
     bytes_text,
     count_text,
     floors_text,
@@ -19,7 +19,7 @@ from opendml.explain.wording import (
 )
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import ExplainedKernel, Explanation
+    from opendml.runtime.explain.explanation import ExplainedKernel, Explanation
 
 
 def page(explanation: Explanation) -> str:

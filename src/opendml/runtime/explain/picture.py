@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from opendml.explain.wording import bytes_text, share_text
+from opendml.runtime.explain.wording import bytes_text, share_text
 
 if TYPE_CHECKING:
-    from opendml.explain.explanation import ExplainedOperator, Explanation
+    from opendml.runtime.explain.explanation import ExplainedOperator, Explanation
 
 _WIDTH, _HEIGHT, _COLUMN, _ROW, _MARGIN = 252, 46, 268, 84, 12
 _MEMORY_HEIGHT, _STEP, _LEFT = 260, 26, 80

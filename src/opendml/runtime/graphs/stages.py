@@ -1,0 +1,226 @@
+"""Lower the steps of a graph to programs.
+
+All operators become one program, which the compiler fuses. A view moves elements within that program. If no
+movement of elements gives the bytes that a view reads, the tensor is stored, and a second program loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from opendml.operators.registry import define
+from opendml.program.node import Node, Operation, ordered, source
+from opendml.program.program import Layout, Program, packed
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import reshaped, sliced
+from opendml.runtime.graphs.reinterpret import reinterpreted
+from opendml.runtime.graphs.steps import ViewStep
+from opendml.runtime.graphs.work import Watched, Work, WorkStage
+from opendml.runtime.objects.slots import slots_of
+from opendml.runtime.program import buffer_layout_of, layout_of, loaded, stored
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.tensor_desc import TensorDesc, packed_strides
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tensor of a graph within its programs.
+
+    Args:
+        node: the tensor in the program of its stage.
+        tensor: how its bytes lie where it is stored.
+        stage: the number of the program.
+        buffer: the input or constant that it is loaded from; None: it is computed.
+        layout: how that is loaded.
+    """
+
+    node: Node
+    tensor: TensorDesc
+    stage: int = 0
+    buffer: int | None = None
+    layout: Layout | None = None
+
+
+@dataclass(slots=True)
+class _Stage:
+    """A program under construction. Buffers of stored tensors have negative numbers."""
+
+    inputs: list[Layout] = field(default_factory=list)
+    read: list[int] = field(default_factory=list)
+    """The buffers of the inputs."""
+    outputs: list[Layout] = field(default_factory=list)
+    results: list[Node] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    watched: list[Watched] = field(default_factory=list)
+    sources: dict[tuple[int, Layout], Node] = field(default_factory=dict)
+
+    def load(self, buffer: int, layout: Layout) -> Node:
+        """Return the source that reads a buffer with a layout."""
+        if (buffer, layout) not in self.sources:
+            self.sources[buffer, layout] = source(len(self.inputs), layout.type, layout.sizes)
+            self.inputs.append(layout)
+            self.read.append(buffer)
+        return self.sources[buffer, layout]
+
+
+class Stages:
+    """The programs of a graph, extended by every step.
+
+    Args:
+        in_buffers: elements of 4 bits share bytes in memory, as in DirectML's buffers; False: each has a
+            byte, as in NumPy's arrays.
+    """
+
+    def __init__(self, in_buffers: bool) -> None:
+        self.in_buffers = in_buffers
+        self.buffers: list[Layout] = []
+        """The memory of inputs and constants."""
+        self._stages = [_Stage()]
+        self._stored: dict[Value, int] = {}
+        self._between: list[int] = []
+        """The bytes of stored tensors."""
+
+    def source(self, tensor: TensorDesc, layout: Layout | None = None, memory: Layout | None = None) -> Value:
+        """Add an input or a constant.
+
+        Args:
+            tensor: the tensor.
+            layout: how it is loaded; None: as the tensor says.
+            memory: the layout of its buffer; None: `layout`.
+        """
+        layout = layout or self._layout(tensor)
+        self.buffers.append(memory or layout)
+        return self._load(0, len(self.buffers) - 1, layout, tensor)
+
+    def operator(self, desc: OperatorDesc, values: Sequence[Value | None], name: str) -> list[Value]:
+        """Add an operator, and return the outputs that are present.
+
+        Raises:
+            Unsupported: the operator cannot be run.
+        """
+        number = max((value.stage for value in values if value is not None), default=0)
+        tensors = [slot.tensor for slot in slots_of(desc, "INPUT_TENSOR")]
+        nodes = [
+            None
+            if value is None or tensor is None
+            else _with_rank(self._node(value, number), len(tensor.sizes))
+            for value, tensor in zip(values, tensors, strict=True)
+        ]
+        outputs = [(slot, slot.tensor) for slot in slots_of(desc, "OUTPUT_TENSOR") if slot.tensor is not None]
+        results = define(desc, nodes, [ScalarType.of(tensor.data_type) for _, tensor in outputs])
+        prefix = f"{name}.{desc.operator}" if name else desc.operator
+        self._stages[number].watched += [
+            Watched(f"{prefix}.{slot.name}", desc.operator, slot.name, node, tensor.sizes)
+            for (slot, tensor), node in zip(outputs, results, strict=True)
+        ]
+        return [Value(node, tensor, number) for (_, tensor), node in zip(outputs, results, strict=True)]
+
+    def view(self, value: Value, view: ViewStep) -> Value | None:
+        """Add a view. Return None if it leaves the tensor's elements."""
+        given = packed(value.node.type, value.tensor.sizes)
+        if (window := window_of(given.sizes, view)) is not None:
+            tensor = TensorDesc(view.data_type, view.sizes)
+            if not value.node.sizes:
+                return Value(value.node, tensor, value.stage)
+            return Value(sliced(value.node, window[0], view.sizes, window[1]), tensor, value.stage)
+        if view.offset or min(view.strides or (0,)) < 0:
+            return None
+        read = TensorDesc(view.data_type, view.sizes, view.strides)
+        if not view.of_bytes:
+            if layout_of(read).span[1] > given.element_count * given.type.bytes:
+                return None
+            # Every element of a number is the number.
+            moved = reinterpreted(value.node, given, layout_of(read)) or value.node
+            return Value(moved, TensorDesc(view.data_type, view.sizes), value.stage)
+        if read.size_in_bytes > value.tensor.size_in_bytes:
+            return None
+        if value.buffer is not None:
+            return self._load(value.stage, value.buffer, self._layout(read), read)
+        node = reinterpreted(value.node, layout_of(value.tensor), layout_of(read))
+        if node is not None:
+            return Value(node, read, value.stage)
+        if value.stage + 1 == len(self._stages):
+            self._stages.append(_Stage())
+        return self._load(value.stage + 1, self._store(value), buffer_layout_of(read), read)
+
+    def _layout(self, tensor: TensorDesc) -> Layout:
+        return buffer_layout_of(tensor) if self.in_buffers else layout_of(tensor)
+
+    def _load(self, stage: int, buffer: int, layout: Layout, tensor: TensorDesc) -> Value:
+        node = self._stages[stage].load(buffer, layout)
+        node = loaded(tensor, node) if self.in_buffers or buffer < 0 else node
+        return Value(node, tensor, stage, buffer if buffer >= 0 else None, layout)
+
+    def _node(self, value: Value, stage: int) -> Node:
+        """Return a value in the program of a stage."""
+        if value.stage == stage or value.node.operation is Operation.CONSTANT:
+            return value.node
+        if value.buffer is not None and value.layout is not None:
+            return self._load(stage, value.buffer, value.layout, value.tensor).node
+        return self._load(stage, self._store(value), buffer_layout_of(value.tensor), value.tensor).node
+
+    def _store(self, value: Value) -> int:
+        """Return the buffer through which later stages read a value."""
+        if value not in self._stored:
+            self._stored[value] = ~len(self._between)
+            self._between.append(value.tensor.size_in_bytes)
+            stage = self._stages[value.stage]
+            stage.outputs.append(buffer_layout_of(value.tensor))
+            stage.results.append(stored(value.tensor, value.node))
+            stage.written.append(self._stored[value])
+        return self._stored[value]
+
+    def work(self, outputs: Sequence[Value], fixed: Collection[int], only_needed: bool) -> Work:
+        """Return the programs that compute some tensors, packed unless the graph is over buffers.
+
+        Args:
+            outputs: the tensors.
+            fixed: the buffers of inputs and constants that keep their content.
+            only_needed: leave out what the outputs do not need: constants, and what is watched.
+        """
+        layouts = [
+            buffer_layout_of(value.tensor) if self.in_buffers else packed(value.node.type, value.tensor.sizes)
+            for value in outputs
+        ]
+        nodes = [stored(value.tensor, value.node) if self.in_buffers else value.node for value in outputs]
+        first = len(self.buffers)
+        stages = []
+        for number, stage in enumerate(self._stages):
+            own = [position for position, value in enumerate(outputs) if value.stage == number]
+            results = (*stage.results, *(nodes[position] for position in own))
+            known = [position for position, buffer in enumerate(stage.read) if buffer in fixed]
+            watched = stage.watched
+            if only_needed:
+                needed = ordered(results)
+                read = {node.attribute for node in needed if node.operation is Operation.SOURCE}
+                known = [position for position in known if position in read]
+                identities = set(map(id, needed))
+                watched = [each for each in watched if id(each.node) in identities]
+            layouts_of_stage = (*stage.outputs, *(layouts[position] for position in own))
+            program = Program(tuple(stage.inputs), layouts_of_stage, results, frozenset(known))
+            buffers = [*stage.read, *stage.written, *(first + position for position in own)]
+            numbers = tuple(each if each >= 0 else first + len(outputs) + ~each for each in buffers)
+            stages.append(WorkStage(program, numbers, tuple(watched)))
+        return Work(tuple(self.buffers), tuple(layouts), tuple(stages), tuple(self._between))
+
+
+def _with_rank(node: Node, rank: int) -> Node:
+    """Return the node with leading dimensions of size 1. A number stays one."""
+    missing = rank - len(node.sizes)
+    return reshaped(node, (1,) * missing + node.sizes) if node.sizes and missing else node
+
+
+def window_of(sizes: tuple[int, ...], view: ViewStep) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Return the first index and the steps of a view that selects a range of indices of every dimension."""
+    if view.of_bytes or view.strides is None or len(view.sizes) != len(sizes):
+        return None
+    first, steps, rest = list[int](), list[int](), view.offset
+    for size, step, count, stride in zip(sizes, packed_strides(sizes), view.sizes, view.strides, strict=True):
+        begin, rest = divmod(rest, step)
+        by, gap = divmod(stride, step) if count > 1 else (1, 0)
+        if gap or not by or not 0 <= begin < size or not 0 <= begin + (count - 1) * by < size or count < 1:
+            return None
+        first.append(begin)
+        steps.append(by)
+    return tuple(first), tuple(steps)

@@ -1,0 +1,54 @@
+"""Load and unpickle saved graphs."""
+
+from __future__ import annotations
+
+import copyreg
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.objects.compiled import CompiledOperator
+
+if TYPE_CHECKING:
+    from opendml.budget import Limits
+    from opendml.runtime.objects.device import Device
+
+
+def load(
+    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+) -> Model | CompiledOperator:
+    """Load a model or a compiled operator that `save` has written, compiled for this machine.
+
+    A file holds no code. Everything in it is checked as a caller's arguments are, so files from anywhere may
+    be tried.
+
+    Args:
+        path: the file.
+        device: where it is to run; None: on a device as it was saved for.
+        limits: what loading and compiling it may take; `dml.Limits.untrusted()` for a file from a stranger.
+            None: the defaults of `dml.Limits`.
+
+    Raises:
+        InvalidArgument: no such file, no saved model, or a damaged one.
+        Unsupported: of another version of the format, or for a device that is not there.
+        LimitExceeded: the model takes more than its limits allow.
+    """
+    # Programs that load nothing do not pay for the reader's imports.
+    from opendml.runtime.saved import read
+
+    return read.load(path, device, limits=limits)
+
+
+def _unpickled(data: bytes) -> Model | CompiledOperator:
+    from opendml.runtime.saved import read
+
+    return read.loaded(data)
+
+
+def _pickled(saved: Model | CompiledOperator) -> tuple[Any, ...]:
+    return _unpickled, (saved._saved(),)
+
+
+# Registered here, and not as `__reduce__`, because reading needs `Graph`, which needs `Model`.
+copyreg.pickle(Model, _pickled)
+copyreg.pickle(CompiledOperator, _pickled)

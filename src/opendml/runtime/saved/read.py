@@ -1,0 +1,137 @@
+"""Read models and compiled operators from files."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from opendml.budget import Limits, meter, metered
+from opendml.errors import InvalidArgument, located
+from opendml.json_files.node import Node
+from opendml.model_files import read_file
+from opendml.runtime.graphs.base import GraphBase, build
+from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.steps import (
+    ConstantStep,
+    GraphData,
+    InputStep,
+    NumberStep,
+    OperatorStep,
+    Step,
+    ViewStep,
+)
+from opendml.runtime.objects.compiled import CompiledOperator
+from opendml.runtime.objects.device import Device, as_device
+from opendml.runtime.saved.container import array_in, opened_file
+from opendml.runtime.saved.values import desc_from_json, from_json, tensor_from_json
+from opendml.spec.enums import ExecutionFlags, TensorDataType
+from opendml.spec.feature_level import as_feature_level
+
+_UINT32_MAX = 2**32 - 1
+
+
+def load(
+    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+) -> Model | CompiledOperator:
+    """Load a file (`opendml.load`)."""
+    try:
+        file = Path(path)
+    except TypeError as error:
+        raise InvalidArgument(f"{path!r}: {error}") from error
+    with metered(limits, name=str(path)) as limit, limit.timed("compile_seconds", path):
+        data = read_file(file, path)
+        with located(path):
+            return loaded(data, device)
+
+
+def loaded(data: bytes, device: str | Device | None = None) -> Model | CompiledOperator:
+    """Compile what the bytes of a file hold; see `load`."""
+    program, content = opened_file(data)
+    program.members(("device", "flags", "feature_level", "inputs", "steps", "outputs"))
+    device = _device(program.member("device")) if device is None else as_device(device)
+    given, flags = _graph(program, content), program.optional("flags")
+    if flags is None:
+        graph = Graph(feature_level=given.feature_level)
+        with located("$"):
+            outputs = build(graph, given)
+        return graph.compile(outputs, device)
+    execution = ExecutionFlags(flags.integer(0, sum(ExecutionFlags)))
+    operators = [step for step in given.steps if isinstance(step, OperatorStep)]
+    if len(operators) == 1 and not operators[0].name:
+        return device.compile_operator(device.create_operator(operators[0].desc), execution)
+    base = GraphBase(given.feature_level)
+    with located("$"):
+        return device._compile_graph(base, list(build(base, given).values()), execution)
+
+
+def _device(node: Node) -> Device:
+    """Return the device of calls, if the file names an equal one, or a new one."""
+    level, threads = node.member("feature_level").string(), node.optional("threads")
+    usual = as_device(node.member("kind").string())
+    wanted = Device(
+        usual.kind, feature_level=level, threads=threads.integer(1, _UINT32_MAX) if threads else None
+    )
+    is_usual = (wanted.feature_level, wanted.threads) == (usual.feature_level, usual.threads)
+    return usual if is_usual else wanted
+
+
+def _graph(program: Node, content: memoryview) -> GraphData:
+    """Return the steps of a file, which nobody has checked."""
+    steps = program.member("steps").elements()
+    meter().require("graph_parts", len(steps), "steps of the graph")
+    inputs = [each.string() for each in program.member("inputs").elements()]
+    if len(set(inputs)) < len(inputs):
+        program.member("inputs").fail("different names")
+    outputs = {
+        name: each.integer(0, _UINT32_MAX) for name, each in program.member("outputs").members().items()
+    }
+    level = as_feature_level(program.member("feature_level").string())
+    return GraphData(level, tuple(inputs), tuple(_step(step, content) for step in steps), outputs)
+
+
+def _step(step: Node, content: memoryview) -> Step:
+    members = step.members()
+    if "input" in members:
+        step.members(("input", "tensor"))
+        return InputStep(_number(step.member("input")), tensor_from_json(step.member("tensor")))
+    if "constant" in members:
+        step.members(("constant", "tensor"))
+        tensor = step.optional("tensor")
+        array = array_in(step.member("constant"), content)
+        return ConstantStep(array, None if tensor is None else tensor_from_json(tensor), is_unchanging=True)
+    if "number" in members:
+        step.members(("number", "data_type"))
+        value = from_json(step.member("number"))
+        if type(value) not in (int, float):
+            step.member("number").fail("a number")
+        return NumberStep(value, _data_type(step.member("data_type")))
+    if "view" in members:
+        step.members(("view", "data_type", "sizes", "strides", "offset", "of_bytes"))
+        strides = step.optional("strides")
+        return ViewStep(
+            _number(step.member("view")),
+            _data_type(step.member("data_type")),
+            tuple(_number(each) for each in step.member("sizes").elements()),
+            None if strides is None else _integers(strides),
+            step.member("offset").integer(0, 2**63),
+            step.member("of_bytes").boolean(),
+        )
+    step.members(("desc", "inputs", "name"))
+    inputs = tuple(None if each.value is None else _number(each) for each in step.member("inputs").elements())
+    return OperatorStep(desc_from_json(step.member("desc")), inputs, step.member("name").string())
+
+
+def _number(node: Node) -> int:
+    return node.integer(0, _UINT32_MAX)
+
+
+def _integers(node: Node) -> tuple[int, ...]:
+    return tuple(each.integer(-(2**63), 2**63) for each in node.elements())
+
+
+def _data_type(node: Node) -> TensorDataType:
+    name = node.string()
+    if name not in TensorDataType.__members__ or name == "UNKNOWN":
+        node.fail("a data type")
+    return TensorDataType[name]

@@ -1,0 +1,92 @@
+"""Write graphs to files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opendml.errors import InvalidArgument, Unsupported
+from opendml.folders import replacing
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.steps import (
+    ConstantStep,
+    GraphData,
+    InputStep,
+    NumberStep,
+    OperatorStep,
+    Step,
+    ViewStep,
+)
+from opendml.runtime.memory.host_array import data_type_of
+from opendml.runtime.saved.container import Arrays, packed_file
+from opendml.runtime.saved.values import tensor_to_json, to_json
+from opendml.spec.feature_level import short_name
+
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+
+
+def write_file(path: Any, data: bytes) -> None:
+    """Write a file, whole or not at all.
+
+    Raises:
+        InvalidArgument: it cannot be written there.
+    """
+    try:
+        with replacing(path) as file:
+            file.write(data)
+    except OSError as error:
+        raise InvalidArgument(f"{path}: {error.strerror or error}") from error
+    except (TypeError, ValueError) as error:  # no path, or one with a zero byte
+        raise InvalidArgument(f"{path!r}: {error}") from error
+
+
+def saved_graph(graph: GraphData | None, device: Device, flags: int | None = None) -> bytes:
+    """Return the file of a graph.
+
+    Args:
+        graph: the graph that was compiled; None: there is none.
+        device: what it was compiled for.
+        flags: those of a compiled operator; None: it is a model.
+
+    Raises:
+        Unsupported: there is no graph.
+    """
+    if graph is None:
+        raise Unsupported("this model was not made by Graph.compile, and cannot be saved")
+    arrays = Arrays()
+    program = {
+        "device": {
+            "kind": device.kind,
+            "feature_level": short_name(device.feature_level),
+            "threads": device.threads,
+        },
+        "flags": None if flags is None else int(flags),
+        "feature_level": short_name(graph.feature_level),
+        "inputs": graph.inputs,
+        "steps": [_step(step, arrays) for step in graph.steps],
+        "outputs": graph.outputs,
+    }
+    return packed_file(program, arrays)
+
+
+def _step(step: Step, arrays: Arrays) -> dict[str, object]:
+    match step:
+        case InputStep():
+            return {"input": step.position, "tensor": tensor_to_json(step.tensor)}
+        case ConstantStep():
+            type = ScalarType.of(data_type_of(step.aligned, "constant"))
+            tensor = None if step.tensor is None else tensor_to_json(step.tensor)
+            return {"constant": arrays.add(step.aligned, type), "tensor": tensor}
+        case NumberStep():
+            return {"number": to_json(step.value), "data_type": step.data_type.name}
+        case ViewStep():
+            return {
+                "view": step.of,
+                "data_type": step.data_type.name,
+                "sizes": step.sizes,
+                "strides": step.strides,
+                "offset": step.offset,
+                "of_bytes": step.of_bytes,
+            }
+        case OperatorStep():
+            return {"desc": to_json(step.desc), "inputs": step.inputs, "name": step.name}
