@@ -17,7 +17,7 @@ from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
 from opendml.frontends.onnx.judge import require_possible
 from opendml.frontends.onnx.loops import is_loop
-from opendml.frontends.onnx.model import TensorInfo, tensor_info, traced
+from opendml.frontends.onnx.model import TensorInfo, tensor_info
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode
 from opendml.frontends.onnx.segment import Segment
@@ -77,7 +77,7 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     require_possible(given)
-    checker = traced(Checker, given, as_device(None), weights)
+    checker = Checker.of_model(given, as_device(None), weights)
     with meter().timed("compile_seconds", name):
         checker.survey({each.name: _runtime_value(each) for each in inputs}, _inferred(given))
     opset = next((each.version for each in given.opset_import if each.domain in ("", "ai.onnx")), 0)

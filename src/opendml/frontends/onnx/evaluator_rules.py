@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import onnx
 
+from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.trees import tree_steps
 
 POINTER_BYTES = 8
 """Bytes of an element that is a Python object, such as a string."""
@@ -156,7 +157,40 @@ def sampled_steps(node: OnnxNode, given: Contents) -> int:
 
 
 def ensemble_steps(node: OnnxNode, given: Contents) -> int:
-    return tree_steps(node)
+    """Return an upper bound of the tree nodes that one sample meets: the sum of the trees' depths.
+
+    Raises:
+        InvalidArgument: a tree has a cycle.
+    """
+    children = {key: tuple(after) for key, after in _tree_children(node)}
+    try:
+        order = list(TopologicalSorter(children).static_order())
+    except CycleError as error:
+        raise InvalidArgument(f"{node}: its trees lead in a circle") from error
+    depths: dict[Hashable, int] = {}
+    for key in order:
+        depths[key] = 1 + max((depths[each] for each in children.get(key, ())), default=0)
+    inner = {each for after in children.values() for each in after}
+    return sum(depth for key, depth in depths.items() if key not in inner)
+
+
+def _tree_children(node: OnnxNode) -> Iterator[tuple[Hashable, list[Hashable]]]:
+    """Yield the nodes of all trees with their children."""
+    given = node.attributes
+    sides = [
+        (given.get(f"nodes_{side}nodeids", ()), given.get(f"nodes_{side}leafs", ()))
+        for side in ("true", "false")
+    ]
+    if node.operator == "TreeEnsemble":
+        for number in range(min(len(ids) for ids, _ in sides)):
+            after = [ids[number] for ids, leafs in sides if not (number < len(leafs) and leafs[number])]
+            yield number, list(after)
+        return
+    keys = zip(given.get("nodes_treeids", ()), given.get("nodes_nodeids", ()), strict=False)
+    modes: Mapping[int, object] = dict(enumerate(given.get("nodes_modes", ())))
+    for number, (tree, key) in enumerate(keys):
+        is_leaf = modes.get(number) in ("LEAF", b"LEAF")
+        yield (tree, key), [] if is_leaf else [(tree, ids[number]) for ids, _ in sides if number < len(ids)]
 
 
 def window_steps(node: OnnxNode, given: Contents) -> int:

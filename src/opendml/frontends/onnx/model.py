@@ -4,29 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn, TypeVar
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 import onnx
 
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import functions_of
 from opendml.frontends.onnx.judge import require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
-from opendml.frontends.onnx.node import nodes_of, opsets_of
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.onnx.trace import Tracer, known_tensors
-from opendml.frontends.onnx.values import Array, Known, array_of
+from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.weights import Weights
 from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
-
-T = TypeVar("T", bound=Tracer)
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class OnnxModel:
             require_runnable(model)
             require_possible(model)
             self._kept = KeptModels(most_kept_bytes)
-            self._tracer = traced(Tracer, model, device, weights or Weights(), self._kept)
+            self._tracer = Tracer.of_model(model, device, weights or Weights(), self._kept)
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -103,19 +98,20 @@ class OnnxModel:
             Unsupported: neither DirectML nor the evaluator of `onnx` can run a node.
             LimitExceeded: the run takes more than the model's limits allow.
         """
-        if len(arrays) > len(self.inputs):
-            raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
-        placed = dict(zip(self.input_names, arrays, strict=False))
-        twice = [name for name in placed if name in inputs]
-        if twice:
-            raise InvalidArgument(f"{self._name}: input {twice[0]!r} is given by its place and by its name")
+        with self._named():
+            if len(arrays) > len(self.inputs):
+                raise InvalidArgument(f"{len(arrays)} inputs; it has {len(self.inputs)}")
+            placed = dict(zip(self.input_names, arrays, strict=False))
+            for name in placed:
+                if name in inputs:
+                    raise InvalidArgument(f"input {name!r} is given by its place and by its name")
         return self.run({**placed, **inputs})
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs by name, for arrays by name. Errors are those of a call."""
-        given = self._given(inputs)
+        require_by_name(inputs)
         with self._named():
-            results = self._tracer.run(given)
+            results = self._tracer.run(self._checked(inputs))
         return dict(zip(self.output_names, results, strict=True))
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
@@ -126,20 +122,11 @@ class OnnxModel:
         Raises:
             InvalidArgument, Unsupported: as for a call.
         """
-        given = self._given(inputs)
+        require_by_name(inputs)
         with self._named():
-            work = [step.work for step in self._tracer.steps(given)]
+            work = [step.work for step in self._tracer.steps(self._checked(inputs))]
         parts = (each.model if isinstance(each, CompiledSegment) else each for each in work)
         return tuple(each if isinstance(each, Model) else str(each) for each in parts if each is not None)
-
-    def _given(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the inputs of a run after checking that they are complete and as declared."""
-        require_by_name(inputs)
-        given = {name: self._checked(name, content) for name, content in inputs.items()}
-        missing = [name for name in self.input_names if name not in given]
-        if missing:
-            raise InvalidArgument(f"{self._name}: input {missing[0]!r} is missing; {self._needed}")
-        return given
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -150,38 +137,49 @@ class OnnxModel:
         except Error as error:
             raise error._within(self._name) from error
 
-    @property
-    def _needed(self) -> str:
-        return f"the model has {', '.join(map(repr, self.input_names)) or 'none'}"
+    def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs of a run after checking that they are complete and as declared."""
+        needed = f"the model has {', '.join(map(repr, self.input_names)) or 'none'}"
+        given = {}
+        for name, content in inputs.items():
+            info = self._declared.get(name)
+            if info is None:
+                raise InvalidArgument(f"input {name!r} is unknown; {needed}")
+            given[name] = _checked_input(info, content)
+        for name in self.input_names:
+            if name not in given:
+                raise InvalidArgument(f"input {name!r} is missing; {needed}")
+        return given
 
-    def _checked(self, name: str, content: Any) -> Any:
-        """Return an input as an array after checking it against its declaration."""
-        info = self._declared.get(name)
-        if info is None:
-            raise InvalidArgument(f"{self._name}: input {name!r} is unknown; {self._needed}")
-        if isinstance(content, Mapping):
-            raise InvalidArgument(
-                f"{self._name}: input {name!r} is a {type(content).__name__}; "
-                "an array is needed: `run` takes a dict of arrays by their names"
-            )
-        if info.type is None:
-            return content
-        try:
-            array = np.asarray(content)
-        except (RuntimeError, TypeError, ValueError) as error:  # Ragged lists, or objects of other libraries.
-            raise InvalidArgument(f"{self._name}: input {name!r} is no array: {error}") from error
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
-        if array.dtype != info.type:
-            fix = f"array.astype({info.type.name!r}) makes it so"
-            raise InvalidArgument(
-                f"{self._name}: input {name!r} is of type {array.dtype.name}; must be {info.type.name}: {fix}"
-            )
-        if not _fits(array, info.sizes):
-            raise InvalidArgument(
-                f"{self._name}: input {name!r} has sizes {list(array.shape)}; must be {_text(info.sizes)}"
-            )
-        return array
+
+def _checked_input(info: TensorInfo, content: Any) -> Any:
+    """Return an input as an array after checking it against its declaration."""
+    if isinstance(content, Mapping):
+        fix = "an array is needed: `run` takes a dict of arrays by their names"
+        raise InvalidArgument(f"input {info.name!r} is a {type(content).__name__}; {fix}")
+    if info.type is None:
+        return content
+    try:
+        array = np.asarray(content)
+    except (RuntimeError, TypeError, ValueError) as error:  # Ragged lists, or objects of other libraries.
+        raise InvalidArgument(f"input {info.name!r} is no array: {error}") from error
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    if array.dtype != info.type:
+        fix = f"must be {info.type.name}: array.astype({info.type.name!r}) makes it so"
+        raise InvalidArgument(f"input {info.name!r} is of type {array.dtype.name}; {fix}")
+    if info.sizes is not None and not _fits(array.shape, info.sizes):
+        sizes = shown([("?" if size is None else size) for size in info.sizes])
+        raise InvalidArgument(f"input {info.name!r} has sizes {list(array.shape)}; must be {sizes}")
+    return array
+
+
+def _fits(given: Sequence[int], sizes: Sequence[int | str | None]) -> bool:
+    """Return whether sizes agree with declared ones, of which only numbers above 0 bind."""
+    return len(given) == len(sizes) and all(
+        size == each or not isinstance(each, int) or each <= 0
+        for size, each in zip(given, sizes, strict=True)
+    )
 
 
 def load(
@@ -243,32 +241,6 @@ def require_by_name(inputs: object) -> None:
         raise InvalidArgument(f"run.inputs: {problem}")
 
 
-def traced(
-    kind: type[T],
-    model: onnx.ModelProto,
-    device: Device,
-    weights: Weights,
-    kept: KeptModels | None = None,
-) -> T:
-    """Make a tracer of a model's graph.
-
-    Args:
-        kind: the class of the tracer.
-        model: the model.
-        device: the device of its graphs.
-        weights: the initializers that are not in the message.
-        kept: decides which sizes stay compiled; None: the default.
-    """
-    graph = model.graph
-    known = {name: Known(array, name) for name, array in weights.arrays.items()}
-    stored = {each.name: each for each in graph.initializer if each.name not in known}
-    stored |= {each.values.name: dense(each) for each in graph.sparse_initializer}
-    known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
-    nodes = nodes_of(graph.node, opsets_of(model.opset_import))
-    inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-    return kind(nodes, inputs, outputs, known, functions_of(model), device, kept or KeptModels(), weights)
-
-
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
     """Return the declaration of an input or an output."""
     if value.type.WhichOneof("value") != "tensor_type":
@@ -280,37 +252,7 @@ def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
     return TensorInfo(value.name, type, sizes)
 
 
-def dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
-    """Return a sparse initializer as a dense one."""
-    values, indices, sizes = array_of(tensor.values), array_of(tensor.indices), tuple(tensor.dims)
-    try:
-        meter().require_tensor(sizes, values.dtype.itemsize, f"sparse tensor {tensor.values.name!r}")
-        places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), sizes)
-        if len(places) != len(values) or min(places, default=0) < 0:
-            raise ValueError(f"{len(values)} values at {places.tolist()}")
-        full: Array = np.zeros(sizes, values.dtype)
-        full.reshape(-1)[places] = values
-    except (LookupError, MemoryError, TypeError, ValueError) as error:
-        raise InvalidArgument(f"sparse tensor {tensor.values.name!r} of sizes {sizes}: {error}") from error
-    return onnx.numpy_helper.from_array(full, tensor.values.name)
-
-
 def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
     if dimension.HasField("dim_value"):
         return int(dimension.dim_value)
     return str(dimension.dim_param) or None
-
-
-def _fits(array: Array, sizes: Sequence[int | str | None] | None) -> bool:
-    if sizes is None:
-        return True
-    if array.ndim != len(sizes):
-        return False
-    for given, size in zip(array.shape, sizes, strict=True):
-        if given != size and isinstance(size, int) and size > 0:
-            return False
-    return True
-
-
-def _text(sizes: Sequence[int | str | None] | None) -> str:
-    return shown([("?" if size is None else size) for size in sizes or ()])

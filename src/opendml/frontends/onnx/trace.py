@@ -12,25 +12,41 @@ import itertools
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import Functions, branch_nodes, function_nodes, has_body, schema_nodes
+from opendml.frontends.onnx.bodies import (
+    Functions,
+    branch_nodes,
+    function_nodes,
+    functions_of,
+    has_body,
+    schema_nodes,
+)
 from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.loops import is_loop, loop_of
-from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of
+from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
 from opendml.frontends.onnx.segment import CompiledSegment, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
-from opendml.frontends.onnx.values import Computed, Known, RuntimeValue, Value, array_of, form_of, value_of
+from opendml.frontends.onnx.values import (
+    Array,
+    Computed,
+    Known,
+    RuntimeValue,
+    Value,
+    array_of,
+    form_of,
+    value_of,
+)
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
 from opendml.runtime.graphs.kept_models import KeptModels
@@ -103,6 +119,27 @@ class Tracer(Locked):
         self._kept_models, self._weights = kept, weights
         self._first_steps: dict[Hashable, Step] = {}
         self._prefixes = itertools.count(1)
+
+    @classmethod
+    def of_model(
+        cls, model: onnx.ModelProto, device: Device, weights: Weights, kept: KeptModels | None = None
+    ) -> Self:
+        """Make a tracer of a model's graph.
+
+        Args:
+            model: the model.
+            device: the device of its compiled graphs.
+            weights: the initializers that are not in the message.
+            kept: decides which sizes stay compiled; None: the default.
+        """
+        graph = model.graph
+        known = {name: Known(array, name) for name, array in weights.arrays.items()}
+        stored = {each.name: each for each in graph.initializer if each.name not in known}
+        stored |= {each.values.name: _dense(each) for each in graph.sparse_initializer}
+        known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
+        nodes = nodes_of(graph.node, opsets_of(model.opset_import))
+        inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
+        return cls(nodes, inputs, outputs, known, functions_of(model), device, kept or KeptModels(), weights)
 
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.
@@ -351,3 +388,18 @@ def known_tensors(initializers: Mapping[str, onnx.TensorProto]) -> Iterator[tupl
     """Yield the tensors of a message as values, with their names."""
     for name, tensor in initializers.items():
         yield name, Known(array_of(tensor))
+
+
+def _dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
+    """Return a sparse initializer as a dense one."""
+    values, indices, sizes = array_of(tensor.values), array_of(tensor.indices), tuple(tensor.dims)
+    try:
+        meter().require_tensor(sizes, values.dtype.itemsize, f"sparse tensor {tensor.values.name!r}")
+        places = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), sizes)
+        if len(places) != len(values) or min(places, default=0) < 0:
+            raise ValueError(f"{len(values)} values at {places.tolist()}")
+        full: Array = np.zeros(sizes, values.dtype)
+        full.reshape(-1)[places] = values
+    except (LookupError, MemoryError, TypeError, ValueError) as error:
+        raise InvalidArgument(f"sparse tensor {tensor.values.name!r} of sizes {sizes}: {error}") from error
+    return onnx.numpy_helper.from_array(full, tensor.values.name)

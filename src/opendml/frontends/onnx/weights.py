@@ -28,11 +28,6 @@ _FEWEST_BYTES = 4096
 """Bytes of the smallest tensor that leaves the message. Smaller ones, such as sizes, need no page of their
 own."""
 
-_PLAIN_TYPES = frozenset(
-    ["FLOAT", "FLOAT16", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"]
-)
-"""Types whose elements lie in files as in the memory of a little-endian processor."""
-
 # Numbers of fields in ONNX's messages.
 _GRAPH_OF_MODEL, _INITIALIZER_OF_GRAPH, _RAW_DATA_OF_TENSOR = 7, 5, 9
 
