@@ -234,7 +234,7 @@ made = helper.make_model(helper.make_graph([helper.make_node("Tanh", ["x"], ["y"
 made.opset_import[0].version, made.ir_version = 18, 8
 model = dml.onnx.load(made)
 nested = []
-stage = trace.Tracer._stage
+stage = trace.Tracer._trace
 def interrupted(tracer, state):
     # While it is traced, under its lock.
     if not nested:
@@ -242,7 +242,7 @@ def interrupted(tracer, state):
         for size in (3, 4):
             nested.append(model(np.full(size, 0.5, np.float32))["y"])
     return stage(tracer, state)
-trace.Tracer._stage = interrupted
+trace.Tracer._trace = interrupted
 found = model(np.full(3, 0.5, np.float32))["y"]
 assert (found == nested[1]).all() and nested[2].shape == (4,) and (nested[2] == found[0]).all()
 assert (model(np.full(4, 0.5, np.float32))["y"] == found[0]).all()
