@@ -56,12 +56,12 @@ def test_every_file_has_a_schema() -> None:
         (
             "operators.json",
             lambda f: f["GEMM"].update(constraints=[{"text": "A is square"}]),
-            "operators.json: GEMM: constraints[0]: no 'rules'",
+            "operators.json: GEMM: constraints[0]: {'text': 'A is square'}; must be str",
         ),
         (
             "common.json",
-            lambda f: f["fields"]["any_input"].pop("rules"),
-            "common.json: fields: any_input: no 'rules'",
+            lambda f: f["fields"]["any_input"].pop("description"),
+            "common.json: fields: any_input: no 'description'",
         ),
         (
             "enums.json",
@@ -96,7 +96,7 @@ def test_a_wrong_fact_is_named_with_its_place(
     assert found[0].startswith(expected)
 
 
-@pytest.mark.parametrize("key", ["kind", "optional", "description", "rules"])
+@pytest.mark.parametrize("key", ["kind", "optional", "description"])
 def test_a_completed_field_lacks_nothing(key: str) -> None:
     changed = copy.deepcopy(OPERATORS)
     changed["GEMM"]["fields"][0].pop(key)
@@ -130,16 +130,22 @@ def test_a_numbered_variant_extends_its_elder() -> None:
 
 
 def test_an_operator_takes_over_what_it_does_not_state() -> None:
-    form = {"family": "f", "in_place": ["A"], "notes": "", "fields": [_field("A"), _field("B", rules=["r"])]}
-    common = {"forms": {"form": form}, "fields": {"c": _field("C")}, "constraints": {}, "corrections": {}}
-    row = {"dims": [1, 8], "types": ["INT8"]}
+    form = {"family": "f", "in_place": ["A"], "notes": "", "fields": [_field("A"), _field("B", usual=1)]}
+    common = {
+        "forms": {"form": form},
+        "fields": {"c": _field("C")},
+        "constraints": {},
+        "corrections": {},
+        "types": {},
+    }
+    row = {"dims": [1, 8], "types": "INT8"}
     table = {"level": "1_0", "tensors": [{"names": ["C", "A"], **row}, {"names": ["B"], **row}]}
     stated: dict[str, Any] = {
         "elder": {"extends": ["form"], "notes": "its own", "support": [table], "summary": "elder"},
         "variant": {
             "extends": ["elder"],
             "in_place": [],
-            "fields": ["c", {"name": "B", "optional": None, "description": "new", "rules": []}, "A"],
+            "fields": ["c", {"name": "B", "optional": None, "description": "new", "usual": 2}, "A"],
         },
     }
     stated["elder"]["fields"] = ["A", "B", "c"]
@@ -148,17 +154,10 @@ def test_an_operator_takes_over_what_it_does_not_state() -> None:
     assert list(complete["elder"]["support"][0]["tensors"]) == ["A", "B", "C"]
     variant = complete["variant"]
     assert [field["name"] for field in variant["fields"]] == ["C", "B", "A"]
-    assert variant["fields"][1] == {"name": "B", "kind": "INPUT_TENSOR", "description": "new", "rules": []}
+    assert variant["fields"][1] == {"name": "B", "kind": "INPUT_TENSOR", "description": "new", "usual": 2}
     assert (variant["family"], variant["summary"], variant["in_place"]) == ("f", "elder", [])
     assert "notes" not in variant
     assert variant["support"] == []
-
-
-def test_another_description_does_not_take_over_who_checks_the_elders() -> None:
-    form = {"fields": [_field("A", rules=["r"], unchecked="advice: x")]}
-    common = {"forms": {"form": form}, "fields": {}, "constraints": {}, "corrections": {}}
-    stated = {"variant": {"extends": ["form"], "fields": [{"name": "A", "description": "new"}]}}
-    assert CompleteOperators(stated, common)["variant"]["fields"][0].keys().isdisjoint({"rules", "unchecked"})
 
 
 def test_what_is_common_is_named_more_than_once() -> None:
@@ -167,7 +166,11 @@ def test_what_is_common_is_named_more_than_once() -> None:
     named = Counter(
         each for facts in stated for key in keys for each in facts.get(key, ()) if isinstance(each, str)
     )
-    assert {name for section in COMMON.values() for name in section if named[name] < 2} == set()
+    rows = [row for facts in stated for table in facts.get("support", ()) for row in table["tensors"]]
+    named.update(row["types"] for row in rows)
+    sections = [COMMON[key] for key in ("forms", "fields", "constraints", "corrections")]
+    assert {name for section in sections for name in section if named[name] < 2} == set()
+    assert {name for name in COMMON["types"] if not named[name]} == set()
 
 
 def test_no_field_and_no_constraint_that_could_be_named_is_written_twice() -> None:
@@ -176,7 +179,7 @@ def test_no_field_and_no_constraint_that_could_be_named_is_written_twice() -> No
         for facts in [*OPERATORS.values(), *COMMON["forms"].values(), COMMON]
         for key in ("fields", "constraints", "corrections")
         for each in (facts.get(key, ()) if facts is not COMMON else COMMON[key].values())
-        if isinstance(each, dict) and each.keys() & {"kind", "text", "what"}
+        if isinstance(each, dict) and each.keys() & {"kind", "what"}
     )
     assert [each for each, count in written.items() if count > 1] == []
 

@@ -1,19 +1,23 @@
 """Every statement of the facts names the rules that check it, or says why it is not checked.
 
-A statement is a constraint, or the description of a field. Its `rules` are rules by name, or CHECKS of a
-field by itself; a description without any says what a field means and demands nothing. `unchecked` says why
-it, or a part of it, is not checked: it depends on values at run time, it is advice, or it was decided
-otherwise.
+A statement is a constraint, or the description of a field. `statements.json` has its rules by name: functions
+of `opendml.spec.rules`, or CHECKS of a field by itself. A description without any says what a field means and
+demands nothing. `unchecked` says why it, or a part of it, is not checked: it depends on values at run time,
+it is advice, or it was decided otherwise. Operators inherit this as they inherit their facts.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from opendml.spec.enums import FeatureLevel
+from opendml.spec.facts import DATA_FOLDER
+from opendml.spec.inherit import CompleteOperators
 from opendml.spec.rules import Rule, rules_of
 from opendml.spec.schema import Field, operator
 from tests.for_each import for_each
@@ -50,11 +54,52 @@ class Statement(NamedTuple):
     unchecked: str
 
 
+@cache
+def judged() -> CompleteOperators:
+    """The completed facts with the rules of each statement beside its text."""
+    operators, common = (
+        json.loads((DATA_FOLDER / name).read_text("utf-8")) for name in ("operators.json", "common.json")
+    )
+    rules = json.loads((Path(__file__).parent / "statements.json").read_text("utf-8"))
+    for section, owners in (("operators", operators), ("forms", common["forms"])):
+        for name, facts in owners.items():
+            stated = {"fields": {}, "constraints": [], **rules[section].get(name, {})}
+            if "fields" in facts:
+                facts["fields"] = [_judged(field, stated["fields"]) for field in facts["fields"]]
+            for i, rule in enumerate(stated["constraints"]):
+                if rule is not None:
+                    facts["constraints"][i] = _entry(rule, text=facts["constraints"][i])
+    for name, field in common["fields"].items():
+        field |= _entry(rules["fields"].get(name, ""))
+    common["constraints"] = {
+        name: _entry(rules["constraints"][name], text=text) for name, text in common["constraints"].items()
+    }
+    return CompleteOperators(operators, common)
+
+
+def _judged(field: Any, stated: Any) -> Any:
+    """A field as it is stated. A new description does not take over who checks the elder's."""
+    if isinstance(field, str):
+        return field
+    fresh = {"rules": None, "unchecked": None} if "description" in field else {}
+    return field | fresh | (_entry(stated[field["name"]]) if field["name"] in stated else {})
+
+
+def _entry(stated: Any, **more: Any) -> dict[str, Any]:
+    """The rules of a statement, which stand as one text, or beside `unchecked`."""
+    return more | (stated if isinstance(stated, dict) else {"rules": stated})
+
+
 def statements(name: str) -> Iterator[Statement]:
-    for constraint in operator(name).constraints:
-        yield Statement(None, constraint.text, constraint.rules, constraint.unchecked)
-    for field in operator(name).fields:
-        yield Statement(field, field.description, field.rules, field.unchecked)
+    facts = judged()[name]
+    for each in facts["constraints"]:
+        yield Statement(None, each["text"], *_rules(each))
+    for field in facts["fields"]:
+        yield Statement(operator(name).field(field["name"]), field["description"], *_rules(field))
+
+
+def _rules(stated: Any) -> tuple[tuple[str, ...], str]:
+    return tuple((stated.get("rules") or "").split()), stated.get("unchecked") or ""
 
 
 @cache
@@ -84,9 +129,8 @@ def test_every_rule_that_a_statement_names_checks_its_operator_and_field(name: s
 
 @for_each("name", NAMES)
 def test_every_constraint_is_checked_or_says_why_not(name: str) -> None:
-    for constraint in operator(name).constraints:
-        assert constraint.rules or constraint.unchecked, constraint.text
     for statement in statements(name):
+        assert statement.field or statement.rules or statement.unchecked, statement.text
         assert re.match("(run time|advice|decision): |$", statement.unchecked), statement
 
 
@@ -103,8 +147,7 @@ def test_a_rule_of_another_operator_or_field_and_an_unknown_one_are_found() -> N
 def test_equal_tensors_are_demanded_once(name: str) -> None:
     """What `same` says is no constraint in words as well."""
     for constraint in operator(name).constraints:
-        same = re.fullmatch(r"(\w+(?:, \w+)*): same (\w+(?:(?:, | and )\w+)*)", constraint.text)
-        assert not same, constraint.text
+        assert not re.fullmatch(r"(\w+(?:, \w+)*): same (\w+(?:(?:, | and )\w+)*)", constraint), constraint
 
 
 @for_each("name", NAMES)

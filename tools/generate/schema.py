@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import UnionType
 from typing import Any, TypeAlias
 
-from opendml.spec.facts import DATA_FOLDER, operator_facts
+from opendml.spec.facts import DATA_FOLDER, enum_facts, operator_facts
+from opendml.spec.kinds import CODECS
 
 _Shape: TypeAlias = "type[Any] | UnionType | frozenset[str] | list[Any] | Record | Named | NameOr"
 """A type; one of some texts; a list of what its one item says; or one of the classes below."""
@@ -91,10 +92,8 @@ def _unless(right: bool, value: Any, where: str, words: str) -> Iterator[str]:
 
 
 _KINDS = frozenset({"INPUT_TENSOR", "OUTPUT_TENSOR", "ATTRIBUTE"})
-_TYPES = frozenset(
-    {"TENSOR_DESC", "TENSOR_DESC_ARRAY", "OPERATOR_DESC", "OPERATOR_DESC_ARRAY", "UINT", "INT", "BOOL"}
-    | {"FLOAT", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY", "SCALE_BIAS", "SIZE_2D", "SCALAR_UNION"}
-)
+_TYPES = frozenset(CODECS)
+_DATA_TYPES = frozenset(enum_facts()["data_type_bits"])
 _WHAT = frozenset({"DataType", "DimensionCount", "Sizes"})
 
 RANGE = Record(
@@ -108,10 +107,10 @@ FIELD = Record(
         "type": _TYPES,
         "optional": bool,
         "description": str,
-        "rules": [str],
     },
     {
-        "unchecked": str,
+        "usual": _NUMBER | str,
+        "type_of": [str | int],
         "optional_since": str,
         "enum": str,
         "default": bool | int | float | str,
@@ -128,9 +127,9 @@ FIELD = Record(
     },
 )
 CHANGED_FIELD = Record({"name": str}, dict.fromkeys(FIELD.partial.optional, object))
-CONSTRAINT = Record({"text": str, "rules": [str]}, {"unchecked": str})
 CORRECTION = Record({"what": str, "why": str})
-ROW = Record({"names": [str], "dims": [int], "types": [str]}, {"sizes": str})
+ROW = Record({"names": [str], "dims": [int], "types": [_DATA_TYPES]}, {"sizes": str})
+STATED_ROW = Record({"names": [str], "dims": [int], "types": str}, {"sizes": str})
 EXAMPLE = Record(
     {"inputs": Named(object), "outputs": Named(object)},
     {"attributes": Named(object), "types": Named(str), "undefined": str, "why": str},
@@ -143,7 +142,7 @@ OPERATOR = Record(
         "formula": str,
         "fields": [FIELD],
         "in_place": [str],
-        "constraints": [CONSTRAINT],
+        "constraints": [str],
         "same": [Record({"tensors": [str], "what": [_WHAT]}, {"below": str})],
         "support": [Record({"level": str, "tensors": Named(ROW)}, {"functions": [str]})],
         "corrections": [CORRECTION],
@@ -153,6 +152,7 @@ OPERATOR = Record(
         "broadcast": [Record({"tensors": [str], "to": str}, {"channel_below": str})],
         "together": [Record({"tensors": [str]}, {"below": str})],
         "one_element": [str],
+        "sizes": frozenset({"required"}),
         "examples": [EXAMPLE],
         "flawed_examples": [EXAMPLE],
         "notes": str,
@@ -166,8 +166,7 @@ STATED = Record(
         **OPERATOR.partial.optional,
         "extends": [str],
         "fields": [NameOr(CHANGED_FIELD)],
-        "constraints": [NameOr(CONSTRAINT)],
-        "support": [Record({"level": str, "tensors": [ROW]}, {"functions": [str]})],
+        "support": [Record({"level": str, "tensors": [STATED_ROW]}, {"functions": [str]})],
         "corrections": [NameOr(CORRECTION)],
     },
 )
@@ -179,7 +178,8 @@ FILES: dict[str, _Shape] = {
         {
             "forms": Named(STATED),
             "fields": Named(FIELD),
-            "constraints": Named(CONSTRAINT),
+            "constraints": Named(str),
+            "types": Named([_DATA_TYPES]),
             "corrections": Named(CORRECTION),
         }
     ),

@@ -114,7 +114,7 @@ def _example(operator: Operator) -> tuple[Block, ...]:
 
 def _constraints(operator: Operator, feature_level: str | None) -> tuple[Block, ...]:
     equal = map(same_words, operator.same)
-    stated = (constraint.text for constraint in operator.constraints)
+    stated = iter(operator.constraints)
     texts = (*equal, *stated, *rule_texts(operator, as_feature_level(feature_level)))
     return (Items(tuple(map(sentence, texts))),) if texts else ()
 

@@ -2,61 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Sequence, Set
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from opendml.across_forks import importing
 from opendml.errors import Unsupported
 from opendml.floating_point import default_mode
 from opendml.program.functions import compute_type, rounded
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import repeated, reshaped
+from opendml.spec.declarations import Declarations
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
-
-FAMILIES = (
-    "activation",
-    "attention",
-    "antialiasing",
-    "bits",
-    "convolution",
-    "elementwise",
-    "filling",
-    "folding",
-    "indexing",
-    "logical",
-    "matrix",
-    "movement",
-    "normalization",
-    "normalization_gradients",
-    "pooling",
-    "pooling_gradients",
-    "quantization",
-    "recurrent",
-    "random",
-    "reduction",
-    "region_gradients",
-    "regions",
-    "resampling",
-    "resampling_gradients",
-    "scattering",
-    "selection",
-    "softmax",
-    "training",
-)
 
 Function = Callable[..., Node | tuple[Node, ...]]
 Definition = TypeVar("Definition", bound=Function)
 
 
-@dataclass(frozen=True, slots=True)
-class _Registered:
-    """A definition, and how it wants to be called."""
+class _Declared(NamedTuple):
+    """A definition, and how it takes its inputs."""
 
     function: Function
     stored: bool
@@ -64,43 +29,47 @@ class _Registered:
     whole: bool
 
 
-_definitions: dict[str, _Registered] = {}
+_DEFINITION = "definition"
+_definitions: Declarations[_Declared] = Declarations("opendml.operators")
 
 
 def defines(
     name: str, *, stored: bool = False, output: bool = False, whole: bool = False
 ) -> Callable[[Definition], Definition]:
-    """Registers a function from the operator's inputs and attributes to its output, or to a tuple of outputs.
+    """Register a function as the definition of an operator.
 
-    The inputs come positionally in the desc's order, None where an optional one is absent, an array of
-    tensors as a tuple; the attributes as keywords with their Python names. The outputs are those that the
-    desc has, in its order, those of an array one after the other. They are converted to the output tensors'
-    types by the caller.
+    The function takes the inputs by position in the desc's order: None for an absent one, a tuple for an
+    array of tensors. It takes the attributes as keywords with their Python names. It returns the output, or
+    a tuple of the outputs that the desc has, in its order, with the members of an array one after the other.
+    The caller converts them to the types of the output tensors.
 
     Args:
         name: DirectML's name of the operator.
         stored: the inputs come in the types that they are stored in, rather than in their compute types.
-        output: the desc's output tensor comes as the keyword `output`: of an array of tensors a tuple, of
-            several outputs a tuple with None for absent ones.
-        whole: the inputs come repeated to the sizes that the desc has, also where a graph has them smaller or
-            as numbers. Those that are only used element by element need not: they are repeated there.
+        output: the output tensor of the desc comes as the keyword `output`. An array of tensors is a tuple,
+            and so are several outputs, with None for absent ones.
+        whole: the inputs come repeated to the sizes that the desc has, also where a graph has them smaller
+            or as numbers. Inputs that are only used element by element need not: they are repeated there.
+
+    Raises:
+        ValueError: DirectML has no such operator, or it has a definition already.
     """
 
     def register(definition: Definition) -> Definition:
-        _definitions[name] = _Registered(definition, stored, output, whole)
+        _definitions.add([name], _DEFINITION, _Declared(definition, stored, output, whole))
         return definition
 
     return register
 
 
-def implemented() -> frozenset[str]:
-    """The names of the operators that can be run."""
-    return frozenset(_all())
+def implemented() -> Set[str]:
+    """Return the names of the operators that can be run."""
+    return _definitions.all().keys()
 
 
-def definition_of(name: str) -> Callable[..., Node | tuple[Node, ...]]:
-    """The function that defines an operator that can be run."""
-    return _all()[name].function
+def definition_of(name: str) -> Function:
+    """Return the function that defines an operator that can be run."""
+    return _definitions.of(name)[_DEFINITION].function
 
 
 @default_mode()
@@ -136,7 +105,7 @@ def fused(activation: OperatorDesc | None, value: Node) -> Node:
 
 def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, ...]:
     """The outputs as they are computed, before they are converted to their types."""
-    definition = _all()[desc.operator]
+    definition = _definitions.of(desc.operator)[_DEFINITION]
     inputs = _repeated(desc, inputs) if definition.whole else inputs
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
     attributes = _attributes(desc)
@@ -175,11 +144,3 @@ def _attributes(desc: OperatorDesc) -> dict[str, Any]:
         value = getattr(desc, field.python_name)
         values[field.python_name] = None if value is None else field.codec.rounded(value)
     return values
-
-
-@cache
-def _all() -> dict[str, _Registered]:
-    with importing:
-        for family in FAMILIES:
-            importlib.import_module(f"opendml.operators.{family}")
-    return _definitions

@@ -1,4 +1,4 @@
-"""The facts of operators in full: what several share stands once in the JSON (see data/README.md)."""
+"""The facts of operators in full. The JSON states once what several operators share (see data/README.md)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 Facts = dict[str, Any]
 
 OWN = frozenset(("introduced", "support", "examples", "flawed_examples", "notes", "corrections"))
-"""What an operator does not take over from those that it extends."""
+"""The facts that an operator does not take over from those that it extends."""
 
 
 class CompleteOperators(Mapping[str, Facts]):
-    """The facts of operators by name, each completed when asked for first."""
+    """The facts of operators by name, each completed when it is first asked for."""
 
     def __init__(self, operators: Mapping[str, Facts], common: Mapping[str, dict[str, Facts]]) -> None:
         """
         Args:
-            operators: what operators.json says.
-            common: what common.json says.
+            operators: the content of operators.json.
+            common: the content of common.json.
         """
         self._operators, self._common = operators, common
         self._complete: dict[str, Facts] = {}
@@ -41,7 +41,7 @@ class CompleteOperators(Mapping[str, Facts]):
         return self._complete[name]
 
     def _completed(self, stated: Facts) -> Facts:
-        """The facts of an operator or a form with those that it extends, and the common ones it names."""
+        """Return the facts of an operator or a form, with those that it extends and names."""
         complete: Facts = {}
         fields: dict[str, Facts] = {}
         for name in stated.get("extends", ()):
@@ -53,30 +53,28 @@ class CompleteOperators(Mapping[str, Facts]):
         complete["fields"] = [self._field(field, fields) for field in stated.get("fields", fields)]
         for key in ("constraints", "corrections"):
             named = self._common[key]
-            complete[key] = [named[each] if isinstance(each, str) else each for each in complete.get(key, ())]
+            given = complete.get(key, ())
+            complete[key] = [named.get(each, each) if isinstance(each, str) else each for each in given]
         tensors = [field["name"] for field in complete["fields"] if field["kind"] != "ATTRIBUTE"]
-        complete["support"] = [_table(table, tensors) for table in complete.get("support", ())]
+        complete["support"] = [self._table(table, tensors) for table in complete.get("support", ())]
         return complete
 
     def _field(self, stated: str | Facts, elders: Mapping[str, Facts]) -> Facts:
-        """A field, of which an operator states the name of an elder's or a common one, a change, or all."""
+        """Return a field, which is stated by name, by its change of an elder's, or in full."""
         if isinstance(stated, str):
             return elders[stated] if stated in elders else self._common["fields"][stated]
         return _changed(elders[stated["name"]], stated) if stated["name"] in elders else stated
 
+    def _table(self, stated: Facts, tensors: list[str]) -> Facts:
+        """Return a table with a row for each tensor, in the order of the fields, and its types in full."""
+        lists, rows = self._common["types"], dict[str, Facts]()
+        for row in stated["tensors"]:
+            full = row | {"types": lists.get(row["types"], [row["types"]])}
+            rows |= dict.fromkeys(row["names"], full)
+        return stated | {"tensors": {name: rows[name] for name in tensors}}
+
 
 def _changed(elder: Facts, change: Facts) -> Facts:
-    """A field with what a change states; null takes away what the elder has.
-
-    Who checks a description is said of that description: another one says it anew.
-    """
+    """Return a field with what a change states; null takes away what the elder has."""
     gone = {key for key, value in change.items() if value is None and key in elder}
-    if "description" in change:
-        gone |= {"rules", "unchecked"} - change.keys()
     return {key: value for key, value in (elder | change).items() if key not in gone}
-
-
-def _table(stated: Facts, tensors: list[str]) -> Facts:
-    """A table with a row for each tensor, in the order of the fields."""
-    rows = {name: row for row in stated["tensors"] for name in row["names"]}
-    return stated | {"tensors": {name: rows[name] for name in tensors}}

@@ -31,7 +31,7 @@ _AS_TUPLE = "as_tuple({})"
 _EXACT_INTEGER_MAX = 2**53  # A float64 has every whole number up to here.
 
 
-class Range(NamedTuple):
+class ValueRange(NamedTuple):
     """The values that a number, or each of an array, may have; with `below`, only below that level.
 
     Attributes:
@@ -84,7 +84,7 @@ class Demands(NamedTuple):
     """
 
     level: FeatureLevel
-    range: Range | None
+    range: ValueRange | None
     activation: Check
 
 

@@ -54,11 +54,7 @@ def output_arguments(facts: Operator) -> tuple[str, ...]:
 
 def has_usual_sizes(facts: Operator) -> bool:
     """Whether a call may leave out the sizes of the first output, of which a usual one is taken then."""
-    return bool(has_open_shape(facts)) and facts.name not in _WITHOUT_USUAL_SIZES
-
-
-_WITHOUT_USUAL_SIZES = ("ONE_HOT", "ROI_ALIGN", "ROI_ALIGN1")
-"""Operators whose shapes leave sizes open that have no usual value."""
+    return bool(has_open_shape(facts)) and not facts.requires_sizes
 
 
 def _is_open(facts: Operator, output: Field) -> bool:
@@ -162,9 +158,6 @@ def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) ->
     return None
 
 
-_TYPE_BY_MEMBER = {"QUANTIZE": 1, "DEQUANTIZE": 0}
-"""Which of the QuantizationTensors has the type of the output: the zero point, the scale."""
-
 _SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
@@ -187,10 +180,11 @@ def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -
     for tensors in (same.tensors for same in facts.same if "DataType" in same.what):
         if output.name in tensors and (other := _first_given(facts, desc, tensors)) is not None:
             return other.data_type
-    if facts.name in _TYPE_BY_MEMBER:
-        members: Any = getattr(desc, "quantization_tensors")  # noqa: B009 (not every desc has it)
-        if len(members) > _TYPE_BY_MEMBER[facts.name]:
-            return members[_TYPE_BY_MEMBER[facts.name]].data_type  # type: ignore[no-any-return]
+    if output.type_of is not None:
+        name, index = output.type_of
+        members: Any = getattr(desc, facts.field(name).python_name)
+        if len(members) > index:
+            return members[index].data_type  # type: ignore[no-any-return]
     if written is not None:
         return written
     if output.has_call_type:

@@ -1,5 +1,4 @@
-"""Attributes whose usual value depends on the tensors' dimensions or types, which calls may leave out: the
-plain form of the operator."""
+"""Attributes that calls may leave out: their usual value depends on the tensors' dimensions or types."""
 
 from __future__ import annotations
 
@@ -9,43 +8,21 @@ from typing import Any
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, Operator, operator
 
-_EACH: dict[str, float] = {
-    "Dilations": 1,
-    "EndPadding": 0,
-    "InputPixelOffsets": 0.5,
-    "InputWindowOffsets": 0,
-    "InputWindowStrides": 1,
-    "Offsets": 0,
-    "OutputPadding": 0,
-    "OutputPixelOffsets": -0.5,
-    "StartPadding": 0,
-    "Strides": 1,
-}
-"""The number for every dimension, by the attribute. Pixel offsets of 0.5 and -0.5 put the centres of pixels
-between whole coordinates, as ONNX's half_pixel does, and are what RESAMPLE (without offsets) means."""
-
-
-_LAST = ("TOP_K", "TOP_K1")
-"""Operators whose axis is usually the last one."""
-
 
 def rank_default(operator: Operator, field: Field) -> str | None:
-    """What a call takes where it is not given the attribute, in words; None: it must be given, or its default
-    does not depend on the tensors."""
-    if _is_last_axis(operator, field):
+    """Return in words what a call takes where it is not given the attribute.
+
+    None means that the attribute must be given, or that its default does not depend on the tensors.
+    """
+    if field.usual == "last axis":
         return "the last axis"
     if _is_type_of_input(operator, field):
         return f"that of {operator.inputs[0].argument_name}"
-    has_each = field.name in _EACH and _count(operator, field) is not None
-    return f"{_EACH[field.name]} for each dimension" if has_each else None
-
-
-def _is_last_axis(operator: Operator, field: Field) -> bool:
-    return operator.name in _LAST and field.name == "Axis"
+    return None if field.usual is None else f"{field.usual} for each dimension"
 
 
 def _is_type_of_input(operator: Operator, field: Field) -> bool:
-    """Whether it is the type of an output that has the first input's."""
+    """Return whether the attribute is the type of an output that has the first input's."""
     return bool(operator.inputs) and any(
         "DataType" in same.what and {field.same_type_as, operator.inputs[0].name} <= set(same.tensors)
         for same in operator.same
@@ -53,35 +30,31 @@ def _is_type_of_input(operator: Operator, field: Field) -> bool:
 
 
 def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
-    """The desc with such attributes in place of None."""
+    """Return the desc with such attributes in place of None."""
     facts = operator(desc.operator)
     values: dict[str, Any] = {}
     for field in facts.attributes:
         if getattr(desc, field.python_name) is not None:
             continue
-        if _is_last_axis(facts, field):
-            values[field.python_name] = len(desc.input_tensor.sizes) - 1  # type: ignore[attr-defined]
-        elif _is_type_of_input(facts, field):
+        if _is_type_of_input(facts, field):
             tensor = getattr(desc, facts.inputs[0].python_name)
             values[field.python_name] = None if tensor is None else tensor.data_type
-        elif field.name not in _EACH:
-            continue
-        elif (count := _count(facts, field)) is not None:
-            values[field.python_name] = (_EACH[field.name],) * _counted(desc, facts, count)
+        elif field.usual == "last axis":
+            values[field.python_name] = len(desc.input_tensor.sizes) - 1  # type: ignore[attr-defined]
+        elif field.usual is not None:
+            values[field.python_name] = (field.usual,) * _array_length(desc, facts, field)
     return desc.replace(**values) if values else desc
 
 
-def _counted(desc: OperatorDesc, facts: Operator, count: Field) -> int:
-    """The dimensions that a count stands for: the tensor's, or, where a call has yet to make it, as many as
-    another attribute has numbers."""
+def _array_length(desc: OperatorDesc, facts: Operator, field: Field) -> int:
+    """Return the number of dimensions that an array has an element for.
+
+    A call has yet to make an output, so the length of another array counts where the tensor is absent.
+    """
+    count = next(each for each in facts.fields if field.name in each.count_of)
     assert count.rank_of is not None
     tensor = getattr(desc, facts.field(count.rank_of).python_name)
     if tensor is not None:
         return max(len(tensor.sizes) - (2 if count.spatial else 0), 0)
     arrays = (getattr(desc, facts.field(name).python_name) for name in count.count_of)
     return next((len(each) for each in arrays if isinstance(each, Sequence)), 0)
-
-
-def _count(operator: Operator, field: Field) -> Field | None:
-    """The count whose arrays have as many elements as a tensor has dimensions."""
-    return next((each for each in operator.fields if field.name in each.count_of and each.rank_of), None)

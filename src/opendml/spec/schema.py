@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import operator_facts
 from opendml.spec.feature_level import level_named
-from opendml.spec.kinds import CODECS, Codec, Range, member_codec
+from opendml.spec.kinds import CODECS, Codec, ValueRange, member_codec
 from opendml.spec.naming import camel_case, snake_case
 
 
@@ -39,10 +39,10 @@ class Field:
         same_type_as: for an attribute that is a data type, the tensor whose type it must be.
         rank_of: for a count, the tensor whose dimensions it counts: all, or from the third on (`spatial`).
         range: the values that a number, or the numbers of an array, may have.
+        usual: what a call takes for an attribute that it is not given: the number for each dimension, or
+            "last axis"; None where this does not depend on the tensors.
+        type_of: for an output, the array of tensors and the index of the one whose type it has.
         description: meaning, sizes, ranges.
-        rules: who checks what the description demands: rules of `opendml.spec.rules`, and checks of the
-            field by itself; none where it demands nothing.
-        unchecked: why what it says, or a part of it, is not checked; "" where all of it is.
     """
 
     name: str
@@ -63,10 +63,10 @@ class Field:
     same_type_as: str | None
     rank_of: str | None
     spatial: bool
-    range: Range | None
+    range: ValueRange | None
+    usual: float | str | None
+    type_of: tuple[str, int] | None
     description: str
-    rules: tuple[str, ...]
-    unchecked: str
 
     @cached_property
     def python_name(self) -> str:
@@ -106,7 +106,7 @@ class Field:
         """An attribute that the desc class takes: neither a tensor nor a count."""
         return not self.is_tensor and not self.is_count
 
-    def range_at(self, level: FeatureLevel) -> Range | None:
+    def range_at(self, level: FeatureLevel) -> ValueRange | None:
         """Return the range of the field's numbers at that level."""
         is_gone = self.range is None or (self.range.below is not None and level >= self.range.below)
         return None if is_gone else self.range
@@ -116,16 +116,14 @@ class Field:
         return self.optional and (self.optional_since is None or level >= self.optional_since)
 
 
-@dataclass(frozen=True)
-class TensorSupport:
+class TensorSupport(NamedTuple):
     """The allowance of one tensor: dimension counts (smallest, largest) and data types by name."""
 
     dims: tuple[int, int]
     types: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Support:
+class Support(NamedTuple):
     """One table: what the tensors may be from `level` on, for REDUCE only with one of `functions`."""
 
     level: FeatureLevel
@@ -133,11 +131,10 @@ class Support:
     tensors: Mapping[str, TensorSupport]
 
 
-@dataclass(frozen=True)
-class Same:
-    """Tensors that must agree in types, dimension counts or sizes; with `below`, only below that level.
+class Same(NamedTuple):
+    """Tensors that must agree in `what`: "DataType", "DimensionCount" or "Sizes".
 
-    `what` has "DataType", "DimensionCount" and "Sizes".
+    With `below`, they must agree only below that level.
     """
 
     tensors: tuple[str, ...]
@@ -145,35 +142,27 @@ class Same:
     below: FeatureLevel | None
 
 
-@dataclass(frozen=True)
-class Broadcast:
-    """Every size of `tensors` is 1 or that of `to`; below `channel_below` dimension 1 is that of `to`."""
+class Broadcast(NamedTuple):
+    """Tensors whose sizes are 1 or those of `to`; below `channel_below` dimension 1 is that of `to`."""
 
     tensors: tuple[str, ...]
     to: str
     channel_below: FeatureLevel | None
 
 
-@dataclass(frozen=True)
-class Together:
-    """These optional tensors are all given or all absent; with `below`, below that level."""
+class Together(NamedTuple):
+    """Optional tensors that are all given or all absent; with `below`, below that level."""
 
     tensors: tuple[str, ...]
     below: FeatureLevel | None
 
 
 @dataclass(frozen=True)
-class Constraint:
-    """What DirectML's page demands between fields; the rules that check it, or why it, or a part, is not."""
-
-    text: str
-    rules: tuple[str, ...]
-    unchecked: str
-
-
-@dataclass(frozen=True)
 class Operator:
-    """The facts of one operator; the texts are as in operators.json."""
+    """The facts of one operator; the texts are as in operators.json.
+
+    With `requires_sizes`, a call must say the sizes of the first output: none are usual.
+    """
 
     name: str
     introduced: FeatureLevel
@@ -183,11 +172,12 @@ class Operator:
     semantics: str
     fields: tuple[Field, ...]
     in_place: tuple[str, ...]
-    constraints: tuple[Constraint, ...]
+    constraints: tuple[str, ...]
     same: tuple[Same, ...]
     broadcast: tuple[Broadcast, ...]
     together: tuple[Together, ...]
     one_element: tuple[str, ...]
+    requires_sizes: bool
     support: tuple[Support, ...]
     examples: tuple[Mapping[str, Any], ...]
     notes: str
@@ -296,10 +286,7 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
         semantics=facts.get("semantics", ""),
         fields=tuple(map(_field, facts["fields"])),
         in_place=tuple(facts["in_place"]),
-        constraints=tuple(
-            Constraint(each["text"], tuple(each["rules"]), each.get("unchecked", ""))
-            for each in facts["constraints"]
-        ),
+        constraints=tuple(facts["constraints"]),
         same=tuple(_same(rule) for rule in facts["same"]),
         broadcast=tuple(
             Broadcast(tuple(rule["tensors"]), rule["to"], _optional_level(rule.get("channel_below")))
@@ -310,6 +297,7 @@ def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
             for rule in facts.get("together", ())
         ),
         one_element=tuple(facts.get("one_element", ())),
+        requires_sizes=facts.get("sizes") == "required",
         support=tuple(_support(table) for table in facts["support"]),
         examples=tuple(facts.get("examples", ())),
         notes=facts.get("notes", ""),
@@ -338,9 +326,9 @@ def _field(facts: Mapping[str, Any]) -> Field:
         rank_of=facts.get("rank_of"),
         spatial=facts.get("spatial", False),
         range=_range(facts["range"]) if "range" in facts else None,
+        usual=facts.get("usual"),
+        type_of=tuple(facts["type_of"]) if "type_of" in facts else None,
         description=facts["description"],
-        rules=tuple(facts["rules"]),
-        unchecked=facts.get("unchecked", ""),
     )
 
 
@@ -348,8 +336,8 @@ def _same(facts: Mapping[str, Any]) -> Same:
     return Same(tuple(facts["tensors"]), tuple(facts["what"]), _optional_level(facts.get("below")))
 
 
-def _range(facts: Mapping[str, Any]) -> Range:
-    return Range(
+def _range(facts: Mapping[str, Any]) -> ValueRange:
+    return ValueRange(
         minimum=facts.get("min"),
         above=facts.get("above"),
         finite=facts.get("finite", False),

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from opendml.spec.rules import FAMILIES, declared, rules_of
+from opendml.operators.registry import defines, implemented
+from opendml.spec.rules import declared, rules_of
 from opendml.spec.schema import operators
 from tests.spec.rules.breaking import NEWEST, Broken
 
+FAMILIES = sorted(
+    path.stem.removeprefix("test_")
+    for path in Path(__file__).parent.glob("test_*.py")
+    if "BROKEN" in path.read_text("utf-8") and path != Path(__file__)
+)
 TESTED: dict[str, list[Broken]] = {
     family: importlib.import_module(f"tests.spec.rules.test_{family}").BROKEN for family in FAMILIES
 }
@@ -49,10 +58,26 @@ def test_every_parameter_of_a_rule_is_a_field_of_some_operator() -> None:
     """A parameter with a default that no operator has would never be read: a slip of the pen."""
     read: dict[str, set[str]] = {}
     every: dict[str, set[str]] = {}
-    for operator, declarations in {**declared._rules}.items():
+    for operator, declarations in declared._rules.all().items():
         fields = {field.python_name for field in operators()[operator].fields}
-        for function, bound, *_ in declarations:
+        for function, bound, *_ in declarations.values():
             names = set(inspect.signature(function).parameters)
             every[function.__name__] = names
             read.setdefault(function.__name__, set()).update(names & (fields | set(bound)))
     assert read == every
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda: defines("GEMM"), "GEMM has two declarations of definition"),
+        (lambda: defines("GEM"), "definition of GEM, which is no operator; did you mean GEMM"),
+        (lambda: declared.shape("TILE", reason=""), "TILE has two declarations of shape"),
+        (lambda: declared.rule("SLICES"), "<lambda> of SLICES, which is no operator; did you mean SLICE"),
+    ],
+)
+def test_duplicates_and_unknown_operators_are_refused(declare: Callable[[], Any], message: str) -> None:
+    declared._rules.all()
+    implemented()
+    with pytest.raises(ValueError, match=message):
+        declare()(lambda: None)

@@ -5,11 +5,8 @@ Those that many operators share are chosen by the operators' facts; those of a f
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
-from functools import cache
 
-from opendml.across_forks import importing
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.arrays import counted_dimensions
@@ -24,26 +21,9 @@ from opendml.spec.schema import Operator
 
 __all__ = ["Rule", "has_open_shape", "rule_texts", "rules_of", "shape_of"]
 
-FAMILIES = (
-    "attention",
-    "convolution",
-    "copying",
-    "gathering",
-    "matrix",
-    "normalization",
-    "parameters",
-    "pooling",
-    "recurrent",
-    "reduction",
-    "regions",
-    "resampling",
-    "states",
-)
-
 
 def rules_of(operator: Operator, level: FeatureLevel) -> list[Rule]:
     """The rules that hold between the operator's fields at that level: of types, basic ones, others."""
-    _declare()
     rules = [*_shared_rules(operator, level), *declared_rules(operator, level)]
     return [*_rules_of_types(operator, level), *sorted(rules, key=lambda rule: not rule.basic)]
 
@@ -60,13 +40,11 @@ def shape_of(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes]:
         operator: its facts.
         desc: its desc, whose inputs and attributes are valid; the outputs are not read.
     """
-    _declare()
     return declared_shape(operator, desc)
 
 
 def has_open_shape(operator: Operator) -> bool | None:
     """Whether the operator's shape leaves sizes of the first output to the call; None: it has no shape."""
-    _declare()
     return is_open(operator)
 
 
@@ -98,10 +76,3 @@ def _shared_rules(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
             yield type_of_tensor(operator, field, field.same_type_as)
         if field.data_type_field:
             yield fitting_scalar(operator, field, field.data_type_field)
-
-
-@cache
-def _declare() -> None:
-    with importing:
-        for family in FAMILIES:
-            importlib.import_module(f"opendml.spec.rules.{family}")

@@ -16,6 +16,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from opendml.spec.declarations import Declarations
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
@@ -39,8 +40,8 @@ class _Declaration(NamedTuple):
     is_open: bool = False
 
 
-_rules: dict[str, list[_Declaration]] = {}
-_shapes: dict[str, _Declaration] = {}
+_rules: Declarations[_Declaration] = Declarations("opendml.spec.rules")
+_shapes: Declarations[_Declaration] = Declarations("opendml.spec.rules")
 
 
 def rule(
@@ -57,8 +58,7 @@ def rule(
     """
 
     def register(function: Function) -> Function:
-        for operator in operators:
-            _rules.setdefault(operator, []).append(_Declaration(function, bound, basic, below))
+        _rules.add(operators, function.__name__, _Declaration(function, bound, basic, below))
         return function
 
     return register
@@ -90,7 +90,7 @@ def shape(
         declaration = _Declaration(
             function, bound, outputs=outputs, reason=reason, leading_ones=leading_ones, is_open=is_open
         )
-        _shapes.update(dict.fromkeys(operators, declaration))
+        _shapes.add(operators, "shape", declaration)
         return function
 
     return register
@@ -104,11 +104,11 @@ def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
     """
     found = [
         _rule(operator, declaration)
-        for declaration in _rules.get(operator.name, ())
+        for declaration in _rules.of(operator.name).values()
         if declaration.below is None or level < declaration.below
     ]
-    if operator.name in _shapes and _shapes[operator.name].reason:
-        found.append(_rule_of_shape(operator, _shapes[operator.name]))
+    if (declared := _shape_of(operator)) is not None and declared.reason:
+        found.append(_rule_of_shape(operator, declared))
     return found
 
 
@@ -119,14 +119,18 @@ def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes
         operator: its facts.
         desc: a desc whose inputs and attributes are valid; its outputs are not read.
     """
-    declaration = _shapes.get(operator.name)
+    declaration = _shape_of(operator)
     return {} if declaration is None else _Bound(operator, declaration).shape(desc)
 
 
 def is_open(operator: Operator) -> bool | None:
     """Whether the operator's shape leaves sizes of the first output to the call; None: it has no shape."""
-    declaration = _shapes.get(operator.name)
+    declaration = _shape_of(operator)
     return None if declaration is None else declaration.is_open
+
+
+def _shape_of(operator: Operator) -> _Declaration | None:
+    return _shapes.of(operator.name).get("shape")
 
 
 class _Bound:
