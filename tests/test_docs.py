@@ -25,7 +25,6 @@ from opendml.catalog.examples import example_of, worked_examples
 from opendml.catalog.lists import decision_table
 from opendml.catalog.operator_page import operator_page
 from opendml.operators.registry import implemented
-from opendml.operators.softmax import softmax1
 from opendml.spec.descs import desc_class
 from opendml.spec.facts import example_facts
 from opendml.spec.schema import operator, operators
@@ -313,11 +312,6 @@ def test_the_formula_has_a_line_for_each_statement() -> None:
     (formula, *_) = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1")).sections[0].blocks
     assert isinstance(formula, Code)
     assert [line for line in formula.text.splitlines() if line.startswith("otherwise")]
-
-
-def test_the_definition_in_the_guide_is_the_real_one() -> None:
-    guide = (DOCS / "design" / "adding_an_operator.md").read_text("utf-8")
-    assert inspect.getsource(softmax1) in guide
 
 
 def test_markdown_shows_texts_as_they_read_and_links_operators_and_enumerations() -> None:

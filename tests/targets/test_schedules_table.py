@@ -25,7 +25,7 @@ from tools.machines import DEVICES, PROCESSORS
 from tools.schedules import TABLE, main, taken
 
 Table = tuple[Candidate[Any, Any, Any], ...]
-ARCHITECTURE = Path(__file__).parents[2] / "docs" / "design" / "architecture.md"
+DEVELOPMENT = Path(__file__).parents[2] / "docs" / "design" / "development.md"
 MACHINES = (*PROCESSORS, *DEVICES)
 CPU_TABLES: tuple[Table, ...] = (
     schedule_elements.ELEMENTS,
@@ -87,7 +87,7 @@ def test_the_tool_shows_costs_and_reasons_as_the_documentation_does(
     assert main(["--machine", "sm_90"]) == 0
     shown = capsys.readouterr().out
     (example,) = re.findall(
-        r"^```text\n(sm_90: .*?)^```", ARCHITECTURE.read_text("utf-8"), re.DOTALL | re.MULTILINE
+        r"^```text\n(sm_90: .*?)^```", DEVELOPMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
     assert example in shown
     assert re.search(r"  refused  warps  \(groups of \d+ units; at most 256\)", shown)
