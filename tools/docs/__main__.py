@@ -32,8 +32,7 @@ def main(arguments: list[str]) -> int:
 
 
 def write_sources(folder: Path) -> None:
-    """Write what Sphinx reads: the written pages, filled in, SECURITY.md, the generated pages, and results of
-    benchmarks."""
+    """Write the sources for Sphinx: the written and generated pages, and results of benchmarks."""
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("__pycache__", "conftest.py"))
     parts = generated_parts()
     for file in folder.rglob("*.md"):
@@ -43,8 +42,9 @@ def write_sources(folder: Path) -> None:
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, "utf-8")
-    security = (ROOT / "SECURITY.md").read_text("utf-8")
-    (folder / "security.md").write_text(security.replace("](docs/", "]("), "utf-8")
+    for name in ("SECURITY.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text("utf-8")
+        (folder / name.lower()).write_text(text.replace("](docs/", "]("), "utf-8")
     ignored = shutil.ignore_patterns("*.json")
     shutil.copytree(RESULTS, folder / "benchmarks", ignore=ignored, dirs_exist_ok=True)
 

@@ -17,7 +17,6 @@ from opendml.budget import meter
 from opendml.cli.printing import console, table_of
 from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported
 from opendml.folders import replacing_within
-from opendml.frontends.dxdispatch.foreign import assumed_sizes
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
@@ -149,7 +148,7 @@ def _assuming(model: OnnxModel, files: Container[str]) -> Iterator[None]:
         yield
     except Error as error:
         for each in model.inputs:
-            sizes = assumed_sizes(each)
+            sizes = each._assumed_sizes
             if each.name not in files and each.sizes is not None and sizes != tuple(each.sizes):
                 form = ",".join("N" for _ in sizes)
                 problem = f"input {each.name!r} was {shown(list(sizes))}, as the model leaves sizes open"
@@ -189,7 +188,7 @@ def _made(info: TensorInfo, random: np.random.Generator) -> _Input:
         raise InvalidArgument(
             f"input {info.name!r} cannot be made up: --input {info.name}=FILE.npy is needed"
         )
-    lengths = assumed_sizes(info)
+    lengths = info._assumed_sizes
     meter().require_tensor(lengths, 8 + info.type.itemsize, f"input {info.name!r} of sizes {list(lengths)}")
     if info.type.kind == "f":
         return _Input(info.name, random.standard_normal(lengths).astype(info.type), "random")

@@ -106,7 +106,7 @@ class OnnxDispatchable:
         if info.sizes is None:
             raise Unsupported(f"{where}: a tensor of any number of dimensions")
         declared = tuple(size if isinstance(size, int) else None for size in info.sizes)
-        tensor = TensorDesc(_type_name(info), assumed_sizes(info) or (1,))
+        tensor = TensorDesc(_type_name(info), info._assumed_sizes or (1,))
         if not isinstance(tensor.data_type, TensorDataType):
             raise Unsupported(f"{where}: of type {info.type.name}, which DirectML has not")
         allowed = None if info.name in self.fixed else declared
@@ -145,7 +145,7 @@ class _BoundOnnx:
         dispatchable, shapes = self.compiled.dispatchable, self.compiled.shapes
         results = self.compiled.model.run(
             {
-                info.name: _content(buffer, info, shapes.get(info.name, assumed_sizes(info)))
+                info.name: _content(buffer, info, shapes.get(info.name, info._assumed_sizes))
                 for info, buffer in zip(dispatchable.inputs, self.inputs, strict=True)
             }
         )
@@ -216,11 +216,6 @@ def read_serialized(path: Path, folder: Path | None = None) -> SerializedDispatc
         InvalidArgument: there is none in it.
     """
     return SerializedDispatchable(read_graph(path, folder))
-
-
-def assumed_sizes(info: TensorInfo) -> tuple[int, ...]:
-    """The sizes of an ONNX model's tensor if nothing else says them: what is open is 1, as in DxDispatch."""
-    return tuple(size if isinstance(size, int) and size > 0 else 1 for size in info.sizes or ())
 
 
 def _type_name(info: TensorInfo) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -23,7 +23,7 @@ from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode
 from opendml.frontends.onnx.segment import Segment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
-from opendml.frontends.onnx.values import RuntimeValue
+from opendml.frontends.onnx.values import RuntimeValue, sizes_of_type
 from opendml.runtime.objects.device import as_device
 
 
@@ -72,8 +72,8 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     read, name, weights = read_model(model)
     sizes.require_used([read], name)
     given = sizes.of(read, name)
-    assumed = {name: 1 for each in given.graph.input for name in symbols_of(each)}
-    given = Sizes(assumed).of(given)
+    symbols = (sizes_of_type(each.type) or () for each in given.graph.input)
+    given = Sizes({name: 1 for each in symbols for name in each if isinstance(name, str)}).of(given)
     initializers = {each.name for each in given.graph.initializer}
     inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
     require_possible(given)
@@ -131,19 +131,8 @@ class Checker(Tracer):
             self.evaluated.append(Gap(str(node), reason))
 
 
-def symbols_of(value: onnx.ValueInfoProto) -> tuple[str, ...]:
-    """Return the names of symbolic sizes."""
-    dimensions = value.type.tensor_type.shape.dim
-    return tuple(each.dim_param for each in dimensions if each.dim_param)
-
-
 def _assumed(info: TensorInfo) -> TensorInfo:
-    """Return an input with a size of 1 for each unknown one."""
-    if info.sizes is None:
-        return info
-    return TensorInfo(
-        info.name, info.type, tuple(size if isinstance(size, int) and size else 1 for size in info.sizes)
-    )
+    return info if info.sizes is None else replace(info, sizes=info._assumed_sizes)
 
 
 def _runtime_value(info: TensorInfo) -> RuntimeValue:

@@ -16,7 +16,7 @@ from opendml.frontends.onnx.evaluator_limits import bytes_of, require_work, resu
 from opendml.frontends.onnx.evaluator_operators import MENDED
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode, graphs_of
-from opendml.frontends.onnx.values import Array, Known
+from opendml.frontends.onnx.values import Array, Known, sizes_of_type
 
 _MOST_COMPARED_BYTES = 1024  # Bytes of the largest input that is compared with that of the previous trace.
 _MOST_CACHED_BYTES = 64 * 1024  # Bytes of the largest result that a node caches for the next trace.
@@ -118,24 +118,24 @@ class Evaluator:
         """Check results against the sizes and types of ONNX's inference."""
         for name, type in types.items():
             result = found.get(name)
-            if isinstance(result, np.ndarray) and not _fits(result, type.tensor_type):
+            if isinstance(result, np.ndarray) and not _fits(result, type):
                 raise InvalidArgument(
                     f"{self._node}: onnx's evaluator makes {result.dtype.name} of sizes {list(result.shape)} "
                     "of it, ONNX something else"
                 )
 
 
-def _fits(result: Array, tensor: onnx.TypeProto.Tensor) -> bool:
+def _fits(result: Array, type: onnx.TypeProto) -> bool:
     """Return whether a result agrees with the inferred type. Strings have types of any length."""
-    if result.dtype.kind in "fiub" and tensor.elem_type:
-        wanted = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    if result.dtype.kind in "fiub" and type.tensor_type.elem_type:
+        wanted = onnx.helper.tensor_dtype_to_np_dtype(type.tensor_type.elem_type)
         if wanted.kind in "fiub" and wanted != result.dtype:
             return False
-    if not tensor.HasField("shape"):
-        return True
-    sizes = [each.dim_value if each.HasField("dim_value") else None for each in tensor.shape.dim]
-    return len(sizes) == result.ndim and all(
-        wanted in (None, size) for wanted, size in zip(sizes, result.shape, strict=True)
+    sizes = sizes_of_type(type)
+    if sizes is None or len(sizes) != result.ndim:
+        return sizes is None
+    return all(
+        wanted == size for wanted, size in zip(sizes, result.shape, strict=True) if isinstance(wanted, int)
     )
 
 

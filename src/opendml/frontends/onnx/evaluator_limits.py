@@ -19,7 +19,7 @@ from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.evaluator_rules import POINTER_BYTES, ResultSize, sizes_of, weights_input
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.values import Known, Value
+from opendml.frontends.onnx.values import Known, Value, sizes_of_type
 
 Results = Mapping[str, ResultSize]
 """Sizes of results and bytes of each of their elements, by name."""
@@ -67,14 +67,13 @@ def results_of(
 
 
 def _inferred(type: onnx.TypeProto) -> ResultSize | None:
-    tensor = type.tensor_type
-    is_known = tensor.HasField("shape") and all(each.HasField("dim_value") for each in tensor.shape.dim)
-    if not tensor.elem_type or not is_known:
+    element, sizes = type.tensor_type.elem_type, sizes_of_type(type)
+    if not element or sizes is None:
         return None
-    width = POINTER_BYTES
-    if tensor.elem_type != onnx.TensorProto.STRING:
-        width = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
-    return tuple(each.dim_value for each in tensor.shape.dim), width
+    is_text = element == onnx.TensorProto.STRING
+    width = POINTER_BYTES if is_text else onnx.helper.tensor_dtype_to_np_dtype(element).itemsize
+    numbers = tuple(size for size in sizes if isinstance(size, int))
+    return (numbers, width) if len(numbers) == len(sizes) else None
 
 
 def _may_exceed(node: OnnxNode, values: Mapping[str, Value]) -> bool:

@@ -10,7 +10,7 @@ import onnx
 
 from opendml.frontends.onnx.bodies import type_of
 from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, graphs_of
-from opendml.frontends.onnx.values import Array, Known, Value
+from opendml.frontends.onnx.values import Array, Known, Value, sizes_of_type
 
 _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
 
@@ -55,11 +55,10 @@ def is_safe(message: onnx.NodeProto) -> bool:
 
 def empty_of(type: onnx.TypeProto) -> Array | None:
     """Return an empty tensor of a type; None: the type has elements or unknown sizes."""
-    tensor = type.tensor_type
-    sizes = [each.dim_value for each in tensor.shape.dim if each.HasField("dim_value")]
-    if len(sizes) != len(tensor.shape.dim) or 0 not in sizes or min(sizes) < 0 or not tensor.elem_type:
+    sizes = [size if isinstance(size, int) else -1 for size in sizes_of_type(type) or ()]
+    if 0 not in sizes or min(sizes) < 0 or not type.tensor_type.elem_type:
         return None
     try:
-        return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+        return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(type.tensor_type.elem_type))
     except ValueError:  # NumPy does not have that many or that large dimensions.
         return None

@@ -17,6 +17,7 @@ from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
+from opendml.frontends.onnx.values import sizes_of_type
 from opendml.frontends.onnx.weights import Weights
 from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.graphs.model import Model
@@ -37,6 +38,11 @@ class TensorInfo:
     name: str
     type: np.dtype[Any] | None
     sizes: tuple[int | str | None, ...] | None
+
+    @property
+    def _assumed_sizes(self) -> tuple[int, ...]:
+        """The sizes, with 1 for each open one, as in DxDispatch."""
+        return tuple(size if isinstance(size, int) and size > 0 else 1 for size in self.sizes or ())
 
 
 class OnnxModel:
@@ -243,16 +249,7 @@ def require_by_name(inputs: object) -> None:
 
 def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
     """Return the declaration of an input or an output."""
-    if value.type.WhichOneof("value") != "tensor_type":
-        return TensorInfo(value.name, None, None)
-    tensor = value.type.tensor_type
-    known = tensor.elem_type not in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING)
-    type = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type) if known else None
-    sizes = tuple(_size(each) for each in tensor.shape.dim) if tensor.HasField("shape") else None
-    return TensorInfo(value.name, type, sizes)
-
-
-def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str | None:
-    if dimension.HasField("dim_value"):
-        return int(dimension.dim_value)
-    return str(dimension.dim_param) or None
+    element = value.type.tensor_type.elem_type
+    if element in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
+        return TensorInfo(value.name, None, sizes_of_type(value.type))
+    return TensorInfo(value.name, onnx.helper.tensor_dtype_to_np_dtype(element), sizes_of_type(value.type))

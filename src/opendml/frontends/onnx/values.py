@@ -98,6 +98,16 @@ def strings_of(array: Array) -> list[str]:
     return [str(each) for each in array.flat]
 
 
+def sizes_of_type(type: onnx.TypeProto) -> tuple[int | str | None, ...] | None:
+    """Return the sizes of a tensor type: numbers, symbolic names, or None (any); None: any rank."""
+    if not type.tensor_type.HasField("shape"):
+        return None
+    dimensions = type.tensor_type.shape.dim
+    return tuple(
+        int(each.dim_value) if each.HasField("dim_value") else each.dim_param or None for each in dimensions
+    )
+
+
 @dataclass(frozen=True)
 class Known:
     """A value that is the same in every run of the trace.
