@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pytest
 
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Model
+from opendml.frontends.dxdispatch import DispatchModel
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
 Buffer = npt.NDArray[np.uint8] | None
-Load = Callable[[Any], Model]
+Load = Callable[[Any], DispatchModel]
 
 
 class AddOneBound:
@@ -62,7 +62,7 @@ def device() -> AddOneDevice:
 def load(tmp_path: Path) -> Load:
     """Writes a model to a file, as JSON unless it is text already, and reads it back."""
 
-    def load(model: Any) -> Model:
+    def load(model: Any) -> DispatchModel:
         path = tmp_path / "model.json"
         path.write_text(model if isinstance(model, str) else json.dumps(model), encoding="utf-8")
         return dxdispatch.load(path, tmp_path)

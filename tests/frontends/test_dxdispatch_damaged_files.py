@@ -12,13 +12,13 @@ import pytest
 from PIL import Image
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.dxdispatch import Model
+from opendml.frontends.dxdispatch import DispatchModel
 from tests.frontends.conftest import Load
 
 MAGIC = b"\x93NUMPY\x01\x00"
 
 
-def _load(load: Load, path: Path) -> Model:
+def _load(load: Load, path: Path) -> DispatchModel:
     resource: dict[str, Any] = {"initialValues": {"sourcePath": path.name}}
     if path.suffix != ".npy":
         resource["initialValuesDataType"] = "FLOAT32"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.dxdispatch import Model
+from opendml.frontends.dxdispatch import DispatchModel
 from opendml.frontends.dxdispatch.descs import parse_operator_desc
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.spec import descs, enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import ExecutionFlags, TensorDataType, TensorFlags
@@ -56,7 +56,7 @@ def _example(field: Field) -> tuple[Any, Any]:
 
 
 def _parse(value: Any) -> OperatorDesc:
-    return parse_operator_desc(Node(value), beside=())
+    return parse_operator_desc(JsonNode(value), beside=())
 
 
 @for_each("name", operators())
@@ -211,7 +211,7 @@ def test_wrong_scalar_unions_are_refused(data_type: str, value: Any, message: st
     ],
 )
 def test_execution_flags(
-    given: Any, flags: ExecutionFlags, model: dict[str, Any], load: Callable[[Any], Model]
+    given: Any, flags: ExecutionFlags, model: dict[str, Any], load: Callable[[Any], DispatchModel]
 ) -> None:
     model["dispatchables"]["celu"]["executionFlags"] = given
     assert load(model).dispatchables["celu"].flags == flags

@@ -11,29 +11,34 @@ import pytest
 
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Model, Printed, Program, Repetition, Written
+from opendml.frontends.dxdispatch import (
+    Dispatched,
+    DispatchModel,
+    PreparedModel,
+    Printed,
+    Repetition,
+    Written,
+)
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
 from .conftest import AddOneBound, AddOneCompiled, AddOneDevice
 
-Load = Callable[[Any], Model]
+Load = Callable[[Any], DispatchModel]
 
 
-def _bound(program: Program) -> AddOneBound:
+def _bound(program: PreparedModel) -> AddOneBound:
     """The operator of the first dispatch command."""
     bound = next(iter(program.bound.values()))
     assert isinstance(bound, AddOneBound)
     return bound
 
 
-def _prints(program: Program) -> list[str]:
+def _prints(program: PreparedModel) -> list[str]:
     return [event.text for event in program.run() if isinstance(event, Printed)]
 
 
-def test_commands_run_in_their_order(
-    model: dict[str, Any], load: Load, device: AddOneDevice, tmp_path: Path
-) -> None:
+def test_commands_run_in_their_order(model: dict[str, Any], load: Load, device: Any, tmp_path: Path) -> None:
     dispatch, print_y, write = model["commands"]
     model["commands"] = [print_y, dispatch, print_y, write]
     events = list(dxdispatch.prepare(load(model), device).run())
@@ -45,9 +50,7 @@ def test_commands_run_in_their_order(
     assert np.load(tmp_path / "y.npy").tolist() == [2, 3, 4, 0, -1, -2]
 
 
-def test_each_dispatch_runs_all_its_iterations(
-    model: dict[str, Any], load: Load, device: AddOneDevice
-) -> None:
+def test_each_dispatch_runs_all_its_iterations(model: dict[str, Any], load: Load, device: Any) -> None:
     model["commands"][0]["bindings"]["OutputTensor"] = "x"
     program = dxdispatch.prepare(load(model), device)
     dispatched = next(program.run(Repetition(iterations=5)))
@@ -57,16 +60,14 @@ def test_each_dispatch_runs_all_its_iterations(
 
 
 def test_nothing_runs_or_is_written_before_the_events_are_asked_for(
-    model: dict[str, Any], load: Load, device: AddOneDevice, tmp_path: Path
+    model: dict[str, Any], load: Load, device: Any, tmp_path: Path
 ) -> None:
     program = dxdispatch.prepare(load(model), device)
     assert not program.buffers["y"].any()
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_binding_may_see_a_part_of_a_resource(
-    model: dict[str, Any], load: Load, device: AddOneDevice
-) -> None:
+def test_binding_may_see_a_part_of_a_resource(model: dict[str, Any], load: Load, device: Any) -> None:
     model["resources"]["big"] = {
         "initialValuesDataType": "UINT8",
         "initialValues": {"valueCount": 64, "valueStart": 0, "valueDelta": 1},
@@ -85,7 +86,7 @@ def test_binding_may_see_a_part_of_a_resource(
 
 
 def test_element_offset_counts_the_elements_that_the_resource_was_given(
-    model: dict[str, Any], load: Load, device: AddOneDevice
+    model: dict[str, Any], load: Load, device: Any
 ) -> None:
     model["resources"]["big"] = {
         "initialValuesDataType": "INT16",
@@ -108,7 +109,7 @@ def test_offsets_keep_the_guaranteed_alignment(model: dict[str, Any], load: Load
         load(model)
 
 
-def test_resources_are_aligned_for_vectors(model: dict[str, Any], load: Load, device: AddOneDevice) -> None:
+def test_resources_are_aligned_for_vectors(model: dict[str, Any], load: Load, device: Any) -> None:
     buffers = dxdispatch.prepare(load(model), device).buffers
     assert all(buffer.ctypes.data % 64 == 0 for buffer in buffers.values())
 
@@ -134,9 +135,7 @@ def normalization(model: dict[str, Any]) -> dict[str, Any]:
     return model
 
 
-def test_absent_tensors_keep_their_place(
-    normalization: dict[str, Any], load: Load, device: AddOneDevice
-) -> None:
+def test_absent_tensors_keep_their_place(normalization: dict[str, Any], load: Load, device: Any) -> None:
     bound = _bound(dxdispatch.prepare(load(normalization), device))
     assert [None if data is None else data.size for data in bound.inputs] == [24, None, 4]
     assert len(bound.outputs) == 1
@@ -151,7 +150,7 @@ def test_absent_tensors_cannot_be_bound(normalization: dict[str, Any], load: Loa
 
 
 def test_owned_tensors_are_read_once_at_initialization(
-    normalization: dict[str, Any], load: Load, device: AddOneDevice
+    normalization: dict[str, Any], load: Load, device: Any
 ) -> None:
     dispatchable = normalization["dispatchables"]["celu"]
     dispatchable["desc"]["BiasTensor"]["Flags"] = "OWNED_BY_DML"
@@ -168,7 +167,7 @@ def test_owned_tensors_are_read_once_at_initialization(
     assert bias.view(np.float32).tolist() == [5]
 
 
-def test_arrays_of_tensors_are_bound_in_their_order(load: Load, device: AddOneDevice) -> None:
+def test_arrays_of_tensors_are_bound_in_their_order(load: Load, device: Any) -> None:
     def part(first: int) -> dict[str, Any]:
         return {"initialValuesDataType": "FLOAT32", "initialValues": [first, first + 1]}
 
@@ -222,7 +221,7 @@ def half_owned() -> dict[str, Any]:
     }
 
 
-def test_arrays_may_be_owned_in_part(half_owned: dict[str, Any], load: Load, device: AddOneDevice) -> None:
+def test_arrays_may_be_owned_in_part(half_owned: dict[str, Any], load: Load, device: Any) -> None:
     inputs = _bound(dxdispatch.prepare(load(half_owned), device)).inputs
     assert [data is not None and data.view(np.float32)[0] for data in inputs] == [1, 2, 3]
 
@@ -293,9 +292,7 @@ def test_what_the_device_refuses_is_located(
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_a_buffer_that_no_memory_holds_is_an_error(
-    model: dict[str, Any], load: Load, device: AddOneDevice
-) -> None:
+def test_a_buffer_that_no_memory_holds_is_an_error(model: dict[str, Any], load: Load, device: Any) -> None:
     model["resources"]["x"]["sizeInBytes"] = 2**63
     with pytest.raises(Error, match=rf"^\$\.resources\.x: cannot allocate {2**63} bytes$"):
         dxdispatch.prepare(load(model), device)
@@ -321,14 +318,14 @@ def test_a_buffer_that_no_memory_holds_is_an_error(
         ({"initialValuesDataType": "INT8", "initialValues": [-1]}, True, "[0] -1 (0xFF)"),
     ],
 )
-def test_print(resource: dict[str, Any], verbose: bool, text: str, load: Load, device: AddOneDevice) -> None:
+def test_print(resource: dict[str, Any], verbose: bool, text: str, load: Load, device: Any) -> None:
     command = {"type": "print", "resource": "r", "verbose": verbose}
     model = load({"resources": {"r": resource}, "dispatchables": {}, "commands": [command]})
     assert _prints(dxdispatch.prepare(model, device)) == [text]
 
 
 @pytest.mark.parametrize("command", ["print", "Print", "PRINT"])
-def test_types_of_commands_may_have_any_case(command: str, load: Load, device: AddOneDevice) -> None:
+def test_types_of_commands_may_have_any_case(command: str, load: Load, device: Any) -> None:
     resource = {"initialValuesDataType": "INT32", "initialValues": [1]}
     commands = [{"type": command, "resource": "r"}]
     model = load({"resources": {"r": resource}, "dispatchables": {}, "commands": commands})
@@ -392,7 +389,7 @@ def test_raw_file_has_no_padding_that_nobody_asked_for(load: Load, tmp_path: Pat
 
 
 def test_a_text_that_memory_has_no_room_for_is_an_error(
-    model: dict[str, Any], load: Load, device: AddOneDevice, monkeypatch: pytest.MonkeyPatch
+    model: dict[str, Any], load: Load, device: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(elements: Any) -> str:
         raise MemoryError
@@ -410,7 +407,7 @@ def test_a_file_that_cannot_be_written_is_an_error(load: Load, tmp_path: Path) -
 
 
 def test_files_go_to_the_output_directory(
-    model: dict[str, Any], load: Load, device: AddOneDevice, tmp_path: Path
+    model: dict[str, Any], load: Load, device: Any, tmp_path: Path
 ) -> None:
     load(model)
     output = tmp_path / "output"

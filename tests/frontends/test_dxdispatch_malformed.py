@@ -11,7 +11,7 @@ import pytest
 
 from opendml import Device
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import Model, prepare
+from opendml.frontends.dxdispatch import DispatchModel, prepare
 
 ABSENT = object()
 
@@ -282,10 +282,12 @@ MUTATIONS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     ),
 }
 
+Load = Callable[[Any], DispatchModel]
+
 
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_one_wrong_value_is_reported_with_its_path(
-    name: str, model: dict[str, Any], load: Callable[[Any], Model], tmp_path: Path
+    name: str, model: dict[str, Any], load: Load, tmp_path: Path
 ) -> None:
     path, value, message = MUTATIONS[name]
     mutated: Any = copy.deepcopy(model)
@@ -302,7 +304,7 @@ def test_one_wrong_value_is_reported_with_its_path(
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_all_that_is_wrong_is_reported_at_once(model: dict[str, Any], load: Callable[[Any], Model]) -> None:
+def test_all_that_is_wrong_is_reported_at_once(model: dict[str, Any], load: Load) -> None:
     model["resources"]["x"]["initialValues"][1] = "one"
     model["resources"]["x"]["initialValues"][3] = "three"
     model["dispatchables"]["celu"]["desc"]["Alpha"] = None
@@ -328,15 +330,13 @@ def test_all_that_is_wrong_is_reported_at_once(model: dict[str, Any], load: Call
         ('{"resources": {}, "resources": {}}', "$.resources: expected each name once, got it more than once"),
     ],
 )
-def test_text_that_is_no_model_is_reported_with_its_position(
-    text: str, message: str, load: Callable[[Any], Model]
-) -> None:
+def test_text_that_is_no_model_is_reported_with_its_position(text: str, message: str, load: Load) -> None:
     with pytest.raises(InvalidArgument) as caught:
         load(text)
     assert caught.value.failures[0] == message
 
 
-def test_deep_nesting_is_an_error_and_no_crash(load: Callable[[Any], Model]) -> None:
+def test_deep_nesting_is_an_error_and_no_crash(load: Load) -> None:
     with pytest.raises(InvalidArgument, match="more than 32 arrays and objects within each other"):
         load("[" * 100_000)
 
@@ -349,7 +349,7 @@ def test_deep_nesting_is_an_error_and_no_crash(load: Callable[[Any], Model]) -> 
     ],
 )
 def test_nested_fused_activations_are_an_error_and_no_crash(
-    depth: int, message: str, model: dict[str, Any], load: Callable[[Any], Model]
+    depth: int, message: str, model: dict[str, Any], load: Load
 ) -> None:
     tensor = model["dispatchables"]["celu"]["desc"]["InputTensor"]
     desc: dict[str, Any] = {"ATensor": tensor, "BTensor": tensor, "OutputTensor": tensor}
@@ -372,7 +372,7 @@ def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["hlsl", "HLSL"])
-def test_shaders_need_direct3d(kind: str, model: dict[str, Any], load: Callable[[Any], Model]) -> None:
+def test_shaders_need_direct3d(kind: str, model: dict[str, Any], load: Load) -> None:
     model["dispatchables"]["celu"] = {"type": kind, "sourcePath": "a"}
     shader = r'"celu" is an HLSL compute shader, which needs Direct3D'
     with pytest.raises(Unsupported, match=rf"^\$\.dispatchables\.celu\.type: {shader}"):
@@ -380,9 +380,7 @@ def test_shaders_need_direct3d(kind: str, model: dict[str, Any], load: Callable[
 
 
 @pytest.mark.parametrize("kind", ["ONNX", "dmlSerializedGraph"])
-def test_files_of_dispatchables_are_there(
-    kind: str, model: dict[str, Any], load: Callable[[Any], Model]
-) -> None:
+def test_files_of_dispatchables_are_there(kind: str, model: dict[str, Any], load: Load) -> None:
     model["dispatchables"]["celu"] = {"type": kind, "sourcePath": "a"}
     with pytest.raises(InvalidArgument, match=r"^\$\.dispatchables\.celu\.sourcePath: expected a file in"):
         load(model)
@@ -391,7 +389,7 @@ def test_files_of_dispatchables_are_there(
         load(model)
 
 
-def test_deferred_resources_are_unsupported(model: dict[str, Any], load: Callable[[Any], Model]) -> None:
+def test_deferred_resources_are_unsupported(model: dict[str, Any], load: Load) -> None:
     model["resources"]["x"] = {"initialValues": "deferred"}
     with pytest.raises(Unsupported, match=r"^\$\.resources\.x\.initialValues"):
         load(model)
@@ -414,9 +412,7 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda garbage: repr(garbage)[:20])
-def test_no_wrong_value_anywhere_crashes_the_parser(
-    garbage: Any, model: dict[str, Any], load: Callable[[Any], Model]
-) -> None:
+def test_no_wrong_value_anywhere_crashes_the_parser(garbage: Any, model: dict[str, Any], load: Load) -> None:
     for path in _paths(copy.deepcopy(model)):
         mutated: Any = copy.deepcopy(model)
         parent = mutated

@@ -11,7 +11,7 @@ import pytest
 
 from opendml.errors import Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Model, Printed, Program
+from opendml.frontends.dxdispatch import DispatchModel, PreparedModel, Printed
 from opendml.operators.registry import implemented
 from opendml.runtime.objects.device import Device
 from opendml.spec.validator import validate
@@ -71,13 +71,13 @@ needs_shared = pytest.mark.skipif(
 )
 
 
-def _prints(program: Program) -> Iterator[list[float]]:
+def _prints(program: PreparedModel) -> Iterator[list[float]]:
     for event in program.run():
         if isinstance(event, Printed):
             yield [float(number) for number in event.text.split(", ")]
 
 
-def _check(model: Model, device: str, expected: list[list[float]]) -> None:
+def _check(model: DispatchModel, device: str, expected: list[list[float]]) -> None:
     prints = list(_prints(dxdispatch.prepare(model, Device(device))))
     assert len(prints) == len(expected)
     for printed, wanted in zip(prints, expected, strict=True):

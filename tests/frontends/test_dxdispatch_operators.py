@@ -10,10 +10,10 @@ import pytest
 from opendml import Device
 from opendml.errors import InvalidArgument
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Model, Printed
+from opendml.frontends.dxdispatch import DispatchModel, Printed
 from opendml.operators.registry import implemented
 
-Load = Callable[[Any], Model]
+Load = Callable[[Any], DispatchModel]
 
 
 def _tensor(data_type: str, *sizes: int, **more: Any) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import pytest
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Model
+from opendml.frontends.dxdispatch import DispatchModel
 
 from .conftest import AddOneDevice
 
 Image = pytest.importorskip("PIL.Image")
-Load = Callable[[Any], Model]
+Load = Callable[[Any], DispatchModel]
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ import pytest
 
 from opendml.errors import InvalidArgument
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Model, values
+from opendml.frontends.dxdispatch import DispatchModel, values
 from opendml.frontends.dxdispatch.model import WriteFile
 from opendml.spec.enums import TensorDataType
 
 from .conftest import AddOneDevice
 
-Load = Callable[[Any], Model]
+Load = Callable[[Any], DispatchModel]
 DATA_TYPES = [data_type for data_type in TensorDataType if data_type is not TensorDataType.UNKNOWN]
 
 

@@ -35,7 +35,7 @@ from opendml import (
     Unsupported,
     descs,
 )
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.saved.container import _HEAD, MAGIC, VERSION
 from opendml.runtime.saved.read import loaded
@@ -147,7 +147,7 @@ def test_constants_of_every_type_and_order_are_saved(tmp_path: Path) -> None:
 def test_the_desc_of_every_operator_is_saved(name: str) -> None:
     desc = valid_desc(name, max(dml.FeatureLevel))
     text = json.dumps(to_json(desc), allow_nan=False)
-    assert desc_from_json(Node(json.loads(text))) == desc
+    assert desc_from_json(JsonNode(json.loads(text))) == desc
 
 
 def graph_in_directmls_form(device: Device) -> GraphDesc:

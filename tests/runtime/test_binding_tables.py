@@ -19,7 +19,7 @@ from opendml import (
     TensorDesc,
     descs,
 )
-from opendml.runtime.objects.slots import Slot, slot_ranges, slots_of
+from opendml.runtime.objects.tensor_fields import TensorField, bound_ranges, tensor_fields
 from tests.running import same_bits
 from tests.runtime.object_model import (
     PACKED,
@@ -331,20 +331,22 @@ def test_buffers_are_zeroed_and_aligned_for_every_binding(any_device: Device) ->
 
 
 def test_an_array_of_tensors_is_bound_one_by_one_or_as_one() -> None:
-    slots = slots_of(descs.Join([PACKED, PACKED], TensorDesc(FLOAT32, [2, 6, 4]), axis=1), "INPUT_TENSOR")
+    slots = tensor_fields(
+        descs.Join([PACKED, PACKED], TensorDesc(FLOAT32, [2, 6, 4]), axis=1), "INPUT_TENSOR"
+    )
     assert [slot.name for slot in slots] == ["InputTensors[0]", "InputTensors[1]"]
     x, y = array(), array()
     for bindings in ([x, y], [BufferArrayBinding([x, y])]):
-        memory = slot_ranges("JOIN", "inputs", slots, bindings)
+        memory = bound_ranges("JOIN", "inputs", slots, bindings)
         assert [each.address for each in memory if each] == [x.ctypes.data, y.ctypes.data]
     for wrong in ([BufferArrayBinding([x])], [BufferArrayBinding([x, y, x])], [x, BufferArrayBinding([y])]):
         with pytest.raises(InvalidArgument, match="it must be for all tensors of a field"):
-            slot_ranges("JOIN", "inputs", slots, wrong)
+            bound_ranges("JOIN", "inputs", slots, wrong)
     with pytest.raises(InvalidArgument, match=r"JOIN.InputTensors\[1\]: nothing is bound"):
-        slot_ranges("JOIN", "inputs", slots, [BufferArrayBinding([x, None])])
+        bound_ranges("JOIN", "inputs", slots, [BufferArrayBinding([x, None])])
 
 
 def test_a_slot_tells_whether_directml_owns_its_tensor() -> None:
-    assert not Slot("InputTensor", "InputTensor", PACKED).is_owned
-    assert not Slot("InputTensor", "InputTensor", None).is_owned
-    assert Slot("InputTensor", "InputTensor", TensorDesc(FLOAT32, SIZES, flags=1)).is_owned
+    assert not TensorField("InputTensor", "InputTensor", PACKED).is_owned
+    assert not TensorField("InputTensor", "InputTensor", None).is_owned
+    assert TensorField("InputTensor", "InputTensor", TensorDesc(FLOAT32, SIZES, flags=1)).is_owned

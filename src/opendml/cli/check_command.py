@@ -17,7 +17,7 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends import dxdispatch
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.serialized.graph import read_graph
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.runtime.graphs.compilable import compilable_of
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
@@ -134,7 +134,7 @@ def _obstacle(desc: OperatorDesc) -> str | None:
     return None
 
 
-def _obstacles(root: Node, path: Path, sizes: Sizes, any_path: bool) -> tuple[str, ...]:
+def _obstacles(root: JsonNode, path: Path, sizes: Sizes, any_path: bool) -> tuple[str, ...]:
     """Return why a well-formed model cannot be loaded, such as missing files, folders or libraries."""
     try:
         dxdispatch.parse_model(root, dxdispatch.Folders.of(path, any_path=any_path), sizes)

@@ -17,7 +17,7 @@ from opendml.errors import InvalidArgument
 from opendml.folders import replacing
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable, read_serialized
-from opendml.frontends.dxdispatch.model import Dispatchable
+from opendml.frontends.dxdispatch.model import NamedDispatchable
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.explain.explanation import Explanation
 from opendml.runtime.objects.device import Device
@@ -102,7 +102,7 @@ def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes, allo
             return found
 
 
-def _of_dispatchable(dispatchable: Dispatchable, device: Device) -> Parts:
+def _of_dispatchable(dispatchable: NamedDispatchable, device: Device) -> Parts:
     match dispatchable.desc:
         case OnnxDispatchable() as onnx:
             return _of_onnx(dispatchable.name, onnx.model(device))

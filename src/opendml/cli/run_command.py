@@ -14,7 +14,15 @@ from opendml.cli.model_kinds import Kind, kind_of
 from opendml.cli.onnx_command import run_onnx
 from opendml.cli.progress import Progress, progress
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch import Dispatched, Folders, Model, Printed, Program, Repetition, Written
+from opendml.frontends.dxdispatch import (
+    Dispatched,
+    DispatchModel,
+    Folders,
+    PreparedModel,
+    Printed,
+    Repetition,
+    Written,
+)
 from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.runtime.objects.device import Device
@@ -90,7 +98,7 @@ def run_model(
                 click.echo(line)
 
 
-def _events(program: Program, repetition: Repetition, shown: Progress) -> Iterator[Event]:
+def _events(program: PreparedModel, repetition: Repetition, shown: Progress) -> Iterator[Event]:
     """Run the commands, and yield the result of each."""
     events = program.run(repetition)
     for command in program.model.commands:
@@ -131,7 +139,7 @@ def _as_json(event: Event, warmup: int) -> dict[str, object]:
             return {"type": "writeFile", "resource": event.resource, "path": str(event.path)}
 
 
-def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: bool) -> Model:
+def _loaded(path: Path, folders: Folders, sizes: Sizes, *, writes: bool, quiet: bool) -> DispatchModel:
     """Load a model; for a serialized graph, print the sources of its inputs."""
     if kind_of(path) is Kind.JSON:
         return dxdispatch.parse_model(dxdispatch.read(path), folders, sizes)

@@ -44,7 +44,7 @@ class JsonObject(dict[str, object]):
 
 
 def read(path: Path) -> object:
-    """The value in the JSON file at `path`, or in standard input when that is "-".
+    """Return the value in the JSON file at `path`, or in standard input when that is "-".
 
     Raises InvalidArgument when it can't be read or is no JSON.
     """
@@ -66,7 +66,7 @@ def read(path: Path) -> object:
 
 
 def _bytes(path: Path) -> bytes:
-    """The file's bytes, and no more than tell that it is too long."""
+    """Return the file's bytes, and no more than tell that it is too long."""
     if path != STANDARD_INPUT:
         with path.open("rb") as file:
             meter().require_memory(_EXPANSION * min(path.stat().st_size, _LARGEST_FILE), path)
@@ -77,7 +77,8 @@ def _bytes(path: Path) -> bytes:
 
 
 def parse(text: str) -> object:
-    """The value that `text` describes. Raises InvalidArgument with line and column when it is no JSON."""
+    """Return the value that `text` describes. Raises InvalidArgument with line and column when it is no
+    JSON."""
     try:
         value = json.loads(_plain(text), object_pairs_hook=JsonObject, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -92,7 +93,7 @@ def parse(text: str) -> object:
 
 
 def _check(value: object) -> None:
-    """Refuses what is nested too deeply, and strings that are no text."""
+    """Refuse what is nested too deeply, and strings that are no text."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for each in level for inner in _inner(each)]
@@ -102,7 +103,7 @@ def _check(value: object) -> None:
 
 
 def _inner(value: object) -> Iterator[object]:
-    """The arrays and objects right inside of a value, whose strings are checked on the way."""
+    """Return the arrays and objects right inside of a value, whose strings are checked on the way."""
     children = (
         [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
     )

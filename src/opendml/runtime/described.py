@@ -9,17 +9,17 @@ from opendml.program.program import Layout
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
-    from opendml.runtime.objects.slots import Slot
+    from opendml.runtime.objects.tensor_fields import TensorField
 
 
 def tensor_text(name: str, layout: Layout) -> str:
-    """A tensor by its name, type and sizes: "x FLOAT32 [2, 3]"."""
+    """Return a tensor by its name, type and sizes: "x FLOAT32 [2, 3]"."""
     return f"{name} {layout.type.name} {list(layout.sizes)}"
 
 
-def slots_text(slots: Sequence[Slot]) -> list[str]:
-    """The tensors that are present."""
-    return [tensor_text(slot.name, slot.layout) for slot in slots if slot.layout is not None]
+def fields_text(fields: Sequence[TensorField]) -> list[str]:
+    """Return the tensors that are present."""
+    return [tensor_text(field.name, field.layout) for field in fields if field.layout is not None]
 
 
 def signature(inputs: Iterable[str], outputs: Iterable[str]) -> str:
@@ -28,7 +28,7 @@ def signature(inputs: Iterable[str], outputs: Iterable[str]) -> str:
 
 
 def buffer_text(buffer: Any) -> str:
-    """An array by its kind, type and shape; a short repr of anything else."""
+    """Return an array by its kind, type and shape; a short repr of anything else."""
     dtype, shape = getattr(buffer, "dtype", None), getattr(buffer, "shape", None)
     if dtype is None or not isinstance(shape, tuple):
         return shown(buffer)

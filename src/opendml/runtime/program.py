@@ -14,7 +14,7 @@ from opendml.spec.tensor_desc import TensorDesc
 
 
 def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
-    """The tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR, in the desc's order; arrays are
+    """Return the tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR, in the desc's order; arrays are
     flattened."""
     result: list[TensorDesc | None] = []
     for field in operator(desc.operator).tensors:
@@ -25,20 +25,20 @@ def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
 
 
 def layout_of(tensor: TensorDesc) -> Layout:
-    """Where the elements of a valid tensor lie; of those of 4 bits, where they do in an array."""
+    """Return where the elements of a valid tensor lie; of those of 4 bits, where they do in an array."""
     type = ScalarType.of(tensor.data_type)
     return Layout(type, tensor.sizes, tuple(stride * type.bytes for stride in tensor.effective_strides))
 
 
 def buffer_layout_of(tensor: TensorDesc) -> Layout:
-    """Where the elements of a valid tensor lie in a buffer. Those of 4 bits share bytes, which alone have a
-    place."""
+    """Return where the elements of a valid tensor lie in a buffer. Those of 4 bits share bytes, which alone
+    have a place."""
     layout = layout_of(tensor)
     return packed(ScalarType.UINT8, [(layout.span[1] + 1) // 2]) if layout.type.is_four_bit else layout
 
 
 def loaded(tensor: TensorDesc, source: Node) -> Node:
-    """The elements of a tensor whose buffer is read as `buffer_layout_of` has it."""
+    """Return the elements of a tensor whose buffer is read as `buffer_layout_of` has it."""
     layout = layout_of(tensor)
     return unpacked(source, layout) if layout.type.is_four_bit else source
 
@@ -54,8 +54,8 @@ def stored(tensor: TensorDesc, value: Node) -> Node:
 
 
 def program_of(desc: OperatorDesc) -> Program:
-    """The program of one valid operator: its present inputs, of which those with OWNED_BY_DML are constants,
-    its outputs.
+    """Return the program of one valid operator: its present inputs, of which those with OWNED_BY_DML are
+    constants, its outputs.
 
     Raises:
         Unsupported: the operator cannot be run yet.

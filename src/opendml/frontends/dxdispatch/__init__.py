@@ -9,19 +9,19 @@ may be left out; pictures may be NHWC; HLSL needs Direct3D.
         print(event)
 """
 
-from opendml.frontends.dxdispatch.execution import Dispatched, Printed, Program, Written, prepare
+from opendml.frontends.dxdispatch.execution import Dispatched, PreparedModel, Printed, Written, prepare
 from opendml.frontends.dxdispatch.export import graph_of
 from opendml.frontends.dxdispatch.implicit import model_of_graph
-from opendml.frontends.dxdispatch.model import Folders, Model
+from opendml.frontends.dxdispatch.model import DispatchModel, Folders
 from opendml.frontends.dxdispatch.parser import load, parse_model, parse_operators, read
 from opendml.frontends.dxdispatch.timing import Repetition
 
 __all__ = [
+    "DispatchModel",
     "Dispatched",
     "Folders",
-    "Model",
+    "PreparedModel",
     "Printed",
-    "Program",
     "Repetition",
     "Written",
     "graph_of",

@@ -1,4 +1,4 @@
-"""Which resource a tensor reads or writes: checked against the desc and the sizes, before anything runs."""
+"""Read bindings of resources to tensors, and check them before anything runs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.dxdispatch.descs import count_at
 from opendml.frontends.dxdispatch.model import (
-    Binding,
     Bindings,
     BindPoint,
     FileNotReadError,
     Resource,
+    ResourceBinding,
     Resources,
 )
 from opendml.frontends.dxdispatch.values import byte_count
-from opendml.json_files.node import Failures, Node, suggestion
+from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, suggestion
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT, TensorDataType, TensorFlags
 from opendml.spec.tensor_desc import TensorDesc
 
-_UINT32_MAX = 2**32 - 1
-_UINT64_MAX = 2**64 - 1
 _FIELDS = (
     "name",
     "elementCount",
@@ -36,29 +35,28 @@ _FIELDS = (
 
 
 def parse_bindings(
-    node: Node, bind_points: Iterable[BindPoint], resources: Resources, *, initial: bool
+    node: JsonNode, bind_points: Iterable[BindPoint], resources: Resources, *, initial: bool
 ) -> Bindings:
-    """An object from tensor fields to resources: a string, an object, or an array of both.
+    """Return the resources of tensor fields, each given as a string, an object, or an array of both.
 
-    DirectML's rule: tensors flagged OWNED_BY_DML are bound once, at initialization (`initial`, the
-    dispatchable's own bindings), all others at each dispatch. Where an array has both, null stands for the
-    tensors that are bound elsewhere. Tensors of ONNX models may be left out.
+    Tensors with OWNED_BY_DML are bound once, by the dispatchable's own bindings (`initial`). All others are
+    bound at each dispatch. In an array, null stands for a tensor that is bound elsewhere. Tensors of ONNX
+    models may be left out.
     """
     points = {point.name: point for point in bind_points}
     given = node.members(points)
-    failures = Failures()
-    bindings: dict[str, tuple[Binding | None, ...]] = {}
-    for point in points.values():
-        wanted = [_is_owned(tensor) == initial for tensor in point.tensors]
-        with failures.collected():
-            if point.name not in given:
-                if any(wanted) and not point.is_optional:
-                    raise InvalidArgument(f"{node.at(point.name)}: missing; the desc has this tensor")
-            elif not any(wanted):
-                given[point.name].fail(_why_not(point, initial=initial))
-            else:
-                bindings[point.name] = _bind(given[point.name], point, wanted, resources)
-    failures.raise_any()
+    bindings: dict[str, tuple[ResourceBinding | None, ...]] = {}
+    with Failures() as failures:
+        for point in points.values():
+            wanted = [_is_owned(tensor) == initial for tensor in point.tensors]
+            with failures.collected():
+                if point.name not in given:
+                    if any(wanted) and not point.is_optional:
+                        raise InvalidArgument(f"{node.at(point.name)}: missing; the desc has this tensor")
+                elif not any(wanted):
+                    given[point.name].fail(_why_not(point, initial=initial))
+                else:
+                    bindings[point.name] = _bind(given[point.name], point, wanted, resources)
     return bindings
 
 
@@ -75,32 +73,32 @@ def _why_not(point: BindPoint, *, initial: bool) -> str:
 
 
 def _bind(
-    node: Node, point: BindPoint, wanted: Sequence[bool], resources: Resources
-) -> tuple[Binding | None, ...]:
+    node: JsonNode, point: BindPoint, wanted: Sequence[bool], resources: Resources
+) -> tuple[ResourceBinding | None, ...]:
     sources = node.elements() if isinstance(node.value, list) else [node]
     if len(sources) != len(point.tensors):
         node.fail(f"{len(point.tensors)} resources, one for each tensor", f"{len(sources)}")
-    failures = Failures()
-    bindings: list[Binding | None] = []
-    for source, tensor, is_wanted in zip(sources, point.tensors, wanted, strict=True):
-        with failures.collected():
-            if is_wanted:
-                bindings.append(_source(source, tensor, point.declared, resources))
-            elif source.value is None:
-                bindings.append(None)
-            else:
-                source.fail("null, because this tensor of the array is bound " + _when(tensor))
-    failures.raise_any()
+    bindings: list[ResourceBinding | None] = []
+    with Failures() as failures:
+        for source, tensor, is_wanted in zip(sources, point.tensors, wanted, strict=True):
+            with failures.collected():
+                if is_wanted:
+                    bindings.append(_source(source, tensor, point.declared, resources))
+                elif source.value is None:
+                    bindings.append(None)
+                else:
+                    time = (
+                        "initialization (OWNED_BY_DML)"
+                        if _is_owned(tensor)
+                        else "dispatch (not OWNED_BY_DML)"
+                    )
+                    source.fail(f"null, because this tensor of the array is bound at {time}")
     return tuple(bindings)
 
 
-def _when(tensor: TensorDesc) -> str:
-    return "at initialization (OWNED_BY_DML)" if _is_owned(tensor) else "at dispatch (not OWNED_BY_DML)"
-
-
 def _source(
-    node: Node, tensor: TensorDesc, declared: tuple[int | None, ...] | None, resources: Resources
-) -> Binding:
+    node: JsonNode, tensor: TensorDesc, declared: tuple[int | None, ...] | None, resources: Resources
+) -> ResourceBinding:
     if isinstance(node.value, str):
         return _checked(node, resource_at(node, resources), 0, tensor)
     if not isinstance(node.value, dict):
@@ -108,8 +106,8 @@ def _source(
     node.members(_FIELDS)
     resource = resource_at(node.member("name"), resources)
     size = _element_size(node, resource)
-    offset = _count(node, "elementOffset") * size
-    if offset + _count(node, "elementCount") * size > resource.allocated_bytes:
+    offset = count_at(node, "elementOffset") * size
+    if offset + count_at(node, "elementCount") * size > resource.allocated_bytes:
         available = max(resource.allocated_bytes - offset, 0)
         node.member("elementCount").fail(
             f"at most {available // size}, what the resource holds from byte {offset}"
@@ -121,12 +119,12 @@ def _source(
     return replace(checked, shape=shape)
 
 
-def _shape(node: Node, declared: tuple[int | None, ...]) -> tuple[int, ...] | None:
-    """The sizes that a binding gives a tensor of an ONNX model; None: it gives none."""
+def _shape(node: JsonNode, declared: tuple[int | None, ...]) -> tuple[int, ...] | None:
+    """Return the sizes that a binding gives a tensor of an ONNX model, or None."""
     given = node.optional("shape")
     if given is None:
         return None
-    shape = tuple(each.integer(1, _UINT32_MAX) for each in given.elements())
+    shape = tuple(each.integer(1, UINT32_MAX) for each in given.elements())
     fits = len(shape) == len(declared) and all(
         own in (None, size) for own, size in zip(declared, shape, strict=True)
     )
@@ -136,23 +134,18 @@ def _shape(node: Node, declared: tuple[int | None, ...]) -> tuple[int, ...] | No
     return shape
 
 
-def _count(node: Node, name: str) -> int:
-    child = node.optional(name)
-    return child.integer(0, _UINT64_MAX) if child else 0
+def _element_size(node: JsonNode, resource: Resource) -> int:
+    """Return the bytes of an element in elementOffset and elementCount: given, or of the resource's values.
 
-
-def _element_size(node: Node, resource: Resource) -> int:
-    """Bytes of an element in elementOffset and elementCount: given, or that of the resource's values.
-
-    The guide says elementStride, the tool's parser reads elementSizeInBytes; here they are the same.
+    The guide says elementStride, and the tool's parser reads elementSizeInBytes. Here they are the same.
     """
-    given = _count(node, "elementSizeInBytes") or _count(node, "elementStride")
+    given = count_at(node, "elementSizeInBytes") or count_at(node, "elementStride")
     if given or resource.data_type is TensorDataType.UNKNOWN:
         return given or 1
     return byte_count(resource.data_type, 1)
 
 
-def _checked(node: Node, resource: Resource, offset: int, tensor: TensorDesc) -> Binding:
+def _checked(node: JsonNode, resource: Resource, offset: int, tensor: TensorDesc) -> ResourceBinding:
     alignment = max(MINIMUM_BUFFER_TENSOR_ALIGNMENT, tensor.guaranteed_base_offset_alignment)
     if offset % alignment:
         node.fail(f"an offset that is a multiple of {alignment} bytes", f"byte {offset}")
@@ -164,11 +157,15 @@ def _checked(node: Node, resource: Resource, offset: int, tensor: TensorDesc) ->
         available = max(resource.allocated_bytes - offset, 0)
         given = f'{available} from byte {offset} of "{resource.name}"'
         node.fail(f"a resource with {needed} bytes for the tensor", given)
-    return Binding(node.path, resource.name, offset)
+    return ResourceBinding(node.path, resource.name, offset)
 
 
-def resource_at(node: Node, resources: Resources) -> Resource:
-    """The resource that a string names. Raises FileNotReadError when it is not known."""
+def resource_at(node: JsonNode, resources: Resources) -> Resource:
+    """Return the resource that a string names.
+
+    Raises:
+        FileNotReadError: its file was not read.
+    """
     name = node.string()
     if name not in resources:
         node.fail("the name of a resource", f'"{name}"{suggestion(name, resources)}')

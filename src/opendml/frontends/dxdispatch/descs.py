@@ -1,41 +1,133 @@
-"""Operator descs in JSON: fields by DirectML's names, for every operator, from the table of operators."""
+"""Read operator descs and tensor descs from JSON, with DirectML's names of fields."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from enum import IntEnum, IntFlag
+from typing import Any, TypeVar
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.dxdispatch.enums import enum_value
 from opendml.frontends.dxdispatch.model import BindPoint
-from opendml.frontends.dxdispatch.tensor_descs import parse_tensor_desc
 from opendml.frontends.dxdispatch.values import scalar
-from opendml.json_files.node import Failures, Node, suggestion
+from opendml.json_files.node import UINT32_MAX, UINT64_MAX, Failures, JsonNode, suggestion
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
-from opendml.spec.enums import TensorDataType
+from opendml.spec.enums import TensorDataType, TensorFlags, TensorType
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.schema import Field, Operator, operator, operators
+from opendml.spec.tensor_desc import TensorDesc
 
-_UINT32 = (0, 2**32 - 1)
+_Enum = TypeVar("_Enum", bound=IntEnum)
+_Flag = TypeVar("_Flag", bound=IntFlag)
+
 _INT32 = (-(2**31), 2**31 - 1)
 _PREFIX = "DML_OPERATOR_"
+_TENSOR_FIELDS = (
+    "DataType",
+    "Flags",
+    "DimensionCount",
+    "Sizes",
+    "Strides",
+    "TotalTensorSizeInBytes",
+    "GuaranteedBaseOffsetAlignment",
+)
 
 
-def parse_operator_desc(node: Node, *, beside: Collection[str]) -> OperatorDesc:
-    """A dispatchable's desc: {type, desc: {fields}} or {type, fields}. `beside` names its other members."""
-    return _parse_desc(node, beside, nested=False)
+def enum_value(node: JsonNode, key: str, enum: type[_Enum]) -> _Enum:
+    """Return the member of an enumeration that a string names, with or without its prefix in C.
+
+    Args:
+        node: the string.
+        key: DirectML's name of the type without DML_.
+        enum: the enumeration.
+    """
+    return enum[_member_name(node, f"DML_{key}_", enum)]
 
 
-def _parse_activation_desc(node: Node) -> OperatorDesc:
-    """A desc inside another one: an activation, which has no tensors of its own."""
-    return _parse_desc(node, (), nested=True)
+def data_type_at(node: JsonNode) -> TensorDataType:
+    """Return a data type."""
+    return enum_value(node, "TENSOR_DATA_TYPE", TensorDataType)
 
 
-def _parse_desc(node: Node, beside: Collection[str], *, nested: bool) -> OperatorDesc:
+def flags_value(node: JsonNode, key: str, flags: type[_Flag]) -> _Flag:
+    """Return the flags that a string or an array of strings names.
+
+    The prefix is the type's name in the singular: DML_TENSOR_FLAG_NONE is one of DML_TENSOR_FLAGS.
+    """
+    value = flags(0)
+    for element in [node] if isinstance(node.value, str) else node.elements():
+        value |= flags[_member_name(element, f"DML_{key.removesuffix('S')}_", flags)]
+    return value
+
+
+def _member_name(node: JsonNode, prefix: str, enum: type[IntEnum] | type[IntFlag]) -> str:
+    name = node.string().removeprefix(prefix)
+    if name not in enum.__members__:
+        node.fail(f"a value of {prefix.removesuffix('_')}", f'"{name}"{suggestion(name, enum.__members__)}')
+    return name
+
+
+def parse_tensor_desc(node: JsonNode) -> TensorDesc:
+    """Return a tensor desc: {DataType, Sizes, ...}, bare or as {Type: "BUFFER", Desc: {...}}.
+
+    DataType and Sizes are required. A total size of 0 stands for the implied one.
+    """
+    type_node, inner = node.optional("Type"), node.optional("Desc")
+    if type_node is not None and enum_value(type_node, "TENSOR_TYPE", TensorType) is not TensorType.BUFFER:
+        type_node.fail('"BUFFER"')
+    if inner is None:
+        node.members(("Type", *_TENSOR_FIELDS))
+        return _parse_buffer(node)
+    node.members(("Type", "Desc"))
+    inner.members(_TENSOR_FIELDS)
+    return _parse_buffer(inner)
+
+
+def _parse_buffer(node: JsonNode) -> TensorDesc:
+    with Failures() as failures:
+        with failures.collected():
+            data_type = data_type_at(node.member("DataType"))
+        with failures.collected():
+            sizes = node.member("Sizes").each(JsonNode.uint)
+            count = node.optional("DimensionCount")
+            if count is not None and count.uint() != len(sizes):
+                count.fail(f"{len(sizes)}, the number of elements in Sizes")
+        with failures.collected():
+            strides_node = node.optional("Strides")
+            strides = strides_node.each(JsonNode.uint) if strides_node else ()
+        with failures.collected():
+            flags_node = node.optional("Flags")
+            flags = flags_value(flags_node, "TENSOR_FLAGS", TensorFlags) if flags_node else TensorFlags.NONE
+        with failures.collected():
+            total_size = count_at(node, "TotalTensorSizeInBytes")
+            alignment = count_at(node, "GuaranteedBaseOffsetAlignment", UINT32_MAX)
+    return TensorDesc(
+        data_type,
+        sizes,
+        strides or None,
+        flags,
+        total_tensor_size_in_bytes=total_size or None,
+        guaranteed_base_offset_alignment=alignment,
+    )
+
+
+def count_at(node: JsonNode, name: str, high: int = UINT64_MAX) -> int:
+    """Return an optional member that is an integer from 0 on; 0 if it is absent."""
+    child = node.optional(name)
+    return child.integer(0, high) if child else 0
+
+
+def parse_operator_desc(node: JsonNode, *, beside: Collection[str], nested: bool = False) -> OperatorDesc:
+    """Return an operator's desc: {type, desc: {fields}} or {type, fields}.
+
+    Args:
+        node: the object.
+        beside: the names of its other members.
+        nested: it is an activation within another desc, which has no tensors of its own.
+    """
     type_node = node.optional("Type") or node.member("type")
     name = type_node.string().removeprefix(_PREFIX)
     if name not in operators():
@@ -44,103 +136,83 @@ def _parse_desc(node: Node, beside: Collection[str], *, nested: bool) -> Operato
     known = {"Type", "type", "Desc", "desc", *beside}
     if inner is None:
         fields = {key: child.value for key, child in node.members().items() if key not in known}
-        inner = Node(fields, node.path)
+        inner = JsonNode(fields, node.path)
     else:
         node.members(known)
     return _parse_fields(operator(name), inner, nested=nested)
 
 
 def bind_points(desc: OperatorDesc) -> tuple[BindPoint, ...]:
-    """The tensor fields of a desc in DirectML's order, with the tensors that they have."""
+    """Return the tensor fields of a desc in DirectML's order, with the tensors that they have."""
+    values = [(field, getattr(desc, field.python_name)) for field in operator(desc.operator).tensors]
     return tuple(
-        BindPoint(field.name, field.kind == "OUTPUT_TENSOR", _tensors(getattr(desc, field.python_name)))
-        for field in operator(desc.operator).tensors
+        BindPoint(
+            field.name,
+            field.kind == "OUTPUT_TENSOR",
+            value if isinstance(value, tuple) else () if value is None else (value,),
+        )
+        for field, value in values
     )
 
 
-def _tensors(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
-    return value if isinstance(value, tuple) else (value,)
-
-
-def _parse_fields(kind: Operator, node: Node, *, nested: bool) -> OperatorDesc:
-    """The desc with the fields in `node`, where null is as good as absent."""
+def _parse_fields(kind: Operator, node: JsonNode, *, nested: bool) -> OperatorDesc:
+    """Return the desc with the fields of an object, where null is the same as absent."""
     members = node.members([field.name for field in kind.fields])
     given = {name: child for name, child in members.items() if child.value is not None}
-    failures = Failures()
     values: dict[str, Any] = {}
-    for field in kind.fields:
-        with failures.collected():
-            if field.name in given:
-                values[field.name] = _parse_field(field, given[field.name], given)
-            elif not (field.optional or field.is_count or (nested and field.is_tensor)):
-                raise InvalidArgument(f"{node.at(field.name)}: missing; {kind.name} requires it")
-    for field in kind.fields:
-        if field.is_count and field.name in values:
+    with Failures() as failures:
+        for field in kind.fields:
             with failures.collected():
-                _check_count(given[field.name], values.pop(field.name), field.count_of, values)
-    failures.raise_any()
+                if field.name in given:
+                    values[field.name] = _parse_field(field, given[field.name], given)
+                elif not (field.optional or field.is_count or (nested and field.is_tensor)):
+                    raise InvalidArgument(f"{node.at(field.name)}: missing; {kind.name} requires it")
+        for field in kind.fields:
+            if field.is_count and field.name in values:
+                count = values.pop(field.name)
+                with failures.collected():
+                    for array in field.count_of:
+                        if array in values and len(values[array]) != count:
+                            given[field.name].fail(f"{len(values[array])}, the number of elements in {array}")
     return desc_class(kind.name)(**{kind.field(name).python_name: value for name, value in values.items()})
 
 
-def _check_count(node: Node, count: int, arrays: Collection[str], values: Mapping[str, Any]) -> None:
-    """A field that counts the elements of arrays may be left out, but must be right when it is there."""
-    for array in arrays:
-        if array in values and len(values[array]) != count:
-            node.fail(f"{len(values[array])}, the number of elements in {array}")
-
-
-def _parse_field(field: Field, node: Node, siblings: Mapping[str, Node]) -> Any:
+def _parse_field(field: Field, node: JsonNode, siblings: Mapping[str, JsonNode]) -> Any:
     if field.enum is not None:
         return enum_value(node, field.enum, getattr(enums, camel_case(field.enum)))
     if field.type == "SCALAR_UNION":
         return _parse_scalar_union(node, field.data_type_field, siblings)
     if field.type.endswith("_ARRAY"):
-        return _parse_array(node, _PARSERS[field.type.removesuffix("_ARRAY")])
+        return node.each(_PARSERS[field.type.removesuffix("_ARRAY")])
     return _PARSERS[field.type](node)
 
 
-def _parse_array(node: Node, parse: Callable[[Node], Any]) -> tuple[Any, ...]:
-    failures = Failures()
-    values = []
-    for element in node.elements():
-        with failures.collected():
-            values.append(parse(element))
-    failures.raise_any()
-    return tuple(values)
-
-
-def _parse_uint(node: Node) -> int:
-    return node.integer(*_UINT32)
-
-
-def _parse_int(node: Node) -> int:
-    return node.integer(*_INT32)
-
-
-def _parse_float(node: Node) -> float:
-    """A FLOAT attribute, rounded to the float32 that DirectML's struct holds."""
+def _parse_float(node: JsonNode) -> float:
+    """Return a FLOAT attribute, rounded to the float32 that DirectML's struct holds."""
     return scalar(node, TensorDataType.FLOAT32)
 
 
-def _parse_scale_bias(node: Node) -> ScaleBias:
+def _parse_scale_bias(node: JsonNode) -> ScaleBias:
     node.members(("Scale", "Bias"))
     return ScaleBias(_parse_float(node.member("Scale")), _parse_float(node.member("Bias")))
 
 
-def _parse_size_2d(node: Node) -> Size2D:
+def _parse_size_2d(node: JsonNode) -> Size2D:
     node.members(("Width", "Height"))
-    return Size2D(_parse_uint(node.member("Width")), _parse_uint(node.member("Height")))
+    return Size2D(node.member("Width").uint(), node.member("Height").uint())
 
 
-def _parse_scalar_union(node: Node, data_type_field: str | None, siblings: Mapping[str, Node]) -> int | float:
-    """A number, or an object with the union's member for the data type: {"Float32": 2.5}. FLOAT16 has no
-    member of its own; there UInt16 holds its bits."""
+def _parse_scalar_union(
+    node: JsonNode, data_type_field: str | None, siblings: Mapping[str, JsonNode]
+) -> int | float:
+    """Return a number, given as such or as an object with the union's member: {"Float32": 2.5}.
+
+    FLOAT16 has no member of its own. UInt16 holds its bits.
+    """
     data_type_node = siblings.get(data_type_field or "")
     if data_type_node is None:
         node.fail(f"{data_type_field} beside it, which says the type of the value")
-    data_type = enum_value(data_type_node, "TENSOR_DATA_TYPE", TensorDataType)
+    data_type = data_type_at(data_type_node)
     if data_type is TensorDataType.UNKNOWN:
         data_type_node.fail("a data type other than UNKNOWN")
     if not isinstance(node.value, dict):
@@ -153,13 +225,13 @@ def _parse_scalar_union(node: Node, data_type_field: str | None, siblings: Mappi
     return scalar(node.member(member), data_type)
 
 
-_PARSERS: dict[str, Callable[[Node], Any]] = {
+_PARSERS: dict[str, Callable[[JsonNode], Any]] = {
     "TENSOR_DESC": parse_tensor_desc,
-    "OPERATOR_DESC": _parse_activation_desc,
-    "UINT": _parse_uint,
-    "INT": _parse_int,
+    "OPERATOR_DESC": lambda node: parse_operator_desc(node, beside=(), nested=True),
+    "UINT": JsonNode.uint,
+    "INT": lambda node: node.integer(*_INT32),
     "FLOAT": _parse_float,
-    "BOOL": Node.boolean,
+    "BOOL": JsonNode.boolean,
     "SCALE_BIAS": _parse_scale_bias,
     "SIZE_2D": _parse_size_2d,
 }

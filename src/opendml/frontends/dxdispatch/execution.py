@@ -1,25 +1,24 @@
-"""Runs a model on a device: everything is created, compiled and bound first, then the commands follow."""
+"""Run a model on a device: compile and bind everything, and then execute the commands."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from opendml.budget import meter
-from opendml.errors import Error, InvalidArgument
+from opendml.errors import Error, located
 from opendml.frontends.dxdispatch import files, printing
 from opendml.frontends.dxdispatch.foreign import CompiledOnnx
 from opendml.frontends.dxdispatch.model import (
     Bindings,
     Dispatch,
-    Dispatchable,
-    Model,
+    DispatchModel,
+    NamedDispatchable,
     Print,
     Resource,
     WriteFile,
@@ -27,10 +26,11 @@ from opendml.frontends.dxdispatch.model import (
 from opendml.frontends.dxdispatch.timing import Repetition, measure
 from opendml.frontends.dxdispatch.values import Bytes, Elements, decode
 from opendml.json_files.node import Failures
-from opendml.spec.enums import ExecutionFlags
+from opendml.runtime.objects.compiled import CompiledOperator
+from opendml.runtime.objects.device import Device
 from opendml.spec.operator_desc import OperatorDesc
 
-_ALIGNMENT = 64  # a cache line, and the widest vector
+_ALIGNMENT = 64  # Bytes of a cache line, and of the widest vector.
 _ONCE = Repetition()
 
 Buffers = Mapping[str, Bytes]
@@ -38,29 +38,12 @@ Tensors = Mapping[str, list[Bytes | None]]
 """Name of a desc's tensor field to one buffer for each of its tensors, None for those bound elsewhere."""
 
 
-class Bound(Protocol):
-    """A compiled operator with its buffers."""
+class Dispatching(Protocol):
+    """A compiled operator or ONNX model with its buffers."""
 
     @property
     def dispatch(self) -> Callable[[], object]:
-        """Runs it to the end."""
-
-
-class Compiled(Protocol):
-    """A compiled operator."""
-
-    def bind(self, inputs: Sequence[Bytes | None], outputs: Sequence[Bytes | None]) -> Bound:
-        """Takes a buffer for each tensor, in the desc's order, None for absent ones."""
-
-
-class Device(Protocol):
-    """The part of a device that running a model needs."""
-
-    def create_operator(self, desc: OperatorDesc) -> Any:
-        """Judges the desc."""
-
-    def compile_operator(self, op: Any, flags: ExecutionFlags) -> Compiled:
-        """Compiles what `create_operator` returned."""
+        """A function that runs it to the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +62,7 @@ class Printed:
     text: str
     verbose: bool
     elements: Elements = field(compare=False, repr=False)
-    """What the text says, in an array of its own."""
+    """The printed elements, in an array of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +74,27 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A model that is ready to run. Its buffers keep what the commands leave in them."""
+class PreparedModel:
+    """A model that is ready to run. Its buffers keep what the commands leave in them.
 
-    model: Model
+    Args:
+        model: the model.
+        buffers: the buffers of its resources.
+        bound: each dispatch command's operator with its buffers, by the command's path.
+        initialization_seconds: the time that each dispatchable took to compile.
+    """
+
+    model: DispatchModel
     buffers: Buffers
-    bound: Mapping[str, Bound]
-    """Path of a dispatch command to its operator with its buffers."""
+    bound: Mapping[str, Dispatching]
     initialization_seconds: Mapping[str, float]
-    """Name of a dispatchable to the time that its compilation took."""
 
     def run(self, repetition: Repetition = _ONCE) -> Iterator[Dispatched | Printed | Written]:
-        """Executes the commands in order, each dispatch as `repetition` says; tells after each what it
-        did."""
+        """Execute the commands in order, and yield after each what it did.
+
+        Args:
+            repetition: how often each dispatch runs.
+        """
         for command in self.model.commands:
             match command:
                 case Dispatch():
@@ -115,7 +106,7 @@ class Program:
                     yield self._write_file(command)
 
     def _print(self, command: Print) -> Printed:
-        """The part of the buffer that was given initial values: what pads it would only confuse."""
+        """Return the part of the buffer that has initial values, without padding."""
         resource = self.model.resources[command.resource]
         data = self.buffers[resource.name][resource.offset :]
         elements = decode(data, resource.data_type, resource.initializer.element_count)
@@ -138,29 +129,36 @@ class Program:
 
 
 def _silently(name: str) -> None:
-    """Tells nobody what is compiled."""
+    """Report nothing."""
 
 
-def prepare(model: Model, device: Device, compiling: Callable[[str], object] = _silently) -> Program:
-    """Creates and compiles all dispatchables, fills all buffers and binds all dispatches.
+def prepare(
+    model: DispatchModel, device: Device, compiling: Callable[[str], object] = _silently
+) -> PreparedModel:
+    """Compile all dispatchables, fill all buffers, and bind all dispatches. Nothing runs and nothing is
+    written.
 
-    `compiling` is called with the name of each dispatchable before that is compiled.
+    Args:
+        model: the model.
+        device: where it runs.
+        compiling: is called with the name of each dispatchable before that is compiled.
 
-    Raises InvalidArgument with all that DirectML's rules forbid, and Unsupported for an operator that
-    `device` cannot run; messages start with the JSON path. Nothing has been dispatched or written then.
+    Raises:
+        InvalidArgument: all that DirectML's rules forbid, with JSON paths.
+        Unsupported: an operator that the device cannot run.
     """
-    failures = Failures()
     operators = {}
-    for dispatchable in model.dispatchables.values():
-        if isinstance(dispatchable.desc, OperatorDesc):
-            with failures.collected(), _located(dispatchable.path):
-                operators[dispatchable.name] = device.create_operator(dispatchable.desc)
-    failures.raise_any()
-    compiled, seconds = {}, {}
+    with Failures() as failures:
+        for dispatchable in model.dispatchables.values():
+            if isinstance(dispatchable.desc, OperatorDesc):
+                with failures.collected(), located(dispatchable.path):
+                    operators[dispatchable.name] = device.create_operator(dispatchable.desc)
+    compiled: dict[str, CompiledOperator | CompiledOnnx] = {}
+    seconds = {}
     for dispatchable in model.dispatchables.values():
         compiling(dispatchable.name)
         start = time.perf_counter()
-        with _located(dispatchable.path):
+        with located(dispatchable.path):
             if isinstance(dispatchable.desc, OperatorDesc):
                 operator = operators[dispatchable.name]
                 compiled[dispatchable.name] = device.compile_operator(operator, dispatchable.flags)
@@ -168,32 +166,37 @@ def prepare(model: Model, device: Device, compiling: Callable[[str], object] = _
                 compiled[dispatchable.name] = dispatchable.desc.compile(device, dispatchable.flags)
         seconds[dispatchable.name] = time.perf_counter() - start
     buffers = {resource.name: _filled(resource) for resource in model.resources.values()}
-    return Program(model, buffers, _bind_all(model, compiled, buffers), seconds)
+    return PreparedModel(model, buffers, _bind_all(model, compiled, buffers), seconds)
 
 
-def _bind_all(model: Model, compiled: Mapping[str, Compiled], buffers: Buffers) -> dict[str, Bound]:
-    initial = {
-        name: _initial_tensors(dispatchable, buffers) for name, dispatchable in model.dispatchables.items()
+def _bind_all(
+    model: DispatchModel, compiled: Mapping[str, CompiledOperator | CompiledOnnx], buffers: Buffers
+) -> dict[str, Dispatching]:
+    # DirectML keeps its own copies of the tensors that it owns.
+    owned = {
+        name: {
+            field: [None if data is None else _aligned_copy(data) for data in several]
+            for field, several in _tensors(dispatchable.initial_bindings, buffers).items()
+        }
+        for name, dispatchable in model.dispatchables.items()
     }
-    failures = Failures()
-    bound = {}
-    for command in model.commands:
-        if isinstance(command, Dispatch):
-            dispatchable = model.dispatchables[command.dispatchable]
-            tensors = initial[dispatchable.name], _tensors(command.bindings, buffers)
-            inputs = _in_order(dispatchable, *tensors, outputs=False)
-            outputs = _in_order(dispatchable, *tensors, outputs=True)
-            with failures.collected(), _located(f"{command.path}.bindings"):
-                work = compiled[dispatchable.name]
-                if isinstance(work, CompiledOnnx):
-                    work = work.shaped(_shapes(command.bindings))
-                bound[command.path] = work.bind(inputs, outputs)
-    failures.raise_any()
+    bound: dict[str, Dispatching] = {}
+    with Failures() as failures:
+        for command in model.commands:
+            if isinstance(command, Dispatch):
+                dispatchable = model.dispatchables[command.dispatchable]
+                tensors = owned[dispatchable.name], _tensors(command.bindings, buffers)
+                inputs, outputs = (_in_order(dispatchable, *tensors, outputs=each) for each in (False, True))
+                with failures.collected(), located(f"{command.path}.bindings"):
+                    work = compiled[dispatchable.name]
+                    if isinstance(work, CompiledOnnx):
+                        work = work.shaped(_shapes(command.bindings))
+                    bound[command.path] = work.bind(inputs, outputs)
     return bound
 
 
 def _shapes(bindings: Bindings) -> dict[str, tuple[int, ...]]:
-    """The shapes that bindings give to tensors of an ONNX model."""
+    """Return the shapes that bindings give to tensors of an ONNX model."""
     return {
         name: each.shape
         for name, several in bindings.items()
@@ -204,33 +207,21 @@ def _shapes(bindings: Bindings) -> dict[str, tuple[int, ...]]:
 
 def _tensors(bindings: Bindings, buffers: Buffers) -> Tensors:
     return {
-        name: [
-            None if binding is None else buffers[binding.resource][binding.offset :] for binding in several
-        ]
+        name: [None if each is None else buffers[each.resource][each.offset :] for each in several]
         for name, several in bindings.items()
     }
 
 
-def _initial_tensors(dispatchable: Dispatchable, buffers: Buffers) -> Tensors:
-    """Copies of the tensors that initialization reads: DirectML keeps its own copy of tensors that it
-    owns."""
-    owned = _tensors(dispatchable.initial_bindings, buffers)
-    return {
-        name: [None if data is None else _aligned_copy(data) for data in several]
-        for name, several in owned.items()
-    }
-
-
 def _in_order(
-    dispatchable: Dispatchable, initial: Tensors, given: Tensors, *, outputs: bool
-) -> list[Bytes | None]:
-    """The buffers in the order of the desc's tensors, None for a field without one."""
+    dispatchable: NamedDispatchable, owned: Tensors, given: Tensors, *, outputs: bool
+) -> Sequence[Bytes | None]:
+    """Return the buffers in the order of the desc's tensors, None for a field without one."""
     ordered: list[Bytes | None] = []
     for point in dispatchable.bind_points:
         if point.is_output == outputs:
             none: list[Bytes | None] = [None] * max(len(point.tensors), 1)
-            pairs = zip(initial.get(point.name, none), given.get(point.name, none), strict=True)
-            ordered.extend(late if early is None else early for early, late in pairs)
+            pairs = zip(owned.get(point.name, none), given.get(point.name, none), strict=True)
+            ordered.extend(later if first is None else first for first, later in pairs)
     return ordered
 
 
@@ -246,7 +237,7 @@ def _filled(resource: Resource) -> Bytes:
 
 
 def _aligned(size: int) -> Bytes:
-    """`size` zero bytes whose address is a multiple of 64, as a device's buffers are."""
+    """Return zeros at an address that is a multiple of 64, as a device's buffers are."""
     raw = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % _ALIGNMENT
     return raw[start : start + size]
@@ -256,14 +247,3 @@ def _aligned_copy(data: Bytes) -> Bytes:
     copy = _aligned(data.size)
     copy[:] = data
     return copy
-
-
-@contextmanager
-def _located(path: str) -> Iterator[None]:
-    """Puts `path` before what is raised inside."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{path}: {failure}" for failure in error.failures) from error
-    except Error as error:
-        raise error._within(path) from error

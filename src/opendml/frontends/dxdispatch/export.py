@@ -9,7 +9,14 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch.model import BindPoint, Dispatch, Dispatchable, Model, Print, WriteFile
+from opendml.frontends.dxdispatch.model import (
+    BindPoint,
+    Dispatch,
+    DispatchModel,
+    NamedDispatchable,
+    Print,
+    WriteFile,
+)
 from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc
@@ -17,8 +24,8 @@ from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 
 
-def graph_of(model: Model, name: str) -> SerializedGraph:
-    """The dispatches of a model as a graph.
+def graph_of(model: DispatchModel, name: str) -> SerializedGraph:
+    """Return the dispatches of a model as a graph.
 
     What is bound at initialization is constant. A resource that is read before it is written is an input of
     the graph, by its name; one that is written is an output if a command prints it or writes it to a file, or
@@ -52,8 +59,8 @@ class _Exporter:
         self._read: set[str] = set()
         self.shown: set[str] = set()
 
-    def dispatch(self, command: Dispatch, dispatchable: Dispatchable, model: Model) -> None:
-        """Adds a node for a dispatch."""
+    def dispatch(self, command: Dispatch, dispatchable: NamedDispatchable, model: DispatchModel) -> None:
+        """Add a node for a dispatch."""
         desc = dispatchable.desc
         if not isinstance(desc, OperatorDesc):
             raise Unsupported(f"{dispatchable.path}: no operator, but a model in a file of its own")
@@ -85,9 +92,9 @@ class _Exporter:
                 self._written[resource], self._tensors[version] = version, tensor
 
     def _constant(
-        self, dispatchable: Dispatchable, point: BindPoint, number: int, model: Model
+        self, dispatchable: NamedDispatchable, point: BindPoint, number: int, model: DispatchModel
     ) -> str | None:
-        """The name of what initialization reads for a tensor, None if it is bound at dispatch."""
+        """Return the name of what initialization reads for a tensor, None if it is bound at dispatch."""
         bound = dispatchable.initial_bindings.get(point.name)
         binding = bound[number] if bound else None
         if binding is None:
@@ -102,7 +109,7 @@ class _Exporter:
         return name
 
     def _version(self, resource: str) -> str:
-        """A name for what is written to a resource now."""
+        """Return a name for what is written to a resource now."""
         return f"{resource}.{len(self._nodes)}"
 
     def _value(self, resource: str) -> str:
@@ -115,7 +122,7 @@ class _Exporter:
         return resource
 
     def graph(self) -> SerializedGraph:
-        """The graph of all that was added."""
+        """Return the graph of all that was added."""
         if not self._nodes:
             raise InvalidArgument(f"{self._name}: no dispatches")
         outputs = list(self._outputs())
@@ -140,7 +147,7 @@ _NONE = TensorDesc("FLOAT32", (1,))
 
 
 def _unowned(desc: OperatorDesc) -> OperatorDesc:
-    """The desc without OWNED_BY_DML: what is bound at initialization is a constant."""
+    """Return the desc without OWNED_BY_DML: what is bound at initialization is a constant."""
     fields = operator(desc.operator).inputs
     return desc.replace(**{each.python_name: _plain(getattr(desc, each.python_name)) for each in fields})
 

@@ -12,8 +12,9 @@ import numpy as np
 from opendml.budget import meter
 from opendml.folders import open_within, replacing, replacing_within
 from opendml.frontends.dxdispatch import images
-from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count, numpy_type
+from opendml.frontends.dxdispatch.values import Bytes, Elements, byte_count, decode, element_count
 from opendml.spec.enums import TensorDataType
+from opendml.spec.four_bit import numpy_type
 
 
 def opened(path: Path, folder: Path | None) -> BinaryIO:

@@ -36,18 +36,18 @@ class SerializedDispatchable:
     graph: SerializedGraph
 
     def bind_points(self) -> tuple[BindPoint, ...]:
-        """The inputs and outputs, in their order."""
+        """Return the inputs and outputs, in their order."""
         return (
             *_points(self.graph.inputs, self.graph.tensors("inputs"), is_output=False),
             *_points(self.graph.outputs, self.graph.tensors("outputs"), is_output=True),
         )
 
     def operators(self) -> list[tuple[str, OperatorDesc]]:
-        """The descs of its operators by the names of nodes."""
+        """Return the descs of its operators by the names of nodes."""
         return list(self.graph.operators())
 
     def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOperator:
-        """The graph for a device of the runtime."""
+        """Return the graph for a device of the runtime."""
         compiled: CompiledOperator = device.compile_graph(self.graph.desc(device), flags)
         return compiled
 
@@ -79,7 +79,7 @@ class OnnxDispatchable:
     outputs: tuple[TensorInfo, ...]
 
     def bind_points(self) -> tuple[BindPoint, ...]:
-        """The inputs and outputs, in the model's order."""
+        """Return the inputs and outputs, in the model's order."""
         return (
             *(self._point(info, is_output=False) for info in self.inputs),
             *(self._point(info, is_output=True) for info in self.outputs),
@@ -90,11 +90,11 @@ class OnnxDispatchable:
         return []
 
     def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOnnx:
-        """The model on a device of the runtime, which is compiled by its first dispatch."""
+        """Return the model on a device of the runtime, which is compiled by its first dispatch."""
         return CompiledOnnx(self, self.model(device), {})
 
     def model(self, device: Device) -> OnnxModel:
-        """The model on a device."""
+        """Return the model on a device."""
         from opendml.frontends.onnx.model import OnnxModel
 
         return OnnxModel(self.sized, str(self.path), device, self.weights)
@@ -122,11 +122,11 @@ class CompiledOnnx:
     shapes: Mapping[str, tuple[int, ...]]
 
     def shaped(self, shapes: Mapping[str, tuple[int, ...]]) -> CompiledOnnx:
-        """The model for a dispatch whose bindings give these shapes."""
+        """Return the model for a dispatch whose bindings give these shapes."""
         return replace(self, shapes=shapes)
 
     def bind(self, inputs: Sequence[Bytes | None], outputs: Sequence[Bytes | None]) -> _BoundOnnx:
-        """The model on buffers for its inputs and outputs."""
+        """Return the model on buffers for its inputs and outputs."""
         return _BoundOnnx(self, inputs, outputs)
 
 
@@ -137,7 +137,7 @@ class _BoundOnnx:
     outputs: Sequence[Bytes | None]
 
     def dispatch(self) -> None:
-        """Runs the model, and writes each output to the begin of its buffer.
+        """Run the model, and writes each output to the begin of its buffer.
 
         Raises:
             Error: an output is larger than its buffer.
@@ -160,14 +160,14 @@ class _BoundOnnx:
 
 
 def _bytes_of(array: Any) -> Bytes:
-    """The bytes of an output."""
+    """Return the bytes of an output."""
     plain = array.view(np.uint8) if array.dtype == np.bool_ else array
     bits = DATA_TYPE_BITS[data_type_of(plain, "output")]
     return to_buffer(plain)[: byte_size(array.size, bits)]
 
 
 def _content(buffer: Bytes | None, info: TensorInfo, sizes: tuple[int, ...]) -> Any:
-    """An input of a run in a buffer; zeros without one."""
+    """Return an input of a run in a buffer; zeros without one."""
     if buffer is None:
         return np.zeros(sizes, info.type)
     array = from_buffer(buffer, TensorDesc(_type_name(info), sizes or (1,))).reshape(sizes)

@@ -11,8 +11,9 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import Error, Unsupported
-from opendml.frontends.dxdispatch.values import Elements, is_float, numpy_type
+from opendml.frontends.dxdispatch.values import Elements, is_float
 from opendml.spec.enums import TensorDataType
+from opendml.spec.four_bit import numpy_type
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -23,7 +24,7 @@ _JPEG_QUALITY = 90
 
 
 def holds_pixels(data_type: TensorDataType) -> bool:
-    """Whether elements of this type can stand for pixels."""
+    """Return whether elements of this type can stand for pixels."""
     return is_float(data_type) or data_type is TensorDataType.UINT8
 
 

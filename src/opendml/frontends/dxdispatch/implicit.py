@@ -10,15 +10,15 @@ from opendml.errors import InvalidArgument
 from opendml.frontends.dxdispatch import files
 from opendml.frontends.dxdispatch.foreign import SerializedDispatchable
 from opendml.frontends.dxdispatch.model import (
-    Binding,
     Command,
     Dispatch,
-    Dispatchable,
+    DispatchModel,
     Folders,
     Initializer,
-    Model,
+    NamedDispatchable,
     Print,
     Resource,
+    ResourceBinding,
     WriteFile,
 )
 from opendml.frontends.dxdispatch.resources import Ramp, Values
@@ -32,21 +32,21 @@ from opendml.spec.tensor_desc import TensorDesc, reach
 class ImplicitModel:
     """A model, and for each input the file that its values are from, None for zeros."""
 
-    model: Model
+    model: DispatchModel
     sources: dict[str, Path | None]
     tensors: dict[str, TensorDesc]
 
 
 def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitModel:
-    """The graph in a file: each input is read from NAME.npy, or is zeros without such a file; each output is
-    printed or, if `writes`, written to NAME.npy.
+    """Return the graph in a file: each input is read from NAME.npy, or is zeros without such a file; each
+    output is printed or, if `writes`, written to NAME.npy.
 
     Raises:
         InvalidArgument: no graph, or a file of another type or size than its input.
     """
     content = SerializedDispatchable(read_graph(path))
     resources, sources, tensors = dict[str, Resource](), dict[str, Path | None](), dict[str, TensorDesc]()
-    bindings, commands = dict[str, tuple[Binding | None, ...]](), list[Command]()
+    bindings, commands = dict[str, tuple[ResourceBinding | None, ...]](), list[Command]()
     where = str(path)
     for point in content.bind_points():
         for tensor in point.tensors:
@@ -67,14 +67,18 @@ def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitMod
                     initializer = _read(source, folders.sources, tensor, count)
                 tensors[name] = tensor
             resources[name] = Resource(where, name, tensor.data_type, initializer, 0, tensor.size_in_bytes)
-            bindings[name] = (Binding(where, name, 0),)
-    dispatchable = Dispatchable(where, path.name, content, ExecutionFlags.NONE, content.bind_points(), {})
+            bindings[name] = (ResourceBinding(where, name, 0),)
+    dispatchable = NamedDispatchable(
+        where, path.name, content, ExecutionFlags.NONE, content.bind_points(), {}
+    )
     dispatch = Dispatch(where, path.name, bindings)
-    return ImplicitModel(Model(resources, {path.name: dispatchable}, (dispatch, *commands)), sources, tensors)
+    return ImplicitModel(
+        DispatchModel(resources, {path.name: dispatchable}, (dispatch, *commands)), sources, tensors
+    )
 
 
 def _file_name(name: str) -> str:
-    """A name as one of a file."""
+    """Return a name as one of a file."""
     return re.sub(r"[^\w.-]", "_", name) + ".npy"
 
 

@@ -1,4 +1,4 @@
-"""A model of the DxDispatch tool, read and checked: what to allocate, what to compile, what to do."""
+"""The data of a DxDispatch model: resources to allocate, dispatchables to compile, and commands to run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FileNotReadError(Exception):
-    """Something depends on a file of the model, and the files are not to be read."""
+    """A value depends on a file of the model, and files are not to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Folders:
     inputs: Path
     outputs: Path
     any_path: bool = False
-    """Whether the model may also read and write all other files, as DxDispatch lets it. Files that are not in
+    """The model may also read and write all other files, as DxDispatch lets it. Files that are not in
     `inputs` are then sought in the current directory."""
 
     @classmethod
@@ -67,19 +67,19 @@ class Initializer(Protocol):
 
     @property
     def size_in_bytes(self) -> int:
-        """Bytes that the values take, without padding."""
+        """The bytes that the values take, without padding."""
 
     @property
     def element_count(self) -> int:
-        """How many values there are."""
+        """Return how many values there are."""
 
     def write(self, target: Bytes) -> None:
-        """Writes the values into `target`, which has exactly `size_in_bytes` bytes."""
+        """Write the values into `target`, which has exactly `size_in_bytes` bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A buffer. Its values are a start: a dispatch may see it as any other type."""
+    """A buffer with initial values. A dispatch may read it as any other type."""
 
     path: str
     name: str
@@ -98,20 +98,20 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ResourceBinding:
     """A resource, seen from byte `offset`, for one tensor."""
 
     path: str
     resource: str
     offset: int
     shape: tuple[int, ...] | None = None
-    """Of a tensor of an ONNX model, in place of the sizes that its bind point has."""
+    """Sizes of a tensor of an ONNX model, in place of those of its bind point."""
 
 
 Resources = Mapping[str, Resource | None]
 """Resources by name, None for those whose file was not read."""
 
-Bindings = Mapping[str, tuple[Binding | None, ...]]
+Bindings = Mapping[str, tuple[ResourceBinding | None, ...]]
 """Name of a desc's tensor field to one binding for each of its tensors, None for those bound elsewhere."""
 
 
@@ -123,13 +123,13 @@ class BindPoint:
     is_output: bool
     tensors: tuple[TensorDesc, ...]
     declared: tuple[int | None, ...] | None = None
-    """What a binding may say as its shape, None for any size; None: it may say nothing."""
+    """The shape that a binding may have, with None for any size; None: it may have none."""
     is_optional: bool = False
-    """Whether a dispatch may do without: the input is zeros then, the output is lost."""
+    """A dispatch may leave the tensor out: the input is zeros then, and the output is lost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dispatchable:
+class NamedDispatchable:
     """A DirectML operator, or a model in a file of its own, to compile, and the buffers that initialization
     reads (OWNED_BY_DML)."""
 
@@ -175,9 +175,9 @@ Command = Dispatch | Print | WriteFile
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class DispatchModel:
     """Resources and dispatchables by name, and the commands in their order."""
 
     resources: Mapping[str, Resource]
-    dispatchables: Mapping[str, Dispatchable]
+    dispatchables: Mapping[str, NamedDispatchable]
     commands: tuple[Command, ...]

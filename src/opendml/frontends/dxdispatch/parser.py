@@ -1,22 +1,21 @@
-"""Reads a whole model: nothing is allocated, compiled or written, and all that is wrong is said at once."""
+"""Read a whole model, and report all that is wrong at once. Nothing is allocated, compiled or written."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import NoReturn
 
 from opendml.budget import meter
-from opendml.errors import InvalidArgument, Unsupported
+from opendml.errors import Unsupported, located
 from opendml.folders import within
 from opendml.frontends.dxdispatch import images
 from opendml.frontends.dxdispatch.bindings import parse_bindings, resource_at
-from opendml.frontends.dxdispatch.descs import bind_points, parse_operator_desc
-from opendml.frontends.dxdispatch.enums import flags_value
+from opendml.frontends.dxdispatch.descs import bind_points, flags_value, parse_operator_desc
 from opendml.frontends.dxdispatch.foreign import (
     ForeignDispatchable,
     OnnxDispatchable,
@@ -26,10 +25,10 @@ from opendml.frontends.dxdispatch.foreign import (
 from opendml.frontends.dxdispatch.model import (
     Command,
     Dispatch,
-    Dispatchable,
+    DispatchModel,
     FileNotReadError,
     Folders,
-    Model,
+    NamedDispatchable,
     Print,
     Resource,
     Resources,
@@ -39,10 +38,9 @@ from opendml.frontends.dxdispatch.resources import parse_resources, source_path
 from opendml.frontends.dxdispatch.values import element_count
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.json_files import text as json_text
-from opendml.json_files.node import Failures, Node, listed, suggestion
+from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, quoted, suggestion
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 
-_UINT32_MAX = 2**32 - 1
 _ROOT_FIELDS = ("$schema", "resources", "dispatchables", "commands")
 _OPERATOR_FIELDS = ("type", "desc", "dmlCompileType", "executionFlags", "bindings")
 _COMPILE_TYPES = ("DmlCompileOp", "DmlCompileGraph")
@@ -65,7 +63,7 @@ def load(
     sizes: Sizes = NO_SIZES,
     *,
     allow_any_path: bool = False,
-) -> Model:
+) -> DispatchModel:
     """Read the model in the JSON file `path` ("-" is standard input), with all that it needs to run. It is
     taken as hostile: whatever links and `..` there are, it reads files in one folder and writes files in
     another one alone.
@@ -88,18 +86,18 @@ def load(
     return parse_model(read(path), folders, sizes)
 
 
-def read(path: Path) -> Node:
-    """The JSON value in the file `path` ("-" is standard input).
+def read(path: Path) -> JsonNode:
+    """Return the JSON value in the file `path` ("-" is standard input).
 
     Raises InvalidArgument when there is none.
     """
-    return Node(json_text.read(path))
+    return JsonNode(json_text.read(path))
 
 
 def parse_operators(
-    root: Node, folders: Folders | None = None, sizes: Sizes = NO_SIZES
-) -> Mapping[str, Dispatchable]:
-    """The dispatchables of the model that `root` describes.
+    root: JsonNode, folders: Folders | None = None, sizes: Sizes = NO_SIZES
+) -> Mapping[str, NamedDispatchable]:
+    """Return the dispatchables of the model that `root` describes.
 
     The model is checked as by `load`, but for the files that it names: they need not be there, and what only
     they tell is not checked. With `folders`, those dispatchables too that are files of their own, with sizes
@@ -108,63 +106,68 @@ def parse_operators(
     return _parse(root, None, folders, sizes).dispatchables
 
 
-def parse_model(root: Node, folders: Folders, sizes: Sizes = NO_SIZES) -> Model:
-    """The model that `root` describes; see `load`."""
+def parse_model(root: JsonNode, folders: Folders, sizes: Sizes = NO_SIZES) -> DispatchModel:
+    """Return the model that `root` describes; see `load`."""
     return _parse(root, folders, folders, sizes)
 
 
-def _parse(root: Node, folders: Folders | None, foreign: Folders | None, sizes: Sizes) -> Model:
-    """The model. Resources are read from `folders`, dispatchables that are files from `foreign`; without
-    these they are left out."""
+def _parse(root: JsonNode, folders: Folders | None, foreign: Folders | None, sizes: Sizes) -> DispatchModel:
+    """Return the model.
+
+    Args:
+        root: its JSON.
+        folders: where files of resources are; None: these resources are left out.
+        foreign: where files of dispatchables are; None: these dispatchables are left out.
+        sizes: of its ONNX models.
+    """
     root.members(_ROOT_FIELDS)
-    failures = Failures()
-    with failures.collected():
-        resources = parse_resources(root.member("resources"), folders)
-    with failures.collected():
-        dispatchables = _parse_dispatchables(root.member("dispatchables"), foreign, sizes)
-    with failures.collected():
-        command_nodes = root.member("commands").elements()
-    failures.raise_any()
+    with Failures() as failures:
+        with failures.collected():
+            resources = parse_resources(root.member("resources"), folders)
+        with failures.collected():
+            dispatchables = _parse_dispatchables(root.member("dispatchables"), foreign, sizes)
+        with failures.collected():
+            command_nodes = root.member("commands").elements()
     meter().require("graph_parts", len(dispatchables) + len(command_nodes), root.path)
     # Bindings can only be judged when all resources and descs are known.
     commands = []
-    known_dispatchables = {name: each for name, each in dispatchables.items() if each is not None}
-    for name, dispatchable in known_dispatchables.items():
-        with failures.collected(), suppress(FileNotReadError):
-            node = root.member("dispatchables").member(name)
-            known_dispatchables[name] = _with_initial_bindings(dispatchable, node, resources)
-    for node in command_nodes:
-        with failures.collected(), suppress(FileNotReadError):
-            commands.append(_parse_command(node, resources, dispatchables, folders))
-    failures.raise_any()
+    known = {name: each for name, each in dispatchables.items() if each is not None}
+    with Failures() as failures:
+        for name, dispatchable in known.items():
+            with failures.collected(), suppress(FileNotReadError):
+                node = root.member("dispatchables").member(name)
+                known[name] = _with_initial_bindings(dispatchable, node, resources)
+        for node in command_nodes:
+            with failures.collected(), suppress(FileNotReadError):
+                commands.append(_parse_command(node, resources, dispatchables, folders))
     if foreign is not None:
-        onnx = [
-            each.desc.read for each in known_dispatchables.values() if isinstance(each.desc, OnnxDispatchable)
-        ]
+        onnx = [each.desc.read for each in known.values() if isinstance(each.desc, OnnxDispatchable)]
         sizes.require_used(onnx, root.at("dispatchables"))
-    known = {name: resource for name, resource in resources.items() if resource is not None}
-    return Model(known, known_dispatchables, tuple(commands))
+    read = {name: resource for name, resource in resources.items() if resource is not None}
+    return DispatchModel(read, known, tuple(commands))
 
 
-def _parse_dispatchables(node: Node, folders: Folders | None, sizes: Sizes) -> dict[str, Dispatchable | None]:
-    """The object `dispatchables`. Without `folders` no file is read, and those that are files are None."""
-    failures = Failures()
-    dispatchables: dict[str, Dispatchable | None] = {}
-    for name, child in node.members().items():
-        with failures.collected():
-            kind = child.member("type").string().lower()
-            if kind in _FOREIGN_FIELDS:
-                dispatchables[name] = _parse_foreign(name, kind, child, folders, sizes)
-            else:
-                dispatchables[name] = _parse_dispatchable(name, child)
-    failures.raise_any()
+def _parse_dispatchables(
+    node: JsonNode, folders: Folders | None, sizes: Sizes
+) -> dict[str, NamedDispatchable | None]:
+    """Return the dispatchables by name. Without `folders` no file is read, and those that are files are
+    None."""
+    dispatchables: dict[str, NamedDispatchable | None] = {}
+    with Failures() as failures:
+        for name, child in node.members().items():
+            with failures.collected():
+                kind = child.member("type").string().lower()
+                if kind in _FOREIGN_FIELDS:
+                    dispatchables[name] = _parse_foreign(name, kind, child, folders, sizes)
+                else:
+                    dispatchables[name] = _parse_dispatchable(name, child)
     return dispatchables
 
 
 def _parse_foreign(
-    name: str, kind: str, node: Node, folders: Folders | None, sizes: Sizes
-) -> Dispatchable | None:
-    """A model in a file of its own."""
+    name: str, kind: str, node: JsonNode, folders: Folders | None, sizes: Sizes
+) -> NamedDispatchable | None:
+    """Return a model in a file of its own."""
     node.members(_FOREIGN_FIELDS[kind])
     source, flags = node.member("sourcePath"), _parse_flags(node)
     names, denotations = (_parse_sizes(node, field) for field in _ONNX_SIZES)
@@ -173,70 +176,58 @@ def _parse_foreign(
         return None
     path = source_path(source, file, folders)
     content: ForeignDispatchable
-    with _located(source.path):
+    with located(source.path):
         content = (
             read_onnx(path, own, sizes, folders.sources)
             if kind == "onnx"
             else read_serialized(path, folders.sources)
         )
         points = content.bind_points()
-    return Dispatchable(node.path, name, content, flags, points, {})
+    return NamedDispatchable(node.path, name, content, flags, points, {})
 
 
-def _parse_sizes(node: Node, field: str) -> dict[str, int]:
-    """Sizes of an ONNX model by the names, or the denotations, of dimensions."""
+def _parse_sizes(node: JsonNode, field: str) -> dict[str, int]:
+    """Return sizes of an ONNX model by the names, or the denotations, of dimensions."""
     given = node.optional(field)
     return (
-        {}
-        if given is None
-        else {name: each.integer(1, _UINT32_MAX) for name, each in given.members().items()}
+        {} if given is None else {name: each.integer(1, UINT32_MAX) for name, each in given.members().items()}
     )
 
 
-@contextmanager
-def _located(path: str) -> Iterator[None]:
-    """Puts `path` before what is raised inside."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{path}: {failure}" for failure in error.failures) from error
-    except Unsupported as error:
-        raise Unsupported(f"{path}: {error}") from error
-
-
-def _parse_flags(node: Node) -> ExecutionFlags:
+def _parse_flags(node: JsonNode) -> ExecutionFlags:
     flags = node.optional("executionFlags")
     return flags_value(flags, "EXECUTION_FLAGS", ExecutionFlags) if flags else ExecutionFlags.NONE
 
 
-def _parse_dispatchable(name: str, node: Node) -> Dispatchable:
-    """A DirectML operator: its desc in `desc`, or its fields beside `type`."""
+def _parse_dispatchable(name: str, node: JsonNode) -> NamedDispatchable:
+    """Return a DirectML operator: its desc in `desc`, or its fields beside `type`."""
     type_node = node.member("type")
     if type_node.string().lower() == "hlsl":
         raise Unsupported(f'{type_node.path}: "{name}" is an HLSL compute shader, which needs Direct3D')
-    failures = Failures()
-    with failures.collected():
-        desc = parse_operator_desc(node, beside=_OPERATOR_FIELDS)
     compile_type = node.optional("dmlCompileType")
-    with failures.collected():
-        if compile_type is not None and compile_type.string() not in _COMPILE_TYPES:
-            compile_type.fail(f"one of {listed(_COMPILE_TYPES)}")
-    with failures.collected():
-        flags = _parse_flags(node)
-    failures.raise_any()
-    return Dispatchable(node.path, name, desc, flags, bind_points(desc), {})
+    with Failures() as failures:
+        with failures.collected():
+            desc = parse_operator_desc(node, beside=_OPERATOR_FIELDS)
+        with failures.collected():
+            if compile_type is not None and compile_type.string() not in _COMPILE_TYPES:
+                compile_type.fail(f"one of {quoted(_COMPILE_TYPES)}")
+        with failures.collected():
+            flags = _parse_flags(node)
+    return NamedDispatchable(node.path, name, desc, flags, bind_points(desc), {})
 
 
-def _with_initial_bindings(dispatchable: Dispatchable, node: Node, resources: Resources) -> Dispatchable:
-    bindings = node.optional("bindings") or Node({}, node.at("bindings"))
+def _with_initial_bindings(
+    dispatchable: NamedDispatchable, node: JsonNode, resources: Resources
+) -> NamedDispatchable:
+    bindings = node.optional("bindings") or JsonNode({}, node.at("bindings"))
     initial = parse_bindings(bindings, dispatchable.bind_points, resources, initial=True)
     return replace(dispatchable, initial_bindings=initial)
 
 
 def _parse_command(
-    node: Node,
+    node: JsonNode,
     resources: Resources,
-    dispatchables: Mapping[str, Dispatchable | None],
+    dispatchables: Mapping[str, NamedDispatchable | None],
     folders: Folders | None,
 ) -> Command:
     kind = node.member("type")
@@ -256,14 +247,14 @@ def _parse_command(
 
 
 def _parse_dispatch(
-    node: Node, resources: Resources, dispatchables: Mapping[str, Dispatchable | None]
+    node: JsonNode, resources: Resources, dispatchables: Mapping[str, NamedDispatchable | None]
 ) -> Dispatch:
     name_node = node.member("dispatchable")
     name = name_node.string()
     if name not in dispatchables:
         name_node.fail("the name of a dispatchable", f'"{name}"{suggestion(name, dispatchables)}')
     groups = node.optional("threadGroupCount")
-    if groups is not None and len([element.integer(1, _UINT32_MAX) for element in groups.elements()]) != 3:
+    if groups is not None and len([element.integer(1, UINT32_MAX) for element in groups.elements()]) != 3:
         groups.fail("an array of 3 integers")
     dispatchable = dispatchables[name]
     if dispatchable is None:
@@ -273,7 +264,7 @@ def _parse_dispatch(
     return Dispatch(node.path, name, bindings)
 
 
-def _parse_write_file(node: Node, resource: Resource, folders: Folders | None) -> WriteFile:
+def _parse_write_file(node: JsonNode, resource: Resource, folders: Folders | None) -> WriteFile:
     target = _parse_target(node.member("targetPath"), folders)
     dimensions = _parse_dimensions(node, resource)
     extension = target.suffix.lower()
@@ -286,8 +277,8 @@ def _parse_write_file(node: Node, resource: Resource, folders: Folders | None) -
     return WriteFile(node.path, resource.name, target, dimensions, folders.targets if folders else None)
 
 
-def _parse_target(node: Node, folders: Folders | None) -> Path:
-    """Where a file is to be written. Without `folders` it may be anywhere."""
+def _parse_target(node: JsonNode, folders: Folders | None) -> Path:
+    """Return where a file is to be written. Without `folders` it may be anywhere."""
     name = node.string()
     target = folders.outputs / name if folders else Path(name)
     if not name or "\0" in name or (folders and os.path.isdir(target)):
@@ -306,15 +297,15 @@ def _parse_target(node: Node, folders: Folders | None) -> Path:
     return target
 
 
-def _fail_mixed(node: Node, resource: Resource) -> NoReturn:
+def _fail_mixed(node: JsonNode, resource: Resource) -> NoReturn:
     node.member("resource").fail("a resource whose values have one type", f'"{resource.name}" with several')
 
 
-def _parse_dimensions(node: Node, resource: Resource) -> tuple[int, ...] | None:
+def _parse_dimensions(node: JsonNode, resource: Resource) -> tuple[int, ...] | None:
     dimensions_node = node.optional("dimensions")
     if dimensions_node is None or not dimensions_node.elements():
         return None
-    dimensions = tuple(element.integer(1, _UINT32_MAX) for element in dimensions_node.elements())
+    dimensions = tuple(element.integer(1, UINT32_MAX) for element in dimensions_node.elements())
     if resource.data_type is not TensorDataType.UNKNOWN:
         available = element_count(resource.data_type, resource.size_in_bytes)
         if prod(dimensions) > available:
@@ -322,14 +313,16 @@ def _parse_dimensions(node: Node, resource: Resource) -> tuple[int, ...] | None:
     return dimensions
 
 
-def _check_picture(node: Node, resource: Resource, dimensions: tuple[int, ...] | None) -> None:
+def _check_picture(node: JsonNode, resource: Resource, dimensions: tuple[int, ...] | None) -> None:
     if not images.holds_pixels(resource.data_type):
         expected = "a resource of FLOAT16, FLOAT32, FLOAT64 or UINT8"
         node.member("resource").fail(expected, resource.data_type.name)
     axis = images.channel_axis(dimensions or ())
     if dimensions is None or axis is None:
         given = "none" if dimensions is None else str(list(dimensions))
-        Node(None, node.at("dimensions")).fail("[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", given)
+        JsonNode(None, node.at("dimensions")).fail(
+            "[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", given
+        )
     target = node.member("targetPath")
     if dimensions[axis] == 4 and not target.string().lower().endswith(".png"):
         target.fail("a .png file, because JPEG has no alpha channel")

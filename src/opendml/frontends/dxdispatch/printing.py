@@ -6,7 +6,7 @@ from opendml.frontends.dxdispatch.values import Elements
 
 
 def one_line(elements: Elements) -> str:
-    """The elements separated by commas, floats with six significant digits."""
+    """Return the elements separated by commas, floats with six significant digits."""
     form = "g" if elements.dtype.kind == "f" else "d"
     return ", ".join([format(value, form) for value in elements.tolist()])
 

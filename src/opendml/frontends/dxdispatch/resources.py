@@ -1,8 +1,7 @@
-"""The resources of a model: buffers and the ways to fill them at the start."""
+"""Read the resources of a model: buffers, and how they are filled at the start."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -12,7 +11,7 @@ import numpy as np
 from opendml.budget import meter
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.frontends.dxdispatch import files, images
-from opendml.frontends.dxdispatch.enums import enum_value
+from opendml.frontends.dxdispatch.descs import count_at, data_type_at
 from opendml.frontends.dxdispatch.model import FileNotReadError, Folders, Initializer, Resource
 from opendml.frontends.dxdispatch.values import (
     Bytes,
@@ -20,15 +19,13 @@ from opendml.frontends.dxdispatch.values import (
     byte_count,
     element_count,
     encode,
-    numpy_type,
     scalar,
 )
-from opendml.json_files.node import Failures, Node
+from opendml.json_files.node import UINT32_MAX, UINT64_MAX, Failures, JsonNode
 from opendml.model_files import read_all
 from opendml.spec.enums import TensorDataType
+from opendml.spec.four_bit import numpy_type
 
-_UINT32_MAX = 2**32 - 1
-_UINT64_MAX = 2**64 - 1
 _UNKNOWN = TensorDataType.UNKNOWN
 _FIELDS = (
     "type",
@@ -54,14 +51,20 @@ class Values:
         return self.data.size
 
     def write(self, target: Bytes) -> None:
-        """Writes the values into `target`."""
+        """Write the values into `target`."""
         target[:] = self.data
 
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """`element_count` values from `start` on, each `delta` more than the one before, in the arithmetic of the
-    type: rounded after each step, integers wrap. `delta` 0 repeats one value."""
+    """Values that grow by a step, in the arithmetic of their type: floats are rounded, and integers wrap.
+
+    Args:
+        data_type: the type.
+        element_count: how many values there are.
+        start: the first value.
+        delta: the step; 0 repeats one value.
+    """
 
     data_type: TensorDataType
     element_count: int
@@ -74,7 +77,7 @@ class Ramp:
         return byte_count(self.data_type, self.element_count)
 
     def write(self, target: Bytes) -> None:
-        """Writes the values into `target`."""
+        """Write the values into `target`."""
         elements = np.full(self.element_count, self.delta or self.start, numpy_type(self.data_type))
         if self.delta:
             elements[0] = self.start
@@ -83,31 +86,30 @@ class Ramp:
         target[:] = encode(elements, self.data_type)
 
 
-def parse_resources(node: Node, folders: Folders | None) -> dict[str, Resource | None]:
-    """The object `resources`. Without `folders` no file is read, and resources that need one are None."""
-    failures = Failures()
+def parse_resources(node: JsonNode, folders: Folders | None) -> dict[str, Resource | None]:
+    """Return the resources by name. Without `folders` no file is read, and resources that need one are
+    None."""
     resources: dict[str, Resource | None] = {}
-    for name, child in node.members().items():
-        with failures.collected():
-            try:
-                resources[name] = _resource(name, child, folders)
-            except FileNotReadError:
-                resources[name] = None
-    failures.raise_any()
+    with Failures() as failures:
+        for name, child in node.members().items():
+            with failures.collected():
+                try:
+                    resources[name] = _resource(name, child, folders)
+                except FileNotReadError:
+                    resources[name] = None
     return resources
 
 
-def _resource(name: str, node: Node, folders: Folders | None) -> Resource:
+def _resource(name: str, node: JsonNode, folders: Folders | None) -> Resource:
     node.members(_FIELDS)
     kind = node.optional("type")
     if kind is not None and kind.string() != "buffer":
         kind.fail('"buffer"')
     initializer, data_type = _initializer(node, folders)
-    offset_node, size_node = node.optional("initialValuesOffsetInBytes"), node.optional("sizeInBytes")
-    offset = offset_node.integer(0, _UINT64_MAX) if offset_node else 0
+    offset, size_node = count_at(node, "initialValuesOffsetInBytes"), node.optional("sizeInBytes")
     size = offset + initializer.size_in_bytes
     if size_node is not None:
-        given = size_node.integer(1, _UINT64_MAX)
+        given = size_node.integer(1, UINT64_MAX)
         if given < size:
             size_node.fail(
                 f"at least {size}: {initializer.size_in_bytes} bytes of values from byte {offset} on"
@@ -116,10 +118,10 @@ def _resource(name: str, node: Node, folders: Folders | None) -> Resource:
     return Resource(node.path, name, data_type, initializer, offset, size)
 
 
-def _initializer(node: Node, folders: Folders | None) -> tuple[Initializer, TensorDataType]:
-    """The field `initialValues` and the type of its elements (UNKNOWN for values of several types)."""
+def _initializer(node: JsonNode, folders: Folders | None) -> tuple[Initializer, TensorDataType]:
+    """Return the field `initialValues` and the type of its elements (UNKNOWN for values of several types)."""
     type_node = node.optional("initialValuesDataType")
-    data_type = enum_value(type_node, "TENSOR_DATA_TYPE", TensorDataType) if type_node else _UNKNOWN
+    data_type = data_type_at(type_node) if type_node else _UNKNOWN
     values = node.member("initialValues")
     if isinstance(values.value, list):
         return (_mixed(values) if data_type is _UNKNOWN else _array(values, data_type)), data_type
@@ -137,7 +139,7 @@ def _initializer(node: Node, folders: Folders | None) -> tuple[Initializer, Tens
     return _generated(values, data_type), data_type
 
 
-def _generated(node: Node, data_type: TensorDataType) -> Ramp:
+def _generated(node: JsonNode, data_type: TensorDataType) -> Ramp:
     """{valueCount, value} or {valueCount, valueStart, valueDelta}."""
     given = node.members()
     if "value" in given and "valueStart" in given:
@@ -149,29 +151,24 @@ def _generated(node: Node, data_type: TensorDataType) -> Ramp:
         node.members(("valueCount", "valueStart", "valueDelta"))
         start = scalar(node.member("valueStart"), data_type)
         delta = scalar(node.member("valueDelta"), data_type)
-    return Ramp(data_type, node.member("valueCount").integer(1, _UINT32_MAX), start, delta or 0)
+    return Ramp(data_type, node.member("valueCount").integer(1, UINT32_MAX), start, delta or 0)
 
 
-def _array(node: Node, data_type: TensorDataType) -> Values:
-    """Numbers of one type."""
-    elements = _not_empty(node)
-    failures = Failures()
-    numbers = []
-    for element in elements:
-        with failures.collected():
-            numbers.append(scalar(element, data_type))
-    failures.raise_any()
+def _array(node: JsonNode, data_type: TensorDataType) -> Values:
+    """Return numbers of one type."""
+    numbers = _not_empty(node).each(lambda element: scalar(element, data_type))
     return _values(np.array(numbers, numpy_type(data_type)), data_type)
 
 
-def _mixed(node: Node) -> Values:
-    """Objects {type, value}, with a name for the reader, laid out one after the other without padding."""
+def _mixed(node: JsonNode) -> Values:
+    """Return numbers of several types, one after the other without padding. Each is an object {type,
+    value}."""
     parts = []
-    for element in _not_empty(node):
+    for element in _not_empty(node).elements():
         if not isinstance(element.value, dict):
             element.fail("an object with type and value, because initialValuesDataType is UNKNOWN")
         element.members(("name", "type", "value"))
-        data_type = enum_value(element.member("type"), "TENSOR_DATA_TYPE", TensorDataType)
+        data_type = data_type_at(element.member("type"))
         if data_type is _UNKNOWN:
             element.member("type").fail("a data type other than UNKNOWN")
         number = scalar(element.member("value"), data_type)
@@ -183,22 +180,22 @@ def _values(elements: Elements, data_type: TensorDataType) -> Values:
     return Values(encode(elements, data_type), elements.size)
 
 
-def _fail_unknown(resource: Node) -> NoReturn:
+def _fail_unknown(resource: JsonNode) -> NoReturn:
     path = resource.at("initialValuesDataType")
     raise InvalidArgument(f"{path}: missing or UNKNOWN; these values need a data type")
 
 
-def _not_empty(node: Node) -> SequenceOf[Node]:
-    elements = node.elements()
-    if not elements:
+def _not_empty(node: JsonNode) -> JsonNode:
+    if not node.elements():
         node.fail("at least one value")
-    return elements
+    return node
 
 
 def _file(
-    source: Node, resource: Node, data_type: TensorDataType, folders: Folders | None
+    source: JsonNode, resource: JsonNode, data_type: TensorDataType, folders: Folders | None
 ) -> tuple[Initializer, TensorDataType]:
-    """The contents of a .npy file, of a picture, or any other file's bytes, and the type of its elements."""
+    """Return the contents of a .npy file, of a picture, or any other file's bytes, and the type of its
+    elements."""
     name = source.string()
     if folders is None:
         raise FileNotReadError
@@ -220,7 +217,7 @@ def _file(
     return values, data_type
 
 
-def source_path(source: Node, name: str, folders: Folders) -> Path:
+def source_path(source: JsonNode, name: str, folders: Folders) -> Path:
     """Return the path of the file of that name.
 
     Raises:
@@ -234,14 +231,14 @@ def source_path(source: Node, name: str, folders: Folders) -> Path:
     source.fail(f"a file in {folders.inputs} (--input-directory; --allow-any-path reads others too)")
 
 
-def _npy(source: Node, file: BinaryIO, data_type: TensorDataType) -> tuple[Values, TensorDataType]:
+def _npy(source: JsonNode, file: BinaryIO, data_type: TensorDataType) -> tuple[Values, TensorDataType]:
     elements, own_type = files.read_npy(file)
     if data_type not in (_UNKNOWN, own_type):
         source.fail(f"elements of type {data_type.name} (initialValuesDataType)", own_type.name)
     return _values(elements, own_type), own_type
 
 
-def _raw(source: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
+def _raw(source: JsonNode, file: BinaryIO, data_type: TensorDataType) -> Values:
     data = np.frombuffer(read_all(file, source.path), np.uint8)
     element_size = numpy_type(data_type).itemsize
     if data.size % element_size:
@@ -249,7 +246,7 @@ def _raw(source: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
     return Values(data, element_count(data_type, data.size))
 
 
-def _image(resource: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
+def _image(resource: JsonNode, file: BinaryIO, data_type: TensorDataType) -> Values:
     if not images.holds_pixels(data_type):
         resource.member("initialValuesDataType").fail("FLOAT16, FLOAT32, FLOAT64 or UINT8 for a picture")
     mode, size = resource.optional("resampleMode"), resource.optional("resampleSize")
@@ -257,7 +254,7 @@ def _image(resource: Node, file: BinaryIO, data_type: TensorDataType) -> Values:
         mode.fail('"scale"')
     dimensions = None
     if size is not None:
-        dimensions = tuple(element.integer(1, _UINT32_MAX) for element in size.elements())
+        dimensions = tuple(element.integer(1, UINT32_MAX) for element in size.elements())
         if images.channel_axis(dimensions) is None:
             size.fail("[1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels", str(list(dimensions)))
         meter().require_tensor(dimensions, 1 + numpy_type(data_type).itemsize, size.path)

@@ -39,7 +39,7 @@ class Repetition:
 
 
 def measure(dispatch: Callable[[], object], repetition: Repetition) -> tuple[float, ...]:
-    """The seconds that one dispatch took, for each measurement."""
+    """Return the seconds that one dispatch took, for each measurement."""
     seconds: list[float] = []
     begin = time.perf_counter()
     while True:
@@ -68,13 +68,14 @@ class Statistics:
 
     @staticmethod
     def of(seconds: Sequence[float]) -> Statistics:
-        """The statistics of at least one measurement."""
+        """Return the statistics of at least one measurement."""
         minimum, median, ninety, ninety_nine, maximum = np.percentile(seconds, [0, 50, 90, 99, 100]).tolist()
         mean = float(np.mean(seconds))
         return Statistics(len(seconds), mean, minimum, median, ninety, ninety_nine, maximum)
 
 
 def cold_and_hot(seconds: Sequence[float], warmup: int) -> tuple[Sequence[float], Sequence[float]]:
-    """The first `warmup` measurements, which pay for cold caches and pages, and the others: at least one."""
+    """Return the first `warmup` measurements, which pay for cold caches and pages, and the others: at least
+    one."""
     cold = min(warmup, len(seconds) - 1)
     return seconds[:cold], seconds[cold:]

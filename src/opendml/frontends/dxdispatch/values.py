@@ -1,4 +1,4 @@
-"""Elements of DirectML's data types: numbers from JSON to bytes in a buffer and back."""
+"""Convert numbers of DirectML's data types from JSON to bytes in a buffer, and back."""
 
 from __future__ import annotations
 
@@ -8,40 +8,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.spec.enums import TensorDataType
-from opendml.spec.four_bit import CARRIERS, pack, unpack
+from opendml.spec.four_bit import CARRIERS, numpy_type, pack, unpack
 
 Bytes = npt.NDArray[np.uint8]
 Elements = npt.NDArray[Any]
 
 
 def is_float(data_type: TensorDataType) -> bool:
-    """Whether the elements are floating-point numbers."""
+    """Return whether the elements are floating-point numbers."""
     return data_type.name.startswith("FLOAT")
 
 
-def numpy_type(data_type: TensorDataType) -> np.dtype[Any]:
-    """The NumPy type that holds one element; 4-bit elements take a byte each there."""
-    return CARRIERS[data_type] if data_type in CARRIERS else np.dtype(data_type.name.lower())
-
-
 def byte_count(data_type: TensorDataType, count: int) -> int:
-    """Bytes that `count` packed elements take in a buffer."""
+    """Return the bytes that `count` packed elements take in a buffer."""
     if data_type in CARRIERS:
         return (count + 1) // 2
     return count * numpy_type(data_type).itemsize
 
 
 def element_count(data_type: TensorDataType, size_in_bytes: int) -> int:
-    """How many whole elements fit into a number of bytes."""
+    """Return how many whole elements fit into a number of bytes."""
     return size_in_bytes * 2 if data_type in CARRIERS else size_in_bytes // numpy_type(data_type).itemsize
 
 
-def scalar(node: Node, data_type: TensorDataType) -> int | float:
-    """The number at `node` as a value of `data_type`. Floats are rounded to it; integers must fit.
+def scalar(node: JsonNode, data_type: TensorDataType) -> int | float:
+    """Return a number as a value of a data type. Floats are rounded to it; integers must fit.
 
-    A finite number that would become an infinity is an error: nobody means that, and "inf" can be written.
+    A finite number that would become an infinity is an error. Who means an infinity can write "inf".
     """
     if not is_float(data_type):
         return node.integer(*integer_range(data_type))
@@ -54,7 +49,7 @@ def scalar(node: Node, data_type: TensorDataType) -> int | float:
 
 
 def integer_range(data_type: TensorDataType) -> tuple[int, int]:
-    """Smallest and largest value of an integer type."""
+    """Return the smallest and the largest value of an integer type."""
     bits = int(data_type.name.lstrip("UINT"))
     if data_type.name.startswith("U"):
         return 0, 2**bits - 1
@@ -62,12 +57,12 @@ def integer_range(data_type: TensorDataType) -> tuple[int, int]:
 
 
 def encode(elements: Elements, data_type: TensorDataType) -> Bytes:
-    """Elements, one per array item, to the bytes of a packed buffer."""
+    """Return elements, one per array item, as the bytes of a packed buffer."""
     packed = np.ascontiguousarray(elements, dtype=numpy_type(data_type)).reshape(-1)
     return pack(packed) if data_type in CARRIERS else packed.view(np.uint8)
 
 
 def decode(data: Bytes, data_type: TensorDataType, count: int) -> Elements:
-    """The first `count` elements of a packed buffer, one per array item."""
+    """Return the first `count` elements of a packed buffer, one per array item."""
     used = data[: byte_count(data_type, count)]
     return unpack(used, data_type, count) if data_type in CARRIERS else used.view(numpy_type(data_type))

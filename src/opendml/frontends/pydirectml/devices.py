@@ -17,7 +17,7 @@ from opendml.runtime.graphs.desc import GraphDesc, InputEdge, IntermediateEdge, 
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
 from opendml.runtime.objects.compiled import CompiledOperator
-from opendml.runtime.objects.slots import slots_of
+from opendml.runtime.objects.tensor_fields import tensor_fields
 from opendml.runtime.program import tensors_of
 from opendml.spec import descs, enums
 from opendml.spec.schema import operator
@@ -278,7 +278,7 @@ class Recorded:
 
 def _needed(number: int, node: Node) -> list[tuple[int, int]]:
     """The outputs that an operator always has, as (node, output)."""
-    facts, slots = operator(node.desc.operator), slots_of(node.desc, "OUTPUT_TENSOR")
+    facts, slots = operator(node.desc.operator), tensor_fields(node.desc, "OUTPUT_TENSOR")
     return [(number, index) for index, slot in enumerate(slots) if not facts.field(slot.field).optional]
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
 from opendml.runtime.calls.operator_call import desc_of_call
-from opendml.runtime.objects.slots import slots_of
+from opendml.runtime.objects.tensor_fields import tensor_fields
 from opendml.spec import tensor_desc
 from opendml.spec.enums import TensorFlags
 from opendml.spec.feature_level import as_feature_level
@@ -263,7 +263,7 @@ def record(
     node = Node(desc, tuple(origins))
     return [
         None if slot.tensor is None else scope.expression._made(scope, Origin(node, number), slot.tensor)
-        for number, slot in enumerate(slots_of(desc, "OUTPUT_TENSOR"))
+        for number, slot in enumerate(tensor_fields(desc, "OUTPUT_TENSOR"))
     ]
 
 

@@ -58,7 +58,7 @@ class _Tensor:
         return _Tensor(self.name, desc, self.bytes)
 
     def repeated(self, sizes: Sequence[int]) -> _Tensor:
-        """The tensor repeated to sizes of as many dimensions or more."""
+        """Return the tensor repeated to sizes of as many dimensions or more."""
         own = self.desc.sizes
         if own == tuple(sizes):
             return self
@@ -69,7 +69,7 @@ class _Tensor:
 
 
 def graph_of_model(model: Model, name: str = "serialized graph") -> SerializedGraph:
-    """The graph of a compiled model, with the names of its inputs and outputs.
+    """Return the graph of a compiled model, with the names of its inputs and outputs.
 
     Args:
         model: what `Graph.compile` or `opendml.load` has made.
@@ -100,7 +100,7 @@ class _Writer:
         """The nodes of operators' outputs that nothing reads yet, by the outputs' names."""
 
     def add(self, step: Step) -> None:
-        """Adds the nodes of a step and takes note of its tensors."""
+        """Add the nodes of a step and takes note of its tensors."""
         match step:
             case InputStep():
                 made = [_Tensor(self._inputs[step.position], step.tensor, step.tensor.size_in_bytes)]
@@ -116,7 +116,7 @@ class _Writer:
         self._tensors += made
 
     def give(self, name: str, number: int) -> None:
-        """Makes a tensor an output of the graph. It is a copy where something else has the tensor's place, or
+        """Make a tensor an output of the graph. It is a copy where something else has the tensor's place, or
         sees it as another one."""
         tensor = self._tensors[number]
         node = self._unread.pop(tensor.name, None)
@@ -143,7 +143,7 @@ class _Writer:
         return _Tensor(name, desc, desc.size_in_bytes)
 
     def _copy(self, tensor: _Tensor, name: str) -> _Tensor:
-        """A packed copy of a tensor."""
+        """Return a packed copy of a tensor."""
         desc = TensorDesc(tensor.desc.data_type, tensor.desc.sizes)
         copy = descs.ElementWiseIdentity(tensor.desc, desc)
         self._require_valid(copy)
@@ -191,7 +191,7 @@ class _Writer:
         ]
 
     def _append(self, desc: OperatorDesc, read: Sequence[_Tensor | None], outputs: tuple[str, ...]) -> None:
-        """Adds an operator, and copies of its inputs if it does not take them as they lie."""
+        """Add an operator, and copies of its inputs if it does not take them as they lie."""
         lying = _reading(desc, read)
         if list(failures(lying, self._level)):
             read = [None if each is None else self._packed(each) for each in read]
@@ -218,7 +218,7 @@ def _desc(node: SerializedNode) -> OperatorDesc:
 
 
 def _reading(desc: OperatorDesc, read: Sequence[_Tensor | None]) -> OperatorDesc:
-    """The desc with its inputs as they lie."""
+    """Return the desc with its inputs as they lie."""
     tensors = iter([None if each is None else each.desc for each in read])
     changes: dict[str, Any] = {}
     for each in operator(desc.operator).inputs:

@@ -19,7 +19,7 @@ _SHARED = 8
 
 
 def read_flatbuffer(data: bytes, name: str) -> dict[str, Any]:
-    """The root table of a flatbuffer.
+    """Return the root table of a flatbuffer.
 
     Args:
         data: the file.
@@ -55,7 +55,7 @@ class _Reader:
         return values if len(values) > 1 else values[0]
 
     def _require(self, position: int, size: int) -> None:
-        """Checks that there are so many bytes at a position, and that reading them is not too much."""
+        """Check that there are so many bytes at a position, and that reading them is not too much."""
         if position < 0 or position + size > len(self._data):
             self._fail(position, f"{size} bytes are said to be there; the file has {len(self._data)}")
         self._left -= size
@@ -63,7 +63,7 @@ class _Reader:
             self._fail(position, "the same bytes are said to be parts of ever more tables")
 
     def _target(self, position: int) -> int:
-        """Where the offset at a position leads, always forward."""
+        """Return where the offset at a position leads, always forward."""
         offset: int = self._number("<I", position)
         if offset < 4:
             self._fail(position, f"offset {offset}; it must lead behind itself")
@@ -82,8 +82,8 @@ class _Reader:
         return fields
 
     def _slots(self, position: int) -> Any:
-        """Where the fields of a table lie: the position and the bytes up to the end of the table; None for an
-        absent one."""
+        """Return where the fields of a table lie: the position and the bytes up to the end of the table; None
+        for an absent one."""
         table = position - self._number("<i", position)
         size, length = self._number("<HH", table)
         if size < 4 or size % 2 or length < 4:
@@ -99,7 +99,7 @@ class _Reader:
             yield None
 
     def _inline(self, slot: tuple[int, int], size: int) -> int:
-        """The position of a field that has so many bytes within its table."""
+        """Return the position of a field that has so many bytes within its table."""
         position, left = slot
         if size > left:
             self._fail(position, f"a field of {size} bytes, {left} before the end of its table")
@@ -119,7 +119,7 @@ class _Reader:
     def _union(
         self, kind: str, type_slot: tuple[int, int] | None, slot: tuple[int, int] | None, depth: int
     ) -> tuple[str, Any] | None:
-        """The name of the member and its value; None: there is none."""
+        """Return the name of the member and its value; None: there is none."""
         number = 0 if type_slot is None else self._number("<B", self._inline(type_slot, 1))
         if not number or slot is None:
             return None

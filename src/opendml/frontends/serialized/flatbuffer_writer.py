@@ -15,7 +15,8 @@ _MOST_BYTES = 2**31 - 1
 
 
 def write_flatbuffer(root: Mapping[str, Any]) -> bytes:
-    """The flatbuffer of a root table, as `read_flatbuffer` gives it; fields that are left out are absent.
+    """Return the flatbuffer of a root table, as `read_flatbuffer` gives it; fields that are left out are
+    absent.
 
     Raises:
         InvalidArgument: it would have 2^31 bytes or more.
@@ -31,18 +32,18 @@ class _Writer:
         self.data = bytearray()
 
     def point(self, position: int, target: int) -> None:
-        """Writes the offset that leads from one position to another behind it."""
+        """Write the offset that leads from one position to another behind it."""
         if len(self.data) > _MOST_BYTES:
             raise InvalidArgument("serialized graph: 2^31 bytes or more, which no flatbuffer can have")
         struct.pack_into("<I", self.data, position, target - position)
 
     def _aligned(self, alignment: int, ahead: int = 0) -> int:
-        """The end, at which `alignment` divides the position `ahead` bytes on."""
+        """Return the end, at which `alignment` divides the position `ahead` bytes on."""
         self.data += bytes(-(len(self.data) + ahead) % alignment)
         return len(self.data)
 
     def table(self, kind: str, fields: Mapping[str, Any]) -> int:
-        """Writes a table and all that it leads to; gives its position."""
+        """Write a table and all that it leads to; gives its position."""
         slots = [slot for name, each in TABLES[kind] for slot in _slots(each, fields.get(name))]
         length, offsets = 4, list[int]()
         for format, _, _ in slots:
@@ -62,7 +63,7 @@ class _Writer:
         return position
 
     def _outside(self, kind: str, value: Any) -> int:
-        """Writes what an offset leads to."""
+        """Write what an offset leads to."""
         if kind in STRUCTS:
             numbers = value if isinstance(value, tuple) else (value,)
             content = struct.pack(STRUCTS[kind], *numbers)
@@ -90,8 +91,8 @@ class _Writer:
 
 
 def _slots(kind: str, value: Any) -> list[tuple[str, str, Any]]:
-    """The slots of a field: the format of what lies in the table, "" for nothing; what an offset leads to, ""
-    for none; and the value."""
+    """Return the slots of a field: the format of what lies in the table, "" for nothing; what an offset leads
+    to, "" for none; and the value."""
     if kind in UNIONS:
         if value is None:
             return [("", "", None)] * 2

@@ -80,14 +80,14 @@ class SerializedGraph:
     name: str = "serialized graph"
 
     def operators(self) -> Iterator[tuple[str, OperatorDesc]]:
-        """The descs of its operators, and what messages call them."""
+        """Return the descs of its operators, and what messages call them."""
         for number, node in enumerate(self.nodes):
             if isinstance(node.content, OperatorDesc):
                 yield _where(number, node), node.content
 
     def tensors(self, kind: str) -> dict[str, TensorDesc]:
-        """The tensors of the graph's "inputs" or "outputs" by name, as the first node that has them sees
-        them; without an input that no node reads."""
+        """Return the tensors of the graph's "inputs" or "outputs" by name, as the first node that has them
+        sees them; without an input that no node reads."""
         names, found = self.inputs if kind == "inputs" else self.outputs, dict[str, TensorDesc]()
         for node in self.nodes:
             if isinstance(node.content, OperatorDesc):
@@ -99,7 +99,7 @@ class SerializedGraph:
         return {name: found[name] for name in names if name in found}
 
     def desc(self, device: Device) -> GraphDesc:
-        """The graph for `Device.compile_graph`.
+        """Return the graph for `Device.compile_graph`.
 
         Raises:
             InvalidArgument: a name that joins nothing, or an operator that is not valid at the device's
@@ -124,8 +124,8 @@ class SerializedGraph:
 
     @classmethod
     def of(cls, desc: GraphDesc, name: str = "serialized graph") -> SerializedGraph:
-        """The graph of a desc. Edges that lead from the same place have one name: their own or, if they have
-        none, one that is made up. Whether a tensor is OWNED_BY_DML cannot be said in files.
+        """Return the graph of a desc. Edges that lead from the same place have one name: their own or, if
+        they have none, one that is made up. Whether a tensor is OWNED_BY_DML cannot be said in files.
 
         Raises:
             InvalidArgument: the desc breaks a rule for graphs.
@@ -157,14 +157,14 @@ def _where(number: int, node: SerializedNode) -> str:
 
 
 def _bytes_of(data: Any) -> Bytes:
-    """The bytes of a constant."""
+    """Return the bytes of a constant."""
     if isinstance(data, np.ndarray):
         return _padded(np.ascontiguousarray(data).reshape(-1).view(np.uint8))
     return _padded(np.frombuffer(data, np.uint8))
 
 
 def _padded(content: Bytes) -> Bytes:
-    """A copy of bytes, filled up with zeros to a multiple of 4."""
+    """Return a copy of bytes, filled up with zeros to a multiple of 4."""
     padded = np.zeros(-(-content.size // 4) * 4, np.uint8)
     padded[: content.size] = content
     return padded
@@ -172,7 +172,7 @@ def _padded(content: Bytes) -> Bytes:
 
 @contextmanager
 def located(where: str) -> Iterator[None]:
-    """Puts `where` before what is raised inside."""
+    """Put `where` before what is raised inside."""
     try:
         yield
     except InvalidArgument as error:
@@ -196,7 +196,7 @@ class _Edges:
                 raise InvalidArgument(f"{graph.name}: {problem}")
 
     def add(self, number: int, node: SerializedNode) -> None:
-        """Enters the edges of a node whose sources are there."""
+        """Enter the edges of a node whose sources are there."""
         for index, name in enumerate(node.inputs):
             if name in self._of_graph:
                 self.inputs.append(InputEdge(self._of_graph[name], number, index, name))
@@ -238,19 +238,19 @@ class _Names:
                 self._ports[port] = self._free(between.name)
 
     def port(self, node: int, output: int) -> str:
-        """The name of an output of a node."""
+        """Return the name of an output of a node."""
         if (node, output) not in self._ports:
             self._ports[node, output] = self._free(f"node{node}_{output}")
         return self._ports[node, output]
 
     def source(self, source: int | tuple[int, int] | None) -> str:
-        """The name of what an input of a node reads."""
+        """Return the name of what an input of a node reads."""
         if source is None:
             return ""
         return self.port(*source) if isinstance(source, tuple) else self.inputs[source]
 
     def _free(self, name: str) -> str:
-        """The name, or with a number behind it if it is taken."""
+        """Return the name, or with a number behind it if it is taken."""
         wanted, number = name, 1
         while name in self._taken:
             name, number = f"{wanted}_{number}", number + 1
@@ -299,7 +299,7 @@ def _as_path(path: Any) -> Path:
 
 
 def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: Path, where: str) -> Bytes:
-    """The bytes of a constant, in the file or in one beside it, which must lie in a folder."""
+    """Return the bytes of a constant, in the file or in one beside it, which must lie in a folder."""
     if data is None:
         raise InvalidArgument(f"{where}: a constant without content")
     kind, value = data

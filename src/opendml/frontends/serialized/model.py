@@ -43,13 +43,13 @@ class SerializedModel:
         return f"<SerializedModel {self.graph.name} on {self.device.kind}: {names}>"
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
-        """The outputs by name, for arrays in the order of the inputs or by their names."""
+        """Return the outputs by name, for arrays in the order of the inputs or by their names."""
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self.graph.name}: {len(arrays)} inputs; it has {len(self.inputs)}")
         return self.run({**dict(zip(self.inputs, arrays, strict=False)), **inputs})
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by name, as new NumPy arrays.
+        """Return the outputs by name, as new NumPy arrays.
 
         Args:
             inputs: arrays by name, each of its tensor's type, with as many elements, or raw bytes.
@@ -72,7 +72,8 @@ class SerializedModel:
 def load(
     path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
 ) -> SerializedModel:
-    """The graph in a file, ready to be called; its constants that are files are read from the same folder.
+    """Return the graph in a file, ready to be called; its constants that are files are read from the same
+    folder.
 
     Args:
         path: a file that ONNX Runtime or `save` wrote.

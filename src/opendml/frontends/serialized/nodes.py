@@ -22,7 +22,7 @@ _OPERATOR, _DATA_TYPE = "DML_OPERATOR_", "DML_TENSOR_DATA_TYPE_"
 
 
 def operator_of(name: Any, where: str) -> Operator:
-    """The operator that a node names.
+    """Return the operator that a node names.
 
     Raises:
         InvalidArgument: there is none of that name.
@@ -35,7 +35,7 @@ def operator_of(name: Any, where: str) -> Operator:
 def read_operator(
     node: Mapping[str, Any], inputs: Sequence[str], outputs: Sequence[str], where: str
 ) -> OperatorDesc:
-    """The desc of a node.
+    """Return the desc of a node.
 
     Args:
         node: its OperatorNodeDesc.
@@ -71,7 +71,8 @@ def _fail(where: str, problem: str) -> NoReturn:
 
 
 def _by_field(fields: Sequence[Field], tensors: Sequence[TensorDesc | None], where: str) -> dict[str, Any]:
-    """The tensors of a node by the fields of its desc; an array of tensors takes all that others leave."""
+    """Return the tensors of a node by the fields of its desc; an array of tensors takes all that others
+    leave."""
     single = sum(not field.is_array for field in fields)
     several = len(tensors) - single
     if several < 0 or (several and single == len(fields)):
@@ -103,7 +104,7 @@ def _read_tensor(tensor: Mapping[str, Any], where: str) -> TensorDesc:
 
 
 def _read_attributes(facts: Operator, given: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
-    """The attributes and counts of an operator by name, which stand in DirectML's order."""
+    """Return the attributes and counts of an operator by name, which stand in DirectML's order."""
     fields = [field for field in facts.fields if not field.is_tensor]
     if len(given) != len(fields):
         _fail(f"{where}.attributes", f"{len(given)}; there are {len(fields)}")
@@ -130,7 +131,7 @@ def _read_attribute(field: Field, variant: tuple[str, Any] | None, where: str) -
 
 
 def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
-    """An activation in an operator, which has no tensors of its own."""
+    """Return an activation in an operator, which has no tensors of its own."""
     facts = operator_of(activation["type"], where)
     values = _read_attributes(facts, activation["attributes"] or [], f"{where}.{facts.name}")
     _check_counts(facts, values, f"{where}.{facts.name}")
@@ -139,7 +140,7 @@ def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
 
 
 def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> int | float:
-    """The number of a scalar union: 8 bytes of which the first are used, or a number of its type."""
+    """Return the number of a scalar union: 8 bytes of which the first are used, or a number of its type."""
     kind, value = variant
     if data_type is TensorDataType.UNKNOWN:
         _fail(where, "a value of type UNKNOWN")
@@ -153,7 +154,7 @@ def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> 
 
 
 def _check_counts(facts: Operator, values: Mapping[str, Any], where: str) -> None:
-    """Counts say how long the arrays are that are there."""
+    """Count say how long the arrays are that are there."""
     for field in facts.fields:
         for array in field.count_of:
             given = values.get(array)
@@ -162,7 +163,7 @@ def _check_counts(facts: Operator, values: Mapping[str, Any], where: str) -> Non
 
 
 def written_operator(desc: OperatorDesc) -> dict[str, Any]:
-    """The OperatorNodeDesc of a desc; what it leaves to the tensors' dimensions is written out."""
+    """Return the OperatorNodeDesc of a desc; what it leaves to the tensors' dimensions is written out."""
     desc = with_rank_defaults(desc)
     facts = operator(desc.operator)
     return {
@@ -174,7 +175,7 @@ def written_operator(desc: OperatorDesc) -> dict[str, Any]:
 
 
 def _tensors(desc: OperatorDesc, fields: Sequence[Field]) -> Iterator[TensorDesc]:
-    """The tensors that are there."""
+    """Return the tensors that are there."""
     for field in fields:
         value = getattr(desc, field.python_name)
         yield from value if isinstance(value, tuple) else () if value is None else (value,)

@@ -77,8 +77,8 @@ class ExplainedKernel:
 
     @property
     def floors(self) -> float | None:
-        """How many times its floor it takes; None where it is over too soon to be measured: what a launch of
-        nothing takes, which is subtracted, varies by as much."""
+        """Return how many times its floor it takes; None where it is over too soon to be measured: what a
+        launch of nothing takes, which is subtracted, varies by as much."""
         return self.seconds / self.floor_seconds if self.seconds >= SHORTEST else None
 
 
@@ -133,22 +133,23 @@ class Explanation:
         return sum(kernel.seconds for kernel in self.kernels)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, numbers and texts."""
+        """Return all of it as dicts, lists, numbers and texts."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return found
 
     def json(self) -> str:
-        """All of it as JSON."""
+        """Return all of it as JSON."""
         return json.dumps(asdict(self), indent=2)
 
     def html(self) -> str:
-        """One page that needs nothing else: the kernels with their times, the graph, and the memory."""
+        """Return one page that needs nothing else: the kernels with their times, the graph, and the
+        memory."""
         from opendml.runtime.explain.page import page
 
         return page(self)
 
     def trace(self) -> str:
-        """The kernels one after the other as a trace in Chrome's JSON format, which Perfetto and
+        """Return the kernels one after the other as a trace in Chrome's JSON format, which Perfetto and
         chrome://tracing show."""
         from opendml.runtime.explain.trace import trace
 

@@ -34,8 +34,8 @@ class Room(NamedTuple):
 
 
 def bytes_read(kernel: Kernel, rooms: Sequence[Room]) -> int:
-    """The bytes that it reads of tensors in `rooms` or elsewhere, each counted once however often it is read;
-    of what is found at computed places, every element that is asked for."""
+    """Return the bytes that it reads of tensors in `rooms` or elsewhere, each counted once however often it
+    is read; of what is found at computed places, every element that is asked for."""
     sources = {number_of(node): node for node in ordered(kernel.values) if node.operation is Operation.SOURCE}
     plain, computed = list[Access](), 0
     for number, load in enumerate(kernel.loads):
@@ -51,7 +51,7 @@ def bytes_read(kernel: Kernel, rooms: Sequence[Room]) -> int:
 
 
 def bytes_written(kernel: Kernel) -> int:
-    """The bytes that it writes. What is put at computed places is all written, by their number."""
+    """Return the bytes that it writes. What is put at computed places is all written, by their number."""
     node = kernel.values[0]
     if node.operation in PLACINGS:
         return math.prod(node.sizes) * node.type.bytes * len(kernel.stores)
@@ -59,8 +59,8 @@ def bytes_written(kernel: Kernel) -> int:
 
 
 def operations(kernel: Kernel) -> int:
-    """The arithmetic operations: one for each element of a result of a primitive, or of what is reduced; of a
-    multiply-add two, of a function about as many as it takes on average."""
+    """Return the arithmetic operations: one for each element of a result of a primitive, or of what is
+    reduced; of a multiply-add two, of a function about as many as it takes on average."""
     return sum(map(_operations_of, ordered(kernel.values)))
 
 
@@ -73,8 +73,8 @@ def _operations_of(node: Node) -> int:
 
 
 def _together(accesses: Sequence[Access], domain: tuple[int, ...], rooms: Sequence[Room] = ()) -> int:
-    """The bytes that several accesses touch: what they touch one by one, but no more than there are from the
-    first to the last where they overlap."""
+    """Return the bytes that several accesses touch: what they touch one by one, but no more than there are
+    from the first to the last where they overlap."""
     spans = sorted(_span(access, domain, rooms) for access in accesses if access.buffer is not None)
     total, index = 0, 0
     while index < len(spans):
@@ -88,8 +88,8 @@ def _together(accesses: Sequence[Access], domain: tuple[int, ...], rooms: Sequen
 
 
 def _span(access: Access, domain: tuple[int, ...], rooms: Sequence[Room]) -> tuple[int, int, int, int]:
-    """The buffer of an access, its first byte, the one after its last, and the bytes of its elements. What
-    lies beside the tensor, as padding does, is not read."""
+    """Return the buffer of an access, its first byte, the one after its last, and the bytes of its elements.
+    What lies beside the tensor, as padding does, is not read."""
     buffer = access.buffer or 0
     moving = [(size, step) for size, step in zip(domain, access.strides, strict=True) if step]
     low = access.offset + sum(min((size - 1) * step, 0) for size, step in moving)

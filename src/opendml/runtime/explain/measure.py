@@ -24,7 +24,7 @@ from opendml.runtime.explain.rates import Rates, filled, rates_of, rounds
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.memory.constant_store import KeptMemory
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.backend import Backend
 from opendml.targets.executable import Instance
 from opendml.targets.memory import HostMemory, OwnMemory, TensorMemory
@@ -41,7 +41,7 @@ SECONDS = 0.3
 def explained(
     device: Device,
     compiled: CompiledWork,
-    kept: Range | Sequence[KeptMemory] | None,
+    kept: MemoryRange | Sequence[KeptMemory] | None,
     title: str,
     names: Mapping[int, str],
     given: Mapping[int, TensorMemory],
@@ -118,13 +118,13 @@ class _Memory:
                 content = given.get(number) or self._made_up(layout, is_read=number < len(work.inputs))
                 self.addresses[number] = self._address(content, layout)
 
-    def zeros(self, size: int) -> Range:
+    def zeros(self, size: int) -> MemoryRange:
         """So many zeros."""
         memory = filled(self._backend, np.zeros(size, np.uint8))
-        return Range(self._keep(memory), size, memory, self._backend.place)
+        return MemoryRange(self._keep(memory), size, memory, self._backend.place)
 
     def _address(self, content: TensorMemory, layout: Layout) -> int:
-        """Where the first element is, copied to the device if it is elsewhere."""
+        """Return where the first element is, copied to the device if it is elsewhere."""
         if content.place == self._backend.place:
             self._held.append(content)
             return content.address
@@ -156,12 +156,12 @@ def _plan(backend: Backend, program: Program) -> Planned | None:
 
 
 def _parts(instance: Instance) -> Sequence[Instance]:
-    """The instances of the stages."""
+    """Return the instances of the stages."""
     return instance.instances if isinstance(instance, StagedInstance) else [instance]
 
 
 def _seconds(backend: Backend, instance: Instance, plan: Planned) -> list[float]:
-    """The time of each kernel: of its launches, without what it takes to run none."""
+    """Return the time of each kernel: of its launches, without what it takes to run none."""
     nothing, *launches = map(median, rounds(backend.timers(instance), SECONDS))
     assert len(launches) == sum(map(len, plan.launches))
     each = iter(launches)
@@ -169,7 +169,7 @@ def _seconds(backend: Backend, instance: Instance, plan: Planned) -> list[float]
 
 
 def _runs(plan: Planned) -> Iterator[tuple[int, ...]]:
-    """The numbers of the kernels; together those that are one kernel in all steps of a recurrence."""
+    """Return the numbers of the kernels; together those that are one kernel in all steps of a recurrence."""
     done = 0
     for repeat in plan.kernels.repeats:
         yield from ((number,) for number in range(done, repeat.first))
@@ -180,7 +180,8 @@ def _runs(plan: Planned) -> Iterator[tuple[int, ...]]:
 
 
 def _rooms(program: Program, plan: Planned, step: int) -> list[Room]:
-    """Where the tensors lie that the kernel of a number may read: inputs, and temporaries that hold data."""
+    """Return where the tensors lie that the kernel of a number may read: inputs, and temporaries that hold
+    data."""
     inputs = [Room(number, *layout.span) for number, layout in enumerate(program.inputs)]
     alive = [each for each in plan.kernels.temporaries if each.first <= step <= each.last]
     return inputs + [Room(plan.kernels.arena, each.offset, each.offset + each.size) for each in alive]
@@ -235,12 +236,12 @@ def _temporaries(plan: Planned, numbers: Mapping[int, int]) -> Iterator[Explaine
 
 
 def _label(name: str) -> str:
-    """An operator by the name of one of its outputs."""
+    """Return an operator by the name of one of its outputs."""
     return name.rpartition(".")[0]
 
 
 def _claim(stage: WorkStage) -> None:
-    """Makes every node that of the operator that it was defined for."""
+    """Make every node that of the operator that it was defined for."""
     for each in stage.watched:
         claim(each.node, _label(each.name))
     for root in stage.program.results:
@@ -261,7 +262,7 @@ class _Operators:
         self.labels, self._names = list(self._found), names
 
     def explained(self, kernels: Sequence[ExplainedKernel]) -> tuple[ExplainedOperator, ...]:
-        """The operators, with the kernels that compute something of them."""
+        """Return the operators, with the kernels that compute something of them."""
         return tuple(
             ExplainedOperator(
                 label,
@@ -276,7 +277,7 @@ class _Operators:
         )
 
     def sizes(self, label: str) -> tuple[int, ...]:
-        """The sizes of an operator's last output that is used."""
+        """Return the sizes of an operator's last output that is used."""
         return tuple(self._found[label][-1][1].sizes)
 
     def _reads(self, label: str, stage: WorkStage, output: Watched) -> Iterator[str]:

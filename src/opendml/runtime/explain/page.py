@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def page(explanation: Explanation) -> str:
-    """The largest kernels first, then the graph, then the memory. What lies under the pointer lights up in
-    all three."""
+    """Return the largest kernels first, then the graph, then the memory. What lies under the pointer lights
+    up in all three."""
     return "\n".join(
         [
             "<!doctype html>",

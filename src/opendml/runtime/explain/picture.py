@@ -16,7 +16,8 @@ _MEMORY_HEIGHT, _STEP, _LEFT = 260, 26, 80
 
 
 def graph_picture(explanation: Explanation) -> str:
-    """The operators from top to bottom, each coloured by the share of the time that its kernels take."""
+    """Return the operators from top to bottom, each coloured by the share of the time that its kernels
+    take."""
     rows = _rows(explanation.operators)
     if not rows:
         return ""
@@ -42,8 +43,8 @@ def graph_picture(explanation: Explanation) -> str:
 
 
 def _rows(operators: Sequence[ExplainedOperator]) -> list[list[str]]:
-    """The inputs, then operators, each below all that it reads, in the order of what is above them. Constants
-    are left out."""
+    """Return the inputs, then operators, each below all that it reads, in the order of what is above them.
+    Constants are left out."""
     known = {each.label for each in operators}
     inputs = {
         name: None
@@ -114,7 +115,7 @@ def _edge(above: tuple[float, float], below: tuple[float, float]) -> str:
 
 
 def heat(share: float) -> str:
-    """A colour from almost white to orange, by a share of the time."""
+    """Return a colour from almost white to orange, by a share of the time."""
     return f"hsl(32 95% {96 - 34 * min(max(share, 0.0), 1.0) ** 0.5:.0f}%)"
 
 
@@ -123,7 +124,7 @@ def _short(text: str, most: int = 30) -> str:
 
 
 def memory_picture(explanation: Explanation) -> str:
-    """The temporaries in the arena: from left to right the kernels, from bottom to top the bytes."""
+    """Return the temporaries in the arena: from left to right the kernels, from bottom to top the bytes."""
     if not explanation.temporaries:
         return ""
     top = max(each.offset + each.size for each in explanation.temporaries)

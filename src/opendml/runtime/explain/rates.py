@@ -95,8 +95,8 @@ def filled(backend: Backend, content: np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 def rounds(timers: Sequence[Timer], seconds: float) -> list[list[float]]:
-    """The times of each timer, in rounds of all of them in their order, for about so many seconds. What comes
-    first of all, to no purpose, finds cold caches."""
+    """Return the times of each timer, in rounds of all of them in their order, for about so many seconds.
+    What comes first of all, to no purpose, finds cold caches."""
     for each in timers:
         each()
     times: list[list[float]] = [[] for _ in timers]

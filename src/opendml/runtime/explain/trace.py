@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def trace(explanation: Explanation) -> str:
-    """The kernels one after the other, each as long as it was measured to be, and the bytes of temporaries
-    that are alive meanwhile."""
+    """Return the kernels one after the other, each as long as it was measured to be, and the bytes of
+    temporaries that are alive meanwhile."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"opendml {explanation.device}"}},
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "kernels"}},

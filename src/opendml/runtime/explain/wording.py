@@ -25,12 +25,12 @@ def kernel_time_text(kernel: ExplainedKernel) -> str:
 
 
 def floors_text(kernel: ExplainedKernel) -> str:
-    """How many times its floor a kernel takes: "1.3"; nothing where that is not known."""
+    """Return how many times its floor a kernel takes: "1.3"; nothing where that is not known."""
     return "" if kernel.floors is None else f"{kernel.floors:.1f}"
 
 
 def share_text(share: float) -> str:
-    """A part of a whole: "42 %"."""
+    """Return a part of a whole: "42 %"."""
     return "< 1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
@@ -46,7 +46,7 @@ def bytes_text(count: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """A number with three digits: "2.10 G"."""
+    """Return a number with three digits: "2.10 G"."""
     return _scaled(count, "").rstrip()
 
 

@@ -11,7 +11,7 @@ from opendml.runtime.graphs.steps import GraphData
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.graphs.work import Work
 from opendml.runtime.memory.host_array import Array
-from opendml.runtime.objects.slots import Slot, slots_of
+from opendml.runtime.objects.tensor_fields import TensorField, tensor_fields
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
@@ -35,8 +35,8 @@ class Compilable:
     """
 
     name: str
-    inputs: tuple[Slot, ...]
-    outputs: tuple[Slot, ...]
+    inputs: tuple[TensorField, ...]
+    outputs: tuple[TensorField, ...]
     work: Work
     buffers: Mapping[int, int]
     constants: Mapping[int, Array]
@@ -54,11 +54,11 @@ def compilable_of(desc: OperatorDesc, level: FeatureLevel = _NEWEST) -> Compilab
     Raises:
         Unsupported: it cannot be run yet.
     """
-    graph, inputs = GraphBase(level), slots_of(desc, "INPUT_TENSOR")
-    tensors = [None if slot.tensor is None else graph._input(slot.name, slot.tensor) for slot in inputs]
+    graph, inputs = GraphBase(level), tensor_fields(desc, "INPUT_TENSOR")
+    tensors = [None if field.tensor is None else graph._input(field.name, field.tensor) for field in inputs]
     made = iter(graph._add(desc, tensors, ""))
-    outputs = slots_of(desc, "OUTPUT_TENSOR")
-    named = {slot.name: next(made) for slot in outputs if slot.tensor is not None}
+    outputs = tensor_fields(desc, "OUTPUT_TENSOR")
+    named = {field.name: next(made) for field in outputs if field.tensor is not None}
     return _compilable(desc.operator, graph, inputs, tensors, outputs, named)
 
 
@@ -77,19 +77,19 @@ def compilable_of_graph(graph: GraphBase, outputs: Sequence[GraphTensor]) -> Com
         named = build(graph, data)
     tensors = list(graph._inputs.values())
     inputs = [
-        Slot(f"inputs[{number}]", f"inputs[{number}]", None if each is None else each._value.tensor)
+        TensorField(f"inputs[{number}]", f"inputs[{number}]", None if each is None else each._value.tensor)
         for number, each in enumerate(tensors)
     ]
-    slots = [Slot(name, name, each._value.tensor) for name, each in named.items()]
-    return _compilable("graph", graph, inputs, tensors, slots, named)
+    fields = [TensorField(name, name, each._value.tensor) for name, each in named.items()]
+    return _compilable("graph", graph, inputs, tensors, fields, named)
 
 
 def _compilable(
     name: str,
     graph: GraphBase,
-    inputs: Sequence[Slot],
+    inputs: Sequence[TensorField],
     tensors: Sequence[GraphTensor | None],
-    outputs: Sequence[Slot],
+    outputs: Sequence[TensorField],
     named: Mapping[str, GraphTensor],
 ) -> Compilable:
     buffers = {

@@ -18,7 +18,7 @@ from opendml.runtime.graphs.work import Work, WorkStage, require_work
 from opendml.runtime.memory.buffers import copy_bytes
 from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
 from opendml.runtime.memory.mapped import release
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.arenas import Arenas
 from opendml.targets.backend import Backend
 from opendml.targets.executable import Executable, Instance
@@ -59,8 +59,8 @@ class CompiledWork:
 
     @property
     def shares_arenas(self) -> bool:
-        """Whether instances may take their temporaries from arenas that others use, too. Those of several
-        stages have memory of their own."""
+        """Return whether instances may take their temporaries from arenas that others use, too. Those of
+        several stages have memory of their own."""
         return not isinstance(self.executable, StagedExecutable)
 
     @property
@@ -68,8 +68,10 @@ class CompiledWork:
         """Memory for what dispatches need of the constants."""
         return kept_bytes(self.executable.kept)
 
-    def prepare(self, constants: Mapping[int, TensorMemory], persistent: Range | None = None) -> Range:
-        """Prepares constants, if there are any, wherever they are, and waits; they are free again then.
+    def prepare(
+        self, constants: Mapping[int, TensorMemory], persistent: MemoryRange | None = None
+    ) -> MemoryRange:
+        """Prepare constants, if there are any, wherever they are, and waits; they are free again then.
 
         Args:
             constants: their memories, by the numbers of their buffers.
@@ -140,7 +142,7 @@ class CompiledWork:
                 given[number] = memory.address
                 if memory.place != self._backend.place or memory.address % memory.layout.type.bytes:
                     first, last = memory.layout.span
-                    source = Range(memory.address + first, last - first, memory.owner, memory.place)
+                    source = MemoryRange(memory.address + first, last - first, memory.owner, memory.place)
                     copy = self._allocate(source.size)
                     copy_bytes(source, copy)
                     given[number] = copy.address - first
@@ -152,11 +154,11 @@ class CompiledWork:
     def instantiate(
         self,
         place: Place | None,
-        kept: Range | Sequence[KeptMemory] | None,
-        temporary: Range | None = None,
+        kept: MemoryRange | Sequence[KeptMemory] | None,
+        temporary: MemoryRange | None = None,
         arenas: Arenas | None = None,
     ) -> Instance:
-        """A new instance, with nothing bound but its constants.
+        """Return a new instance, with nothing bound but its constants.
 
         Args:
             place: where the tensors will be: host memory, or that of the device.
@@ -165,7 +167,7 @@ class CompiledWork:
             temporary: `temporary_bytes` bytes where the work runs; None: the instance has its own.
             arenas: where the instance may take its own from, for each dispatch anew.
         """
-        if kept is None or isinstance(kept, Range):
+        if kept is None or isinstance(kept, MemoryRange):
             addresses = addresses_within(self.executable.kept, kept.address if kept else 0)
         else:
             addresses = [each.memory.address for each in kept]
@@ -175,20 +177,20 @@ class CompiledWork:
             return self._backend.over_host_memory(instance, self._layouts, self._input_count)
         return instance
 
-    def _allocate(self, size: int) -> Range:
+    def _allocate(self, size: int) -> MemoryRange:
         memory = self._backend.allocate(size)
-        return Range(memory.address, size, memory, self._backend.place)
+        return MemoryRange(memory.address, size, memory, self._backend.place)
 
 
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
-    """A maker of instances for immediate calls, over memory of the device."""
+    """Return a maker of instances for immediate calls, over memory of the device."""
     with default_mode(), _told("call", program, device._backend):
         return device._backend.compile_for_calls(in_bytes(program), device.threads)
 
 
 @contextmanager
 def _told(what: str, program: Program, backend: Backend) -> Iterator[None]:
-    """Logs how long a compilation takes."""
+    """Log how long a compilation takes."""
     start = time.perf_counter()
     yield
     milliseconds = (time.perf_counter() - start) * 1e3

@@ -13,7 +13,7 @@ from opendml.runtime.graphs.base import GraphBase
 from opendml.runtime.graphs.desc import ConstantNode, GraphDesc, OperatorNode
 from opendml.runtime.graphs.steps import ConstantStep
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.runtime.graphs.wiring import Port, wiring_of
+from opendml.runtime.graphs.wiring import Port, label_of, wiring_of
 from opendml.runtime.program import buffer_layout_of
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -52,13 +52,9 @@ def graph_of_desc(desc: GraphDesc, device: Device) -> tuple[GraphBase, list[Grap
         if isinstance(node, OperatorNode):
             sources = [wiring.sources.get((number, index)) for index in range(len(wiring.inputs[number]))]
             read = [None if source is None else tensors[source] for source in sources]
-            name = f"nodes[{number}:{node.name}]" if node.name else f"nodes[{number}]"
-            made = iter(graph._operator(node.operator.desc, read, name))
-            tensors |= {
-                (number, index): next(made)
-                for index, slot in enumerate(wiring.outputs[number])
-                if slot.tensor is not None
-            }
+            made = graph._operator(node.operator.desc, read, label_of(node, number))
+            present = [index for index, each in enumerate(wiring.outputs[number]) if each.tensor is not None]
+            tensors |= {(number, index): each for index, each in zip(present, made, strict=True)}
     return graph, [tensors[wiring.results[number]] for number in range(desc.output_count)]
 
 

@@ -147,7 +147,7 @@ class Model(Locked):
         return self._work.persistent_bytes
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the graph, its constants and what device it was compiled for to a file, which `opendml.load`
+        """Write the graph, its constants and what device it was compiled for to a file, which `opendml.load`
         compiles again, on any machine. A debug function of the device is left out.
 
         Raises:
@@ -182,7 +182,8 @@ class Model(Locked):
     @overload
     def __call__(self, /, *arrays: A, **inputs: A) -> dict[str, A]: ...
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
-        """The outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is none.
+        """Return the outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is
+        none.
 
         Args:
             arrays: the first inputs, in the order in which the graph got them (`input_names`); or one dict of
@@ -214,7 +215,7 @@ class Model(Locked):
         return {name: call.finished(array) for name, array in made.items()}
 
     def _named(self, arrays: tuple[Any, ...], inputs: dict[str, Any]) -> dict[str, Any]:
-        """All inputs by their names, of which the first are given without, or all in a dict."""
+        """Return all inputs by their names, of which the first are given without, or all in a dict."""
         if len(arrays) == 1 and isinstance(arrays[0], dict) and not inputs:
             return arrays[0]
         names = self.input_names[: len(arrays)]
@@ -225,8 +226,8 @@ class Model(Locked):
         return dict(zip(names, arrays, strict=True)) | inputs
 
     def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
-        """The outputs, in new arrays, which nothing else shares memory with, if all inputs are NumPy arrays
-        exactly as the model was compiled for; None: a closer look is needed."""
+        """Return the outputs, in new arrays, which nothing else shares memory with, if all inputs are NumPy
+        arrays exactly as the model was compiled for; None: a closer look is needed."""
         if len(inputs) != len(self._expected):
             return None
         self.device._require_ready()
@@ -298,7 +299,7 @@ class Model(Locked):
                 prepared.held_by = None
 
     def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Computes the outputs into given arrays. Those with other strides than the graph was compiled for
+        """Compute the outputs into given arrays. Those with other strides than the graph was compiled for
         are copied on the way.
 
         Raises:
@@ -324,8 +325,8 @@ class Model(Locked):
     def _prepare(
         self, held: Sequence[TensorMemory] = (), identities: Sequence[Hashable] | None = None
     ) -> Prepared:
-        """The model over these values of the constants that the graph holds (`Graph._hold`), in their order.
-        They are read now, after all earlier work on the device, and not afterwards.
+        """Return the model over these values of the constants that the graph holds (`Graph._hold`), in their
+        order. They are read now, after all earlier work on the device, and not afterwards.
 
         Args:
             held: the values.
@@ -345,7 +346,7 @@ class Model(Locked):
         stream: int | None,
         prepared: Prepared | None = None,
     ) -> None:
-        """Runs on memory that the caller answers for, where and as the model expects it.
+        """Run on memory that the caller answers for, where and as the model expects it.
 
         Args:
             inputs, outputs: addresses, in the order of `input_names` and `output_names`.
@@ -368,8 +369,8 @@ class Model(Locked):
         return Footprint(self._own_bytes + len(known) * self.temporary_bytes, kept)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
-        """The model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
-        place.
+        """Return the model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used
+        in place.
 
         Raises:
             InvalidArgument: as for `run`; or an array with other strides than the graph was compiled for.
@@ -430,7 +431,7 @@ class Model(Locked):
         return explained(self.device, self._work, self._prepared.kept, self._signature, names, given)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
-        """Where all arrays are, None for host memory."""
+        """Return where all arrays are, None for host memory."""
         if self.device._backend.place is None:
             return None
         places = [(name, place_of(array)) for name, array in (*inputs.items(), *outputs.items())]
@@ -440,14 +441,14 @@ class Model(Locked):
         return place
 
     def _call_on_device(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> StreamCall | None:
-        """A call on the arrays if they are in the memory of the model's device."""
+        """Return a call on the arrays if they are in the memory of the model's device."""
         place = self._place(inputs, outputs)
         if place is None:
             return None
         return backend_at(place).call(next(iter((*inputs.values(), *outputs.values()))))
 
     def _run_on_device(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Adds the work to the stream of the call."""
+        """Add the work to the stream of the call."""
         memories = self._memories(inputs, outputs, call.memory)
         with self._lock:
             copies = self._copies_on_stream
@@ -464,7 +465,7 @@ class Model(Locked):
         new: Callable[[Layout], TensorMemory],
         copy: Callable[[TensorMemory, TensorMemory], Copy],
     ) -> Relaid:
-        """The arrays of a call as the graph was compiled for them."""
+        """Return the arrays of a call as the graph was compiled for them."""
         return Relaid(self._all_names, memories, self._layouts, len(self._names), new, copy)
 
     def _host_memory(self, array: Any, name: str) -> TensorMemory:
@@ -477,8 +478,8 @@ class Model(Locked):
         outputs: Mapping[str, Any],
         memory: Callable[[Any, str], TensorMemory],
     ) -> list[TensorMemory | None]:
-        """The memories of all arrays in the program's order, checked; None for constants. `memory` reads an
-        array."""
+        """Return the memories of all arrays in the program's order, checked; None for constants. `memory`
+        reads an array."""
         self.device._require_present()
         given = [
             None
@@ -515,7 +516,7 @@ MOST_HINTS = 8
 
 
 def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Checks that `what`, the inputs or the outputs, are those of the graph.
+    """Check that `what`, the inputs or the outputs, are those of the graph.
 
     Raises:
         InvalidArgument: a missing or unknown one.
@@ -541,8 +542,8 @@ def _needed(known: Sequence[str]) -> str:
 
 
 def _aligned(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs, copies of those whose memory is not aligned to their elements: arrays that come from other
-    processes may be so."""
+    """Return the inputs, copies of those whose memory is not aligned to their elements: arrays that come from
+    other processes may be so."""
     return {
         name: array.copy() if isinstance(array, ndarray) and not array.flags.aligned else array
         for name, array in inputs.items()
@@ -550,7 +551,7 @@ def _aligned(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cast(array: Any) -> str:
-    """How a caller makes an array have another type."""
+    """Return how a caller makes an array have another type."""
     return NUMPY_CAST if isinstance(array, ndarray) else CAST
 
 

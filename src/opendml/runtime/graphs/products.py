@@ -19,8 +19,8 @@ _NONE = MatrixTransform.NONE
 
 
 def product(a: GraphTensor, b: GraphTensor) -> GraphTensor:
-    """The product of matrices, of which the dimensions before the last two number several; a tensor with one
-    dimension is a row on the left and a column on the right, which the result does not have.
+    """Return the product of matrices, of which the dimensions before the last two number several; a tensor
+    with one dimension is a row on the left and a column on the right, which the result does not have.
 
     Raises:
         InvalidArgument: sizes that do not fit, two vectors (a number is no tensor), or types without GEMM.

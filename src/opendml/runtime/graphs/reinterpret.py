@@ -10,8 +10,8 @@ from opendml.program.view import permuted, reshaped, view
 
 
 def reinterpreted(value: Node, written: Layout, read: Layout) -> Node | None:
-    """The tensor that lies as `read` where `value` lies as `written`; None if no movement of elements is
-    that: a number, elements of different widths, or bytes that `written` leaves out."""
+    """Return the tensor that lies as `read` where `value` lies as `written`; None if no movement of elements
+    is that: a number, elements of different widths, or bytes that `written` leaves out."""
     order = _dense_order(written)
     if not value.sizes or value.type.bits != read.type.bits or order is None:
         return None
@@ -27,8 +27,8 @@ def reinterpreted(value: Node, written: Layout, read: Layout) -> Node | None:
 
 
 def _dense_order(layout: Layout) -> list[int] | None:
-    """The dimensions from the one that moves furthest to the one that moves least, if elements follow each
-    other without gaps."""
+    """Return the dimensions from the one that moves furthest to the one that moves least, if elements follow
+    each other without gaps."""
     strides = [
         stride if size > 1 else math.inf for size, stride in zip(layout.sizes, layout.strides, strict=True)
     ]

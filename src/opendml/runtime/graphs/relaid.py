@@ -25,17 +25,17 @@ Copy = Callable[[], object]
 
 
 def lies_so(given: Layout, wanted: Layout) -> bool:
-    """Whether elements of equal sizes lie at the same distances."""
+    """Return whether elements of equal sizes lie at the same distances."""
     return lie_alike(given.sizes, given.strides, wanted.strides)
 
 
 def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
-    """Whether strides say the same of a tensor: those of a single element are of no consequence."""
+    """Return whether strides say the same of a tensor: those of a single element are of no consequence."""
     return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
 
 
 def wrong_strides(name: str, given: Layout, wanted: Layout, fix: str) -> InvalidArgument:
-    """The error of an array that lies otherwise than it must."""
+    """Return the error of an array that lies otherwise than it must."""
     compiled = f"the graph was compiled for {list(wanted.strides)}"
     return InvalidArgument(f"{name}: strides {list(given.strides)} bytes; {compiled}{fix}")
 
@@ -91,7 +91,8 @@ def new_on_host(layout: Layout) -> TensorMemory:
 
 
 def copy_on_host(from_: TensorMemory, to: TensorMemory) -> Copy:
-    """A copy within host memory, which keeps both memories, as the run before or after it needs them."""
+    """Return a copy within host memory, which keeps both memories, as the run before or after it needs
+    them."""
     return lambda: np.copyto(array_over(to), array_over(from_))
 
 
@@ -109,7 +110,7 @@ class CopiesOnStream:
         return TensorMemory(address - first, layout, True, call.finished(array), call.place)
 
     def copy(self, call: StreamCall, from_: TensorMemory, to: TensorMemory) -> Copy:
-        """A copy on the stream."""
+        """Return a copy on the stream."""
         key = from_.layout, to.layout
         if key not in self._programs:
             read, written = key

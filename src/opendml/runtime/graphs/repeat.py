@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
-    """The tensor repeated to `sizes` as NumPy broadcasts: along dimensions of size 1, and along new ones in
-    front."""
+    """Return the tensor repeated to `sizes` as NumPy broadcasts: along dimensions of size 1, and along new
+    ones in front."""
     own = tensor.sizes
     if tuple(sizes) == own:
         return tensor

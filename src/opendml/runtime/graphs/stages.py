@@ -17,7 +17,7 @@ from opendml.program.view import reshaped, sliced
 from opendml.runtime.graphs.reinterpret import reinterpreted
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
-from opendml.runtime.objects.slots import slots_of
+from opendml.runtime.objects.tensor_fields import tensor_fields
 from opendml.runtime.program import buffer_layout_of, layout_of, loaded, stored
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc, packed_strides
@@ -100,19 +100,23 @@ class Stages:
             Unsupported: the operator cannot be run.
         """
         number = max((value.stage for value in values if value is not None), default=0)
-        tensors = [slot.tensor for slot in slots_of(desc, "INPUT_TENSOR")]
+        tensors = [field.tensor for field in tensor_fields(desc, "INPUT_TENSOR")]
         nodes = [
             None
             if value is None or tensor is None
             else _with_rank(self._node(value, number), len(tensor.sizes))
             for value, tensor in zip(values, tensors, strict=True)
         ]
-        outputs = [(slot, slot.tensor) for slot in slots_of(desc, "OUTPUT_TENSOR") if slot.tensor is not None]
+        outputs = [
+            (field, field.tensor)
+            for field in tensor_fields(desc, "OUTPUT_TENSOR")
+            if field.tensor is not None
+        ]
         results = define(desc, nodes, [ScalarType.of(tensor.data_type) for _, tensor in outputs])
         prefix = f"{name}.{desc.operator}" if name else desc.operator
         self._stages[number].watched += [
-            Watched(f"{prefix}.{slot.name}", desc.operator, slot.name, node, tensor.sizes)
-            for (slot, tensor), node in zip(outputs, results, strict=True)
+            Watched(f"{prefix}.{field.name}", desc.operator, field.name, node, tensor.sizes)
+            for (field, tensor), node in zip(outputs, results, strict=True)
         ]
         return [Value(node, tensor, number) for (_, tensor), node in zip(outputs, results, strict=True)]
 

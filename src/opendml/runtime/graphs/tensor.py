@@ -70,8 +70,8 @@ class GraphTensor:
         return ScalarType.of(self.data_type)
 
     def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
-        """The same elements in other sizes: reshaped, or transposed and repeated by strides, which count in
-        the packed tensor, whatever its own strides are. It is no operator.
+        """Return the same elements in other sizes: reshaped, or transposed and repeated by strides, which
+        count in the packed tensor, whatever its own strides are. It is no operator.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
@@ -97,7 +97,7 @@ class GraphTensor:
         return view
 
     def reshape(self, *sizes: Any) -> GraphTensor:
-        """The same elements, in row-major order, in other sizes. It is no operator.
+        """Return the same elements, in row-major order, in other sizes. It is no operator.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3, 4])
@@ -122,7 +122,7 @@ class GraphTensor:
         return self.reinterpret(wanted)
 
     def permute(self, *order: Any) -> GraphTensor:
-        """The tensor whose dimension d is dimension order[d] of this one. It is no operator.
+        """Return the tensor whose dimension d is dimension order[d] of this one. It is no operator.
 
         >>> import opendml as dml
         >>> dml.Graph().input("x", dml.FLOAT32, [2, 3, 4]).permute(0, -1, 1)
@@ -144,8 +144,8 @@ class GraphTensor:
         return self.reinterpret([self.sizes[axis] for axis in axes], strides=[strides[axis] for axis in axes])
 
     def transpose(self, *order: Any) -> GraphTensor:
-        """The dimensions in another order, as `permute` has it (and NumPy's `transpose`); without arguments,
-        in the opposite one."""
+        """Return the dimensions in another order, as `permute` has it (and NumPy's `transpose`); without
+        arguments, in the opposite one."""
         return self.permute(*order) if order else self.permute(range(self.ndim - 1, -1, -1))
 
     @property
@@ -154,8 +154,8 @@ class GraphTensor:
         return self.transpose()
 
     def __getitem__(self, index: Any) -> GraphTensor:
-        """The elements that an index names: integers, slices with steps of any sign, `...` and None (a new
-        dimension of size 1), as NumPy has them. It is no operator.
+        """Return the elements that an index names: integers, slices with steps of any sign, `...` and None (a
+        new dimension of size 1), as NumPy has them. It is no operator.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3, 4])
@@ -274,7 +274,7 @@ class GraphTensor:
     def _with(
         self, name: str, other: Any, *, other_first: bool = False, attributes: tuple[Any, ...] = ()
     ) -> GraphTensor:
-        """An operator of two tensors on this one and another operand; NotImplemented if it is none."""
+        """Return an operator of two tensors on this one and another operand; NotImplemented if it is none."""
         other = as_plain(other)
         if not isinstance(other, GraphTensor | int | float) and not hasattr(other, "__dlpack__"):
             return NotImplemented  # type: ignore[no-any-return]

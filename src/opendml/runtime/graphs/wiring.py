@@ -1,14 +1,17 @@
-"""The rules for graphs in DirectML's form, and what leads to what in one that keeps them.
+"""Check a GraphDesc, and find what each input of its nodes reads.
 
-The rules are those of DML_GRAPH_DESC's page; where it is silent: an input of a node has one edge at most, an
+The rules are those of DML_GRAPH_DESC's page. Where it is silent, an input of a node has one edge at most, an
 output of the graph exactly one, and a constant at least one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import field as data_field
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opendml.errors import InvalidArgument
 from opendml.program.scalar_type import ScalarType
@@ -22,7 +25,7 @@ from opendml.runtime.graphs.desc import (
 )
 from opendml.runtime.memory.buffers import whole_buffer
 from opendml.runtime.objects.operator import Operator
-from opendml.runtime.objects.slots import Slot, slots_of
+from opendml.runtime.objects.tensor_fields import TensorField, tensor_fields
 from opendml.spec.feature_level import full_name, method_since, value_since
 from opendml.spec.schema import operator
 from opendml.spec.wording import shown
@@ -33,28 +36,54 @@ if TYPE_CHECKING:
 Port = tuple[int, int]
 """A node, and one of its inputs or outputs."""
 
+MOST_TENSORS = 65_536
+"""Inputs or outputs of a graph, at most. A count that is wrong must not take all memory."""
+
 
 @dataclass(slots=True)
 class Wiring:
     """The edges of a graph by their ends.
 
     Args:
-        inputs: the input slots of each node; none of a constant.
-        outputs: the output slots of each node; none of a constant.
-        sources: each connected input of a node: the number of the graph's input, or the port of a node.
-        results: the port of each output of the graph.
+        desc: the graph.
+        inputs: the inputs of each node; none of a constant.
+        outputs: the outputs of each node; none of a constant.
+        sources: the graph's input, or the output of a node, that each input of a node reads.
+        results: the output of a node that each output of the graph is.
         order: the nodes, each after those that it reads.
     """
 
-    inputs: list[tuple[Slot, ...]] = field(default_factory=list)
-    outputs: list[tuple[Slot, ...]] = field(default_factory=list)
-    sources: dict[Port, int | Port] = field(default_factory=dict)
-    results: dict[int, Port] = field(default_factory=dict)
-    order: list[int] = field(default_factory=list)
+    desc: GraphDesc
+    inputs: list[tuple[TensorField, ...]] = data_field(default_factory=list)
+    outputs: list[tuple[TensorField, ...]] = data_field(default_factory=list)
+    sources: dict[Port, int | Port] = data_field(default_factory=dict)
+    results: dict[int, Port] = data_field(default_factory=dict)
+    order: list[int] = data_field(default_factory=list)
+
+    def input_name(self, port: Port) -> str:
+        """Return the name of an input of a node."""
+        return f"{self.node_name(port[0])}.{self.inputs[port[0]][port[1]].name}"
+
+    def output_name(self, port: Port) -> str:
+        """Return the name of an output of a node."""
+        fields = self.outputs[port[0]]
+        return f"{self.node_name(port[0])}.{fields[port[1]].name}" if fields else self.node_name(port[0])
+
+    def node_name(self, number: int) -> str:
+        """Return the name of a node, such as "nodes[2].ACTIVATION_CELU" or
+        "nodes[2:blur].ACTIVATION_CELU"."""
+        node = self.desc.nodes[number]
+        label = label_of(node, number)
+        return f"{label}.{node.operator.desc.operator}" if isinstance(node, OperatorNode) else label
+
+
+def label_of(node: OperatorNode | ConstantNode, number: int) -> str:
+    """Return the number of a node, with its name if it has one: "nodes[2]" or "nodes[2:blur]"."""
+    return f"nodes[{number}:{node.name}]" if node.name else f"nodes[{number}]"
 
 
 def wiring_of(desc: GraphDesc, device: Device) -> Wiring:
-    """The wiring of a valid graph.
+    """Return the wiring of a valid graph.
 
     Raises:
         InvalidArgument: every rule that it breaks.
@@ -64,30 +93,34 @@ def wiring_of(desc: GraphDesc, device: Device) -> Wiring:
     first, level = method_since("COMPILE_GRAPH"), device.feature_level
     if level < first:
         raise InvalidArgument(f"compile_graph: exists from {full_name(first)}, not in {full_name(level)}")
-    _raise(_malformed(desc, device))
-    wiring = Wiring()
+    _require_none(_malformed(desc, device))
+    wiring = Wiring(desc)
     for node in desc.nodes:
         of = node.operator.desc if isinstance(node, OperatorNode) else None
-        wiring.inputs.append(slots_of(of, "INPUT_TENSOR") if of else ())
-        wiring.outputs.append(slots_of(of, "OUTPUT_TENSOR") if of else ())
-    _raise(_connect(desc, wiring))
-    _raise([*_unconnected(desc, wiring), *_owned_problems(desc, wiring), *_size_problems(desc, wiring)])
-    wiring.order = _ordered(len(desc.nodes), wiring)
+        wiring.inputs.append(tensor_fields(of, "INPUT_TENSOR") if of else ())
+        wiring.outputs.append(tensor_fields(of, "OUTPUT_TENSOR") if of else ())
+    _require_none(_connect(wiring))
+    _require_none([*_unconnected(wiring), *_owned_problems(wiring), *_size_problems(wiring)])
+    reads: dict[int, list[int]] = {number: [] for number in range(len(desc.nodes))}
+    for (node_number, _), source in wiring.sources.items():
+        if isinstance(source, tuple):
+            reads[node_number].append(source[0])
+    wiring.order = _ordered(reads)
     return wiring
 
 
-def _raise(failures: Iterator[str] | Sequence[str]) -> None:
+def _require_none(failures: Iterator[str] | Sequence[str]) -> None:
     found = list(failures)
     if found:
         raise InvalidArgument(f"graph.{message}" for message in found)
 
 
 def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
-    """The mistakes that keep the desc from being read at all."""
+    """Yield the mistakes that keep the desc from being read at all."""
     for name, least in (("input_count", 0), ("output_count", 1)):
         count = getattr(desc, name)
-        if type(count) is not int or not least <= count <= _MOST:
-            yield f"{name}: {shown(count)}; an integer from {least} to {_MOST} is needed"
+        if type(count) is not int or not least <= count <= MOST_TENSORS:
+            yield f"{name}: {shown(count)}; an integer from {least} to {MOST_TENSORS} is needed"
     if not isinstance(desc.nodes, Sequence) or not desc.nodes:
         yield f"nodes: {shown(desc.nodes)}; a list of one or more nodes is needed"
         return
@@ -113,177 +146,132 @@ def _malformed(desc: GraphDesc, device: Device) -> Iterator[str]:
             yield f"{name}: {shown(edges)}; a list of {kind.__name__} is needed"
 
 
-_MOST = 65_536
-"""Inputs or outputs of a graph: a count that is wrong must not take all memory."""
-
 _EDGES: dict[str, type] = {
     "input_edges": InputEdge,
-    "output_edges": OutputEdge,
     "intermediate_edges": IntermediateEdge,
+    "output_edges": OutputEdge,
 }
 
 
-def _connect(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
-    """Enters all edges; yields what is wrong with them one by one."""
-    for number, edge in enumerate(desc.input_edges):
-        at = f"input_edges[{number}]"
-        problems = [
-            *_index_problem(f"{at}.graph_input_index", edge.graph_input_index, desc.input_count, "inputs"),
-            *_input_problems(at, edge, desc, wiring),
-        ]
-        yield from problems
-        if not problems:
-            wiring.sources[edge.to_node_index, edge.to_node_input_index] = edge.graph_input_index
-    for number, between in enumerate(desc.intermediate_edges):
-        at = f"intermediate_edges[{number}]"
-        problems = [*_output_problems(at, between, desc, wiring), *_input_problems(at, between, desc, wiring)]
-        yield from problems
-        if not problems:
-            source = between.from_node_index, between.from_node_output_index
-            wiring.sources[between.to_node_index, between.to_node_input_index] = source
-    for number, out in enumerate(desc.output_edges):
-        at, index = f"output_edges[{number}]", out.graph_output_index
-        problems = [
-            *_output_problems(at, out, desc, wiring),
-            *_index_problem(f"{at}.graph_output_index", index, desc.output_count, "outputs"),
-        ]
-        if not problems and isinstance(desc.nodes[out.from_node_index], ConstantNode):
-            problems = [f"{at}: from a constant; outputs of the graph come from operators"]
-        if not problems and index in wiring.results:
-            problems = [f"{at}: outputs[{index}] of the graph has an edge already"]
-        yield from problems
-        if not problems:
-            wiring.results[index] = out.from_node_index, out.from_node_output_index
+def _connect(wiring: Wiring) -> Iterator[str]:
+    """Add all edges, and yield what is wrong with each."""
+    desc = wiring.desc
+    for name in _EDGES:
+        for number, edge in enumerate(getattr(desc, name)):
+            at, problems = f"{name}[{number}]", list[str]()
+            source: Any = None
+            if isinstance(edge, InputEdge):
+                source = edge.graph_input_index
+                problems += _index_problems(f"{at}.graph_input_index", source, desc.input_count, "inputs")
+            else:
+                source = edge.from_node_index, edge.from_node_output_index
+                problems += _port_problems(wiring, at, "from", "output", source)
+            if isinstance(edge, OutputEdge):
+                output = edge.graph_output_index
+                problems += _index_problems(f"{at}.graph_output_index", output, desc.output_count, "outputs")
+                if not problems and not _computes(desc.nodes[source[0]]):
+                    problems = [f"{at}: from a constant; outputs of the graph come from operators"]
+                if not problems and wiring.results.setdefault(output, source) is not source:
+                    problems = [f"{at}: outputs[{output}] of the graph has an edge already"]
+            else:
+                port = edge.to_node_index, edge.to_node_input_index
+                wrong = _port_problems(wiring, at, "to", "input", port)
+                if not wrong and port in wiring.sources:
+                    wrong = [f"{at}: {wiring.input_name(port)} has an edge already"]
+                problems += wrong
+                if not problems:
+                    wiring.sources[port] = source
+            yield from problems
 
 
-def _index_problem(name: str, index: Any, count: int, what: str) -> Iterator[str]:
-    if type(index) is not int or not 0 <= index < count:
-        yield f"{name}: {shown(index)}; there are {count} {what}, the first is 0"
+def _index_problems(name: str, index: Any, count: int, what: str) -> list[str]:
+    if type(index) is int and 0 <= index < count:
+        return []
+    return [f"{name}: {shown(index)}; there are {count} {what}, the first is 0"]
 
 
-def _input_problems(
-    at: str, edge: InputEdge | IntermediateEdge, desc: GraphDesc, wiring: Wiring
-) -> Iterator[str]:
-    node, index = edge.to_node_index, edge.to_node_input_index
-    problems = list(_index_problem(f"{at}.to_node_index", node, len(desc.nodes), "nodes"))
-    if not problems:
-        slots = wiring.inputs[node]
-        problems = list(_index_problem(f"{at}.to_node_input_index", index, len(slots), "inputs of the node"))
-    if not problems and slots[index].tensor is None:
-        problems = [f"{at}: to {_input_name(desc, wiring, (node, index))}, which is absent in its desc"]
-    if not problems and (node, index) in wiring.sources:
-        problems = [f"{at}: {_input_name(desc, wiring, (node, index))} has an edge already"]
-    yield from problems
+def _port_problems(wiring: Wiring, at: str, side: str, kind: str, port: Port) -> list[str]:
+    """Return what is wrong with an end of an edge at a node."""
+    nodes = wiring.desc.nodes
+    if problems := _index_problems(f"{at}.{side}_node_index", port[0], len(nodes), "nodes"):
+        return problems
+    fields = (wiring.inputs if kind == "input" else wiring.outputs)[port[0]]
+    count = 1 if kind == "output" and not _computes(nodes[port[0]]) else len(fields)
+    name = f"{at}.{side}_node_{kind}_index"
+    if problems := _index_problems(name, port[1], count, f"{kind}s of the node"):
+        return problems
+    if fields and fields[port[1]].tensor is None:
+        named = wiring.input_name(port) if kind == "input" else wiring.output_name(port)
+        return [f"{at}: {side} {named}, which is absent in its desc"]
+    return []
 
 
-def _output_problems(
-    at: str, edge: OutputEdge | IntermediateEdge, desc: GraphDesc, wiring: Wiring
-) -> Iterator[str]:
-    node, index = edge.from_node_index, edge.from_node_output_index
-    problems = list(_index_problem(f"{at}.from_node_index", node, len(desc.nodes), "nodes"))
-    if not problems:
-        slots = wiring.outputs[node]
-        count = len(slots) if isinstance(desc.nodes[node], OperatorNode) else 1
-        name = f"{at}.from_node_output_index"
-        problems = list(_index_problem(name, index, count, "outputs of the node"))
-        if not problems and slots and slots[index].tensor is None:
-            problems = [
-                f"{at}: from {_output_name(desc, wiring, (node, index))}, which is absent in its desc"
-            ]
-    yield from problems
+def _computes(node: Any) -> TypeGuard[OperatorNode]:
+    return isinstance(node, OperatorNode)
 
 
-def _unconnected(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
-    """Tensors without an edge. An output that the operator need not have may go nowhere."""
+def _unconnected(wiring: Wiring) -> Iterator[str]:
+    """Yield tensors without an edge. An output that the operator need not have may go nowhere."""
     used = {source for source in wiring.sources.values() if isinstance(source, tuple)}
     used |= set(wiring.results.values())
-    for number, node in enumerate(desc.nodes):
-        for index, slot in enumerate(wiring.inputs[number]):
-            if slot.tensor is not None and (number, index) not in wiring.sources:
-                yield f"{_input_name(desc, wiring, (number, index))}: no edge leads to it"
-        if isinstance(node, ConstantNode):
+    for number, node in enumerate(wiring.desc.nodes):
+        for index, field in enumerate(wiring.inputs[number]):
+            if field.tensor is not None and (number, index) not in wiring.sources:
+                yield f"{wiring.input_name((number, index))}: no edge leads to it"
+        if not _computes(node):
             if (number, 0) not in used:
                 yield f"nodes[{number}]: no edge leaves this constant"
             continue
         facts = operator(node.operator.desc.operator)
-        for index, slot in enumerate(wiring.outputs[number]):
-            needed = slot.tensor is not None and not facts.field(slot.field).optional
+        for index, field in enumerate(wiring.outputs[number]):
+            needed = field.tensor is not None and not facts.field(field.field).optional
             if needed and (number, index) not in used:
-                yield f"{_output_name(desc, wiring, (number, index))}: no edge leaves it"
-    for index in range(desc.output_count):
+                yield f"{wiring.output_name((number, index))}: no edge leaves it"
+    for index in range(wiring.desc.output_count):
         if index not in wiring.results:
             yield f"outputs[{index}]: no edge leads to it"
 
 
-def _owned_problems(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
+def _owned_problems(wiring: Wiring) -> Iterator[str]:
     owned: dict[int, bool] = {}
-    for (node, index), source in wiring.sources.items():
-        is_owned = wiring.inputs[node][index].is_owned
-        name = _input_name(desc, wiring, (node, index))
+    for port, source in wiring.sources.items():
+        is_owned = wiring.inputs[port[0]][port[1]].is_owned
         if isinstance(source, tuple):
             if is_owned:
-                yield f"{name}: OWNED_BY_DML tensors must be connected to inputs of the graph"
+                needed = "OWNED_BY_DML tensors must be connected to inputs of the graph"
+                yield f"{wiring.input_name(port)}: {needed}"
         elif owned.setdefault(source, is_owned) != is_owned:
-            yield f"{name}: inputs[{source}] of the graph leads to tensors with and without OWNED_BY_DML"
+            leads = f"inputs[{source}] of the graph leads to tensors with and without OWNED_BY_DML"
+            yield f"{wiring.input_name(port)}: {leads}"
 
 
-def _size_problems(desc: GraphDesc, wiring: Wiring) -> Iterator[str]:
-    """Both ends of an edge have the same number of bytes."""
+def _size_problems(wiring: Wiring) -> Iterator[str]:
+    """Yield the edges whose ends have different numbers of bytes."""
     for port, source in wiring.sources.items():
         tensor = wiring.inputs[port[0]][port[1]].tensor
         if not isinstance(source, tuple) or tensor is None:
             continue
-        node = desc.nodes[source[0]]
+        node = wiring.desc.nodes[source[0]]
         if isinstance(node, ConstantNode):
-            name, type = f"nodes[{source[0]}]", ScalarType.of(tensor.data_type)
-            given = whole_buffer(node.data, False, f"graph.{name}.data", type).size
+            type = ScalarType.of(tensor.data_type)
+            given = whole_buffer(node.data, False, f"graph.nodes[{source[0]}].data", type).size
         else:
             output = wiring.outputs[source[0]][source[1]].tensor
-            given, name = output.size_in_bytes if output else 0, _output_name(desc, wiring, source)
+            given = output.size_in_bytes if output else 0
         if given != tensor.size_in_bytes:
-            yield (
-                f"{_input_name(desc, wiring, port)}: {tensor.size_in_bytes} bytes, "
-                f"but {name}, which leads to it, has {given}"
-            )
+            leads = f"but {wiring.output_name(source)}, which leads to it, has {given}"
+            yield f"{wiring.input_name(port)}: {tensor.size_in_bytes} bytes, {leads}"
 
 
-def _ordered(count: int, wiring: Wiring) -> list[int]:
-    """The nodes, each after those that it reads."""
-    reads: list[set[int]] = [set() for _ in range(count)]
-    readers: list[set[int]] = [set() for _ in range(count)]
-    for (node, _), source in wiring.sources.items():
-        if isinstance(source, tuple):
-            reads[node].add(source[0])
-            readers[source[0]].add(node)
-    order: list[int] = []
-    waiting = list(map(len, reads))
-    ready = [node for node in range(count) if not waiting[node]]
-    while ready:
+def _ordered(reads: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return the nodes, each after those that it reads."""
+    order, sorter = list[int](), TopologicalSorter(reads)
+    with suppress(CycleError):  # what no cycle blocks is still there
+        sorter.prepare()
+    while ready := sorted(sorter.get_ready()):
         order += ready
-        following = []
-        for node in ready:
-            for reader in readers[node]:
-                waiting[reader] -= 1
-                if not waiting[reader]:
-                    following.append(reader)
-        ready = sorted(following)
-    if len(order) < count:
-        left = [node for node in range(count) if waiting[node]]
+        sorter.done(*ready)
+    if len(order) < len(reads):
+        left = sorted(reads.keys() - set(order))
         raise InvalidArgument(f"graph.nodes{left}: they are, or wait for, a cycle of edges")
     return order
-
-
-def _input_name(desc: GraphDesc, wiring: Wiring, port: Port) -> str:
-    return f"{node_name(desc, port[0])}.{wiring.inputs[port[0]][port[1]].name}"
-
-
-def _output_name(desc: GraphDesc, wiring: Wiring, port: Port) -> str:
-    return f"{node_name(desc, port[0])}.{wiring.outputs[port[0]][port[1]].name}"
-
-
-def node_name(desc: GraphDesc, number: int) -> str:
-    """A node in messages and in debugging: "nodes[2].ACTIVATION_CELU" or, if it has a name,
-    "nodes[2:name].ACTIVATION_CELU"."""
-    node = desc.nodes[number]
-    name = f"nodes[{number}:{node.name}]" if node.name else f"nodes[{number}]"
-    return f"{name}.{node.operator.desc.operator}" if isinstance(node, OperatorNode) else name

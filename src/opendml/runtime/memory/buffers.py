@@ -13,7 +13,7 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.tensor_desc import packed_strides
 from opendml.targets.memory import Place
@@ -38,26 +38,26 @@ class _Array:
         return math.prod(self.sizes) * self.dtype.itemsize
 
     def lies_as(self, sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-        """Whether the elements lie like those of a tensor."""
+        """Return whether the elements lie like those of a tensor."""
         return self.sizes == sizes and all(
             own == other for size, own, other in zip(sizes, self.strides, strides, strict=True) if size > 1
         )
 
     def is_packed(self) -> bool:
-        """Whether the elements follow each other in row-major order."""
+        """Return whether the elements follow each other in row-major order."""
         return self.lies_as(
             self.sizes, tuple(step * self.dtype.itemsize for step in packed_strides(self.sizes))
         )
 
     def may_hold(self, type: ScalarType, writable: bool) -> bool:
-        """Whether the elements are of a type, or raw bytes. Truth values may be read as UINT8."""
+        """Return whether the elements are of a type, or raw bytes. Truth values may be read as UINT8."""
         if self.dtype == np.bool_:
             return type is ScalarType.UINT8 and not writable
         return self.dtype in (np.uint8, type.numpy)
 
 
-def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Range:
-    """The memory of `buffer`, checked against the tensor that is bound to it.
+def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> MemoryRange:
+    """Return the memory of `buffer`, checked against the tensor that is bound to it.
 
     Args:
         buffer: an array that is contiguous in row-major order, whatever its shape, or laid out as the tensor;
@@ -82,12 +82,12 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Rang
         raise InvalidArgument(
             f"{name}: address {given.address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
         )
-    return Range(given.address, size, given.owner, given.place)
+    return MemoryRange(given.address, size, given.owner, given.place)
 
 
-def whole_buffer(buffer: Any, writable: bool, name: str, type: ScalarType | None = None) -> Range:
-    """All bytes of a buffer: of an array that is contiguous in row-major order, or an object with the buffer
-    protocol.
+def whole_buffer(buffer: Any, writable: bool, name: str, type: ScalarType | None = None) -> MemoryRange:
+    """Return all bytes of a buffer: of an array that is contiguous in row-major order, or an object with the
+    buffer protocol.
 
     Args:
         buffer: the buffer.
@@ -100,7 +100,7 @@ def whole_buffer(buffer: Any, writable: bool, name: str, type: ScalarType | None
     """
     given = _array(buffer, name)
     _require(given, type, writable, given.is_packed(), name)
-    return Range(given.address, given.size, given.owner, given.place)
+    return MemoryRange(given.address, given.size, given.owner, given.place)
 
 
 def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order: bool, name: str) -> None:
@@ -121,8 +121,8 @@ def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order
         raise InvalidArgument(f"{name}: a read-only buffer; an output must be writable")
 
 
-def copy_bytes(source: Range, target: Range) -> None:
-    """Copies the bytes of one range to the start of another, and waits. Either may be on a device."""
+def copy_bytes(source: MemoryRange, target: MemoryRange) -> None:
+    """Copy the bytes of one range to the start of another, and waits. Either may be on a device."""
     place = source.place or target.place
     if place is None:
         ctypes.memmove(target.address, source.address, source.size)
@@ -131,7 +131,7 @@ def copy_bytes(source: Range, target: Range) -> None:
 
 
 def _array(buffer: Any, name: str) -> _Array:
-    """A bound buffer as an array in host memory or on a device."""
+    """Return a bound buffer as an array in host memory or on a device."""
     place = place_of(buffer)
     if place is None:
         array = _host_array(buffer, name)

@@ -12,7 +12,7 @@ from opendml.runtime.memory.host_array import Array
 
 
 def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
-    """An array of any library as a NumPy array over the same memory.
+    """Return an array of any library as a NumPy array over the same memory.
 
     Raises:
         InvalidArgument: no array, not in host memory, without memory of its own (a tensor of PyTorch that is

@@ -12,7 +12,7 @@ import numpy as np
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.memory.ranges import Range, check_overlap
+from opendml.runtime.memory.ranges import MemoryRange, check_overlap
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.overlap import overlaps
@@ -44,7 +44,7 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
 
 
 def require_aligned(address: int, type: ScalarType, name: str) -> None:
-    """Checks that an array's memory is aligned to its elements.
+    """Check that an array's memory is aligned to its elements.
 
     Raises:
         InvalidArgument: it is not.
@@ -58,7 +58,7 @@ def _misaligned(name: str, dtype: np.dtype[Any]) -> InvalidArgument:
 
 
 def reject_truth_values(array: Any, name: str) -> None:
-    """Refuses an array of truth values, of any library, as an output: a UINT8 may be more than 0 and 1.
+    """Refuse an array of truth values, of any library, as an output: a UINT8 may be more than 0 and 1.
 
     Raises:
         InvalidArgument: it is one.
@@ -72,7 +72,7 @@ def reject_truth_values(array: Any, name: str) -> None:
 
 
 def layout_of_array(array: Array, name: str) -> Layout:
-    """Where the elements of an array lie, whatever its strides.
+    """Return where the elements of an array lie, whatever its strides.
 
     Raises:
         InvalidArgument: as `data_type_of`.
@@ -81,7 +81,7 @@ def layout_of_array(array: Array, name: str) -> Layout:
 
 
 def memory_of(array: Array, name: str) -> TensorMemory:
-    """Where the elements of an array are.
+    """Return where the elements of an array are.
 
     Raises:
         InvalidArgument: as `data_type_of`.
@@ -89,17 +89,17 @@ def memory_of(array: Array, name: str) -> TensorMemory:
     return TensorMemory(address_of(array), layout_of_array(array, name), array.flags.writeable, array)
 
 
-def memory_range(memory: TensorMemory) -> Range:
-    """The bytes from the first to the last element."""
+def memory_range(memory: TensorMemory) -> MemoryRange:
+    """Return the bytes from the first to the last element."""
     low, high = memory.layout.span
-    return Range(memory.address + low, high - low, memory, memory.place)
+    return MemoryRange(memory.address + low, high - low, memory, memory.place)
 
 
 _LARGE_BYTES = 64 * 1024
 
 
 def array_maker(layout: Layout) -> Callable[[], Array]:
-    """A function that makes new packed arrays of a tensor's type and sizes.
+    """Return a function that makes new packed arrays of a tensor's type and sizes.
 
     Large ones are aligned so that every library takes them over as they are: JAX copies what is not aligned
     to 64 bytes. For small ones that would take longer than the copy.
@@ -113,7 +113,7 @@ def array_maker(layout: Layout) -> Callable[[], Array]:
 
 
 def check_no_overlap_within(name: str, layout: Layout) -> None:
-    """Checks that no two elements of an output are the same memory.
+    """Check that no two elements of an output are the same memory.
 
     Raises:
         InvalidArgument: two are.
@@ -130,7 +130,7 @@ def check_outputs(
     outputs: Sequence[tuple[str, TensorMemory]],
     in_place: frozenset[str],
 ) -> None:
-    """Checks that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared
+    """Check that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared
     that must not be.
 
     Raises:
@@ -153,8 +153,8 @@ _MOST_WORK: Any = 100_000
 """Steps of the search for a common element; NumPy's type hints know only its two special values."""
 
 
-def _share_elements(a: Range, b: Range) -> bool:
-    """Whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
+def _share_elements(a: MemoryRange, b: MemoryRange) -> bool:
+    """Return whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
     try:
         return a.overlaps(b) and bool(
             np.shares_memory(array_over(a.owner), array_over(b.owner), max_work=_MOST_WORK)
@@ -164,8 +164,8 @@ def _share_elements(a: Range, b: Range) -> bool:
 
 
 def array_over(memory: TensorMemory) -> Array:
-    """An array of the same elements, for NumPy to compute with addresses and, in host memory, to copy. It
-    does not keep them alive."""
+    """Return an array of the same elements, for NumPy to compute with addresses and, in host memory, to copy.
+    It does not keep them alive."""
 
     class Elements:
         __array_interface__: ClassVar = {
@@ -180,7 +180,7 @@ def array_over(memory: TensorMemory) -> Array:
 
 
 def _address_reader() -> Callable[[Array], int]:
-    """How to read an array's address fast.
+    """Return how to read an array's address fast.
 
     NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been
     in every version; where that is not so, the slow way remains.

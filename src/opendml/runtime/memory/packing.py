@@ -15,7 +15,7 @@ from opendml.spec.wording import shown
 
 
 def to_buffer(array: Any) -> Bytes:
-    """A buffer that holds an array's elements in row-major order.
+    """Return a buffer that holds an array's elements in row-major order.
 
     Of 4-bit elements (ml_dtypes' uint4 and int4, a byte each in arrays) two share a byte, the first in the
     low half. Zeros fill the buffer up to a multiple of 4 bytes, as DirectML asks.
@@ -45,7 +45,7 @@ def to_buffer(array: Any) -> Bytes:
 
 
 def from_buffer(buffer: Any, tensor: TensorDesc) -> Array:
-    """The elements of a tensor in a buffer, as a new array: UINT4 and INT4 as ml_dtypes' types.
+    """Return the elements of a tensor in a buffer, as a new array: UINT4 and INT4 as ml_dtypes' types.
 
     Args:
         buffer: a contiguous NumPy array or any object with the buffer protocol; only its bytes matter.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def common_place(owner: str, places: Sequence[tuple[str, Place | None]]) -> Place | None:
-    """Where all arrays of `owner` are; None if they are in host memory.
+    """Return where all arrays of `owner` are; None if they are in host memory.
 
     Args:
         owner: the operator or model, for messages.
@@ -32,7 +32,7 @@ def common_place(owner: str, places: Sequence[tuple[str, Place | None]]) -> Plac
 
 
 def require_device(owner: str, name: str, place: Place | None, device: Device) -> None:
-    """Checks that an array is where the work is to run. Arrays in host memory serve every device.
+    """Check that an array is where the work is to run. Arrays in host memory serve every device.
 
     Raises:
         InvalidArgument: it is elsewhere.

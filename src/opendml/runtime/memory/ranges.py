@@ -12,7 +12,7 @@ from opendml.targets.memory import Place
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class MemoryRange:
     """Some bytes, and the object that keeps them alive. `place` is where they are, None for host memory."""
 
     address: int
@@ -20,8 +20,8 @@ class Range:
     owner: Any
     place: Place | None = None
 
-    def overlaps(self, other: Range) -> bool:
-        """Whether the two share a byte."""
+    def overlaps(self, other: MemoryRange) -> bool:
+        """Return whether the two share a byte."""
         return (
             self.place == other.place
             and self.address < other.address + other.size
@@ -31,12 +31,12 @@ class Range:
 
 def check_overlap(
     owner: str,
-    inputs: Sequence[tuple[str, Range, Layout] | None],
-    outputs: Sequence[tuple[str, Range, Layout]],
+    inputs: Sequence[tuple[str, MemoryRange, Layout] | None],
+    outputs: Sequence[tuple[str, MemoryRange, Layout]],
     in_place: frozenset[str],
-    shares: Callable[[Range, Range], bool] = Range.overlaps,
+    shares: Callable[[MemoryRange, MemoryRange], bool] = MemoryRange.overlaps,
 ) -> None:
-    """Rejects bindings of `owner` that overlap where DirectML does not allow it.
+    """Reject bindings of `owner` that overlap where DirectML does not allow it.
 
     An output may lie exactly on an input named in `in_place` that has the same layout; no other output may
     share memory with an input or with another output, as `shares` tells.

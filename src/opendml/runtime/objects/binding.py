@@ -11,7 +11,7 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.described import buffer_text
 from opendml.runtime.memory.buffers import buffer_range, whole_buffer
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.values import as_plain, listed
@@ -54,7 +54,7 @@ class BufferArrayBinding:
 
 
 def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
-    """The bindings in one.
+    """Return the bindings in one.
 
     Raises:
         InvalidArgument: no list of them.
@@ -67,8 +67,10 @@ def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
     return several
 
 
-def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: bool, name: str) -> Range | None:
-    """The memory that a binding gives a tensor; None where it gives none.
+def tensor_range(
+    binding: Any, tensor: TensorDesc, layout: Layout, writable: bool, name: str
+) -> MemoryRange | None:
+    """Return the memory that a binding gives a tensor; None where it gives none.
 
     A BufferBinding must have the size that DirectML asks for, a multiple of 4; of an array as it is, only
     what the elements occupy is needed.
@@ -90,13 +92,13 @@ def tensor_range(binding: Any, tensor: TensorDesc, layout: Layout, writable: boo
         raise InvalidArgument(
             f"{name}: address {given.address:#x}; {layout.type.name} needs a multiple of {layout.type.bytes}"
         )
-    return Range(given.address, layout.span[1], given.owner, given.place)
+    return MemoryRange(given.address, layout.span[1], given.owner, given.place)
 
 
 def resource_range(
     binding: Any, size: int, alignment: int, place: Place | None, writable: bool, name: str
-) -> Range | None:
-    """The memory that a binding gives a temporary or persistent resource; None where none is needed.
+) -> MemoryRange | None:
+    """Return the memory that a binding gives a temporary or persistent resource; None where none is needed.
 
     Args:
         binding: a BufferBinding, or an array as a whole.
@@ -123,13 +125,13 @@ def resource_range(
         raise InvalidArgument(f"{name}: must be in {wanted}; Device.create_buffer makes such buffers")
     if given.address % alignment:
         raise InvalidArgument(f"{name}: address {given.address:#x}; must be a multiple of {alignment}")
-    return Range(given.address, size, given.owner, given.place)
+    return MemoryRange(given.address, size, given.owner, given.place)
 
 
 def _part(
     binding: BufferBinding, alignment: int, writable: bool, name: str, held: ScalarType | None = None
-) -> Range:
-    """The range of a binding within its buffer, which holds elements of a type or raw bytes."""
+) -> MemoryRange:
+    """Return the range of a binding within its buffer, which holds elements of a type or raw bytes."""
     whole = whole_buffer(binding.buffer, writable, name, held)
     offset, size = as_plain(binding.offset), as_plain(binding.size)
     if type(offset) is not int or offset < 0 or offset % alignment:
@@ -139,4 +141,4 @@ def _part(
         raise InvalidArgument(
             f"{name}: {shown(size)} bytes from offset {offset}; the buffer has {whole.size} bytes"
         )
-    return Range(whole.address + offset, size, whole.owner, whole.place)
+    return MemoryRange(whole.address + offset, size, whole.owner, whole.place)

@@ -54,7 +54,7 @@ class BindingTable(Named):
         return f"<{head}: {what}>"
 
     def reset(self, dispatchable: Dispatchable | None = None) -> None:
-        """Empties the table, and takes it for this dispatchable.
+        """Empty the table, and takes it for this dispatchable.
 
         Raises:
             InvalidArgument: no compiled operator or operator initializer of this device.
@@ -72,7 +72,7 @@ class BindingTable(Named):
         self._descriptors = Descriptors()
 
     def bind_inputs(self, bindings: Sequence[Any] | None) -> None:
-        """Binds all input tensors in the desc's order; None or an empty list: unbinds them.
+        """Bind all input tensors in the desc's order; None or an empty list: unbinds them.
 
         At execution: a binding for every tensor but the OWNED_BY_DML ones, None for these and for absent
         ones. At initialization: see OperatorInitializer.
@@ -86,7 +86,7 @@ class BindingTable(Named):
         self._change(inputs=_unless_nothing(bindings, dispatchable._input_ranges))
 
     def bind_outputs(self, bindings: Sequence[Any] | None) -> None:
-        """Binds all output tensors in the desc's order; None or an empty list: unbinds them. The outputs of
+        """Bind all output tensors in the desc's order; None or an empty list: unbinds them. The outputs of
         an initializer are the persistent resources of its operators.
 
         Raises:
@@ -96,7 +96,7 @@ class BindingTable(Named):
         self._change(outputs=_unless_nothing(bindings, dispatchable._output_ranges))
 
     def bind_temporary_resource(self, binding: Any) -> None:
-        """Binds the memory for intermediate tensors, which may hold anything before and after. At least
+        """Bind the memory for intermediate tensors, which may hold anything before and after. At least
         `binding_properties.temporary_resource_size` bytes of the device's memory at a multiple of 256; None:
         unbinds it.
 
@@ -107,7 +107,7 @@ class BindingTable(Named):
         self._change(temporary=self._resource(binding, "temporary", size, TEMPORARY_BUFFER_ALIGNMENT, True))
 
     def bind_persistent_resource(self, binding: Any) -> None:
-        """Binds the memory that the initializer has written, which must not have changed since. None:
+        """Bind the memory that the initializer has written, which must not have changed since. None:
         unbinds it.
 
         Raises:
@@ -125,7 +125,7 @@ class BindingTable(Named):
         return resource_range(binding, size, alignment, self.device._backend.place, writable, name)
 
     def _open(self, method: str) -> Dispatchable:
-        """The dispatchable, if bindings may change now."""
+        """Return the dispatchable, if bindings may change now."""
         self.device._require_present()
         if self.dispatchable is None:
             raise InvalidArgument(f"{method}: the binding table is empty; reset it for a dispatchable first")
@@ -141,7 +141,7 @@ class BindingTable(Named):
 
 
 def _unless_nothing(bindings: Sequence[Any] | None, read: Callable[[Sequence[Any]], list[Any]]) -> Any:
-    """The bindings as `read` checks them, or None for none."""
+    """Return the bindings as `read` checks them, or None for none."""
     if bindings is None or (isinstance(bindings, Sequence) and not bindings):
         return None
     return read(bindings)

@@ -31,11 +31,11 @@ class Bound:
 
     @property
     def takes_streams(self) -> bool:
-        """Whether it may be enqueued: its tensors are on a CUDA device."""
+        """Return whether it may be enqueued: its tensors are on a CUDA device."""
         return self._add is not None
 
     def enqueue(self, stream: Any) -> None:
-        """Adds the work to a CUDA stream and returns at once; the host pays a few microseconds.
+        """Add the work to a CUDA stream and returns at once; the host pays a few microseconds.
 
         The inputs must be ready in the order of the stream. Dispatches of one bound object must not overlap,
         so different streams need different ones.

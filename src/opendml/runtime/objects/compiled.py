@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.described import signature, slots_text
+from opendml.runtime.described import fields_text, signature
 from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.places import common_place, require_device
-from opendml.runtime.memory.ranges import Range, check_overlap
+from opendml.runtime.memory.ranges import MemoryRange, check_overlap
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
-from opendml.runtime.objects.slots import Slot, slot_ranges
+from opendml.runtime.objects.tensor_fields import TensorField, bound_ranges
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.executable import Instance
@@ -47,7 +47,7 @@ class CompiledOperator(Dispatchable, Locked):
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self._initialization: object = None
         """What stands for the initialization that has run: not that itself, whose tensors are free again."""
-        self._persistent: Range | None = None
+        self._persistent: MemoryRange | None = None
         """The persistent resource that the initializer has written, if there was something to write."""
         self._inputs, self._outputs = compilable.inputs, compilable.outputs
         self._in_place, self._compilable = compilable.in_place, compilable
@@ -62,11 +62,11 @@ class CompiledOperator(Dispatchable, Locked):
             self._constants = {}
 
     def __repr__(self) -> str:
-        what = signature(slots_text(self._inputs), slots_text(self._outputs))
+        what = signature(fields_text(self._inputs), fields_text(self._outputs))
         return f"<CompiledOperator {self.device.kind}: {self._title}: {what}>"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the operator or the graph, its constants and what device it was compiled for to a file,
+        """Write the operator or the graph, its constants and what device it was compiled for to a file,
         which `opendml.load` compiles again, on any machine. What initializers made is left out.
 
         Raises:
@@ -87,18 +87,18 @@ class CompiledOperator(Dispatchable, Locked):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether an initializer has run."""
+        """Return whether an initializer has run."""
         return self._initialization is not None
 
     @property
     def input_tensors(self) -> list[TensorDesc | None]:
         """The TensorDescs of the inputs, None for absent ones."""
-        return [slot.tensor for slot in self._inputs]
+        return [field.tensor for field in self._inputs]
 
     @property
     def output_tensors(self) -> list[TensorDesc | None]:
         """The TensorDescs of the outputs, None for absent ones."""
-        return [slot.tensor for slot in self._outputs]
+        return [field.tensor for field in self._outputs]
 
     @cached_property
     def binding_properties(self) -> BindingProperties:
@@ -109,7 +109,7 @@ class CompiledOperator(Dispatchable, Locked):
         return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
 
     def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> BoundOperator:
-        """The operator on given memory.
+        """Return the operator on given memory.
 
         Args:
             inputs: memory for each input tensor in the desc's order, None for an absent one: NumPy arrays,
@@ -127,10 +127,10 @@ class CompiledOperator(Dispatchable, Locked):
             DeviceRemoved: the device was removed.
         """
         self.device._require_present()
-        given = slot_ranges(self._title, "inputs", self._inputs, inputs)
-        written = slot_ranges(self._title, "outputs", self._outputs, outputs)
+        given = bound_ranges(self._title, "inputs", self._inputs, inputs)
+        written = bound_ranges(self._title, "outputs", self._outputs, outputs)
         self._check_overlap(given, Bindings(outputs=written))
-        rest = [None if slot.is_owned else memory for slot, memory in zip(self._inputs, given, strict=True)]
+        rest = [None if field.is_owned else memory for field, memory in zip(self._inputs, given, strict=True)]
         place = self._place(rest, written)
         persistent = self._prepare(given) if self._owned else None
         bindings = Bindings(rest, written, persistent=persistent)
@@ -150,28 +150,28 @@ class CompiledOperator(Dispatchable, Locked):
         others = [buffer for buffer in range(self._first_output) if buffer not in names]
         names |= {buffer: f"constant {number}" for number, buffer in enumerate(others)}
         persistent = None if self._owned else self._own_persistent
-        title = f"{self._title}: {signature(slots_text(self._inputs), slots_text(self._outputs))}"
+        title = f"{self._title}: {signature(fields_text(self._inputs), fields_text(self._outputs))}"
         return explained(self.device, self._work, persistent, title, names, {})
 
-    def _input_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
-        """The memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
-        return slot_ranges(self._title, "inputs", self._inputs, bindings, owned=False)
+    def _input_ranges(self, bindings: Sequence[Any]) -> list[MemoryRange | None]:
+        """Return the memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
+        return bound_ranges(self._title, "inputs", self._inputs, bindings, owned=False)
 
-    def _output_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
-        """The memory of the outputs."""
-        return slot_ranges(self._title, "outputs", self._outputs, bindings)
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[MemoryRange | None]:
+        """Return the memory of the outputs."""
+        return bound_ranges(self._title, "outputs", self._outputs, bindings)
 
-    def _owned_ranges(self, bindings: Sequence[Any]) -> list[Range | None]:
-        """The memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
+    def _owned_ranges(self, bindings: Sequence[Any]) -> list[MemoryRange | None]:
+        """Return the memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
 
         Raises:
             InvalidArgument: bindings that do not fit.
         """
-        return slot_ranges(self._title, "inputs", self._inputs, bindings, owned=True)
+        return bound_ranges(self._title, "inputs", self._inputs, bindings, owned=True)
 
     def _command(self, bindings: Bindings) -> Command:
-        """An execution over what is bound."""
-        if bindings.inputs is None and all(slot.tensor is None or slot.is_owned for slot in self._inputs):
+        """Return an execution over what is bound."""
+        if bindings.inputs is None and all(field.tensor is None or field.is_owned for field in self._inputs):
             bindings = replace(bindings, inputs=[None] * len(self._inputs))
         if bindings.inputs is None or bindings.outputs is None:
             missing = "inputs" if bindings.inputs is None else "outputs"
@@ -191,9 +191,9 @@ class CompiledOperator(Dispatchable, Locked):
         return _Execution(self, bindings, bound)
 
     def _initialize(
-        self, initialization: object, owned: Sequence[Range | None], persistent: Range | None
+        self, initialization: object, owned: Sequence[MemoryRange | None], persistent: MemoryRange | None
     ) -> None:
-        """Prepares the constants into the persistent resource, which must not change from then on but by the
+        """Prepare the constants into the persistent resource, which must not change from then on but by the
         same initialization.
 
         Raises:
@@ -209,7 +209,7 @@ class CompiledOperator(Dispatchable, Locked):
             self._initialization = initialization
 
     def _require_initializable(self, initialization: object) -> None:
-        """Checks that no other initialization than this one has run.
+        """Check that no other initialization than this one has run.
 
         DirectML calls it an error to initialize an operator more than once. Executing what was recorded once
         more is the same initialization: a command list may be executed as often as wanted.
@@ -222,8 +222,10 @@ class CompiledOperator(Dispatchable, Locked):
                 f"{self._title}: is initialized already; only the recorder that did it may do it again"
             )
 
-    def _prepare(self, inputs: Sequence[Range | None], persistent: Range | None = None) -> Range:
-        """Prepares the OWNED_BY_DML tensors among the inputs and all other constants, in new memory unless
+    def _prepare(
+        self, inputs: Sequence[MemoryRange | None], persistent: MemoryRange | None = None
+    ) -> MemoryRange:
+        """Prepare the OWNED_BY_DML tensors among the inputs and all other constants, in new memory unless
         some is given."""
         constants = dict(self._constants)
         for number in self._owned:
@@ -235,20 +237,22 @@ class CompiledOperator(Dispatchable, Locked):
             )
         return self._work.prepare(constants, persistent)
 
-    def _check_overlap(self, inputs: Sequence[Range | None], bindings: Bindings) -> None:
-        reads = [_named(slot, memory) for slot, memory in zip(self._inputs, inputs, strict=True)]
+    def _check_overlap(self, inputs: Sequence[MemoryRange | None], bindings: Bindings) -> None:
+        reads = [_named(field, memory) for field, memory in zip(self._inputs, inputs, strict=True)]
         outputs = bindings.outputs or []
-        writes = [_named(slot, memory) for slot, memory in zip(self._outputs, outputs, strict=True)]
+        writes = [_named(field, memory) for field, memory in zip(self._outputs, outputs, strict=True)]
         reads.append(_resource("the persistent resource", bindings.persistent))
         writes.append(_resource("the temporary resource", bindings.temporary))
         check_overlap(self._title, reads, [item for item in writes if item], self._in_place)
 
-    def _place(self, inputs: Sequence[Range | None], outputs: Sequence[Range | None]) -> Place | None:
-        """Where all tensors are, None for host memory."""
-        slots = (*self._inputs, *self._outputs)
+    def _place(
+        self, inputs: Sequence[MemoryRange | None], outputs: Sequence[MemoryRange | None]
+    ) -> Place | None:
+        """Return where all tensors are, None for host memory."""
+        fields = (*self._inputs, *self._outputs)
         places = [
-            (slot.name, memory.place)
-            for slot, memory in zip(slots, (*inputs, *outputs), strict=True)
+            (field.name, memory.place)
+            for field, memory in zip(fields, (*inputs, *outputs), strict=True)
             if memory is not None
         ]
         place = common_place(self._title, places)
@@ -275,7 +279,7 @@ class _Execution(Command):
     def __init__(self, compiled: CompiledOperator, bindings: Bindings, bound: BoundOperator) -> None:
         self._compiled, self._bindings, self._bound = compiled, bindings, bound
 
-    def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
+    def check(self, initialized: dict[CompiledOperator, MemoryRange | None], stream: int | None) -> None:
         compiled = self._compiled
         if stream is not None and not self._bound.takes_streams:
             raise InvalidArgument(
@@ -306,10 +310,10 @@ def _content(array: Array) -> TensorMemory:
     return TensorMemory(memory.address, packed(ScalarType.UINT8, [array.size]), False, memory)
 
 
-def _named(slot: Slot, memory: Range | None) -> tuple[str, Range, Layout] | None:
-    return None if memory is None or slot.layout is None else (slot.name, memory, slot.layout)
+def _named(field: TensorField, memory: MemoryRange | None) -> tuple[str, MemoryRange, Layout] | None:
+    return None if memory is None or field.layout is None else (field.name, memory, field.layout)
 
 
-def _resource(name: str, memory: Range | None) -> tuple[str, Range, Layout] | None:
-    """A resource as a tensor of bytes."""
+def _resource(name: str, memory: MemoryRange | None) -> tuple[str, MemoryRange, Layout] | None:
+    """Return a resource as a tensor of bytes."""
     return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))

@@ -94,7 +94,7 @@ class Device(Removable):
         return f"<{self._with_name(text)}>" if self.name else text
 
     def check_feature_support(self, feature: DataTypeLike | Sequence[FeatureLevel | str]) -> Any:
-        """Whether the device supports a data type, or which level of several
+        """Return whether the device supports a data type, or which level of several
         (IDMLDevice::CheckFeatureSupport).
 
         Args:
@@ -125,7 +125,7 @@ class Device(Removable):
         return max(supported)
 
     def create_operator(self, desc: OperatorDesc) -> Operator:
-        """The operator of a desc that is valid at this device's feature level.
+        """Return the operator of a desc that is valid at this device's feature level.
 
         Raises:
             InvalidArgument: every rule that the desc breaks, one line each.
@@ -136,7 +136,7 @@ class Device(Removable):
         return Operator(self, desc)
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """The operator as machine code.
+        """Return the operator as machine code.
 
         Args:
             op: an operator of this device.
@@ -158,8 +158,8 @@ class Device(Removable):
         return CompiledOperator(self, compilable_of(op.desc, self.feature_level), _checked(flags))
 
     def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """A graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph` is.
-        Its inputs and outputs are the graph's.
+        """Return a graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph`
+        is. Its inputs and outputs are the graph's.
 
         Args:
             desc: the nodes and the edges between them, of operators of this device.
@@ -187,7 +187,7 @@ class Device(Removable):
         return CompiledOperator(self, compilable_of_graph(graph, outputs), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
-        """An initializer of these compiled operators; with none of them, it may be reset later.
+        """Return an initializer of these compiled operators; with none of them, it may be reset later.
 
         Raises:
             InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.
@@ -195,8 +195,8 @@ class Device(Removable):
         return OperatorInitializer(self, operators)
 
     def create_binding_table(self, dispatchable: Dispatchable | None = None) -> BindingTable:
-        """A table for what a compiled operator or an operator initializer reads and writes; without one it is
-        empty and must be reset.
+        """Return a table for what a compiled operator or an operator initializer reads and writes; without
+        one it is empty and must be reset.
 
         Raises:
             InvalidArgument, DeviceRemoved: as BindingTable.reset.
@@ -204,7 +204,7 @@ class Device(Removable):
         return BindingTable(self, dispatchable)
 
     def create_command_recorder(self) -> CommandRecorder:
-        """A recorder with nothing recorded.
+        """Return a recorder with nothing recorded.
 
         Raises:
             DeviceRemoved: the device was removed.
@@ -213,7 +213,7 @@ class Device(Removable):
         return CommandRecorder(self)
 
     def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
-        """Executes what was recorded, in its order, as often as wanted. A recorded initialization reads the
+        """Execute what was recorded, in its order, as often as wanted. A recorded initialization reads the
         OWNED_BY_DML tensors anew each time.
 
         All is checked first: if it raises InvalidArgument, nothing has been executed.
@@ -252,8 +252,8 @@ class Device(Removable):
         return self._backend.create_buffer(size)
 
     def empty(self, sizes: Sequence[int], data_type: DataTypeLike = TensorDataType.FLOAT32) -> Any:
-        """A packed array in the device's memory, with any values: a DeviceArray on a CUDA device (which
-        PyTorch, CuPy and JAX take over with `from_dlpack`), a NumPy array elsewhere.
+        """Return a packed array in the device's memory, with any values: a DeviceArray on a CUDA device
+        (which PyTorch, CuPy and JAX take over with `from_dlpack`), a NumPy array elsewhere.
 
         Raises:
             InvalidArgument: sizes or a type that no such tensor has.
@@ -265,7 +265,7 @@ class Device(Removable):
         return self._backend.empty(layout_of(tensor))
 
     def upload(self, array: Array) -> Any:
-        """A packed copy of a host array in the device's memory, as `empty` makes it.
+        """Return a packed copy of a host array in the device's memory, as `empty` makes it.
 
         Raises:
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
@@ -279,7 +279,7 @@ class Device(Removable):
         return self._backend.upload(array, layout)
 
     def download(self, array: Any) -> Array:
-        """A copy in host memory of what `empty` or `upload` made, after all work on the device.
+        """Return a copy in host memory of what `empty` or `upload` made, after all work on the device.
 
         Raises:
             InvalidArgument: an array of another device or of another library.
@@ -301,7 +301,7 @@ class Device(Removable):
         return record(self, bound)
 
     def _require_ready(self) -> None:
-        """Checks that the device may run work that it shows.
+        """Check that the device may run work that it shows.
 
         Raises:
             DeviceRemoved: it was removed.
@@ -312,13 +312,13 @@ class Device(Removable):
             self._debug.require_idle()
 
     def synchronize(self) -> None:
-        """Waits until all work on the device is done; on other devices than CUDA's a dispatch always is."""
+        """Wait until all work on the device is done; on other devices than CUDA's a dispatch always is."""
         self._require_present()
         self._backend.synchronize()
 
 
 def as_device(device: Device | str | None) -> Device:
-    """A device, the device of a kind, or the CPU.
+    """Return a device, the device of a kind, or the CPU.
 
     Raises:
         InvalidArgument: no such kind.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.runtime.objects.named import Named
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ class Bindings:
 
     inputs: Sequence[Any] | None = None
     outputs: Sequence[Any] | None = None
-    temporary: Range | None = None
-    persistent: Range | None = None
+    temporary: MemoryRange | None = None
+    persistent: MemoryRange | None = None
 
 
 class Command(ABC):
     """A dispatchable with its bindings, ready to run."""
 
     @abstractmethod
-    def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
-        """Checks that it may run after operators were `initialized`, each with its persistent resource, and
+    def check(self, initialized: dict[CompiledOperator, MemoryRange | None], stream: int | None) -> None:
+        """Check that it may run after operators were `initialized`, each with its persistent resource, and
         adds those that it initializes itself.
 
         Args:
@@ -61,7 +61,7 @@ class Command(ABC):
 
     @abstractmethod
     def run(self, stream: int | None) -> None:
-        """Runs it to the end, or adds it to a stream."""
+        """Run it to the end, or adds it to a stream."""
 
 
 class Dispatchable(Named, ABC):
@@ -85,12 +85,13 @@ class Dispatchable(Named, ABC):
 
     @abstractmethod
     def _input_ranges(self, bindings: Sequence[Any]) -> list[Any]:
-        """The memory of its inputs. Raises InvalidArgument for bindings that do not fit."""
+        """Return the memory of its inputs. Raises InvalidArgument for bindings that do not fit."""
 
     @abstractmethod
     def _output_ranges(self, bindings: Sequence[Any]) -> list[Any]:
-        """The memory of its outputs. Raises InvalidArgument for bindings that do not fit."""
+        """Return the memory of its outputs. Raises InvalidArgument for bindings that do not fit."""
 
     @abstractmethod
     def _command(self, bindings: Bindings) -> Command:
-        """The work over what is bound. Raises InvalidArgument where something is missing or overlaps."""
+        """Return the work over what is bound. Raises InvalidArgument where something is missing or
+        overlaps."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opendml.errors import InvalidArgument
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
-from opendml.runtime.memory.ranges import Range, check_overlap
+from opendml.runtime.memory.ranges import MemoryRange, check_overlap
 from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, resource_range
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
@@ -44,7 +44,7 @@ class OperatorInitializer(Dispatchable):
         return f"<{head}: {names or 'no operators'}>"
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
-        """Takes other operators. What was bound for the earlier ones and recorded remains as it is; binding
+        """Take other operators. What was bound for the earlier ones and recorded remains as it is; binding
         tables must be reset.
 
         Raises:
@@ -69,20 +69,22 @@ class OperatorInitializer(Dispatchable):
     @property
     def binding_properties(self) -> BindingProperties:
         """The needs of initialization: descriptors, but no resources."""
-        owned = sum(slot.is_owned for each in self.operators for slot in each._inputs)
+        owned = sum(field.is_owned for each in self.operators for field in each._inputs)
         persistent = sum(bool(each.binding_properties.persistent_resource_size) for each in self.operators)
         return BindingProperties(owned + persistent, 0, 0)
 
-    def _input_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, list[Range | None]]]:
-        """Each operator with the memory of its OWNED_BY_DML tensors."""
+    def _input_ranges(
+        self, bindings: Sequence[Any]
+    ) -> list[tuple[CompiledOperator, list[MemoryRange | None]]]:
+        """Return each operator with the memory of its OWNED_BY_DML tensors."""
         self._require_one_each(bindings, "inputs")
         return [
             (each, each._owned_ranges(self._bound_inputs(number, each, binding)))
             for number, (each, binding) in enumerate(zip(self.operators, bindings, strict=True))
         ]
 
-    def _output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, Range | None]]:
-        """Each operator with the memory of its persistent resource."""
+    def _output_ranges(self, bindings: Sequence[Any]) -> list[tuple[CompiledOperator, MemoryRange | None]]:
+        """Return each operator with the memory of its persistent resource."""
         self._require_one_each(bindings, "outputs")
         return [
             (each, self._persistent(number, each, binding))
@@ -90,7 +92,7 @@ class OperatorInitializer(Dispatchable):
         ]
 
     def _command(self, bindings: Bindings) -> Command:
-        """An initialization with what is bound. Where nothing is needed, nothing has to be bound."""
+        """Return an initialization with what is bound. Where nothing is needed, nothing has to be bound."""
         nothing = [None] * len(self.operators)
         inputs = self._input_ranges(nothing) if bindings.inputs is None else bindings.inputs
         outputs = self._output_ranges(nothing) if bindings.outputs is None else bindings.outputs
@@ -103,7 +105,7 @@ class OperatorInitializer(Dispatchable):
             self.operators, [some for _, some in inputs], [memory for _, memory in outputs]
         )
 
-    def _persistent(self, number: int, compiled: CompiledOperator, binding: Any) -> Range | None:
+    def _persistent(self, number: int, compiled: CompiledOperator, binding: Any) -> MemoryRange | None:
         return resource_range(
             binding,
             compiled.binding_properties.persistent_resource_size,
@@ -132,7 +134,7 @@ class OperatorInitializer(Dispatchable):
             )
 
 
-def _bytes(name: str, memory: Range | None) -> Any:
+def _bytes(name: str, memory: MemoryRange | None) -> Any:
     return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))
 
 
@@ -142,13 +144,13 @@ class _Initialization(Command):
     def __init__(
         self,
         operators: Sequence[CompiledOperator],
-        inputs: Sequence[Sequence[Range | None]],
-        outputs: Sequence[Range | None],
+        inputs: Sequence[Sequence[MemoryRange | None]],
+        outputs: Sequence[MemoryRange | None],
     ) -> None:
         self._operators, self._inputs, self._outputs = operators, inputs, outputs
         self._identity = object()
 
-    def check(self, initialized: dict[CompiledOperator, Range | None], stream: int | None) -> None:
+    def check(self, initialized: dict[CompiledOperator, MemoryRange | None], stream: int | None) -> None:
         for compiled, persistent in zip(self._operators, self._outputs, strict=True):
             compiled._require_initializable(self._identity)
             if compiled in initialized:

@@ -58,7 +58,7 @@ class DebugCallback:
             self._thread.is_showing = False
 
     def require_idle(self) -> None:
-        """Checks that the calling thread is not within the function: what it shows is not at its end yet.
+        """Check that the calling thread is not within the function: what it shows is not at its end yet.
 
         Raises:
             InvalidArgument: it is.
@@ -72,7 +72,8 @@ class DebugCallback:
 def debug_callback(
     debug: Callable[[Intermediate], object] | str | PathLike[str] | None,
 ) -> DebugCallback | None:
-    """The callback of a debug device: it gives watched values to a function or writes them to a folder.
+    """Return the callback of a debug device: it gives watched values to a function or writes them to a
+    folder.
 
     Raises:
         InvalidArgument: neither a function nor a folder.

@@ -17,7 +17,7 @@ class Named:
         return self._given_name
 
     def set_name(self, name: str) -> None:
-        """Gives a name, which reprs and messages show (IDMLObject::SetName); "" takes it away.
+        """Give a name, which reprs and messages show (IDMLObject::SetName); "" takes it away.
 
         Raises:
             InvalidArgument: a name that is no text.
@@ -27,5 +27,5 @@ class Named:
         self._given_name = name
 
     def _with_name(self, text: str) -> str:
-        """The text, and the name after it where there is one: "GEMM 'head'"."""
+        """Return the text, and the name after it where there is one: "GEMM 'head'"."""
         return f"{text} {shown(self._given_name)}" if self._given_name else text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opendml.runtime.described import signature, slots_text
+from opendml.runtime.described import fields_text, signature
 from opendml.runtime.objects.named import Named
-from opendml.runtime.objects.slots import slots_of
+from opendml.runtime.objects.tensor_fields import tensor_fields
 from opendml.spec.operator_desc import OperatorDesc
 
 if TYPE_CHECKING:
@@ -26,5 +26,7 @@ class Operator(Named):
         return self._with_name(self.desc.operator)
 
     def __repr__(self) -> str:
-        inputs, outputs = (slots_text(slots_of(self.desc, f"{kind}_TENSOR")) for kind in ("INPUT", "OUTPUT"))
+        inputs, outputs = (
+            fields_text(tensor_fields(self.desc, f"{kind}_TENSOR")) for kind in ("INPUT", "OUTPUT")
+        )
         return f"<Operator {self.device.kind}: {self._title}: {signature(inputs, outputs)}>"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
 from opendml.runtime.locked import Locked
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.runtime.objects.binding_table import BindingTable, Descriptors
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import Bindings, Command, Dispatchable
@@ -36,11 +36,11 @@ class CommandRecorder(Named, Locked):
         return f"<{head}: {recorded} recorded>"
 
     def __len__(self) -> int:
-        """The number of recorded dispatches."""
+        """Return the number of recorded dispatches."""
         return len(self._recorded)
 
     def record_dispatch(self, dispatchable: Dispatchable, table: BindingTable) -> None:
-        """Adds a dispatch with what is bound in the table; nothing is executed.
+        """Add a dispatch with what is bound in the table; nothing is executed.
 
         All that is needed must be bound, and overlap only where DirectML allows it; for an operator that was
         compiled with DESCRIPTORS_VOLATILE, that is asked at execution.
@@ -67,7 +67,7 @@ class CommandRecorder(Named, Locked):
         self._recorded.append(recorded)
 
     def reset(self) -> None:
-        """Forgets all that was recorded; the tables may change again."""
+        """Drop all that was recorded; the tables may change again."""
         for recorded in self._recorded:
             recorded.release()
         self._recorded = []
@@ -77,7 +77,7 @@ class CommandRecorder(Named, Locked):
         handle = None if stream is None else self.device._backend.stream(stream, "execute")
         with self._lock:
             commands = [recorded.prepare() for recorded in self._recorded]
-            initialized: dict[CompiledOperator, Range | None] = {}
+            initialized: dict[CompiledOperator, MemoryRange | None] = {}
             for command in commands:
                 command.check(initialized, handle)
             for command in commands:
@@ -93,12 +93,12 @@ class _Recorded:
         self._command: Command | None = None
 
     def prepare(self) -> Command:
-        """The command for what is bound now."""
+        """Return the command for what is bound now."""
         if self._command is None or self._bindings is not self._descriptors.bindings:
             self._bindings = self._descriptors.bindings
             self._command = self._dispatchable._command(self._bindings)
         return self._command
 
     def release(self) -> None:
-        """Lets the table change again."""
+        """Let the table change again."""
         self._descriptors.recorded.discard(self)

@@ -23,7 +23,7 @@ class Removable(Named, Locked):
         return self._removed
 
     def remove(self, reason: str) -> None:
-        """Removes the device, as a lost one is, so that programs can try what they do then. Later calls
+        """Remove the device, as a lost one is, so that programs can try what they do then. Later calls
         change nothing; dispatches that run go on to their end.
 
         A device that was made for calls and graphs without one, or with the name of a kind, is replaced by a
@@ -37,12 +37,12 @@ class Removable(Named, Locked):
         self._lose(DeviceRemoved(f"{self._with_name(self.kind)}: {reason}"))
 
     def _lose(self, error: DeviceRemoved) -> None:
-        """Makes `error` the reason why the device is removed, unless it is removed."""
+        """Make `error` the reason why the device is removed, unless it is removed."""
         with self._lock:
             self._removed = self._removed or error
 
     def _require_present(self) -> None:
-        """Checks that the device is not removed.
+        """Check that the device is not removed.
 
         Raises:
             DeviceRemoved: it is.

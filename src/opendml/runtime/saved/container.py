@@ -13,7 +13,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.json_files import text as json_text
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.program.scalar_type import ScalarType
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -35,7 +35,7 @@ class Arrays:
         self._size = 0
 
     def add(self, array: Array, type: ScalarType) -> dict[str, object]:
-        """The description of an array that is added. One of bytes alone needs no order."""
+        """Return the description of an array that is added. One of bytes alone needs no order."""
         order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
         data = array.transpose(order).tobytes()
         start = self._size
@@ -46,15 +46,15 @@ class Arrays:
 
 
 def packed_file(program: Mapping[str, object], arrays: Arrays) -> bytes:
-    """A file of a program and its arrays."""
+    """Return a file of a program and its arrays."""
     text = json.dumps(program, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(_HEAD.size + len(text)) % _ALIGNMENT)
     content = b"".join([text, *arrays.parts])
     return _HEAD.pack(MAGIC, VERSION, 0, len(text), hashlib.sha256(content).digest()) + content
 
 
-def opened_file(data: bytes) -> tuple[Node, memoryview]:
-    """The program of a file, and its arrays' bytes.
+def opened_file(data: bytes) -> tuple[JsonNode, memoryview]:
+    """Return the program of a file, and its arrays' bytes.
 
     Raises:
         InvalidArgument: it is none, or damaged.
@@ -76,11 +76,11 @@ def opened_file(data: bytes) -> tuple[Node, memoryview]:
         text = bytes(content[:size]).decode()
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"a damaged saved model: {error}") from error
-    return Node(json_text.parse(text)), content[size:]
+    return JsonNode(json_text.parse(text)), content[size:]
 
 
-def array_in(node: Node, content: memoryview) -> Array:
-    """The array that JSON describes, over the bytes of the file.
+def array_in(node: JsonNode, content: memoryview) -> Array:
+    """Return the array that JSON describes, over the bytes of the file.
 
     Raises:
         InvalidArgument: there is none.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opendml.budget import Limits, meter, metered
 from opendml.errors import InvalidArgument, located
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.model_files import read_file
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.graph import Graph
@@ -65,7 +65,7 @@ def loaded(data: bytes, device: str | Device | None = None) -> Model | CompiledO
         return device._compile_graph(base, list(build(base, given).values()), execution)
 
 
-def _device(node: Node) -> Device:
+def _device(node: JsonNode) -> Device:
     """Return the device of calls, if the file names an equal one, or a new one."""
     level, threads = node.member("feature_level").string(), node.optional("threads")
     usual = as_device(node.member("kind").string())
@@ -76,7 +76,7 @@ def _device(node: Node) -> Device:
     return usual if is_usual else wanted
 
 
-def _graph(program: Node, content: memoryview) -> GraphData:
+def _graph(program: JsonNode, content: memoryview) -> GraphData:
     """Return the steps of a file, which nobody has checked."""
     steps = program.member("steps").elements()
     meter().require("graph_parts", len(steps), "steps of the graph")
@@ -90,7 +90,7 @@ def _graph(program: Node, content: memoryview) -> GraphData:
     return GraphData(level, tuple(inputs), tuple(_step(step, content) for step in steps), outputs)
 
 
-def _step(step: Node, content: memoryview) -> Step:
+def _step(step: JsonNode, content: memoryview) -> Step:
     members = step.members()
     if "input" in members:
         step.members(("input", "tensor"))
@@ -122,15 +122,15 @@ def _step(step: Node, content: memoryview) -> Step:
     return OperatorStep(desc_from_json(step.member("desc")), inputs, step.member("name").string())
 
 
-def _number(node: Node) -> int:
+def _number(node: JsonNode) -> int:
     return node.integer(0, _UINT32_MAX)
 
 
-def _integers(node: Node) -> tuple[int, ...]:
+def _integers(node: JsonNode) -> tuple[int, ...]:
     return tuple(each.integer(-(2**63), 2**63) for each in node.elements())
 
 
-def _data_type(node: Node) -> TensorDataType:
+def _data_type(node: JsonNode) -> TensorDataType:
     name = node.string()
     if name not in TensorDataType.__members__ or name == "UNKNOWN":
         node.fail("a data type")

@@ -7,7 +7,7 @@ from enum import IntEnum, IntFlag
 from typing import Any
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.json_files.node import Node
+from opendml.json_files.node import JsonNode
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.schema import operator
@@ -18,7 +18,7 @@ _TENSOR = ("data_type", "sizes", "strides", "flags", "total_tensor_size_in_bytes
 
 
 def to_json(value: Any) -> object:
-    """A value as JSON. Members of enumerations are their names.
+    """Return a value as JSON. Members of enumerations are their names.
 
     Raises:
         Unsupported: something that no call and no desc has.
@@ -47,8 +47,8 @@ def to_json(value: Any) -> object:
             raise Unsupported(f"{shown(value)} cannot be saved")
 
 
-def from_json(node: Node) -> Any:
-    """The value that `to_json` has made JSON of, members of enumerations as their names.
+def from_json(node: JsonNode) -> Any:
+    """Return the value that `to_json` has made JSON of, members of enumerations as their names.
 
     Raises:
         InvalidArgument: it has not.
@@ -74,8 +74,8 @@ def from_json(node: Node) -> Any:
     return desc_from_json(node)
 
 
-def desc_from_json(node: Node) -> OperatorDesc:
-    """The desc of an operator, which nobody has checked.
+def desc_from_json(node: JsonNode) -> OperatorDesc:
+    """Return the desc of an operator, which nobody has checked.
 
     Raises:
         InvalidArgument: none.
@@ -99,7 +99,7 @@ def tensor_to_json(tensor: TensorDesc) -> dict[str, object]:
     return dict(zip(_TENSOR, map(to_json, values), strict=True))
 
 
-def tensor_from_json(node: Node) -> TensorDesc:
+def tensor_from_json(node: JsonNode) -> TensorDesc:
     """Return a TensorDesc, which nobody has checked."""
     fields = {name: from_json(field) for name, field in node.members(_TENSOR).items()}
     return TensorDesc(

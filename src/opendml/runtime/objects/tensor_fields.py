@@ -9,7 +9,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
-from opendml.runtime.memory.ranges import Range
+from opendml.runtime.memory.ranges import MemoryRange
 from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, tensor_range
 from opendml.runtime.program import buffer_layout_of
 from opendml.spec.enums import TensorFlags
@@ -21,7 +21,7 @@ from opendml.spec.wording import shown
 
 
 @dataclass(frozen=True)
-class Slot:
+class TensorField:
     """One input or output. `field` is the desc's field, which an array of tensors shares; an absent tensor
     is None."""
 
@@ -31,62 +31,64 @@ class Slot:
 
     @cached_property
     def layout(self) -> Layout | None:
-        """How the elements lie in a buffer."""
+        """Return how the elements lie in a buffer."""
         return None if self.tensor is None else buffer_layout_of(self.tensor)
 
     @cached_property
     def is_owned(self) -> bool:
-        """Whether the tensor is handed over at initialization."""
+        """Return whether the tensor is handed over at initialization."""
         return self.tensor is not None and bool(self.tensor.flags & TensorFlags.OWNED_BY_DML)
 
 
-def slots_of(desc: OperatorDesc, kind: str) -> tuple[Slot, ...]:
-    """The tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR; the names of those in arrays have an
-    index."""
-    slots: list[Slot] = []
+def tensor_fields(desc: OperatorDesc, kind: str) -> tuple[TensorField, ...]:
+    """Return the tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR; the names of those in arrays
+    have an index."""
+    fields: list[TensorField] = []
     for field in operator(desc.operator).tensors:
         if field.kind != kind:
             continue
         value = getattr(desc, field.python_name)
         if isinstance(value, tuple):
             several = enumerate(value)
-            slots += [Slot(f"{field.name}[{index}]", field.name, tensor) for index, tensor in several]
+            fields += [TensorField(f"{field.name}[{index}]", field.name, tensor) for index, tensor in several]
         else:
-            slots.append(Slot(field.name, field.name, value))
-    return tuple(slots)
+            fields.append(TensorField(field.name, field.name, value))
+    return tuple(fields)
 
 
-def slot_ranges(
-    owner: str, kind: str, slots: Sequence[Slot], bindings: Sequence[Any], owned: bool | None = None
-) -> list[Range | None]:
-    """The memory that bindings give the tensors, None for absent ones.
+def bound_ranges(
+    owner: str, kind: str, fields: Sequence[TensorField], bindings: Sequence[Any], owned: bool | None = None
+) -> list[MemoryRange | None]:
+    """Return the memory that bindings give the tensors, None for absent ones.
 
     Args:
         owner: the operator, for messages.
         kind: "inputs" or "outputs", which are written.
-        slots: the tensors.
+        fields: the tensors.
         bindings: one for each, or a BufferArrayBinding for all of a field that is an array.
         owned: True: only tensors with OWNED_BY_DML are to be bound; False: only the others; None: all.
 
     Raises:
         InvalidArgument: too many or too few, or one that is not right for its tensor.
     """
-    flat = _flat(owner, kind, slots, bindings)
-    return [_slot_range(owner, kind, *pair, owned) for pair in zip(slots, flat, strict=True)]
+    flat = _flat(owner, kind, fields, bindings)
+    return [_bound_range(owner, kind, *pair, owned) for pair in zip(fields, flat, strict=True)]
 
 
-def _slot_range(owner: str, kind: str, slot: Slot, binding: Any, owned: bool | None) -> Range | None:
-    label = f"{owner}.{slot.name}"
-    if slot.tensor is None or slot.layout is None:
+def _bound_range(
+    owner: str, kind: str, field: TensorField, binding: Any, owned: bool | None
+) -> MemoryRange | None:
+    label = f"{owner}.{field.name}"
+    if field.tensor is None or field.layout is None:
         if binding is not None:
             raise InvalidArgument(f"{label}: a buffer is bound to a tensor that is absent")
         return None
-    memory = tensor_range(binding, slot.tensor, slot.layout, kind == "outputs", label)
-    if owned is not None and slot.is_owned != owned:
+    memory = tensor_range(binding, field.tensor, field.layout, kind == "outputs", label)
+    if owned is not None and field.is_owned != owned:
         if memory is not None:
             which = (
                 "OWNED_BY_DML tensors are bound only"
-                if slot.is_owned
+                if field.is_owned
                 else "only OWNED_BY_DML tensors are bound"
             )
             raise InvalidArgument(f"{label}: a buffer is bound; {which} at initialization")
@@ -96,8 +98,8 @@ def _slot_range(owner: str, kind: str, slot: Slot, binding: Any, owned: bool | N
     return memory
 
 
-def _flat(owner: str, kind: str, slots: Sequence[Slot], bindings: Sequence[Any]) -> list[Any]:
-    """One binding for each tensor."""
+def _flat(owner: str, kind: str, fields: Sequence[TensorField], bindings: Sequence[Any]) -> list[Any]:
+    """Return one binding for each tensor."""
     given = listed(bindings)
     if given is None:
         raise InvalidArgument(
@@ -109,16 +111,16 @@ def _flat(owner: str, kind: str, slots: Sequence[Slot], bindings: Sequence[Any])
             flat.append(binding)
             continue
         several = bindings_of(binding, f"{owner}: {kind}[{len(flat)}]")
-        covered = [slot.field for slot in slots[len(flat) : len(flat) + len(several)]]
-        whole = [slot.field for slot in slots if covered and slot.field == covered[0]]
-        is_array = bool(covered) and slots[len(flat)].name != covered[0]
+        covered = [field.field for field in fields[len(flat) : len(flat) + len(several)]]
+        whole = [field.field for field in fields if covered and field.field == covered[0]]
+        is_array = bool(covered) and fields[len(flat)].name != covered[0]
         if len(several) != len(covered) or covered != whole or not is_array:
             raise InvalidArgument(
                 f"{owner}: {kind}[{len(flat)}]: a BufferArrayBinding of {len(several)}; "
                 "it must be for all tensors of a field that is an array of tensors"
             )
         flat += several
-    if len(flat) != len(slots):
-        names = ", ".join(slot.name for slot in slots)
-        raise InvalidArgument(f"{owner}: {len(flat)} {kind}; there are {len(slots)}: {names}")
+    if len(flat) != len(fields):
+        names = ", ".join(field.name for field in fields)
+        raise InvalidArgument(f"{owner}: {len(flat)} {kind}; there are {len(fields)}: {names}")
     return flat
