@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 
 import opendml.spec
+from opendml.frontends.pydirectml.docstrings import function_docstring as row_docstring
+from opendml.frontends.pydirectml.table import MODULES, OUTPUTS, row_of
 from opendml.spec.docstrings import desc_docstring, function_docstring, outputs_docstring, paragraphs
 from opendml.spec.enumeration import named_members
 from opendml.spec.facts import enum_facts
@@ -60,6 +62,17 @@ from opendml.spec.tensor_desc import TensorDesc
 def desc_class(operator: str) -> type[OperatorDesc]: ...
 """
 _OUTPUT_IMPORTS = 'from typing import Generic, NamedTuple, TypeVar\n\nT = TypeVar("T")\n'
+_PYDIRECTML_IMPORTS = """\
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from opendml.frontends.pydirectml.enumerations import DataType
+from opendml.frontends.pydirectml.functions import REQUIRED
+from opendml.frontends.pydirectml.functions import broadcast as broadcast
+from opendml.frontends.pydirectml.functions import input_tensor as input_tensor
+from opendml.frontends.pydirectml.functions import multihead_attention as multihead_attention
+from opendml.frontends.pydirectml.functions import {reinterpret} as reinterpret
+"""
 _ENUM_IMPORTS = "from typing import Final\n\nfrom opendml.spec.enumeration import Enumeration, Flags\n"
 
 
@@ -73,6 +86,8 @@ def stubs() -> dict[str, str]:
         "outputs.pyi": _module(_OUTPUT_IMPORTS, map(outputs_class, several), map(_outputs_class, several)),
         "spec/descs.pyi": _HEAD + _DESC_IMPORTS + "".join(map(_desc_class, every)),
         "spec/enums.pyi": _HEAD + _ENUM_IMPORTS + "".join(_enumerations()),
+        "directml.pyi": _pydirectml("directml", PACKAGE / "directml.py"),
+        "pydirectml/__init__.pyi": _pydirectml("pydirectml", PACKAGE / "pydirectml" / "__init__.py"),
     }
 
 
@@ -101,6 +116,37 @@ def _function(operator: Operator) -> str:
     decorator = "@overload\n" if len(forms) > 1 else ""
     first, *others = [f"\n{decorator}{_call_lines(name, given, f' -> {type}:')}" for given, type in forms]
     return f"{first[:-1]}\n{docstring}" + "".join(f"{each[:-1]} ...\n" for each in others)
+
+
+def _pydirectml(module: str, path: Path) -> str:
+    """Return the stub of a module of PyDirectML: its classes, and the functions of its table."""
+    hand_written = "reinterpret_in_either_form" if module == "directml" else "reinterpret"
+    lines = [_HEAD, _PYDIRECTML_IMPORTS.format(reinterpret=hand_written)]
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef):
+            lines.append(f"{ast.unparse(node)}\n")
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Dict):
+            for key, names in zip(node.value.keys, node.value.values, strict=True):
+                lines += _imported(ast.unparse(key or names), names)
+    lines.append("class FusedActivation(activations.FusedActivation):\n")
+    for name in enum_facts()["fused_activation"]["activations"]:
+        method = name.removeprefix("ACTIVATION_").lower()
+        source = [each for each in row_of("directml", name.lower()).source[1:] if each != "*"]
+        lines.append(f"    @staticmethod\n    def {method}({', '.join(source)}) -> FusedActivation: ...\n")
+    rows = [row_of(module, name) for name in sorted(MODULES[module])]
+    for name in sorted({row.result for row in rows} & OUTPUTS.keys()):
+        lines.append(f"class {name}({'NamedTuple' if module == 'directml' else ''}):\n")
+        lines += [f"    {field}: Expression\n" for field in OUTPUTS[name]]
+    for row in rows:
+        head = _call_lines(f"def {row.name}", row.source, f" -> {row.result}:")
+        lines.append(f"{head[:-1]}\n{_docstring(row_docstring(row, module))}")
+    return "".join(lines)
+
+
+def _imported(module: str, names: ast.expr) -> list[str]:
+    path = "opendml.spec.enums" if module == "enums" else f"opendml.frontends.pydirectml.{module}"
+    known = [str(each.value) for each in ast.walk(names) if isinstance(each, ast.Constant)]
+    return [f"from {path} import {each} as {each}\n" for each in known if each != "FusedActivation"]
 
 
 def _overloads(operator: Operator) -> Iterator[tuple[list[str], str]]:

@@ -1,5 +1,7 @@
-"""`python -m opendml.pydirectml SCRIPT.py ARGS`: runs a script as `python SCRIPT.py ARGS` does, with
-`pydirectml` and `directml` from opendml."""
+"""`python -m opendml.pydirectml SCRIPT.py ARGS` runs a script as `python SCRIPT.py ARGS` does.
+
+The script imports `pydirectml` and `directml` from opendml.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from opendml import directml, pydirectml
 
 
 def main() -> None:
-    """Runs the script that the arguments name."""
+    """Run the script that the arguments name."""
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         sys.exit("usage: python -m opendml.pydirectml SCRIPT.py [ARGS]")
     script = Path(sys.argv[1])

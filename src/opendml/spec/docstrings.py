@@ -26,19 +26,19 @@ WIDTH = 100
 
 def desc_docstring(operator: Operator) -> str:
     """Compose the docstring of a desc class."""
-    names = _names(operator, {field: field.python_name for field in operator.fields})
+    names = python_names(operator, {field: field.python_name for field in operator.fields})
     lines = [*_head(operator, names, "output_tensor"), "Tensors:"]
     for field in operator.tensors:
         kind = "input" if field.kind == "INPUT_TENSOR" else "output"
         plural = "s" if field.is_array else ""
         text = f"{field.python_name}: {kind}{plural}, {_tensor(operator, field, names)}"
-        lines += _wrapped(text, "    ", "        ")
+        lines += wrapped(text, "    ", "        ")
     if operator.attributes:
         lines += ["", "Attributes:"]
     for field in operator.attributes:
         optional = ", optional" if field.optional else ""
-        text = f"{field.python_name}: {field.codec.annotation}{optional}. {_renamed(meaning(field), names)}"
-        lines += _wrapped(text, "    ", "        ")
+        text = f"{field.python_name}: {field.codec.annotation}{optional}. {renamed(meaning(field), names)}"
+        lines += wrapped(text, "    ", "        ")
     return "\n".join(lines) + "\n"
 
 
@@ -49,16 +49,16 @@ def function_docstring(operator: Operator, decisions: Iterable[str]) -> str:
         operator: the facts of the operator.
         decisions: the paragraphs that the definition of the operator adds to its formula.
     """
-    names = _names(operator, {field: field.argument_name for field in operator.fields})
+    names = python_names(operator, {field: field.argument_name for field in operator.fields})
     lines = list(_head(operator, names, "out"))
     for paragraph in itertools.chain(decisions, _accuracy(operator)):
-        lines += [*_wrapped(_renamed(paragraph, names)), ""]
+        lines += [*wrapped(renamed(paragraph, names)), ""]
     lines.append("Args:")
     for name, text in _arguments(operator, names):
-        lines += _wrapped(f"{name}: {text}", "    ", "        ")
+        lines += wrapped(f"{name}: {text}", "    ", "        ")
     lines += ["", "Returns:", *_returns(operator, names), "", "Raises:"]
     for name, text in _raises(operator):
-        lines += _wrapped(f"{name}: {text}", "    ", "        ")
+        lines += wrapped(f"{name}: {text}", "    ", "        ")
     return "\n".join([*lines, "", *_example(operator)]) + "\n"
 
 
@@ -75,15 +75,15 @@ def paragraphs(docstring: str) -> list[str]:
 
 def _head(operator: Operator, names: Mapping[str, str], output: str) -> Iterator[str]:
     """Yield the summary, the formula, and the paragraph with the source of the rules and aliasing."""
-    yield from _wrapped(_renamed(operator.summary, names))
+    yield from wrapped(renamed(operator.summary, names))
     yield ""
     formula = _WORD.sub(lambda word: names.get(word[0], word[0]), operator.formula)
-    yield from _wrapped(formula, "    ", "        ")
+    yield from wrapped(formula, "    ", "        ")
     yield ""
     in_place = join([names[each] for each in operator.in_place], "or") if operator.in_place else ""
     memory = f"`{output}` may be the same memory as {in_place}." if in_place else "Not in place."
     page = f"DirectML's DML_{operator.name}_OPERATOR_DESC, from {full_name(operator.introduced)}"
-    yield from _wrapped(f"{page}. {memory}")
+    yield from wrapped(f"{page}. {memory}")
     yield ""
 
 
@@ -105,7 +105,7 @@ def _arguments(operator: Operator, names: Mapping[str, str]) -> Iterator[tuple[s
         default = rank_default(operator, field)
         yield (
             field.python_name,
-            _renamed(meaning(field), names) + ("" if default is None else f" When None, {default}."),
+            renamed(meaning(field), names) + ("" if default is None else f" When None, {default}."),
         )
     for output in optional_outputs(operator):
         yield output.argument_name, "Whether this output is returned too."
@@ -120,7 +120,7 @@ def _tensor(operator: Operator, field: Field, names: Mapping[str, str]) -> str:
     since = f" from {short_name(field.optional_since)}" if field.optional_since else ""
     optional = f"optional{since}; " if field.optional else ""
     facts = f"{_types_since(operator, field.name)}; {_ranks_since(operator, field.name)}"
-    return f"{optional}{facts}. {_renamed(meaning(field), names)}".rstrip()
+    return f"{optional}{facts}. {renamed(meaning(field), names)}".rstrip()
 
 
 def _types_since(operator: Operator, tensor: str) -> str:
@@ -158,15 +158,15 @@ def _returns(operator: Operator, names: Mapping[str, str]) -> Iterator[str]:
     if not has_outputs_class(operator):
         (output,) = operator.outputs
         tuple_of = "A tuple: " if output.is_array else ""
-        yield from _wrapped(tuple_of + _tensor(operator, output, names), "    ", "    ")
+        yield from wrapped(tuple_of + _tensor(operator, output, names), "    ", "    ")
         return
     named = f"opendml.outputs.{outputs_class(operator)}, a named tuple"
     if has_plain_result(operator):
         named = f"{operator.outputs[0].argument_name}, or where another output is asked for, {named}"
-    yield from _wrapped(f"{named}:", "    ", "    ")
+    yield from wrapped(f"{named}:", "    ", "    ")
     for output in operator.outputs:
         text = f"{output.argument_name}: {_tensor(operator, output, names)}"
-        yield from _wrapped(text, "    ", "        ")
+        yield from wrapped(text, "    ", "        ")
 
 
 def _raises(operator: Operator) -> Iterator[tuple[str, str]]:
@@ -234,7 +234,7 @@ _FIELD_NAME = re.compile(
 """A word of a sentence that may be the name of a field."""
 
 
-def _names(operator: Operator, names: Mapping[Field, str]) -> dict[str, str]:
+def python_names(operator: Operator, names: Mapping[Field, str]) -> dict[str, str]:
     """Return Python's names by DirectML's. Texts name a tensor also without its last word, Tensor."""
     found: dict[str, str] = {}
     for field, name in names.items():
@@ -243,13 +243,13 @@ def _names(operator: Operator, names: Mapping[Field, str]) -> dict[str, str]:
     return found
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
+def renamed(text: str, names: Mapping[str, str]) -> str:
     """Return a sentence in which DirectML's names of fields are Python's names."""
     known = {name: each for name, each in names.items() if not name.isupper()}
     return _FIELD_NAME.sub(lambda found: known.get(found[0], found[0]), text)
 
 
-def _wrapped(text: str, first: str = "", later: str = "") -> Iterator[str]:
+def wrapped(text: str, first: str = "", later: str = "") -> Iterator[str]:
     """Yield the words of a text in lines of at most `WIDTH` characters. It is faster than `textwrap`."""
     line = first
     is_empty = True

@@ -72,7 +72,7 @@ def test_only_the_elements_in_their_order_count(device: Any) -> None:
         (result,) = op({x: given})
         assert result.shape == (1, 1, 2, 3)
         np.testing.assert_array_equal(result.ravel(), data.ravel())
-    with pytest.raises(ValueError, match=r"input 0 \(float32 \[1, 1, 2, 3\]\): array of 5 elements"):
+    with pytest.raises(ValueError, match=r"input 0 \(float32 \[1, 1, 2, 3\]\): 5 elements"):
         op({x: np.zeros(5)})
 
 
@@ -87,7 +87,7 @@ def test_strided_inputs_are_bound_as_they_lie(device: Any) -> None:
     x, op = copier(device, [2, 3], strides=[0, 1])
     assert (x.shape, x.strides, x.size) == ((2, 3), (0, 1), 6)
     assert op({x: np.float32([1, 2, 3])})[0].tolist() == [[1, 2, 3]] * 2
-    with pytest.raises(ValueError, match="array of 8 bytes does not fill it; its strides reach 12"):
+    with pytest.raises(ValueError, match=r"8 bytes; the tensor has sizes \[2, 3\] and 12 bytes"):
         op({x: np.zeros(2)})
 
 
@@ -175,7 +175,7 @@ def test_constants_are_handed_over_when_a_graph_is_compiled(device: Any) -> None
     assert op.initialized
     results = op({x: [3.0, 4.0]})
     assert [each.tolist() for each in results] == [[[0, 4]], [0.5, 0.25]]
-    with pytest.raises(ValueError, match="array of 2 elements does not fill it"):
+    with pytest.raises(ValueError, match="2 elements, 8 bytes"):
         graph.constant(np.zeros(2, np.float32), sizes=[3])
     with pytest.raises(TypeError, match="no type of a tensor's elements"):
         graph.constant(np.zeros(2, np.complex64))
@@ -257,7 +257,7 @@ def test_buffers_must_fit(device: Any) -> None:
     x, op = copier(device, [2])
     for buffer, problem in (
         (directml.Buffer(device, np.zeros(2, np.float16)), "float16 is bound; Buffers are not converted"),
-        (directml.Buffer(device, np.zeros(3, np.float32)), "Buffer of 3 elements does not fill it"),
+        (directml.Buffer(device, np.zeros(3, np.float32)), "Buffer: 3 elements"),
         (directml.Buffer(directml.Device(use_gpu=False), np.zeros(2, np.float32)), "a different device"),
     ):
         with pytest.raises(ValueError, match=problem):
@@ -298,12 +298,6 @@ def test_operands_that_differ_are_refused_where_they_meet(device: Any) -> None:
             call()
     with pytest.raises(ValueError, match=r"float32 .* and float16 .*: element types differ"):
         a * c
-    with pytest.raises(TypeError, match="max: int"):
-        directml.max(a, 1)
-    with pytest.raises(TypeError, match="scale_bias"):
-        directml.exp(a, scale_bias=2.0)
-    with pytest.raises(TypeError, match=r"reduce\.function: int"):
-        directml.reduce(a, function=10)
 
 
 def test_expressions_of_several_graphs_do_not_mix(device: Any) -> None:

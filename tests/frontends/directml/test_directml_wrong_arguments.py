@@ -10,13 +10,11 @@ import numpy as np
 
 import opendml as dml
 from opendml import directml
+from opendml.frontends.pydirectml.table import MODULES, row_of
 from tests.for_each import for_each
-from tests.frontends.directml.test_directml_names import FUNCTIONS, Fact, facts
 
 SIZES = [[2, 3], [1, 1, 4, 4], [4], [1, 2, 3, 4], [2, 2, 2, 2, 2], [1]]
 TYPES = [np.float32, np.uint32, np.int8, np.float16, np.uint8]
-SEVERAL = ("inputs", "quantization_parameters")
-NO_TENSORS = ("sizes", "strides", "dtype", "shape")
 WRONG: list[Any] = [
     None,
     *(0, 1, -1, 3.5, True, 2**70, -(2**70), float("nan")),
@@ -30,20 +28,21 @@ WRONG: list[Any] = [
 ]
 
 
-@for_each(("name", "parameters"), facts(FUNCTIONS))
-def test_any_arguments_are_taken_or_refused(name: str, parameters: list[Fact]) -> None:
-    device, rng = directml.Device(use_gpu=False), random.Random(name)
+@for_each("name", sorted(MODULES["directml"]))
+def test_any_arguments_are_taken_or_refused(name: str) -> None:
+    device, rng, row = directml.Device(use_gpu=False), random.Random(name), row_of("directml", name)
+    sources = dict(zip(row.parameters, (each for each in row.source if each != "*"), strict=True))
     for _ in range(8):
         graph, given = directml.Graph(device), dict[str, Any]()
-        for fact in parameters:
+        for parameter, source in sources.items():
             chance = rng.random()
-            if fact.name == "graph" and chance < 0.9:
-                given[fact.name] = graph
-            elif not fact.by_keyword and fact.name not in NO_TENSORS and chance < 0.8:
+            if parameter.name == "graph" and chance < 0.9:
+                given[parameter.name] = graph
+            elif "Expression" in source and chance < 0.8:
                 tensor = graph.input(rng.choice(SIZES), rng.choice(TYPES))
-                given[fact.name] = [tensor, tensor] if fact.name in SEVERAL else tensor
-            elif not fact.default or chance >= 0.5:
-                given[fact.name] = rng.choice(WRONG)
+                given[parameter.name] = [tensor, tensor] if "Sequence" in source else tensor
+            elif " = " not in source or chance >= 0.5:
+                given[parameter.name] = rng.choice(WRONG)
         with suppress(dml.Error, TypeError):
             getattr(directml, name)(**given)
 

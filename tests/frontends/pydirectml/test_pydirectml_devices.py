@@ -38,12 +38,8 @@ def test_a_device_says_what_it_is(module: Any) -> None:
 @BOTH
 def test_expressions_and_models_say_what_they_are(module: Any) -> None:
     _, x, model = identity(module, module.TensorDesc(module.TensorDataType.FLOAT32, [2, 3]))
-    shown = {
-        pydirectml: "<Expression TensorDesc(FLOAT32, [2, 3])>",
-        directml: "<dml.Expression float32 [2, 3]>",
-    }
-    assert repr(x) == shown[module]
-    assert repr(model).startswith("<Model of <CompiledOperator cpu: ")
+    assert repr(x) == "<dml.Expression float32 [2, 3]>"
+    assert repr(model).startswith("<dml.Model of <CompiledOperator cpu: ")
 
 
 @BOTH
@@ -62,7 +58,7 @@ def test_what_leads_to_a_model_says_what_it_is(module: Any) -> None:
 
 
 def test_several_outputs_say_what_they_are() -> None:
-    empty = "<Expression None>"
+    empty = "<dml.Expression: empty>"
     assert repr(pydirectml.GRUOutputs()) == f"<GRUOutputs sequence={empty}, single={empty}>"
     assert repr(pydirectml.MaxPoolingOutputs()) == f"<MaxPoolingOutputs values={empty}, indices={empty}>"
 
@@ -87,9 +83,9 @@ def test_a_desc_is_made_in_four_ways(module: Any) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("arguments", [(), (1, [2]), ([2],), ("FLOAT32", [2]), (None, [2.5])])
+@pytest.mark.parametrize("arguments", [(), (1, [2]), ([2],), ("FLOAT32", [2]), (None, [2.5]), (None, [2], 1)])
 def test_other_arguments_of_a_desc_are_type_errors(module: Any, arguments: tuple[Any, ...]) -> None:
-    with pytest.raises(TypeError, match="fit none of its forms"):
+    with pytest.raises(TypeError, match=r"TensorDesc|no type of a tensor's elements"):
         module.TensorDesc(*arguments)
 
 
@@ -148,7 +144,9 @@ def test_directml_narrows_within_a_kind_and_casts_what_is_safe(given: str, wante
 @pytest.mark.parametrize(("given", "wanted"), [("int32", "FLOAT32"), ("float32", "INT32"), ("uint8", "INT8")])
 def test_directml_refuses_other_casts_with_a_value_error(given: str, wanted: str) -> None:
     desc = directml.TensorDesc(directml.TensorDataType[wanted], [2])
-    with pytest.raises(ValueError, match=rf"{given} for a tensor of {wanted.lower()}; data.astype") as caught:
+    with pytest.raises(
+        ValueError, match=rf"{given} for a tensor of {wanted.lower()}; array.astype"
+    ) as caught:
         copied(directml, desc, np.array([1, 2], given))
     assert isinstance(caught.value, dml.InvalidArgument)
 
@@ -263,8 +261,5 @@ def test_long_chains_of_expressions_are_built(module: Any) -> None:
     x = y = module.input_tensor(builder, 0, module.TensorDesc(module.TensorDataType.FLOAT32, [1]))
     for _ in range(1200):
         y = y + 1.0
-    from opendml.frontends.pydirectml.devices import Recorded
-
-    recorded = Recorded(builder, [y], "outputs")
-    assert len(recorded.desc(device._device).nodes) == 1200
-    assert x is not y
+    model = builder.build(module.ExecutionFlags.NONE, [y])
+    assert device.compute(model, [module.Binding(x, [1.0])], [y])[0].tolist() == [1201]

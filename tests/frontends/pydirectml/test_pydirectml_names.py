@@ -1,4 +1,4 @@
-"""Every name of PyDirectML and, as it was before, of its fork, with parameters, their order and defaults."""
+"""The names of PyDirectML's modules, with parameters, their order and defaults."""
 
 from __future__ import annotations
 
@@ -8,100 +8,116 @@ from typing import Any
 import numpy as np
 import pytest
 
+import opendml as dml
+import opendml.spec.enums as spec
 from opendml import directml, pydirectml
 from opendml.frontends.pydirectml.activations import activation_desc
 from opendml.frontends.pydirectml.functions import REQUIRED
+from opendml.frontends.pydirectml.table import MODULES
+from opendml.spec.schema import operators
+from tests.for_each import for_each
 
 BOTH = pytest.mark.parametrize("module", [pydirectml, directml], ids=["pydirectml", "directml"])
 
-FUNCTIONS = """
-input_tensor scope input_index tensor_desc
-convolution input filter bias=None mode direction strides=() dilations=() start_padding=() end_padding=()
-  output_padding=() group_count=1 fused_activation output_sizes=()
-up_sample_2d input scale_size interpolation_mode
-activation_relu input
-activation_sigmoid input
-activation_identity input
-activation_tanh input
-activation_linear input alpha beta
-add a b fused_activation
-subtract a b
-multiply a b
-divide a b
-padding input padding_mode padding_value start_padding end_padding
-slice input input_window_offsets input_window_sizes input_window_strides
-value_scale_2d input scale bias
-batch_normalization input mean variance scale bias spatial epsilon fused_activation
-local_response_normalization input cross_channel local_size alpha beta bias
-gemm a b c=None trans_a trans_b alpha=1.0 beta=1.0 fused_activation
-max_pooling input window_sizes strides=() start_padding=() end_padding=() dilations=() output_indices=False
-reinterpret input new_type new_size new_strides
-join input axis
-gru input weight recurrence bias=None hidden_init=None sequence_lengths=None activation_descs direction
-  linear_before_reset=1 output_options
-gather input indices axis index_dimensions
+SIGNATURES = """
+pydirectml.convolution input filter bias=None mode=ConvolutionMode.CROSS_CORRELATION
+  direction=ConvolutionDirection.FORWARD strides=() dilations=() start_padding=() end_padding=()
+  output_padding=() group_count=1 fused_activation=None output_sizes=()
+pydirectml.gru input weight recurrence bias=None hidden_init=None sequence_lengths=None activation_descs
+  direction linear_before_reset=1 output_options
+pydirectml.mean_variance_normalization input scale=None bias=None axes=() normalize_variance epsilon
+  fused_activation=None
+pydirectml.average_pooling input strides window_sizes start_padding end_padding include_padding
+pydirectml.padding input padding_mode padding_value start_padding end_padding
+pydirectml.reinterpret input new_type new_size new_strides
+pydirectml.join input axis
+pydirectml.input_tensor scope input_index tensor_desc
+directml.mean_variance_normalization input scale=None bias=None axes normalize_variance=True
+  normalize_mean=True epsilon=1e-5 fused_activation=None
+directml.average_pooling input strides window_sizes start_padding=() end_padding=() dilations=()
+  include_padding=False output_sizes=()
+directml.padding input padding_mode=PaddingMode.CONSTANT padding_value=0.0 start_padding end_padding
+directml.gru input weight recurrence bias=None hidden_init=None sequence_lengths=None activation_descs
+  direction=RecurrentNetworkDirection.FORWARD linear_before_reset=True output_options=GRUOutputOptions.Both
+directml.reinterpret input sizes strides=None dtype=None
+directml.broadcast input shape
+directml.join inputs axis
+directml.multihead_attention query key value head_count scale
+directml.exp input | scale_bias=None
+directml.equals a b | output_dtype=TensorDataType.UINT8
+directml.top_k input | axis k axis_direction=AxisDirection.DECREASING
+directml.fill_value_constant graph | sizes value dtype=None
+directml.Device.__init__ use_gpu=True use_debug_layer=False
+directml.Buffer.__init__ device array dtype=None
+directml.Graph.__init__ device | tensor_policy=None
+directml.Graph.input sizes=None dtype=None | owned=False strides=None desc=None name=None
+directml.Graph.constant array dtype=None | sizes=None name=None
+directml.Graph.compile outputs | flags=ExecutionFlags.NONE
+directml.CompiledOperator.initialize weights=None
+directml.CompiledOperator.dispatch inputs=None | readback=True
+directml.CompiledOperator.__call__ inputs=None | readback=True
+directml.FusedActivation.__init__ activation param_1=0 param_2=0
+directml.FusedActivation.none
+directml.FusedActivation.linear alpha beta
+directml.FusedActivation.scaled_elu alpha=1.67326319217681884765625 gamma=1.05070102214813232421875
+directml.FusedActivation.shrink bias=0.0 threshold=0.5
 """
-OWN = {
+PROPERTIES = {
+    "TensorDesc": "data_type flags sizes strides total_tensor_size_in_bytes guaranteed_base_offset_alignment",
+    "Expression": "desc shape strides dtype size",
+    "Buffer": "desc device nbytes shape strides dtype size",
+    "CompiledOperator": "temporary_size persistent_size descriptor_count initialized",
+}
+CLASSES = {
     pydirectml: """
-activation_soft_max input
-mean_variance_normalization input scale=None bias=None axes=() normalize_variance epsilon fused_activation
-average_pooling input strides window_sizes start_padding end_padding include_padding
+Binding Device Dimensions Expression FusedActivation GRUOutputs GraphBuilder MaxPoolingOutputs Model
+OperatorType OutputOptions Size2D TensorData TensorDesc TensorPolicy
 """,
     directml: """
-activation_gelu input
-activation_softmax input axes=()
-mean_variance_normalization input scale=None bias=None axes=() normalize_variance normalize_mean epsilon
-  fused_activation
-average_pooling input strides window_sizes start_padding end_padding dilations include_padding
+BatchNormalizationGradOutputs BatchNormalizationTrainingOutputs Binding Buffer CompiledOperator
+Device Expression FusedActivation GRUOutputOptions GRUOutputs Graph GraphBuilder MaxPoolingOutputs
+Model NonZeroCoordinatesOutputs OperatorType OutputOptions RandomGeneratorOutputs
+RoiAlignGradOutputs Size2D TensorData TensorDesc TensorPolicy TopKOutputs
 """,
 }
 ENUMERATIONS = {
-    "TensorDataType": "UNKNOWN FLOAT32 FLOAT16 UINT32 UINT16 UINT8 INT32 INT16 INT8 FLOAT64 UINT64 INT64",
-    "TensorFlags": "NONE OWNED_BY_DML",
-    "MatrixTransform": "NONE TRANSPOSE",
-    "RecurrentNetworkDirection": "FORWARD BACKWARD BIDIRECTIONAL",
-    "OutputOptions": "Both Sequence Single",
-    "ConvolutionMode": "CONVOLUTION CROSS_CORRELATION",
-    "ConvolutionDirection": "FORWARD BACKWARD",
-    "InterpolationMode": "NEAREST_NEIGHBOR LINEAR",
-    "PaddingMode": "CONSTANT EDGE REFLECTION",
-    "ExecutionFlags": "NONE ALLOW_HALF_PRECISION_COMPUTATION DISABLE_META_COMMANDS DESCRIPTORS_VOLATILE",
+    pydirectml: """
+ConvolutionDirection ConvolutionMode ExecutionFlags InterpolationMode MatrixTransform PaddingMode
+RecurrentNetworkDirection TensorDataType TensorFlags
+"""
 }
-CLASSES = (
-    "Binding Device GraphBuilder Model TensorPolicy TensorDesc TensorData Expression Size2D FusedActivation "
-    "MaxPoolingOutputs GRUOutputs OperatorType"
-)
+ENUMERATIONS[directml] = f"""{ENUMERATIONS[pydirectml]}
+AxisDirection DepthSpaceOrder IsInfinityMode QuantizationType RandomGeneratorType ReduceFunction RoundingMode
+"""
+MISSING = {
+    "PaddingMode": {"SYMMETRIC", "WRAP"},
+    "QuantizationType": {"NONE"},
+    "TensorDataType": {"UINT4", "INT4"},
+}
 
 
-def declared(text: str) -> list[tuple[str, list[str]]]:
-    """Names of functions, and their parameters, with defaults behind "="."""
-    lines = text.strip().replace("\n  ", " ").splitlines()
-    return [(line.split()[0], line.split()[1:]) for line in lines]
+def found(path: str) -> Any:
+    module, *names = path.split(".")
+    value: Any = {"pydirectml": pydirectml, "directml": directml}[module]
+    for name in names:
+        value = getattr(value, name)
+    return value
 
 
-def test_every_function_has_its_parameters_in_their_order() -> None:
-    for name, wanted in declared(FUNCTIONS) + declared(OWN[pydirectml]):
-        given = signature(getattr(pydirectml, name)).parameters
-        assert list(given) == [each.split("=")[0] for each in wanted], name
-        for each in wanted:
-            parameter, _, default = each.partition("=")
-            if default:
-                assert given[parameter].default == eval(default), (name, parameter)
-
-
-def test_directml_takes_the_arguments_of_before_in_their_order() -> None:
-    """Two functions have other parameters now: those of before are told by their classes and names."""
-    for name, wanted in declared(FUNCTIONS) + declared(OWN[directml]):
-        if name in ("reinterpret", "join"):
-            continue
-        given = signature(getattr(directml, name)).parameters
-        names = [each.split("=")[0] for each in wanted]
-        assert list(given)[: len(names)] == names, name
-        assert all(given[each].kind is Parameter.POSITIONAL_OR_KEYWORD for each in names), name
-        for each in wanted:
-            parameter, _, default = each.partition("=")
-            if default and (name, parameter) != ("mean_variance_normalization", "axes"):
-                assert given[parameter].default == eval(default), (name, parameter)
+@for_each("line", SIGNATURES.strip().replace("\n  ", " ").splitlines())
+def test_parameters_have_their_names_order_and_defaults(line: str) -> None:
+    path, *words = line.split()
+    given = dict(signature(found(path)).parameters)
+    given.pop("self", None)
+    assert list(given) == [each.partition("=")[0] for each in words if each != "|"]
+    for number, word in enumerate(words):
+        name, _, default = word.partition("=")
+        if name != "|":
+            is_keyword = "|" in words[:number]
+            assert (given[name].kind is Parameter.KEYWORD_ONLY) == is_keyword, name
+            value = given[name].default
+            exact = eval(default, vars(directml).copy()) if default else None
+            assert value == exact if default else value in (Parameter.empty, REQUIRED), name
 
 
 def test_directml_tells_arguments_of_before_from_those_of_now() -> None:
@@ -111,17 +127,12 @@ def test_directml_tells_arguments_of_before_from_those_of_now() -> None:
         directml.reinterpret(x, float32, [3, 2], [1, 3]),
         directml.reinterpret(x, float32, new_size=[3, 2], new_strides=[1, 3]),
         directml.reinterpret(input=x, new_type=float32, new_size=[3, 2], new_strides=[1, 3]),
-        directml.reinterpret(x, [3, 2], [1, 3]),
         directml.reinterpret(x, [3, 2], [1, 3], np.float32),
         directml.reinterpret(x, sizes=[3, 2], strides=[1, 3], dtype=float32),
     ]
     assert {(each.shape, each.strides, each.dtype.name) for each in views} == {((3, 2), (1, 3), "float32")}
     assert directml.reinterpret(x, float32, [3, 2], None).strides is None
-    joined: list[Any] = [
-        directml.join([x, x], 1),
-        directml.join(input=[x, x], axis=1),
-        directml.join(inputs=[x, x], axis=1),
-    ]
+    joined: list[Any] = [directml.join([x, x], 1), directml.join(input=[x, x], axis=1)]
     assert {each.shape for each in joined} == {(2, 6)}
     for call in (
         lambda: directml.reinterpret(x),
@@ -135,60 +146,44 @@ def test_directml_tells_arguments_of_before_from_those_of_now() -> None:
 
 
 @BOTH
-def test_defaults_of_enumerations_and_of_activations(module: Any) -> None:
-    convolution, gemm = signature(module.convolution).parameters, signature(module.gemm).parameters
-    assert convolution["mode"].default is module.ConvolutionMode.CROSS_CORRELATION
-    assert convolution["direction"].default is module.ConvolutionDirection.FORWARD
-    assert gemm["trans_a"].default is gemm["trans_b"].default is module.MatrixTransform.NONE
-    assert activation_desc(convolution["fused_activation"].default) is None
+def test_every_name_is_public_and_documented(module: Any) -> None:
+    functions = {*MODULES[module.__name__.rpartition(".")[2]], "input_tensor", "reinterpret"}
+    functions |= {"broadcast", "multihead_attention"} if module is directml else set()
+    assert set(module.__all__) == functions | {*CLASSES[module].split(), *ENUMERATIONS[module].split()}
+    assert set(dir(module)) == set(module.__all__)
+    assert all(getattr(module, name).__doc__ for name in module.__all__)
+    assert all(getattr(module, name).__name__ == name for name in functions)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        module.nothing  # noqa: B018
+    assert directml.__version__ == dml.__version__
 
 
-@BOTH
-@pytest.mark.parametrize("name", ["mean_variance_normalization", "gru"])
-def test_parameters_behind_optional_ones_may_be_required(module: Any, name: str) -> None:
-    required = [
-        each for each in signature(getattr(module, name)).parameters.values() if each.default is REQUIRED
-    ]
-    assert required
-    expressions = [None] * 3
-    with pytest.raises(TypeError, match=required[0].name):
-        getattr(module, name)(*expressions)
-
-
-@BOTH
-def test_every_name_is_public(module: Any) -> None:
-    functions = {name for name, _ in declared(FUNCTIONS) + declared(OWN[module])}
-    names = functions | {*ENUMERATIONS, *CLASSES.split()}
-    if module is pydirectml:
-        assert set(module.__all__) == names | {"Dimensions"}
-    assert set(module.__all__) >= names
-    assert all(getattr(module, name).__doc__ for name in names)
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_properties_are_documented(name: str) -> None:
+    for each in PROPERTIES[name].split():
+        member = getattr(getattr(directml, name), each)
+        assert isinstance(member, property), each
+        assert member.__doc__
 
 
 @BOTH
 def test_enumerations_have_directmls_members_and_numbers(module: Any) -> None:
-    import opendml.spec.enums as spec
-
-    for name, members in ENUMERATIONS.items():
-        enumeration = getattr(module, name)
-        assert list(enumeration.__members__) == members.split()
-        if name != "OutputOptions":
-            assert all(
-                member == getattr(spec, name)[member.name] for member in enumeration.__members__.values()
-            )
+    for name in ENUMERATIONS[module].split():
+        exact = {each.name: each.value for each in getattr(spec, name)}
+        members = {each.name: each.value for each in getattr(module, name)}
+        assert members == {each: exact[each] for each in exact if each not in MISSING.get(name, ())}
+    assert list(module.OutputOptions.__members__) == ["Both", "Sequence", "Single"]
 
 
 @BOTH
 def test_operator_types_are_those_of_the_first_two_feature_levels_and_two_activations(module: Any) -> None:
-    from opendml.spec.enums import FeatureLevel
-    from opendml.spec.schema import operators
-
-    known = {name for name, each in operators().items() if each.introduced <= FeatureLevel.LEVEL_2_0}
+    first = {name for name, each in operators().items() if each.introduced <= spec.FeatureLevel.LEVEL_2_0}
     newer = {"ACTIVATION_CELU": 128, "ACTIVATION_GELU": 157}
-    assert {each.name for each in module.OperatorType} - {"INVALID"} == known | newer.keys()
+    assert {each.name for each in module.OperatorType} - {"INVALID"} == first | newer.keys()
     assert [int(each) for each in module.OperatorType] == [*range(97), *newer.values()]
-    assert all(module.OperatorType[name] == number for name, number in newer.items())
-    assert int(module.OperatorType.ACTIVATION_RELU) == 44
+    known = {"ELEMENT_WISE_IDENTITY": 1, "ACTIVATION_RELU": 44, "CONVOLUTION": 53, "GRU": 78, "RESAMPLE": 96}
+    known |= newer | {"ELEMENT_WISE_ADD1": 89, "ACTIVATION_SHRINK": 90, "MAX_POOLING1": 91}
+    assert {name: int(module.OperatorType[name]) for name in known} == known
 
 
 def test_values_of_enumerations_are_names_of_pydirectml_the_last_of_those_that_collide() -> None:
@@ -197,24 +192,30 @@ def test_values_of_enumerations_are_names_of_pydirectml_the_last_of_those_that_c
     assert module.FORWARD is module.ConvolutionDirection.FORWARD
     assert module.NONE is module.ExecutionFlags.NONE
     assert module.CONVOLUTION is module.OperatorType.CONVOLUTION
-    assert not hasattr(module, "Sequence_")
     assert not hasattr(module, "Both")
     assert not hasattr(directml, "FLOAT32")
 
 
+def test_fused_activations_are_those_of_directmlx() -> None:
+    fused = directml.FusedActivation
+    relu = fused(directml.OperatorType.ACTIVATION_RELU)
+    assert repr(fused.relu()) == repr(relu) == "FusedActivation(OperatorType.ACTIVATION_RELU, (0.0, 0.0))"
+    for made, desc in (
+        (fused.none(), None),
+        (fused.gelu(), dml.descs.ActivationGelu()),
+        (fused.celu(2.0), dml.descs.ActivationCelu(alpha=2.0)),
+        (fused.shrink(threshold=1.0), dml.descs.ActivationShrink(bias=0.0, threshold=1.0)),
+        (fused.linear(2.0, 3.0), dml.descs.ActivationLinear(alpha=2.0, beta=3.0)),
+    ):
+        assert activation_desc(made) == desc
+    assert directml.TopKOutputs._fields == ("values", "indices")
+
+
 def test_only_pydirectml_lets_expressions_results_and_sizes_be_made() -> None:
-    with pytest.raises(pydirectml_error(), match="empty Expression"):
+    with pytest.raises(dml.InvalidArgument, match="empty Expression"):
         pydirectml.Expression().get_output_desc()
     assert pydirectml.TensorData([1.5]).tolist() == [1.5]
     assert pydirectml.Dimensions([1, 2]) == [1, 2]
-    with pytest.raises(TypeError, match="no constructor"):
-        directml.Expression()
-    with pytest.raises(TypeError, match="no constructor"):
-        directml.TensorData([1.5])
-    assert not hasattr(directml, "Dimensions")
-
-
-def pydirectml_error() -> type[Exception]:
-    from opendml import InvalidArgument
-
-    return InvalidArgument
+    for call in (directml.Expression, lambda: directml.TensorData([1.5])):
+        with pytest.raises(TypeError, match="no constructor"):
+            call()

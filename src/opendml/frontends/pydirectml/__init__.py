@@ -1,4 +1,1 @@
-"""PyDirectML: Microsoft's Python binding of DirectMLX (`pydirectml`) and the fork of it (`directml`).
-
-Expressions record operators; building one makes a graph of DirectML, which is compiled as such.
-"""
+"""PyDirectML, Microsoft's module and its fork: expressions that build a graph, and devices that run it."""

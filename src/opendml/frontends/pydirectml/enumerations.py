@@ -1,254 +1,101 @@
-"""PyDirectML's enumerations: those of DirectML that it has, with DirectML's numbers."""
+"""The enumerations of PyDirectML that are not DirectML's, and types of elements in NumPy's spelling.
+
+PyDirectML has fewer members of some enumerations. The others are those of `opendml.spec.enums`.
+"""
 
 from __future__ import annotations
 
-from opendml.spec.enumeration import Enumeration, Flags
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from opendml.spec import enums
+from opendml.spec.enumeration import Enumeration
+from opendml.spec.facts import operator_facts
+
+_NEWER = {"ACTIVATION_CELU": 128, "ACTIVATION_GELU": 157}
+"""Operators of later levels that the fork fuses, with DML_OPERATOR_TYPE's numbers."""
 
 
-class TensorDataType(Enumeration):
-    """DML_TENSOR_DATA_TYPE."""
-
-    UNKNOWN = 0
-    FLOAT32 = 1
-    FLOAT16 = 2
-    UINT32 = 3
-    UINT16 = 4
-    UINT8 = 5
-    INT32 = 6
-    INT16 = 7
-    INT8 = 8
-    FLOAT64 = 9
-    UINT64 = 10
-    INT64 = 11
+def _without(enumeration: Any, *names: str) -> Any:
+    """Return an enumeration of the package without these members."""
+    members = {each.name: int(each) for each in enumeration if each.name not in names}
+    return _made(enumeration.__name__, members, enumeration.__doc__)
 
 
-class TensorFlags(Flags):
-    """DML_TENSOR_FLAGS."""
-
-    NONE = 0
-    OWNED_BY_DML = 1
-
-
-class MatrixTransform(Enumeration):
-    """DML_MATRIX_TRANSFORM."""
-
-    NONE = 0
-    TRANSPOSE = 1
+def _made(name: str, members: dict[str, int], docstring: str) -> Any:
+    made: Any = Enumeration(name, members, module=__name__)  # type: ignore[arg-type, call-arg]
+    made.__doc__ = docstring
+    return made
 
 
-class RecurrentNetworkDirection(Enumeration):
-    """DML_RECURRENT_NETWORK_DIRECTION."""
+def _operator_types() -> dict[str, int]:
+    """Return the operators of the first two feature levels in the order of DML_OPERATOR_TYPE.
 
-    FORWARD = 0
-    BACKWARD = 1
-    BIDIRECTIONAL = 2
+    Each level has its element-wise operators first, then its activations, then the others.
+    """
+
+    def place(name: str) -> tuple[str, bool, bool]:
+        is_activation = name.startswith("ACTIVATION_")
+        return facts[name]["introduced"], not name.startswith("ELEMENT_WISE_"), not is_activation
+
+    facts = operator_facts()
+    first = sorted((name for name, each in facts.items() if each["introduced"] in ("1_0", "2_0")), key=place)
+    return {name: number for number, name in enumerate(["INVALID", *first])} | _NEWER
+
+
+if TYPE_CHECKING:
+    from opendml.spec.enums import PaddingMode as PaddingMode
+    from opendml.spec.enums import QuantizationType as QuantizationType
+    from opendml.spec.enums import TensorDataType as TensorDataType
+
+    OperatorType: Any = None
+else:
+    PaddingMode = _without(enums.PaddingMode, "SYMMETRIC", "WRAP")
+    QuantizationType = _without(enums.QuantizationType, "NONE")
+    TensorDataType = _without(enums.TensorDataType, "UINT4", "INT4")
+    OperatorType = _made("OperatorType", _operator_types(), "DML_OPERATOR_TYPE.")
 
 
 class OutputOptions(Enumeration):
-    """Which outputs `gru` has."""
+    """A choice of the outputs of `gru`."""
 
     Both = 0
     Sequence = 1
     Single = 2
 
 
-class ConvolutionMode(Enumeration):
-    """DML_CONVOLUTION_MODE."""
+DataType = TensorDataType | npt.DTypeLike
+"""A type of elements: a TensorDataType, or anything that NumPy takes for one."""
 
-    CONVOLUTION = 0
-    CROSS_CORRELATION = 1
-
-
-class ConvolutionDirection(Enumeration):
-    """DML_CONVOLUTION_DIRECTION."""
-
-    FORWARD = 0
-    BACKWARD = 1
+_NUMPY: dict[int, np.dtype[Any]] = {
+    int(member): np.dtype(member.name.lower()) for member in TensorDataType if member.name != "UNKNOWN"
+}
+_DIRECTML = {dtype: TensorDataType(number) for number, dtype in _NUMPY.items()}
 
 
-class InterpolationMode(Enumeration):
-    """DML_INTERPOLATION_MODE."""
+def numpy_type(data_type: int) -> np.dtype[Any]:
+    """Return NumPy's type for DirectML's number of a type.
 
-    NEAREST_NEIGHBOR = 0
-    LINEAR = 1
-
-
-class PaddingMode(Enumeration):
-    """DML_PADDING_MODE."""
-
-    CONSTANT = 0
-    EDGE = 1
-    REFLECTION = 2
+    Raises:
+        TypeError: the number of UNKNOWN.
+    """
+    if data_type not in _NUMPY:
+        raise TypeError(f"{TensorDataType(data_type).name}: no type of a tensor's elements")
+    return _NUMPY[data_type]
 
 
-class RoundingMode(Enumeration):
-    """DML_ROUNDING_MODE."""
+def as_data_type(data_type: DataType) -> enums.TensorDataType:
+    """Return the package's member for a type in any spelling, its own one included.
 
-    HALVES_TO_NEAREST_EVEN = 0
-    TOWARD_ZERO = 1
-    TOWARD_INFINITY = 2
-
-
-class IsInfinityMode(Enumeration):
-    """DML_IS_INFINITY_MODE."""
-
-    EITHER = 0
-    POSITIVE = 1
-    NEGATIVE = 2
-
-
-class AxisDirection(Enumeration):
-    """DML_AXIS_DIRECTION."""
-
-    INCREASING = 0
-    DECREASING = 1
-
-
-class DepthSpaceOrder(Enumeration):
-    """DML_DEPTH_SPACE_ORDER."""
-
-    DEPTH_COLUMN_ROW = 0
-    COLUMN_ROW_DEPTH = 1
-
-
-class ReduceFunction(Enumeration):
-    """DML_REDUCE_FUNCTION."""
-
-    ARGMAX = 0
-    ARGMIN = 1
-    AVERAGE = 2
-    L1 = 3
-    L2 = 4
-    LOG_SUM = 5
-    LOG_SUM_EXP = 6
-    MAX = 7
-    MIN = 8
-    MULTIPLY = 9
-    SUM = 10
-    SUM_SQUARE = 11
-
-
-class RandomGeneratorType(Enumeration):
-    """DML_RANDOM_GENERATOR_TYPE."""
-
-    PHILOX_4X32_10 = 0
-
-
-class QuantizationType(Enumeration):
-    """DML_QUANTIZATION_TYPE."""
-
-    SCALE = 1
-    SCALE_ZERO_POINT = 2
-
-
-class ExecutionFlags(Flags):
-    """DML_EXECUTION_FLAGS."""
-
-    NONE = 0
-    ALLOW_HALF_PRECISION_COMPUTATION = 1
-    DISABLE_META_COMMANDS = 2
-    DESCRIPTORS_VOLATILE = 4
-
-
-class OperatorType(Enumeration):
-    """DML_OPERATOR_TYPE."""
-
-    INVALID = 0
-    ELEMENT_WISE_IDENTITY = 1
-    ELEMENT_WISE_ABS = 2
-    ELEMENT_WISE_ACOS = 3
-    ELEMENT_WISE_ADD = 4
-    ELEMENT_WISE_ASIN = 5
-    ELEMENT_WISE_ATAN = 6
-    ELEMENT_WISE_CEIL = 7
-    ELEMENT_WISE_CLIP = 8
-    ELEMENT_WISE_COS = 9
-    ELEMENT_WISE_DIVIDE = 10
-    ELEMENT_WISE_EXP = 11
-    ELEMENT_WISE_FLOOR = 12
-    ELEMENT_WISE_LOG = 13
-    ELEMENT_WISE_LOGICAL_AND = 14
-    ELEMENT_WISE_LOGICAL_EQUALS = 15
-    ELEMENT_WISE_LOGICAL_GREATER_THAN = 16
-    ELEMENT_WISE_LOGICAL_LESS_THAN = 17
-    ELEMENT_WISE_LOGICAL_NOT = 18
-    ELEMENT_WISE_LOGICAL_OR = 19
-    ELEMENT_WISE_LOGICAL_XOR = 20
-    ELEMENT_WISE_MAX = 21
-    ELEMENT_WISE_MEAN = 22
-    ELEMENT_WISE_MIN = 23
-    ELEMENT_WISE_MULTIPLY = 24
-    ELEMENT_WISE_POW = 25
-    ELEMENT_WISE_CONSTANT_POW = 26
-    ELEMENT_WISE_RECIP = 27
-    ELEMENT_WISE_SIN = 28
-    ELEMENT_WISE_SQRT = 29
-    ELEMENT_WISE_SUBTRACT = 30
-    ELEMENT_WISE_TAN = 31
-    ELEMENT_WISE_THRESHOLD = 32
-    ELEMENT_WISE_QUANTIZE_LINEAR = 33
-    ELEMENT_WISE_DEQUANTIZE_LINEAR = 34
-    ACTIVATION_ELU = 35
-    ACTIVATION_HARDMAX = 36
-    ACTIVATION_HARD_SIGMOID = 37
-    ACTIVATION_IDENTITY = 38
-    ACTIVATION_LEAKY_RELU = 39
-    ACTIVATION_LINEAR = 40
-    ACTIVATION_LOG_SOFTMAX = 41
-    ACTIVATION_PARAMETERIZED_RELU = 42
-    ACTIVATION_PARAMETRIC_SOFTPLUS = 43
-    ACTIVATION_RELU = 44
-    ACTIVATION_SCALED_ELU = 45
-    ACTIVATION_SCALED_TANH = 46
-    ACTIVATION_SIGMOID = 47
-    ACTIVATION_SOFTMAX = 48
-    ACTIVATION_SOFTPLUS = 49
-    ACTIVATION_SOFTSIGN = 50
-    ACTIVATION_TANH = 51
-    ACTIVATION_THRESHOLDED_RELU = 52
-    CONVOLUTION = 53
-    GEMM = 54
-    REDUCE = 55
-    AVERAGE_POOLING = 56
-    LP_POOLING = 57
-    MAX_POOLING = 58
-    ROI_POOLING = 59
-    SLICE = 60
-    CAST = 61
-    SPLIT = 62
-    JOIN = 63
-    PADDING = 64
-    VALUE_SCALE_2D = 65
-    UPSAMPLE_2D = 66
-    GATHER = 67
-    SPACE_TO_DEPTH = 68
-    DEPTH_TO_SPACE = 69
-    TILE = 70
-    TOP_K = 71
-    BATCH_NORMALIZATION = 72
-    MEAN_VARIANCE_NORMALIZATION = 73
-    LOCAL_RESPONSE_NORMALIZATION = 74
-    LP_NORMALIZATION = 75
-    RNN = 76
-    LSTM = 77
-    GRU = 78
-    ELEMENT_WISE_SIGN = 79
-    ELEMENT_WISE_IS_NAN = 80
-    ELEMENT_WISE_ERF = 81
-    ELEMENT_WISE_SINH = 82
-    ELEMENT_WISE_COSH = 83
-    ELEMENT_WISE_TANH = 84
-    ELEMENT_WISE_ASINH = 85
-    ELEMENT_WISE_ACOSH = 86
-    ELEMENT_WISE_ATANH = 87
-    ELEMENT_WISE_IF = 88
-    ELEMENT_WISE_ADD1 = 89
-    ACTIVATION_SHRINK = 90
-    MAX_POOLING1 = 91
-    MAX_UNPOOLING = 92
-    DIAGONAL_MATRIX = 93
-    SCATTER = 94
-    ONE_HOT = 95
-    RESAMPLE = 96
-    ACTIVATION_CELU = 128
-    ACTIVATION_GELU = 157
+    Raises:
+        TypeError: DirectML does not have the type.
+    """
+    if isinstance(data_type, TensorDataType | enums.TensorDataType):
+        return enums.TensorDataType(int(data_type))
+    try:
+        return enums.TensorDataType(int(_DIRECTML[np.dtype(data_type)]))
+    except (KeyError, TypeError, ValueError):
+        names = ", ".join(dtype.name for dtype in _DIRECTML)
+        raise TypeError(f"{data_type!r}: no type of a tensor's elements; one of {names} is needed") from None

@@ -1,4 +1,4 @@
-"""The error of what PyDirectML refuses."""
+"""The error of PyDirectML."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from opendml.errors import InvalidArgument
 
 
 class Refused(InvalidArgument, ValueError, RuntimeError):  # noqa: N818 - as InvalidArgument
-    """An argument breaks a rule. PyDirectML raises ValueError for what it checks itself and RuntimeError for
-    what DirectML refuses: clauses for either catch it."""
+    """An argument breaks a rule. PyDirectML raises ValueError for its own checks and RuntimeError for those
+    of DirectML. Clauses for either catch this error."""
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Raises what opendml refuses inside as Refused."""
+    """Raise an InvalidArgument of the block as Refused."""
     try:
         yield
     except Refused:

@@ -1,163 +1,170 @@
-"""Expressions: what operators of a graph compute, recorded until it is compiled."""
+"""Expressions: tensors of a graph that is built as they are written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from enum import IntEnum
+from itertools import pairwise
 from numbers import Real
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, cast
 
+from opendml.frontends.pydirectml import enumerations
+from opendml.frontends.pydirectml.activations import activation_desc
+from opendml.frontends.pydirectml.enumerations import as_data_type
 from opendml.frontends.pydirectml.errors import Refused, refused
-from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
+from opendml.frontends.pydirectml.tensors import Described, Size2D, TensorDesc, TensorPolicy
 from opendml.runtime.calls.operator_call import desc_of_call
+from opendml.runtime.graphs.base import GraphBase
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.tensor_fields import tensor_fields
-from opendml.spec import tensor_desc
-from opendml.spec.enums import TensorFlags
+from opendml.spec import descs, enums, values
+from opendml.spec.enums import TensorDataType, TensorFlags
 from opendml.spec.feature_level import as_feature_level
-from opendml.spec.operator_desc import OperatorDesc, ScaleBias
-from opendml.spec.outputs import NOTHING, Told
-from opendml.spec.schema import operator
+from opendml.spec.naming import camel_case
+from opendml.spec.operator_desc import OperatorDesc
+from opendml.spec.outputs import Told
+from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
-
-Scale = Callable[[float], tuple[float, float]]
+from opendml.spec.tensor_desc import calc_buffer_tensor_size
 
 _CAST = "an input of {type}"
-"""What messages propose for a tensor of another type: not every PyDirectML has a cast."""
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """An input of the graph."""
-
-    index: int
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """An operator of the graph.
-
-    Args:
-        desc: with its outputs.
-        inputs: where each of its input tensors comes from, None for an absent one.
-    """
-
-    desc: OperatorDesc
-    inputs: tuple[Origin | None, ...]
-
-
-@dataclass(frozen=True)
-class Origin:
-    """An input of the graph, or one of a node's outputs."""
-
-    of: Source | Node
-    output: int = 0
+"""The fix that messages propose for a tensor of another type: not every PyDirectML has a cast."""
 
 
 class Scope:
-    """What the expressions of one graph have in common."""
+    """A graph that expressions are recorded for.
+
+    Args:
+        policy: the layout in memory of what its operators compute; None: packed.
+    """
 
     expression: ClassVar[type[Expression]]
     """The class of its expressions."""
 
     def __init__(self, policy: TensorPolicy | None = None) -> None:
-        self.sources: dict[int, Source] = {}
+        self.graph = GraphBase(as_feature_level(None))
         self.policy = policy or TensorPolicy()
-        """How what its operators compute lies in memory."""
+        self.inputs: dict[int, GraphTensor] = {}
+        """The inputs by their numbers, in the order in which the graph has them."""
 
     def __repr__(self) -> str:
-        count = len(self.sources)
+        count = len(self.inputs)
         return f"<dml.{type(self).__name__}: {count} input{'s' if count != 1 else ''}>"
 
-    def add_input(self, index: int, desc: TensorDesc) -> Expression:
-        """An input of the graph.
+    def add_input(self, index: int, desc: Tensor) -> Expression:
+        """Add the input of that number.
 
         Raises:
-            Refused: there is one of that number.
+            Refused: there is one already.
         """
-        if index in self.sources:
+        if index in self.inputs:
             raise Refused(f"input_tensor.input_index: {index}; there is such an input already")
-        self.sources[index] = Source(index)
-        return self.expression._made(self, Origin(self.sources[index]), desc._desc)
+        self.inputs[index] = self.graph._input(str(index), desc)
+        return self.expression._of(self, self.inputs[index], desc)
+
+    def is_input(self, expression: Expression) -> bool:
+        """Return whether an expression is an input, or its bytes as another tensor."""
+        return any(expression._tensor is each for each in self.inputs.values())
+
+    def output(self, expression: Expression) -> GraphTensor:
+        """Return the tensor of an output. An input, and one reinterpreted, is copied."""
+        if expression._desc == expression._tensor._value.tensor and not self.is_input(expression):
+            return expression._tensor
+        desc = expression._desc
+        copy = descs.ElementWiseIdentity(desc, Tensor(desc.data_type, desc.sizes))
+        return self.graph._operator(copy, [expression._tensor])[0]
 
 
-class Expression:
-    """A tensor of a graph: an input, or what an operator computes."""
+class Expression(Described):
+    """A tensor of a graph: an input, or a result of an operator."""
 
     __array_ufunc__ = None  # NumPy's numbers leave it to the expression beside them
+    _scope: Scope
+    _tensor: GraphTensor
+    _desc: Tensor
+    """The bytes of the tensor as they are seen, perhaps with another type and sizes."""
 
     def __init__(self) -> None:
-        self._scope: Scope | None = None
-        self._origin: Origin | None = None
-        self._desc: Tensor | None = None
-
-    def __repr__(self) -> str:
-        return f"<Expression {self._desc}>"
-
-    @classmethod
-    def _made(cls, scope: Scope, origin: Origin, desc: Tensor) -> Self:
-        made = object.__new__(cls)
-        made._scope, made._origin, made._desc = scope, origin, desc
-        return made
-
-    def get_output_desc(self) -> TensorDesc:
-        """The desc of the tensor.
-
-        Raises:
-            Refused: an expression that nothing was assigned to.
-        """
-        return TensorDesc._of(known(self, "get_output_desc").desc)
-
-    def __add__(self, other: Expression | float) -> Self:
-        return self._with(other, "ELEMENT_WISE_ADD", lambda number: (1.0, number))
-
-    def __sub__(self, other: Expression | float) -> Self:
-        return self._with(other, "ELEMENT_WISE_SUBTRACT", lambda number: (1.0, -number))
-
-    def __mul__(self, other: Expression | float) -> Self:
-        return self._with(other, "ELEMENT_WISE_MULTIPLY", lambda number: (number, 0.0))
-
-    def __truediv__(self, other: Expression | float) -> Self:
-        return self._with(other, "ELEMENT_WISE_DIVIDE", _divided)
-
-    def __mod__(self, other: Expression) -> Self:
-        return self._with(other, "ELEMENT_WISE_MODULUS_FLOOR", None)
-
-    def __radd__(self, other: float) -> Self:
-        return self._scaled(other, lambda number: (1.0, number))
-
-    def __rsub__(self, other: float) -> Self:
-        return self._scaled(other, lambda number: (-1.0, number))
-
-    def __rmul__(self, other: float) -> Self:
-        return self._scaled(other, lambda number: (number, 0.0))
-
-    def __rtruediv__(self, other: float) -> Self:
-        return self._one("ELEMENT_WISE_RECIP", {"input": self}) * _number(other)
-
-    def __neg__(self) -> Self:
-        return self._one("ELEMENT_WISE_NEGATE", {"input": self})
-
-    def _with(self, other: Any, name: str, scale: Scale | None) -> Self:
-        """The operator of that name with an expression, or with a number what `scale` makes of it."""
-        if isinstance(other, Expression):
-            return self._one(name, {"a": self, "b": other})
-        if scale is None:
-            raise TypeError(f"%: {type(other).__name__}; another Expression is needed")
-        return self._scaled(other, scale)
-
-    def _scaled(self, number: Any, scale: Scale) -> Self:
-        """The expression times a number plus another, which `scale` makes of one."""
-        return self._one(
-            "ELEMENT_WISE_IDENTITY", {"input": self}, scale_bias=ScaleBias(*scale(_number(number)))
+        raise TypeError(
+            "directml.Expression: no constructor; inputs and operators of a graph make expressions"
         )
 
-    def _one(self, name: str, tensors: Tensors, **attributes: Any) -> Self:
-        """The output of an operator, of the class of all expressions of the graph."""
-        return cast(Self, one(name, tensors, attributes))
+    @classmethod
+    def _of(cls, scope: Scope, tensor: GraphTensor, desc: Tensor) -> Self:
+        made = object.__new__(cls)
+        made._scope, made._tensor, made._desc = scope, tensor, desc
+        return made
+
+    @property
+    def desc(self) -> TensorDesc:
+        """The desc of the tensor."""
+        return self.get_output_desc()
+
+    def get_output_desc(self) -> TensorDesc:
+        """Return the desc of the tensor.
+
+        Raises:
+            Refused: nothing was assigned to the expression.
+        """
+        return TensorDesc._of(known(self, "get_output_desc")._desc)
+
+    def __add__(self, other: Expression | float) -> Self:
+        return self._with("add", other, lambda number: (1.0, number))
+
+    def __sub__(self, other: Expression | float) -> Self:
+        return self._with("subtract", other, lambda number: (1.0, -number))
+
+    def __mul__(self, other: Expression | float) -> Self:
+        return self._with("multiply", other, lambda number: (number, 0.0))
+
+    def __truediv__(self, other: Expression | float) -> Self:
+        return self._with("divide", other, lambda number: (1.0 / number, 0.0))
+
+    def __mod__(self, other: Expression) -> Self:
+        if not isinstance(other, Expression):
+            raise TypeError(f"%: {type(other).__name__}; another Expression is needed")
+        return self._one("modulus_floor", a=self, b=other)
+
+    def __radd__(self, other: float) -> Self:
+        return self + other
+
+    def __rsub__(self, other: float) -> Self:
+        return self._one("identity", input=self, scale_bias=(-1.0, _number(other)))
+
+    def __rmul__(self, other: float) -> Self:
+        return self * other
+
+    def __rtruediv__(self, other: float) -> Self:
+        return self._one("recip", input=self) * _number(other)
+
+    def __neg__(self) -> Self:
+        return self._one("negate", input=self)
+
+    def _with(self, name: str, other: Any, scale: Callable[[float], tuple[float, float]]) -> Self:
+        """Return the operator of that name with an expression, or the scale and bias of a number."""
+        if isinstance(other, Expression):
+            return self._one(name, a=self, b=other)
+        number = _number(other)
+        if name == "divide" and number == 0:
+            raise Refused("/: 0.0; an expression cannot be divided by the number 0")
+        return self._one("identity", input=self, scale_bias=scale(number))
+
+    def _one(self, name: str, **given: Any) -> Self:
+        """Return the output of an element-wise operator, of the class of all expressions of the graph."""
+        return cast(Self, record(f"ELEMENT_WISE_{name.upper()}", given)[0])
 
 
 class InPlace(Expression):
-    """An expression with operators in place."""
+    """A tensor of a GraphBuilder: an input, or a result of an operator.
+
+    Operators in place, such as `+=`, change all names of the object, as in C++.
+    """
+
+    def __init__(self) -> None:
+        """Make an empty expression."""
+
+    def __repr__(self) -> str:
+        return super().__repr__() if hasattr(self, "_tensor") else "<dml.Expression: empty>"
 
     def __iadd__(self, other: Expression | float) -> Self:
         return self._become(self + other)
@@ -175,9 +182,11 @@ class InPlace(Expression):
         return self._become(self % other)
 
     def _become(self, other: Expression) -> Self:
-        """In place, as in C++: all names of this object are names of the result."""
-        self._scope, self._origin, self._desc = other._scope, other._origin, other._desc
+        self._scope, self._tensor, self._desc = other._scope, other._tensor, other._desc
         return self
+
+
+InPlace.__name__ = Expression.__name__
 
 
 def _number(value: Any) -> float:
@@ -188,130 +197,191 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _divided(number: float) -> tuple[float, float]:
-    if number == 0:
-        raise Refused("/: 0.0; an expression cannot be divided by the number 0")
-    return 1.0 / number, 0.0
-
-
-@dataclass(frozen=True)
-class Known:
-    """An expression that has a value."""
-
-    scope: Scope
-    origin: Origin
-    desc: Tensor
-
-
-def known(expression: Any, name: str) -> Known:
-    """The parts of an expression.
+def known(expression: Any, name: str) -> Expression:
+    """Return an argument that is an expression with a value.
 
     Raises:
-        TypeError: it is none.
-        Refused: nothing was assigned to it.
+        TypeError: something else.
+        Refused: nothing was assigned to the expression.
     """
     if not isinstance(expression, Expression):
         raise TypeError(f"{name}: {type(expression).__name__}; an Expression is needed")
-    scope, origin, desc = expression._scope, expression._origin, expression._desc
-    if scope is None or origin is None or desc is None:
+    if not hasattr(expression, "_tensor"):
         raise Refused(f"{name}: an empty Expression; operators and input_tensor make others")
-    return Known(scope, origin, desc)
-
-
-Tensors = Mapping[str, Expression | Sequence[Expression] | None]
+    return expression
 
 
 def record(
-    name: str,
-    tensors: Tensors,
-    attributes: Mapping[str, Any] | None = None,
-    *,
-    told: Told = NOTHING,
-    scope: Scope | None = None,
-) -> list[Expression | None]:
-    """The outputs of an operator, None for those that are not wanted.
+    name: str, given: Mapping[str, Any], *, function: str | None = None, scope: Scope | None = None
+) -> list[Any]:
+    """Add an operator to the graph of its inputs, and return its outputs, None for those not asked for.
 
     Args:
         name: DirectML's name of the operator.
-        tensors: its inputs by the names of the immediate function's arguments.
-        attributes: its attributes by their Python names; those that are left out are None.
-        told: of its outputs, what does not follow.
+        given: inputs, attributes, optional outputs, `sizes` and `output_type`, by the names of the immediate
+            function's arguments. None and () stand for what is left out.
+        function: the name of the caller in messages; None: that of the immediate function.
         scope: the graph of an operator without inputs.
 
     Raises:
-        TypeError: something else than expressions.
-        Refused: what `validate` finds, or expressions of several graphs.
+        TypeError: an argument of another kind, or one that the operator does not have.
+        Refused: `validate` finds something, or the expressions belong to several graphs.
     """
-    facts, attributes = operator(name), attributes or {}
-    grouped, origins, scopes = [], list[Origin | None](), [] if scope is None else [scope]
-    for field in facts.inputs:
-        given = tensors.get(field.argument_name)
-        several = list(given) if isinstance(given, list | tuple) else [given]
-        parts = [known(each, f"{name.lower()}.{field.argument_name}") for each in several if each is not None]
-        if field.is_array and not parts and not field.optional:
-            raise Refused(f"{name.lower()}.{field.argument_name}: empty; at least one Expression is needed")
-        scopes += [each.scope for each in parts]
-        origins += [each.origin for each in parts] or [None]
-        grouped.append(tuple(each.desc for each in parts) if field.is_array else _first(parts))
-    if any(scope is not scopes[0] for scope in scopes):
-        raise Refused(f"{name.lower()}: expressions of several graphs")
-    values = [attributes.get(field.python_name) for field in facts.attributes]
+    label, facts = function or name.lower(), operator(name)
+    optional = {field.argument_name: field.python_name for field in facts.outputs if field.optional}
+    names = {field.argument_name for field in facts.fields} | {"sizes", "output_type"}
+    if unknown := sorted(given.keys() - names):
+        raise TypeError(f"{label}: {', '.join(unknown)}; {name} has no such arguments")
+    parts = [_expressions(field, given.get(field.argument_name), label) for field in facts.inputs]
+    _require_alike(facts, parts, label)
+    wanted = [python for each, python in optional.items() if truth(given.get(each, False), f"{label}.{each}")]
+    data_type, sizes = given.get("output_type"), given.get("sizes")
+    told = Told(
+        None if data_type is None else as_data_type(data_type),
+        None if sizes is None else tuple(sizes) or None,
+        wanted=frozenset(wanted),
+    )
+    tensors, flat = list[Any](), list[Expression | None]()
+    for field, several in zip(facts.inputs, parts, strict=True):
+        seen = [None if each is None else each._desc for each in several]
+        tensors.append(tuple(seen) if field.is_array else seen[0])
+        flat += several
+    attributes = [attribute(field, given.get(field.python_name), label) for field in facts.attributes]
+    scopes = {id(each._scope): each._scope for each in flat if each is not None}
+    scope, *others = scopes.values() or (scope,)
+    if others:
+        raise Refused(f"{label}: expressions of several graphs")
     with refused():
-        desc = desc_of_call(name, grouped, values, as_feature_level(None), told, _CAST)
-    scope = scopes[0]
-    desc = _laid_out(desc, scope.policy)
-    node = Node(desc, tuple(origins))
+        desc = desc_of_call(name, tensors, attributes, as_feature_level(None), told, _CAST)
+        assert scope is not None  # Every operator with a valid desc has an input, or a graph.
+        desc = _laid_out(desc, scope.policy)
+        read = [None if each is None else each._tensor for each in flat]
+        made = iter(scope.graph._operator(desc, read))
     return [
-        None if slot.tensor is None else scope.expression._made(scope, Origin(node, number), slot.tensor)
-        for number, slot in enumerate(tensor_fields(desc, "OUTPUT_TENSOR"))
+        slot.tensor and scope.expression._of(scope, next(made), slot.tensor)
+        for slot in tensor_fields(desc, "OUTPUT_TENSOR")
     ]
 
 
+def _expressions(field: Field, value: Any, label: str) -> list[Expression | None]:
+    """Return the expressions of an input: one, perhaps None, or those of an array."""
+    what = f"{label}.{field.argument_name}"
+    if not field.is_array:
+        return [None if value is None else known(value, what)]
+    several = value if isinstance(value, list | tuple) else [value]
+    if not several:
+        raise Refused(f"{what}: empty; at least one Expression is needed")
+    return [known(each, what) for each in several]
+
+
+def _require_alike(facts: Operator, parts: Sequence[Sequence[Expression | None]], label: str) -> None:
+    """Check that inputs are alike that must have equal sizes or types: none is repeated silently.
+
+    Raises:
+        Refused: they differ.
+    """
+    given = {field.name: each[0] for field, each in zip(facts.inputs, parts, strict=True)}
+    for rule in facts.same:
+        present = [each._desc for name in rule.tensors if (each := given.get(name)) is not None]
+        for first, other in pairwise(present if rule.below is None else ()):
+            shown = f"{label}: {_shown(first)} and {_shown(other)}"
+            if "Sizes" in rule.what and first.sizes != other.sizes:
+                fix = "reinterpret with strides of 0, or directml.broadcast, repeats an expression"
+                raise Refused(f"{shown}: shapes differ; {fix}")
+            if "DataType" in rule.what and first.data_type != other.data_type:
+                raise Refused(f"{shown}: element types differ; directml.cast converts an expression")
+
+
+def _shown(desc: Tensor) -> str:
+    return f"{desc.data_type.name.lower()} {list(desc.sizes)}"
+
+
+def attribute(field: Field, value: Any, label: str) -> Any:
+    """Return an argument as the value of an operator's attribute.
+
+    Raises:
+        TypeError: the argument is of another kind.
+    """
+    what = f"{label}.{field.python_name}"
+    if field.type == "OPERATOR_DESC":
+        return activation_desc(value)
+    if value is None:
+        return None
+    if field.type == "OPERATOR_DESC_ARRAY":
+        return tuple(map(activation_desc, value))
+    if field.enum == "TENSOR_DATA_TYPE":
+        return as_data_type(value)
+    if field.enum is not None:
+        name = camel_case(field.enum)
+        own = getattr(enums, name)
+        return own(member(getattr(enumerations, name, own), value, what))
+    if field.type == "BOOL":
+        return truth(value, what)
+    if field.type in _PAIRS:
+        return _PAIRS[field.type](*_pair(value, what))
+    return (tuple(value) or None) if field.type.endswith("_ARRAY") else value
+
+
+_PAIRS: Mapping[str, Any] = {"SCALE_BIAS": values.ScaleBias, "SIZE_2D": values.Size2D}
+
+
+def _pair(value: Any, what: str) -> tuple[Any, Any]:
+    if isinstance(value, Size2D):
+        return value.width, value.height
+    if not isinstance(value, Sequence) or len(value) != 2:
+        raise TypeError(f"{what}: {value!r}; two numbers, as a tuple, are needed")
+    return value[0], value[1]
+
+
+def member(enumeration: type[IntEnum], value: Any, what: str) -> int:
+    """Return the number of a member of an enumeration.
+
+    Raises:
+        TypeError: something else, such as a member of another enumeration.
+    """
+    if not isinstance(value, enumeration):
+        raise TypeError(f"{what}: {type(value).__name__}.{value}; a {enumeration.__name__} is needed")
+    return int(value)
+
+
+def truth(value: Any, what: str) -> bool:
+    """Return a truth value, which may be given as a number.
+
+    Raises:
+        TypeError: something without a truth value, such as an array.
+    """
+    try:
+        return bool(value)
+    except ValueError:
+        raise TypeError(f"{what}: {type(value).__name__}; True or False is needed") from None
+
+
 def _laid_out(desc: OperatorDesc, policy: TensorPolicy) -> OperatorDesc:
-    """The desc with its outputs as the graph has them in memory."""
+    """Return the desc with the strides that the graph's policy gives its outputs."""
+
+    def laid_out(tensor: Tensor) -> Tensor:
+        return Tensor(tensor.data_type, tensor.sizes, policy.strides(tensor.sizes))
+
     outputs: dict[str, Any] = {}
     for field in operator(desc.operator).outputs:
         made = getattr(desc, field.python_name)
-        several = tuple(policy.applied(each) for each in (made if field.is_array else [made]) if each)
-        if several:
-            outputs[field.python_name] = several if field.is_array else several[0]
+        outputs[field.python_name] = tuple(map(laid_out, made)) if field.is_array else made and laid_out(made)
     return desc.replace(**outputs)
 
 
-def _first(parts: Sequence[Known]) -> Tensor | None:
-    return parts[0].desc if parts else None
-
-
-def one(
-    name: str,
-    tensors: Tensors,
-    attributes: Mapping[str, Any] | None = None,
-    *,
-    told: Told = NOTHING,
-    scope: Scope | None = None,
-) -> Expression:
-    """The one output of an operator; as `record`."""
-    (result,) = (
-        each for each in record(name, tensors, attributes, told=told, scope=scope) if each is not None
-    )
-    return result
-
-
-_Expression = TypeVar("_Expression", bound=Expression)
-
-
 def reinterpreted(
-    expression: _Expression, data_type: Any, sizes: Sequence[int], strides: Sequence[int] | None
-) -> _Expression:
-    """The same bytes as another tensor. An input that is handed over at initialization stays one."""
-    parts = known(expression, "reinterpret.input")
+    expression: Expression, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None
+) -> Expression:
+    """Return the bytes of an expression as another tensor. An OWNED_BY_DML input stays one."""
+    given, sizes = known(expression, "reinterpret.input"), tuple(sizes)
+    strides = None if strides is None else tuple(strides)
     with refused():
-        total = tensor_desc.calc_buffer_tensor_size(data_type, sizes, strides)
-    is_input = isinstance(parts.origin.of, Source)
-    if total > parts.desc.size_in_bytes or (total < parts.desc.size_in_bytes and not is_input):
-        given = f"{list(sizes)} with strides {list(strides)}" if strides is not None else f"{list(sizes)}"
-        problem = f"{total} bytes, but the expression has {parts.desc.size_in_bytes}"
-        raise Refused(f"reinterpret: {given} of {data_type.name}; {problem}")
-    flags = parts.desc.flags if is_input else TensorFlags.NONE
-    desc = Tensor(data_type, tuple(sizes), None if strides is None else tuple(strides), flags)
-    return type(expression)._made(parts.scope, parts.origin, desc)
+        total = calc_buffer_tensor_size(data_type, sizes, strides)
+    has, is_input = given._desc.size_in_bytes, given._scope.is_input(given)
+    if total > has or (total < has and not is_input):
+        wanted = f"{list(sizes)}" if strides is None else f"{list(sizes)} with strides {list(strides)}"
+        raise Refused(
+            f"reinterpret: {wanted} of {data_type.name}; {total} bytes, but the expression has {has}"
+        )
+    desc = Tensor(data_type, sizes, strides, given._desc.flags if is_input else TensorFlags.NONE)
+    return type(given)._of(given._scope, given._tensor, desc)

@@ -1,22 +1,25 @@
-"""Tensor descs as PyDirectML has them: several ways to make one."""
+"""Tensor descs as PyDirectML makes them, and what tensors say of themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from opendml.frontends.pydirectml.data_types import as_data_type
-from opendml.frontends.pydirectml.enumerations import TensorDataType, TensorFlags
+import numpy as np
+
+from opendml.frontends.pydirectml.enumerations import DataType, TensorDataType, as_data_type, numpy_type
 from opendml.frontends.pydirectml.errors import Refused, refused
-from opendml.spec import enums, tensor_desc
+from opendml.spec import tensor_desc
+from opendml.spec.enums import TensorFlags
 from opendml.spec.values import as_tuple
+from opendml.spec.wording import shown
 
 _TOTAL, _ALIGNMENT = "total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"
 
 
-class _ReadOnly:
-    """An attribute of the class itself, as pybind11's static properties are."""
+class _ClassValue:
+    """A value that is made when the class attribute is read, as pybind11's static properties are."""
 
     def __init__(self, make: Callable[[], TensorPolicy]) -> None:
         self._make = make
@@ -26,7 +29,7 @@ class _ReadOnly:
 
 
 class TensorPolicy:
-    """How the elements of a tensor lie in memory where its desc does not say it by strides."""
+    """A layout in memory for tensors whose descs have no strides."""
 
     def __init__(self, *, channel_last: bool = False) -> None:
         self._channel_last = channel_last
@@ -34,91 +37,63 @@ class TensorPolicy:
     def __repr__(self) -> str:
         return f"dml.TensorPolicy.{'interleaved_channel' if self._channel_last else 'default'}"
 
-    default = _ReadOnly(lambda: TensorPolicy())
-    """Packed, in row-major order."""
-    interleaved_channel = _ReadOnly(lambda: TensorPolicy(channel_last=True))
-    """The second dimension, the channel, moves fastest: NCHW in sizes, NHWC in memory."""
+    default = _ClassValue(lambda: TensorPolicy())
+    """The packed layout, in row-major order."""
+    interleaved_channel = _ClassValue(lambda: TensorPolicy(channel_last=True))
+    """The layout in which the second dimension, the channel, moves fastest: NCHW in sizes, NHWC in memory."""
 
-    def applied(self, desc: tensor_desc.TensorDesc) -> tensor_desc.TensorDesc:
-        """A packed tensor as it lies in memory."""
-        strides = self._strides(desc.sizes)
-        return desc if strides is None else tensor_desc.TensorDesc(desc.data_type, desc.sizes, strides)
-
-    def _strides(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+    def strides(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return the strides of a tensor of these sizes; None for a packed one."""
         if not self._channel_last or len(sizes) < 2:
             return None
-        order = [0, *range(2, len(sizes)), 1]
-        packed = tensor_desc.packed_strides([sizes[dimension] for dimension in order])
-        strides = [0] * len(sizes)
-        for dimension, stride in zip(order, packed, strict=True):
-            strides[dimension] = stride
-        return tuple(strides)
-
-
-@dataclass(frozen=True)
-class _Form:
-    """One way to make a desc: the names of its arguments, how many of them are needed, and how many may be
-    positional."""
-
-    names: tuple[str, ...]
-    needed: int
-    positional: int = 6
-
-
-_FORMS = (
-    _Form(("data_type", "sizes", "tensor_policy"), 2),
-    _Form(("data_type", "flags", "sizes", "tensor_policy"), 3),
-    _Form(("data_type", "sizes", "strides"), 3),
-    _Form(("data_type", "flags", "sizes", "strides", _TOTAL, _ALIGNMENT), 6),
-    _Form(("data_type", "sizes", "flags", "strides", _TOTAL, _ALIGNMENT, "tensor_policy"), 2, positional=2),
-)
+        batch, channels, *rest = sizes
+        outer, *inner, channel = tensor_desc.packed_strides([batch, *rest, channels])
+        return (outer, channel, *inner)
 
 
 class TensorDesc:
-    """A tensor in a buffer: `TensorDesc(data_type, sizes)`, or in one of these ways.
+    """A tensor in a buffer: `TensorDesc(data_type, sizes)`, with the other arguments by keyword.
 
-    - `(data_type, sizes, *, flags=TensorFlags.NONE, strides=None, total_tensor_size_in_bytes=None,
-      guaranteed_base_offset_alignment=0, tensor_policy=None)`, as `directml` has it now
-    - `(data_type, sizes, tensor_policy=TensorPolicy.default)`
-    - `(data_type, flags, sizes, tensor_policy=TensorPolicy.default)`
-    - `(data_type, sizes, strides)`
-    - `(data_type, flags, sizes, strides, total_tensor_size_in_bytes, guaranteed_base_offset_alignment)`
+    The forms of the interface before are taken too. There flags are positional before the sizes. Behind the
+    sizes comes a tensor policy, or strides, the total size and the alignment.
 
     Args:
         data_type: a TensorDataType, or NumPy's type.
         sizes: elements per dimension, outermost first.
-        flags: OWNED_BY_DML: the tensor is handed over at initialization.
+        flags: OWNED_BY_DML if the tensor is handed over at initialization.
         strides: elements from one index to the next, per dimension; None: packed.
-        total_tensor_size_in_bytes: the bytes of its buffer; None: those that follow.
-        guaranteed_base_offset_alignment: what the offset of its buffer is a multiple of; 0: nothing is said.
-        tensor_policy: what decides the strides.
+        total_tensor_size_in_bytes: the bytes of its buffer; None: as many as needed.
+        guaranteed_base_offset_alignment: a divisor of the offset of its buffer; 0: unknown.
+        tensor_policy: the layout that decides the strides.
 
     Raises:
         TypeError: other arguments.
         ValueError: sizes or strides that no tensor has, or strides beside a policy.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        given = next((found for form in _FORMS if (found := _matched(form, args, kwargs))), None)
-        if given is None:
-            forms = "; ".join(f"({', '.join(form.names)})" for form in _FORMS)
-            raise TypeError(f"TensorDesc: the arguments fit none of its forms: {forms}")
+    def __init__(self, data_type: DataType, *args: Any, **options: Any) -> None:
+        names = ["flags"] * isinstance(next(iter(args), None), TensorFlags)
+        names += ["sizes", "strides", _TOTAL, _ALIGNMENT]
+        if args and isinstance(args[-1], TensorPolicy):
+            names[len(args) - 1] = "tensor_policy"
+        if len(args) > len(names) or options.keys() & set(names[: len(args)]):
+            raise TypeError(
+                f"TensorDesc: {len(args)} positional arguments after data_type; {names} are taken"
+            )
+        given: dict[str, Any] = {"sizes": None, **options, **dict(zip(names, args, strict=False))}
+        for name, value in given.items():
+            if name not in _KINDS or not _KINDS[name](value):
+                raise TypeError(f"TensorDesc.{name}: {shown(value)}; {', '.join(_KINDS)} are taken")
         sizes, strides, policy = (as_tuple(given.get(name)) for name in ("sizes", "strides", "tensor_policy"))
         if policy is not None and strides is not None:
             raise Refused("TensorDesc: strides and tensor_policy, which decides them; one of them is needed")
         if policy is not None:
-            strides = policy._strides(sizes)
-        data_type = enums.TensorDataType(int(as_data_type(given["data_type"])))
+            strides = policy.strides(sizes)
+        known_type, flags = as_data_type(data_type), given.get("flags", TensorFlags.NONE)
         with refused():
-            tensor_desc.calc_buffer_tensor_size(data_type, sizes, strides)
-        self._desc = tensor_desc.TensorDesc(
-            data_type,
-            sizes,
-            strides,
-            enums.TensorFlags(int(given.get("flags", TensorFlags.NONE))),
-            total_tensor_size_in_bytes=given.get(_TOTAL),
-            guaranteed_base_offset_alignment=given.get(_ALIGNMENT, 0),
-        )
+            tensor_desc.calc_buffer_tensor_size(known_type, sizes, strides)
+        bytes_given = {_TOTAL: given.get(_TOTAL), _ALIGNMENT: given.get(_ALIGNMENT, 0)}
+        self._desc = tensor_desc.TensorDesc(known_type, sizes, strides, flags, **bytes_given)
 
     @classmethod
     def _of(cls, desc: tensor_desc.TensorDesc) -> TensorDesc:
@@ -133,27 +108,27 @@ class TensorDesc:
 
     @property
     def flags(self) -> TensorFlags:
-        """Whether the tensor is handed over when the model is initialized."""
+        """The flags, OWNED_BY_DML if the tensor is handed over at initialization."""
         return TensorFlags(int(self._desc.flags))
 
     @property
     def sizes(self) -> list[int]:
-        """Elements per dimension, outermost first."""
+        """The elements per dimension, outermost first."""
         return list(self._desc.sizes)
 
     @property
     def strides(self) -> list[int] | None:
-        """Elements from one index to the next, per dimension; None: packed."""
+        """The elements from one index to the next, per dimension; None: packed."""
         return None if self._desc.strides is None else list(self._desc.strides)
 
     @property
     def total_tensor_size_in_bytes(self) -> int:
-        """The bytes that a buffer for the tensor has at least."""
+        """The least number of bytes of a buffer for the tensor."""
         return self._desc.size_in_bytes
 
     @property
     def guaranteed_base_offset_alignment(self) -> int:
-        """What the offset of its buffer is a multiple of, in bytes; 0: nothing is said."""
+        """A divisor of the offset of its buffer in bytes; 0: unknown."""
         return self._desc.guaranteed_base_offset_alignment
 
     def __repr__(self) -> str:
@@ -163,23 +138,46 @@ class TensorDesc:
         )
 
 
-def _matched(form: _Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments by name, if they are those of this form."""
-    names = form.names
-    if len(args) > form.positional or kwargs.keys() & set(names[: len(args)]) or kwargs.keys() - set(names):
-        return None
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    if len(args) > len(names) or any(name not in given for name in names[: form.needed]):
-        return None
-    return given if all(_KINDS[name](value) for name, value in given.items()) else None
+class Described:
+    """A tensor of a graph or of a device, with a desc."""
+
+    @property
+    def desc(self) -> TensorDesc:
+        """The desc of the tensor."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The elements per dimension."""
+        return tuple(self.desc.sizes)
+
+    @property
+    def strides(self) -> tuple[int, ...] | None:
+        """The elements from one index to the next, per dimension; None: packed."""
+        return self.desc._desc.strides
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's type of the elements."""
+        return numpy_type(self.desc.data_type)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.desc.sizes)
+
+    def __repr__(self) -> str:
+        return f"<dml.{type(self).__name__} {self.dtype.name} {list(self.shape)}>"
 
 
-def _is_type(value: Any) -> bool:
-    try:
-        as_data_type(value)
-    except TypeError:
-        return False
-    return True
+class Size2D:
+    """A width and a height in elements."""
+
+    def __init__(self, width: int, height: int, /) -> None:
+        self.width, self.height = width, height
+
+    def __repr__(self) -> str:
+        return f"dml.Size2D({self.width}, {self.height})"
 
 
 def _is_size(value: Any) -> bool:
@@ -192,9 +190,8 @@ def _are_sizes(value: Any) -> bool:
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
-    "data_type": _is_type,
-    "flags": lambda value: isinstance(value, TensorFlags),
     "sizes": _are_sizes,
+    "flags": lambda value: isinstance(value, TensorFlags),
     "strides": lambda value: value is None or _are_sizes(value),
     "tensor_policy": lambda value: value is None or isinstance(value, TensorPolicy),
     _TOTAL: lambda value: value is None or _is_size(value),
