@@ -10,7 +10,7 @@ from opendml.errors import InvalidArgument
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, InterpolationMode
 from opendml.spec.outputs import NOTHING, Told, has_usual_sizes, output_arguments, with_outputs
-from opendml.spec.rules import shape_of
+from opendml.spec.rules import declared_shape
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
@@ -42,7 +42,7 @@ def test_calls_may_say_the_sizes_that_do_not_follow_or_not_alone(name: str) -> N
     takes_sizes = "sizes" in output_arguments(facts)
     first = facts.outputs[0]
     desc = without_outputs(valid_desc(name, NEWEST))
-    shape = shape_of(facts, desc).get(first.python_name, ())
+    shape = declared_shape(facts, desc).get(first.python_name, ())
     assert takes_sizes >= any(type(size) is not int for size in shape)
     if first.optional:
         return

@@ -50,7 +50,7 @@ def resample3(
 
 
 def _filtered(x: Node, axis: int, count: int, placing: Placing, exact: bool) -> Node:
-    """The means along an axis; `exact` where that of equal numbers must be."""
+    """Return the means along an axis; `exact` where that of equal numbers must be."""
     rank, size = len(x.sizes), x.sizes[axis]
     reach = min(math.ceil(1.0 / placing.scale), size)
     sizes = [count if each == axis else own for each, own in enumerate(x.sizes)]

@@ -17,8 +17,8 @@ from opendml.spec.tensor_desc import TensorDesc
 _COMPUTED = ScalarType.FLOAT32
 Outputs = tuple[TensorDesc | None, ...]
 _MANY = 64
-"""Queries of a head that fill the tiles of a product: then those of heads that share keys need not be rows of
-the same one, which costs a copy of the results."""
+"""Queries of a head that fill the tiles of a product. From here on, heads that share keys need not be rows of
+one product, which would cost a copy of the results."""
 
 
 @defines("MULTIHEAD_ATTENTION", stored=True, output=True)
@@ -93,9 +93,9 @@ def multihead_attention1(
     keys, then the new ones with their bias, and V likewise; the presents are K and V
 
     Query heads share the heads of keys and values in groups that follow each other. The filter value is added
-    where a BOOLEAN mask is 0, to keys from a batch's length on, or to those before its start and from its end
-    on. Of KEY_QUERY_SEQUENCE_LENGTH_START_END only the lengths of keys count: the others say where batches
-    lie in tensors without a batch dimension.
+    where a BOOLEAN mask is 0, to keys outside a batch's length, or to keys outside its start and end. Of
+    KEY_QUERY_SEQUENCE_LENGTH_START_END only the lengths of keys count: the others say where batches lie in
+    tensors without a batch dimension.
 
     With PastSequenceLengths, a batch's new keys and values follow its own past ones, as far as the present
     has room; what comes behind them is 0 in the present, and no query sees it. There are as many keys as the
@@ -139,7 +139,7 @@ def multihead_attention1(
 
 
 def _by_head(own: Node | None, heads: int, *stacked: tuple[Node | None, int]) -> Node | None:
-    """Queries, keys or values in (batch, heads, sequence, head size), alone or where they are stacked."""
+    """Return queries, keys or values in (batch, heads, sequence, head size), whether stacked or not."""
     if own is not None:
         batch, length, hidden = own.sizes[-3:]
         return permuted(reshaped(own, (batch, length, heads, hidden // heads)), (0, 2, 1, 3))
@@ -152,8 +152,7 @@ def _by_head(own: Node | None, heads: int, *stacked: tuple[Node | None, int]) ->
 
 
 def _biased(given: Sequence[Node | None], bias: Node) -> list[Node | None]:
-    """Queries, keys and values with a bias for each element of each head, which follow each other, in their
-    types."""
+    """Return queries, keys and values, in their types, plus the bias of each element of each head."""
     first, result = 0, list[Node | None]()
     for x in given:
         if x is None:
@@ -188,7 +187,7 @@ class _Given:
     def total(
         self, present: TensorDesc | None, mask: Node | None, bias: Node | None, mask_type: MaskType
     ) -> int:
-        """How many keys there are."""
+        """Return the number of keys."""
         if self._lengths is None:
             return self._past + self._new
         if present is not None:
@@ -200,12 +199,12 @@ class _Given:
         )
 
     def ends(self) -> Node:
-        """How many keys each batch has, beside scores."""
+        """Return the number of keys of each batch, in the shape of scores."""
         assert self._lengths is not None
         return reshaped(self._lengths + self._new, (self._batch, 1, 1, 1, 1))
 
     def present(self, new: Node | None, past: Node | None, total: int) -> Node:
-        """The past keys or values and the new ones, in (batch, heads, total, head size)."""
+        """Return the past keys or values and the new ones, in (batch, heads, total, head size)."""
         past = past and reshaped(past, past.sizes[-4:])
         if self._lengths is None:
             return joined([each for each in (past, new) if each is not None], 2)
@@ -227,19 +226,21 @@ class _Given:
 
 
 def _positions(total: int) -> Node:
-    """The numbers of keys, beside scores."""
+    """Return the numbers of keys, beside scores."""
     return index(ScalarType.INT32, (1, 1, 1, 1, total), 0, (0, 0, 0, 0, 1))
 
 
 def _of_scores(tensor: Node, heads: int, groups: int) -> Node:
-    """A tensor (batch, query heads, queries, keys), perhaps without the first of these, beside scores. What
-    repeats is 1."""
+    """Return a tensor (batch, query heads, queries, keys) in the shape of scores, with 1 for what repeats.
+
+    The first dimensions may be missing.
+    """
     batch, count, *rest = (1, 1, 1, *tensor.sizes)[-4:]
     return reshaped(tensor, (batch, *((1, 1) if count == 1 else (heads, groups)), *rest))
 
 
 def _hidden(mask: Node, kind: MaskType, batch: int, heads: int, groups: int, total: int) -> Node:
-    """Where the filter value is added to scores (batch, heads, groups, queries, keys)."""
+    """Return where the filter value is added to scores (batch, heads, groups, queries, keys)."""
     if kind is MaskType.BOOLEAN:
         return equal(_of_scores(mask, heads, groups), 0)
     numbers, positions = reshaped(mask, (math.prod(mask.sizes),)), _positions(total)
@@ -254,8 +255,10 @@ def _hidden(mask: Node, kind: MaskType, batch: int, heads: int, groups: int, tot
 
 
 def _weighted(weights: Node, values: Node) -> Node:
-    """The sums of values (batch, heads, keys, size) by weights (batch, heads, groups, queries, keys), in
-    (batch, queries, heads, groups, size)."""
+    """Return the weighted sums of values (batch, heads, keys, size): (batch, queries, heads, groups, size).
+
+    The weights are (batch, heads, groups, queries, keys).
+    """
     batch, heads, groups, queries, total = weights.sizes
     size = values.sizes[3]
     columns = permuted(values, (0, 1, 3, 2))

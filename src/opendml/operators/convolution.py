@@ -58,10 +58,10 @@ def convolution(
     Products are added in float32. Forward, the output at o sees the inputs at o * stride + k * dilation -
     start_padding; output padding is zeros beyond the sums, to which the bias is added too.
 
-    Backward it is the transposed operation, PyTorch's conv_transpose and ONNX's ConvTranspose: the input at i
-    adds to the outputs at i * stride + k * dilation - start_padding, those of the output padding among them;
-    the output's sizes alone say where it ends. Filters may be filled up with zeros to multiples of the
-    stride, so that an input that is not finite also makes NaN of the outputs beside those that it adds to.
+    Backward it is the transposed operation, PyTorch's conv_transpose and ONNX's ConvTranspose. The input at i
+    adds to the outputs at i * stride + k * dilation - start_padding, also to those of the output padding. The
+    output's sizes alone say where it ends. Filters may be filled up with zeros to multiples of the stride. So
+    an input that is not finite also makes NaN of the outputs beside those that it adds to.
 
     CONVOLUTION takes the filter's elements from the last to the first along each spatial dimension.
     """
@@ -192,7 +192,7 @@ def _sums_of_integers(
     groups: int,
     type: ScalarType,
 ) -> Node:
-    """The convolution of integers, each given with its zero point, in a type and in the output's sizes."""
+    """Return the convolution of integers with their zero points, in a type and in the output's sizes."""
     (x, zero_point), (filter, filter_zero_point) = given, weights
     rank = len(x.sizes)
     filter = less_zero_point(filter, filter_zero_point and _of_channels(filter_zero_point, rank, 0), type)
@@ -204,13 +204,13 @@ def _sums_of_integers(
 
 
 def _of_channels(parameter: Node, rank: int, axis: int) -> Node:
-    """A parameter, one or one for each output channel, with its channels along a dimension of `rank`."""
+    """Return a parameter of the tensor or of each channel, with channels along a dimension of `rank`."""
     count = math.prod(parameter.sizes)
     return reshaped(parameter, [count if dimension == axis else 1 for dimension in range(rank)])
 
 
 def _grouped(x: Node, groups: int) -> Node:
-    """A tensor (N, G * C, ...) as (N, G, C, ...)."""
+    """Return a tensor (N, G * C, ...) as (N, G, C, ...)."""
     return reshaped(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
 
 
@@ -223,8 +223,10 @@ def _seen(
     before: Sequence[int],
     fill: Node | float = 0,
 ) -> Node:
-    """What taps (G, O, phases, C, extents) see of x (N, G, C, ...) in windows: (N, G, 1, ones, counts, C,
-    extents). A fill that is a node has as many dimensions."""
+    """Return the windows of x (N, G, C, ...) for taps (G, O, phases, C, extents).
+
+    The result is (N, G, 1, ones, counts, C, extents). A fill that is a node has as many dimensions.
+    """
     spatial = len(counts)
     batch, groups, channels = x.sizes[:3]
     # The positions lie innermost, where a target has its vectors: beside each other, whatever the stride.
@@ -241,7 +243,7 @@ def _seen(
 
 
 def _sums(seen: Node, taps: Node) -> Node:
-    """The sums (N, G, O, phases, counts, 1, ones) of taps (G, O, phases, C, extents) times what they see."""
+    """Return the sums (N, G, O, phases, counts, 1, ones) of taps (G, O, phases, C, extents) in windows."""
     spatial = (len(taps.sizes) - 3) // 2
     taps = reshaped(taps, (1, *taps.sizes[: 2 + spatial], *(1,) * spatial, *taps.sizes[2 + spatial :]))
     rank = len(taps.sizes)
@@ -249,7 +251,7 @@ def _sums(seen: Node, taps: Node) -> Node:
 
 
 def _finished(sums: Node, bias: Node | None, activation: OperatorDesc | None) -> Node:
-    """Sums with the bias, activated: (N, channels, phases, counts)."""
+    """Return sums with the bias, activated: (N, channels, phases, counts)."""
     channels, spatial = sums.sizes[1] * sums.sizes[2], (len(sums.sizes) - 4) // 3
     if bias is not None:
         ones = (1,) * (2 * spatial + 1)
@@ -295,13 +297,13 @@ def _image(finished: Node) -> Node:
 
 
 def _forward_taps(filter: Node, groups: int, spatial: int) -> Node:
-    """A filter (G * O, C, ...) as taps with one phase."""
+    """Return a filter (G * O, C, ...) as taps with one phase."""
     outputs, *rest = filter.sizes
     return reshaped(filter, (groups, outputs // groups, *(1,) * spatial, *rest))
 
 
 def _backward_filter(filter: Node, groups: int) -> Node:
-    """A filter (G * C, O, ...) as (G, O, C, ...)."""
+    """Return a filter (G * C, O, ...) as (G, O, C, ...)."""
     inputs, *rest = filter.sizes
     grouped = reshaped(filter, (groups, inputs // groups, *rest))
     return permuted(grouped, (0, 2, 1, *range(3, len(grouped.sizes))))
@@ -313,9 +315,11 @@ def _sums_tap_by_tap(
     counts: Sequence[int],
     windows: tuple[Sequence[int], Sequence[int], Sequence[int]],
 ) -> Node:
-    """The sums of a transposed convolution of x (N, G, C, ...) with a filter (G, O, C, ...), for each of its
-    elements with the one input that it adds, if there is one: without the zeros between the filter's elements
-    and the outputs between two inputs' first ones, which may be any number."""
+    """Return the sums of a transposed convolution of x (N, G, C, ...) with a filter (G, O, C, ...).
+
+    Each element of the filter finds the one input that it multiplies, if there is one. So strides and
+    dilations of any size add no zeros.
+    """
     spatial = len(counts)
     batch, groups, channels = x.sizes[:3]
     extents = filter.sizes[3:]
@@ -360,7 +364,7 @@ class _Phase(NamedTuple):
     """
 
     outputs: int
-    """How many it has."""
+    """Return their number."""
     taps: int
     start: int
     dilation: int
@@ -400,8 +404,10 @@ def _sums_of_phase(x: Node, filter: Node, phases: Sequence[_Phase]) -> Node:
 
 
 def _taps_by_phase(filter: Node, strides: Sequence[int]) -> Node:
-    """Taps of a filter (G, O, C, ...): of each phase every stride-th element from there on, from the last to
-    the first; zero beyond the filter."""
+    """Return the taps of a filter (G, O, C, ...) by phase: every stride-th element, the last one first.
+
+    Taps beyond the filter are zero.
+    """
     spatial = len(strides)
     groups, outputs, channels, *extents = filter.sizes
     counts = [-(-extent // stride) for extent, stride in zip(extents, strides, strict=True)]
@@ -417,12 +423,12 @@ def _taps_by_phase(filter: Node, strides: Sequence[int]) -> Node:
 
 
 def _reversed(filter: Node, spatial: int) -> Node:
-    """A filter from its last element to its first along the spatial dimensions."""
+    """Return a filter from its last element to its first along the spatial dimensions."""
     extents = filter.sizes[2:]
     first = (0, 0, *(extent - 1 for extent in extents))
     return sliced(filter, first, filter.sizes, (1, 1, *(-1,) * spatial))
 
 
 def _pairs(first: Sequence[int], second: Sequence[int]) -> list[int]:
-    """The elements of both by turns."""
+    """Return the elements of both by turns."""
     return [element for pair in zip(first, second, strict=True) for element in pair]

@@ -67,9 +67,11 @@ def folded(
     type: ScalarType,
     share: float = 1.0,
 ) -> Node:
-    """The sum, at each place of an image, of what its windows have there: of columns (N, C, extents, counts)
-    those of all windows o and elements k with o * stride + k * dilation - before at the place. A share of the
-    sums is rounded to a type."""
+    """Return the sums, at each place of an image, of the elements that windows have there.
+
+    Columns are (N, C, extents, counts). Window o has its element k at o * stride + k * dilation - before. The
+    sums times `share` are rounded to a type.
+    """
     batch, channels = columns.sizes[:2]
     extents = columns.sizes[2 : 2 + len(image)]
     counts = columns.sizes[2 + len(image) :]
@@ -81,8 +83,11 @@ def folded(
 
 
 def _phase_by_phase(columns: Node, folds: Sequence[_Folding], image: Sequence[int], axis: int) -> Node:
-    """The sums at all places, from a dimension on those of different phases apart where they have different
-    numbers of elements; but along the last dimension, where phases are neighbours."""
+    """Return the sums at all places, from a dimension on.
+
+    Phases with different numbers of elements are summed apart, but not along the last dimension, where they
+    are neighbours.
+    """
     if axis == len(folds) - 1:
         return _sums(columns, folds)
     each, extent = folds[axis], columns.sizes[2 + axis]
@@ -99,11 +104,11 @@ MOST_IDLE = 64
 """Places by which a stride exceeds the image, at most, before windows are looked for from the image's places:
 otherwise all places between two windows are computed."""
 _MOST_PHASES = 4
-"""Of a dimension, that are computed apart: each is a kernel of its own."""
+"""Phases of a dimension that are computed apart, at most: each is a kernel of its own."""
 
 
 def _sums(columns: Node, folds: Sequence[_Folding]) -> Node:
-    """The sums: (N, C, blocks and phases of each dimension, and as many of size 1)."""
+    """Return the sums: (N, C, blocks and phases of each dimension, and as many of size 1)."""
     batch, channels = columns.sizes[:2]
     spatial = len(folds)
     places = [size for each in folds for size in (each.blocks, each.phases)]
@@ -129,10 +134,13 @@ def _sums(columns: Node, folds: Sequence[_Folding]) -> Node:
 
 
 class _Folding(NamedTuple):
-    """Along a dimension the place blocks * `phases` + phase, from the place `start` on, is in the windows
-    (`first` + block - tap * `tap_step`) / `divisor` as the element `element` + phase + tap * `spacing`.
-    `turned`: phases count elements down, and of two phases the second counts as the first one of the next
-    block, so that blocks begin where the image does."""
+    """The windows and elements that meet at the places of a dimension.
+
+    From `start` on, the place block * `phases` + phase is in the windows (`first` + block - tap * `tap_step`)
+    / `divisor`, as their element `element` + phase + tap * `spacing`. With `turned` phases count elements
+    down. Of two phases the second is then the first one of the next block, so blocks begin where the image
+    does.
+    """
 
     blocks: int
     phases: int
@@ -146,7 +154,7 @@ class _Folding(NamedTuple):
     turned: bool = False
 
     def of_phase(self, phase: int, extent: int) -> _Folding:
-        """One phase of windows of an extent."""
+        """Return one phase of windows of an extent."""
         element = self.element - phase if self.turned else self.element + phase
         taps = max(1, -(-(extent - element) // self.spacing))
         first = self.first + phase if self.turned else self.first
@@ -175,7 +183,7 @@ def _counts(
     before: Sequence[int],
     after: Sequence[int],
 ) -> list[int]:
-    """The windows along each dimension."""
+    """Return the windows along each dimension."""
     spans = [(extent - 1) * dilation + 1 for extent, dilation in zip(extents, dilations, strict=True)]
     each = zip(image, spans, strides, before, after, strict=True)
     return [(size + start + end - span) // stride + 1 for size, span, stride, start, end in each]

@@ -127,8 +127,10 @@ def reverse_subsequences(x: Node, lengths: Node, *, axis: int) -> Node:
 
 
 def place_within(indices: Node, size: int) -> Node:
-    """Where indices are in `size` elements: negative ones of signed types count from the end; -1 where they
-    are out of range."""
+    """Return the places of indices in `size` elements, -1 where they are out of range.
+
+    Negative indices of signed types count from the end.
+    """
     indices = wide_enough(indices, size)
     if indices.type.is_signed:
         indices = select(indices < 0, indices + size, indices)
@@ -139,7 +141,7 @@ def place_within(indices: Node, size: int) -> Node:
 
 
 def _within(indices: Node, size: int) -> Node:
-    """Indices into `size` elements: negative ones count from the end, those out of range are an end."""
+    """Return indices into `size` elements. Negative ones count from the end; an end replaces others."""
     indices = wide_enough(indices, size)
     if not indices.type.is_signed:
         return minimum(indices, size - 1)
@@ -147,7 +149,7 @@ def _within(indices: Node, size: int) -> Node:
 
 
 def steps_along(x: Node, own: dict[int, int], rank: int) -> Sequence[Sequence[int]]:
-    """The steps of a view in which dimension d of x moves along own[d], and others along none."""
+    """Return the steps of a view in which dimension d of x moves along own[d], and others along none."""
     return [
         [int(own.get(dimension) == column) for column in range(rank)] for dimension in range(len(x.sizes))
     ]

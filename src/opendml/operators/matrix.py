@@ -43,7 +43,7 @@ def gemm(
 
 @defines("MATRIX_MULTIPLY_INTEGER", stored=True)
 def matrix_multiply_integer(a: Node, a_zero_point: Node | None, b: Node, b_zero_point: Node | None) -> Node:
-    """(A - a_zero_point) (B - b_zero_point), in INT32
+    """the sums of (A - a_zero_point) (B - b_zero_point), in INT32
 
     The sums are exact; beyond INT32 they wrap.
     """
@@ -60,7 +60,7 @@ def matrix_multiply_integer_to_float(
     b_zero_point: Node | None,
     bias: Node | None,
 ) -> Node:
-    """(A - a_zero_point) (B - b_zero_point) * (a_scale * b_scale) + bias
+    """the sums of (A - a_zero_point) (B - b_zero_point) * (a_scale * b_scale) + bias
 
     Of 8-bit integers the sums are exact. Of wider ones the differences are rounded to float32, in which their
     products are added.
@@ -100,7 +100,7 @@ def quantized_linear_matrix_multiply(
 def _product_of_integers(
     a: Node, a_zero_point: Node | None, b: Node, b_zero_point: Node | None, type: ScalarType
 ) -> Node:
-    """The product of two matrices without their zero points, in a type."""
+    """Return the product of two matrices without their zero points, in a type."""
     rank = len(a.sizes)
     # Differences of 32-bit integers need more digits than float32 has.
     exact = ScalarType.FLOAT64 if a.type.bits == 32 else type
@@ -112,13 +112,13 @@ def _product_of_integers(
 
 
 def _product_of_scales(a_scale: Node, b_scale: Node, rank: int) -> Node:
-    """The scale of a product, in FLOAT32."""
+    """Return the scale of a product, in FLOAT32."""
     a, b = (convert(aligned(scale, rank), ScalarType.FLOAT32) for scale in (a_scale, b_scale))
     return rounded(a * b)
 
 
 def product(rows: Node, columns: Node) -> Node:
-    """The sums (..., M, N, 1) of products of rows (..., M, K) with columns (..., N, K)."""
+    """Return the sums (..., M, N, 1) of products of rows (..., M, K) with columns (..., N, K)."""
     *batch, m, k = rows.sizes
     n = columns.sizes[-2]
     # Of (..., M, N, K), the rows have no N and the columns no M; K is summed.
@@ -127,6 +127,6 @@ def product(rows: Node, columns: Node) -> Node:
 
 
 def _transposed(x: Node) -> Node:
-    """With the last two dimensions exchanged."""
+    """Return with the last two dimensions exchanged."""
     *leading, row, column = range(len(x.sizes))
     return permuted(x, (*leading, column, row))

@@ -40,8 +40,8 @@ def slice1(
 ) -> Node:
     """x at the window's start + i * InputWindowStrides
 
-    The start is the window's first element along a dimension with a positive stride, its last one along one
-    with a negative stride, whatever part of the window the output takes.
+    Along a dimension with a positive stride the start is the window's first element, with a negative stride
+    its last one. It does not matter what part of the window the output takes.
     """
     start = _window_start(input_window_offsets, input_window_sizes, input_window_strides)
     return sliced(x, start, output.sizes, input_window_strides)
@@ -132,8 +132,8 @@ def space_to_depth(x: Node, *, block_size: int) -> Node:
 
 @defines("SPACE_TO_DEPTH1", stored=True)
 def space_to_depth1(x: Node, *, block_size: int, order: DepthSpaceOrder) -> Node:
-    """blocks of height and width become channels: each place in a block has those of x one after the other
-    (DEPTH_COLUMN_ROW), or each channel of x those of all places in a block (COLUMN_ROW_DEPTH)"""
+    """blocks of height and width become channels. In DEPTH_COLUMN_ROW each place in a block has the channels
+    of x one after the other, in COLUMN_ROW_DEPTH each channel of x has the places"""
     batch, channels, height, width = x.sizes
     rows, columns, block = height // block_size, width // block_size, block_size
     blocks = reshaped(x, (batch, channels, rows, block, columns, block))
@@ -203,7 +203,7 @@ def diagonal_matrix1(
 
 
 def _window_start(offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The element of a window that its first one along each dimension is of SLICE1."""
+    """Return the element of a window that its first one along each dimension is of SLICE1."""
     return [
         offset + (size - 1 if stride < 0 else 0)
         for offset, size, stride in zip(offsets, sizes, strides, strict=True)
@@ -231,14 +231,14 @@ def _padded(x: Node, mode: PaddingMode, fill: Number, before: Sequence[int], aft
 
 
 def _most(size: int, mode: PaddingMode) -> int | float:
-    """How many elements one period of a dimension has to pad it with."""
+    """Return the number of elements of one period of the padding of a dimension."""
     if mode is PaddingMode.EDGE or size == 1:
         return math.inf
     return size - (mode is PaddingMode.REFLECTION)
 
 
 def _extended(sizes: Sequence[int], axis: int, before: int, after: int, mode: PaddingMode) -> Node:
-    """Where the elements of a padded dimension come from."""
+    """Return the index of each element of a padded dimension in the input."""
     size = sizes[axis]
     along = [before + size + after if each == axis else 1 for each in range(len(sizes))]
     type = counting(2 * along[axis])
@@ -272,7 +272,7 @@ def _periodic(x: Node, axis: int, before: int, after: int, mode: PaddingMode) ->
 
 
 def _run(x: Node, axis: int, first: int, count: int, step: int) -> Node | None:
-    """So many elements along an axis, from the first one in steps; None of none."""
+    """Return `count` elements along an axis, from the first one in steps; None for no elements."""
     if count == 0:
         return None
     sizes = [count if each == axis else size for each, size in enumerate(x.sizes)]

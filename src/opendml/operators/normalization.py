@@ -142,9 +142,9 @@ def local_response_normalization(
     """x / (bias + alpha / local_size * (sum of x * x over the local region)) ^ beta
 
     The region holds local_size elements across the channels, or, without cross_channel, along the height and
-    the width each: (local_size - 1) / 2 before the element, rounded down, and the rest after it, less those
-    beyond the tensor's bounds. Microsoft's page says neither; so does ONNX, which only has regions across
-    channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
+    along the width. (local_size - 1) / 2 of them, rounded down, are before the element, and the rest after
+    it, less those beyond the tensor's bounds. Microsoft's page says neither; ONNX does, but only has regions
+    across channels. As Microsoft's page has it, alpha is divided by local_size in both cases.
     """
     again = local_size <= _SQUARED_AGAIN
     return x / power(local_base(x, cross_channel, local_size, alpha, bias, again), beta)

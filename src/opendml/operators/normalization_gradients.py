@@ -93,9 +93,10 @@ def batch_normalization_training_grad(
 def local_response_normalization_grad(
     x: Node, gradient: Node, *, cross_channel: bool, local_size: int, alpha: float, beta: float, bias: float
 ) -> Node:
-    """gradient / base ^ beta - 2 * alpha * beta / local_size * x * (sum of gradient * x / base ^ (beta + 1)
-    over the elements whose local region has this one), base being what LOCAL_RESPONSE_NORMALIZATION raises
-    to the power of beta
+    """gradient / base ^ beta - 2 * alpha * beta / local_size * x * (sum of gradient * x / base ^ (beta + 1))
+
+    LOCAL_RESPONSE_NORMALIZATION raises base to the power of beta. The sum is over the elements whose local
+    region has this one.
 
     DirectML's page has no formula; this is the derivative of the forward operator, with its local regions.
     The power is float32: where the base is so near 0 that it is 0, its terms are infinite or NaN.
@@ -113,5 +114,5 @@ def local_response_normalization_grad(
 
 
 def _axes(statistic: Node) -> Sequence[int]:
-    """The dimensions over which a statistic of such sizes is made."""
+    """Return the dimensions over which a statistic of such sizes is made."""
     return [axis for axis, size in enumerate(statistic.sizes) if size == 1]

@@ -161,7 +161,7 @@ MOST_IDLE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class PoolingWindows:
     """The windows over the spatial dimensions of a tensor of `sizes` (N, C, ...): in (N, C, counts, extents)
     the elements at o * stride + k * dilation - before.
 
@@ -184,27 +184,27 @@ class Windows:
         return range(2 + len(self.counts), 2 + 2 * len(self.counts))
 
     def elements(self, x: Node, fill: Number) -> Node:
-        """The elements of x; what is not in x is `fill`."""
+        """Return the elements of x; what is not in x is `fill`."""
         seen = windows(x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
         return self.masked(seen, fill)
 
     def masked(self, value: Node, fill: Number) -> Node:
-        """A value of each element where a window has that, and `fill` where it was clipped."""
+        """Return a value of each element where a window has that, and `fill` where it was clipped."""
         for axis in self.clipped:
             value = select(self._has_place(axis), value, fill)
         return value
 
     def sums(self, x: Node) -> Node:
-        """The sum of each window's elements. What a window has beyond x is +0, also if it is clipped."""
+        """Return the sum of each window's elements. Elements beyond x are +0, also if they are clipped."""
         sums = reduce_sum(self.elements(x, 0), self.axes)
         return sums + 0.0 if self.clipped and sums.type.is_float else sums
 
     def pooled(self, value: Node) -> Node:
-        """A value of each window as the output has it."""
+        """Return a value of each window as the output has it."""
         return reshaped(value, (*self.sizes[:2], *self.counts))
 
     def number_of_elements(self, axis: int, before: int, after: int) -> Node | Number:
-        """How many of a window's elements along a spatial dimension are in x, or in so much padding."""
+        """Return the number of a window's elements along a spatial dimension in x, or in so much padding."""
         if axis in self.clipped:
             return self._number_within(axis, -before, self.sizes[2 + axis] + after)
         inside = self.is_inside(axis, before, after)
@@ -213,7 +213,7 @@ class Windows:
         return maximum(reduce_sum(convert(inside, ScalarType.FLOAT32), [self.axes[axis]]), 1.0)
 
     def is_inside(self, axis: int, before: int = 0, after: int = 0) -> Node | None:
-        """Whether elements along a spatial dimension are in x, or in so much padding; None: all are."""
+        """Return whether elements along a dimension are in x, or in so much padding; None: all are."""
         if axis in self.clipped:
             return self._has_place(axis)
         rank = 2 + 2 * len(self.counts)
@@ -228,7 +228,7 @@ class Windows:
         return is_index(sizes, least, steps, size, max(-least, most + 1))
 
     def _has_place(self, axis: int) -> Node:
-        """Whether each window has a place of x along a clipped dimension."""
+        """Return whether each window has a place of x along a clipped dimension."""
         window, sizes, steps = self.clipped[axis], self._ones, [0] * (2 + 2 * len(self.counts))
         sizes[2 + axis], steps[2 + axis] = self.counts[axis], -window.stride
         sizes[self.axes[axis]], steps[self.axes[axis]] = self.sizes[2 + axis], 1
@@ -242,8 +242,7 @@ class Windows:
         return apply(Operation.AND, inside, apply(Operation.EQUAL, between, 0))
 
     def _number_within(self, axis: int, first: int, end: int) -> Node | Number:
-        """How many elements of each window lie from a place up to another one, along a clipped dimension; 1
-        of none."""
+        """Return the number of each window's elements between places of a clipped dimension, at least 1."""
         window, sizes, steps = self.clipped[axis], self._ones, [0] * (2 + 2 * len(self.counts))
         last = window.stride * (self.counts[axis] - 1) + (window.extent - 1) * window.dilation - window.before
         if first <= -window.before and last < end:
@@ -262,7 +261,7 @@ class Windows:
         return [1] * (2 + 2 * len(self.counts))
 
     def numbers(self) -> Node:
-        """The number of each element in x, in row-major order."""
+        """Return the number of each element in x, in row-major order."""
         strides = [math.prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes))]
         spatial = strides[2:]
         first = -sum(margin * stride for margin, stride in zip(self.before, spatial, strict=True))
@@ -292,8 +291,8 @@ def windows_of(
     strides: Sequence[int],
     dilations: Sequence[int],
     before: Sequence[int],
-) -> Windows:
-    """The windows of an operator; those without dilations give none."""
+) -> PoolingWindows:
+    """Return the windows of an operator; those without dilations give none."""
     asked = list(map(Window, extents, strides, dilations or (1,) * len(strides), before))
     clipped = {
         axis: window
@@ -302,25 +301,27 @@ def windows_of(
     }
     each = [Window(sizes[2 + axis], 0, 1, 0) if axis in clipped else own for axis, own in enumerate(asked)]
     extents, strides, dilations, before = zip(*each, strict=True)
-    return Windows(sizes, counts, extents, strides, dilations, before, clipped)
+    return PoolingWindows(sizes, counts, extents, strides, dilations, before, clipped)
 
 
 def number_of_elements(
-    seen: Windows, before: Sequence[int], after: Sequence[int], include_padding: bool
+    seen: PoolingWindows, before: Sequence[int], after: Sequence[int], include_padding: bool
 ) -> Node | Number:
-    """How many elements the windows have, in the tensor or also in the padding."""
+    """Return the number of the windows' elements, in the tensor or also in the padding."""
     margins = zip(before, after, strict=True) if include_padding else [(0, 0)] * len(before)
     return _product([seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
 
 
 def shared(total: Node, count: Node | Number) -> Node:
-    """A FLOAT64 over a count, to be rounded to fewer bits, which show no difference to a product with a
-    reciprocal."""
+    """Return a FLOAT64 over a count, by a product with the reciprocal.
+
+    It is rounded to fewer bits later, which show no difference to a quotient.
+    """
     return total / count if isinstance(count, Node) else total * (1.0 / float(count))
 
 
-def index_of_greatest(seen: Windows, x: Node) -> Node:
-    """The least number of a greatest element in x; what is in the padding has the number after x's last."""
+def index_of_greatest(seen: PoolingWindows, x: Node) -> Node:
+    """Return the least number of a greatest element in x. Padding has the number after x's last."""
     numbers = seen.numbers()
     for axis in range(len(seen.counts)):
         inside = seen.is_inside(axis)
@@ -339,15 +340,17 @@ def _whole_power(x: Node, exponent: int) -> Node:
 
 
 def _root(total: Node) -> Node:
-    """The square root of a FLOAT64, within 0.8 units in the last place of FLOAT32: made in that, which is
-    faster, where it holds the number."""
+    """Return the square root of a FLOAT64, within 0.8 units in the last place of FLOAT32.
+
+    It is computed in FLOAT32, which is faster, where that holds the number.
+    """
     narrow = convert(total, ScalarType.FLOAT32)
     held = apply(Operation.AND, narrow >= 2.0**-100, narrow <= 2.0**100)
     exact = convert(square_root(total), ScalarType.FLOAT32)
     return rarely(apply(Operation.NOT, held), exact, square_root(narrow))
 
 
-def _greatest(seen: Windows, x: Node) -> Node:
+def _greatest(seen: PoolingWindows, x: Node) -> Node:
     return seen.pooled(reduce_maximum(seen.elements(x, _least(x.type)), seen.axes))
 
 
@@ -356,7 +359,7 @@ def _least(type: ScalarType) -> Number:
 
 
 def _product(factors: Sequence[Node | Number]) -> Node | Number:
-    """The product: that of the numbers, times each node."""
+    """Return the product: that of the numbers, times each node."""
     result: Node | Number = math.prod(factor for factor in factors if not isinstance(factor, Node))
     for factor in factors:
         if isinstance(factor, Node):

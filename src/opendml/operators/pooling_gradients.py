@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from opendml.operators.folding import folded
-from opendml.operators.pooling import Windows, index_of_greatest, number_of_elements, windows_of
+from opendml.operators.pooling import PoolingWindows, index_of_greatest, number_of_elements, windows_of
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, select
 from opendml.program.node import Node, convert
@@ -67,7 +67,7 @@ def max_pooling_grad(
     return _folded(seen, _masked(seen, select(is_greatest, _in_windows(seen, gradient), 0.0)), output)
 
 
-def _type_of_numbers(seen: Windows) -> ScalarType:
+def _type_of_numbers(seen: PoolingWindows) -> ScalarType:
     """Return the narrowest type in which the numbers of a window's elements differ from each other."""
     axes = enumerate(zip(seen.extents, seen.dilations, strict=True), 3)
     span = sum((extent - 1) * dilation * math.prod(seen.sizes[axis:]) for axis, (extent, dilation) in axes)
@@ -75,26 +75,26 @@ def _type_of_numbers(seen: Windows) -> ScalarType:
     return next((type for type in types if span < 2**type.bits), ScalarType.UINT64)
 
 
-def _folding_order(seen: Windows) -> tuple[int, ...]:
-    """The dimensions (N, C, extents, counts) by their places in (N, C, counts, extents)."""
+def _folding_order(seen: PoolingWindows) -> tuple[int, ...]:
+    """Return the dimensions (N, C, extents, counts) by their places in (N, C, counts, extents)."""
     return (0, 1, *seen.axes, *range(2, seen.axes[0]))
 
 
-def _masked(seen: Windows, value: Node) -> Node:
-    """A value of (N, C, extents, counts) where the windows have the elements; elsewhere 0."""
+def _masked(seen: PoolingWindows, value: Node) -> Node:
+    """Return a value of (N, C, extents, counts) where the windows have the elements; elsewhere 0."""
     if not seen.clipped:
         return value
     order = _folding_order(seen)
     return permuted(seen.masked(permuted(value, order), 0.0), order)
 
 
-def _in_windows(seen: Windows, value: Node) -> Node:
-    """What came to a window, as each of its elements has it: (N, C, extents, counts)."""
+def _in_windows(seen: PoolingWindows, value: Node) -> Node:
+    """Return the gradient of each window for all of its elements: (N, C, extents, counts)."""
     single = reshaped(value, (*seen.sizes[:2], *(1,) * len(seen.extents), *seen.counts))
     return repeated(single, (*seen.sizes[:2], *seen.extents, *seen.counts))
 
 
-def _folded(seen: Windows, shares: Node, output: TensorDesc, share: float = 1.0) -> Node:
-    """A share of the sums of the windows' elements at each place of the image."""
+def _folded(seen: PoolingWindows, shares: Node, output: TensorDesc, share: float = 1.0) -> Node:
+    """Return a share of the sums of the windows' elements at each place of the image."""
     type = ScalarType.of(output.data_type)
     return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before, type, share)

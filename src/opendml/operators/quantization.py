@@ -133,7 +133,7 @@ def requantized(
 
 
 def exact_sum_type(count: int) -> ScalarType:
-    """A type that holds sums of so many products of differences of 8-bit integers."""
+    """Return a type that holds sums of so many products of differences of 8-bit integers."""
     return counting(count * 255**2)
 
 
@@ -143,12 +143,12 @@ def less_zero_point(x: Node, zero_point: Node | None, type: ScalarType) -> Node:
 
 
 def aligned(parameter: Node, rank: int) -> Node:
-    """A scale or a zero point with its dimensions right-aligned under `rank` others."""
+    """Return a scale or a zero point with its dimensions right-aligned under `rank` others."""
     return reshaped(parameter, (*(1,) * (rank - len(parameter.sizes)), *parameter.sizes))
 
 
 def _of_blocks(parameter: Node, sizes: Sequence[int]) -> Node:
-    """A scale or a zero point for each element of a tensor of `sizes`."""
+    """Return a scale or a zero point for each element of a tensor of `sizes`."""
     pairs = list(zip(parameter.sizes, sizes, strict=True))
     if all(own in (1, size) for own, size in pairs):
         return parameter

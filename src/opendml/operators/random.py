@@ -14,7 +14,7 @@ from opendml.spec.enums import RandomGeneratorType
 from opendml.spec.tensor_desc import TensorDesc
 
 _WORDS = 4
-"""Of a counter, and of the numbers that it yields."""
+"""Words of 32 bits in a counter, and in the numbers that it yields."""
 _ROUNDS = 10
 _MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
@@ -47,13 +47,13 @@ def random_generator(
 
 
 def _word(state: Node, place: int, rank: int) -> Node:
-    """A word of the state, for tensors of `rank` dimensions."""
+    """Return a word of the state, for tensors of `rank` dimensions."""
     first = (*(0,) * (len(state.sizes) - 1), place)
     return reshaped(sliced(state, first, (1,) * len(state.sizes)), (1,) * rank)
 
 
 def _chosen(words: Sequence[Node], place: Node) -> Node:
-    """The word at a place."""
+    """Return the word at a place."""
     result = words[-1]
     for number, word in reversed(list(enumerate(words[:-1]))):
         result = select(equal(place, number), word, result)
@@ -61,7 +61,7 @@ def _chosen(words: Sequence[Node], place: Node) -> Node:
 
 
 def _advanced(counter: list[Node], steps: Node) -> list[Node]:
-    """The words of a counter, so many UINT64 `steps` further."""
+    """Return the words of a counter, so many UINT64 `steps` further."""
     low, high = _wide(counter[0], counter[1]), _wide(counter[2], counter[3])
     low = low + steps
     high = high + convert(low < steps, ScalarType.UINT64)

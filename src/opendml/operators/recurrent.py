@@ -17,7 +17,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 
 MOST_STEPS = 2**20
-"""Of a network: each has launches of its own, for which compiling takes 0.1 ms and 2 KB."""
+"""Steps of a network, at most: each has launches of its own, for which compiling takes 0.1 ms and 2 KB."""
 _COMPUTED = ScalarType.FLOAT32
 Outputs = tuple[TensorDesc | None, ...]
 
@@ -118,9 +118,9 @@ def gru(
     linear_before_reset: bool,
     output: Outputs,
 ) -> tuple[Node, ...]:
-    """z = f(x_t W_z^T + h_(t-1) R_z^T + W_bz + R_bz), r likewise,
+    """z = f(x_t W_z^T + h_(t-1) R_z^T + W_bz + R_bz), r likewise;
     n = g(x_t W_h^T + (r h_(t-1)) R_h^T + W_bh + R_bh), or with LinearBeforeReset
-    n = g(x_t W_h^T + r (h_(t-1) R_h^T + R_bh) + W_bh), h_t = (1 - z) n + z h_(t-1)
+    n = g(x_t W_h^T + r (h_(t-1) R_h^T + R_bh) + W_bh); h_t = (1 - z) n + z h_(t-1)
 
     Products, lengths and h as in RNN; without LinearBeforeReset r h_(t-1) is rounded to the type of h too.
     """
@@ -150,7 +150,7 @@ def gru(
 
 
 class _Network:
-    """What all steps of a network read.
+    """The tensors that all steps of a network read.
 
     Args:
         x, weights, recurrence, bias, lengths: its tensors.
@@ -182,10 +182,10 @@ class _Network:
             reshaped(convert(weights, _COMPUTED), (columns, features)),
         )
         self._inputs = sums
-        """Of all steps and gates, in (steps * batch, directions * gates * hidden, 1)."""
+        """The products of all steps and gates: (steps * batch, directions * gates * hidden, 1)."""
         self._bias: Node | None = None
-        """Of all gates, (1, 1, directions, gates * hidden). Steps add it: what is but a product is written
-        while the next is computed."""
+        """The bias of all gates, (1, 1, directions, gates * hidden). Steps add it, because a pure product is
+        written while the next one is computed."""
         if bias is not None:
             # Of (directions, input or recurrence, gates, hidden).
             parts = reshaped(convert(bias, _COMPUTED), (self._directions, 2, gates, self._hidden))
@@ -193,7 +193,7 @@ class _Network:
             self._bias = reshaped(total, (1, 1, self._directions, gates * self._hidden))
 
     def of_units(self, own: int, first: int, count: int) -> Window:
-        """So many parts, one for each hidden unit, of a tensor (1, 1, directions, parts * hidden)."""
+        """Return the window of parts, one for each unit, in a tensor (1, 1, directions, parts * hidden)."""
         return _whole((0, 0, own, first * self._hidden), (1, 1, 1, count * self._hidden))
 
     def run(
@@ -205,14 +205,13 @@ class _Network:
         step: Callable[[_Step], list[Node]],
         others: Sequence[tuple[Node, Window]] = (),
     ) -> Node:
-        """The states before and after all steps of a direction, in their order: (steps + 1, states, batch,
-        hidden).
+        """Return the states before and after all steps of a direction: (steps + 1, states, batch, hidden).
 
         Args:
-            direction, own: which of the directions it is.
-            initial: what the states are before the first step.
-            type: in which they are kept.
-            step: from what a step sees to the new states.
+            direction, own: the direction of the network and the number of this one.
+            initial: the states before the first step.
+            type: the type of the states.
+            step: a function from the view of one step to the new states.
             others: further tensors that steps read.
         """
         backward = direction is Direction.BACKWARD or own == 1
@@ -249,7 +248,7 @@ class _Network:
         return steps_of_recurrence(self._steps, joined(first, 1), read, body)
 
     def outputs(self, direction: Direction, run: Callable[[int], Node], wanted: Outputs) -> tuple[Node, ...]:
-        """The outputs that the desc has: the states of all steps, the last one, and the last cell."""
+        """Return the outputs that the desc has: the states of all steps, the last one, and the last cell."""
         runs = [run(own) for own in range(self._directions)]
         state = (1, 1, self._batch, self._hidden)
         results = []
@@ -262,7 +261,7 @@ class _Network:
         return tuple(results)
 
     def _sequence(self, direction: Direction, runs: Sequence[Node]) -> Node:
-        """The states of all steps, 0 where a sequence is over."""
+        """Return the states of all steps, 0 where a sequence is over."""
         sizes = (self._steps, 1, self._batch, self._hidden)
         parts = []
         for own, states in enumerate(runs):
@@ -278,9 +277,12 @@ class _Network:
 
 
 class _Step:
-    """What one step sees: the states before it, each (1, 1, batch, hidden), the inputs of all gates (batch,
-    gates * hidden, 1), the recurrence (1, 1, gates * hidden, hidden), the bias of all gates (1, 1, 1, gates *
-    hidden), and other tensors, behind which come its own number and the lengths where there are some."""
+    """The view of one step.
+
+    It has the states before the step, each (1, 1, batch, hidden). The inputs of all gates are (batch, gates *
+    hidden, 1), the recurrence (1, 1, gates * hidden, hidden), and the bias (1, 1, 1, gates * hidden). Other
+    tensors follow, and with lengths the number of the step and the lengths.
+    """
 
     def __init__(
         self,
@@ -300,16 +302,16 @@ class _Step:
         self._goes_on = others[-2] < _by_batch(others[-1]) if has_lengths else None
 
     def kept(self, new: Node, old: Node) -> Node:
-        """A new state where the sequence still goes on, elsewhere the old one."""
+        """Return a new state where the sequence still goes on, elsewhere the old one."""
         return new if self._goes_on is None else select(self._goes_on, new, old)
 
     def part(self, tensor: Node, number: int) -> Node:
-        """A part, one for each hidden unit, of a tensor (1, 1, 1, parts * hidden)."""
+        """Return a part, one for each hidden unit, of a tensor (1, 1, 1, parts * hidden)."""
         first = (0, 0, 0, number * self._hidden)
         return convert(sliced(tensor, first, (1, 1, 1, self._hidden)), _COMPUTED)
 
     def inputs(self, first: int = 0, last: int | None = None) -> list[Node]:
-        """What the input and the bias contribute to the gates from one up to another."""
+        """Return the part of the input and the bias in the gates from one up to another."""
         last = self._gates if last is None else last
         sizes = (self._batch, (last - first) * self._hidden, 1)
         found = self._by_gate(sliced(self._inputs, (0, first * self._hidden, 0), sizes))
@@ -318,17 +320,17 @@ class _Step:
         return [each + self.part(self._bias, first + gate) for gate, each in enumerate(found)]
 
     def recurrent(self, state: Node) -> list[Node]:
-        """What a state contributes to each gate."""
+        """Return the part of a state in each gate."""
         return self._by_gate(self._products(state, 0, self._gates))
 
     def gates(self, state: Node, first: int = 0, last: int | None = None) -> list[Node]:
-        """What the input and a state contribute to the gates from one up to another."""
+        """Return the sums of the input and a state for the gates from one up to another."""
         last = self._gates if last is None else last
         products = self._by_gate(self._products(state, first, last))
         return [a + b for a, b in zip(products, self.inputs(first, last), strict=True)]
 
     def _products(self, state: Node, first: int, last: int) -> Node:
-        """The products with a state in (batch, gates * hidden, 1)."""
+        """Return the products with a state in (batch, gates * hidden, 1)."""
         sizes = (1, 1, (last - first) * self._hidden, self._hidden)
         columns = sliced(self._weights, (0, 0, first * self._hidden, 0), sizes)
         steps = ((0, 0), (0, 0), (1, 0), (0, 1))
@@ -336,25 +338,27 @@ class _Step:
         return product(rows, reshaped(columns, sizes[2:]))
 
     def _by_gate(self, sums: Node) -> list[Node]:
-        """Sums (batch, gates * hidden, 1) as one tensor for each gate."""
+        """Return sums (batch, gates * hidden, 1) as one tensor for each gate."""
         sizes, steps = (1, 1, self._batch, self._hidden), ((0, 0, 1, 0), (0, 0, 0, 1), (0,) * 4)
         columns = range(0, sums.sizes[1], self._hidden)
         return [view(sums, sizes, (0, column, 0), steps) for column in columns]
 
 
 def _whole(first: tuple[int, ...], sizes: tuple[int, ...]) -> Window:
-    """What all steps see alike."""
+    """Return a window that is the same for all steps."""
     return Window(first, sizes, (0,) * len(sizes))
 
 
 def _before(biases: Node, which: int, most: int) -> Node:
-    """Of biases (directions, input or recurrence, gates, hidden) those of one for the gates before `most`,
-    and 0 for the others."""
+    """Return the biases of the input (`which` = 0) or of the recurrence (1), with 0 from the gate `most` on.
+
+    All biases are (directions, input or recurrence, gates, hidden).
+    """
     directions, _, gates, hidden = biases.sizes
     part = sliced(biases, (0, which, 0, 0), (directions, 1, most, hidden))
     return padded(part, (0, 0, 0, 0), (0, 0, gates - most, 0))
 
 
 def _by_batch(lengths: Node) -> Node:
-    """Lengths (1, 1, 1, batch) beside states."""
+    """Return lengths (1, 1, 1, batch) beside states."""
     return view(lengths, (1, 1, lengths.sizes[3], 1), (0,) * 4, ((0,) * 4, (0,) * 4, (0,) * 4, (0, 0, 1, 0)))

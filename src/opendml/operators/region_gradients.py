@@ -23,7 +23,7 @@ _RANK = 8
 """Channels, regions, rows and columns of the outputs, the samples that each has along rows and columns, and
 the elements between which a sample is along both."""
 _PLACES = ((2, 4), (3, 5))
-"""Where the outputs and samples along rows, and along columns, are among them."""
+"""The dimensions of the outputs and the samples along rows, and along columns."""
 
 
 @defines("ROI_ALIGN_GRAD", output=True)
@@ -47,11 +47,11 @@ def roi_align_grad(
     """sum of gradient * weight over the samples of ROI_ALIGN1 that are made of the element; for a corner, of
     gradient * d sample / d corner
 
-    Samples out of bounds, which are 0 where the greatest is looked for, have no gradient; of several greatest
-    ones the first has it. The gradient of the corners is that of the samples' places, whose number is taken
-    to be fixed, per unit of the region: DirectML's page leaves out the scales and the division by the number
-    of samples, and has no other interpolation. It is 0 for the nearest neighbor, and for what is beyond the
-    outermost elements.
+    Samples out of bounds, which are 0 where the greatest is looked for, have no gradient. Of several greatest
+    ones the first has it. The gradient of the corners is that of the samples' places, per unit of the region.
+    The number of samples is taken to be fixed. DirectML's page leaves out the scales and the division by the
+    number of samples, and has no other interpolation. The gradient of the corners is 0 for the nearest
+    neighbor, and beyond the outermost elements.
 
     Sums of the image's gradient are made in integers of 62 bits, relative to the greatest magnitude of the
     incoming gradient, so that they depend on no order; if that is not finite, every element is NaN. A batch
@@ -108,14 +108,14 @@ class _Found:
         return self.rows, self.columns
 
     def put(self, value: Node, which: int) -> Node:
-        """A tensor (regions, outputs, samples) along an axis among all dimensions."""
+        """Return a tensor (regions, outputs, samples) along an axis among all dimensions."""
         sizes = [1] * _RANK
         for dimension, size in zip((1, *_PLACES[which]), value.sizes, strict=True):
             sizes[dimension] = size
         return reshaped(value, sizes)
 
     def ends(self, which: int) -> tuple[Node, Node | None]:
-        """The elements between which a sample is along an axis, and their weights; None: 1."""
+        """Return the elements between which a sample is along an axis, and their weights; None: 1."""
         axis = self.axes[which]
         if len(axis.ends) == 1:
             return self.put(axis.ends[0][0], which), None
@@ -128,12 +128,12 @@ class _Found:
 
     @property
     def counted(self) -> Node:
-        """Whether an output has a sample, and it is not out of bounds."""
+        """Return whether an output has a sample, and it is not out of bounds."""
         rows, columns = (self.put(axis.counted, which) for which, axis in enumerate(self.axes))
         return apply(Operation.AND, rows, columns)
 
     def shares(self, of_greatest: bool) -> Node:
-        """How much of an output each sample is."""
+        """Return the weight of each sample in its output."""
         if not of_greatest:
             rows, columns = (self.put(axis.count, which) for which, axis in enumerate(self.axes))
             return select(self.counted, 1.0 / (rows * columns), 0.0)
@@ -161,7 +161,7 @@ class _Found:
         return reduce(lambda a, b: a + b, terms)
 
     def derivative(self, which: int) -> Node:
-        """How a sample grows with its place along an axis."""
+        """Return the derivative of a sample by its place along an axis."""
         own, other = self.axes[which], self.axes[1 - which]
         place = own.place
         if len(own.ends) == 1 or place is None:
@@ -178,7 +178,7 @@ class _Found:
         return select(self.put(inside, which), reduce(lambda a, b: a + b, terms), 0.0)
 
     def _at(self, row: Node, column: Node) -> Node:
-        """The image at ends of the samples."""
+        """Return the image at ends of the samples."""
         assert self.x is not None
         channels = self.image[1]
         rows, columns = self.put(row, 0), self.put(column, 1)
@@ -193,7 +193,7 @@ class _Found:
 
 
 def _share_of_extent(axis: Samples, offset: float, to_corners: bool) -> Node:
-    """How a sample's place along an axis grows with the extent of its region."""
+    """Return the derivative of a sample's place along an axis by the extent of its region."""
     _, bins, taps = axis.counted.sizes
     number = convert(_along(3, 1, bins), ScalarType.FLOAT32) * axis.count
     sample = number + convert(_along(3, 2, taps), ScalarType.FLOAT32) - offset
@@ -204,7 +204,7 @@ def _share_of_extent(axis: Samples, offset: float, to_corners: bool) -> Node:
 
 
 def _of_image(found: _Found, incoming: Node, shares: Node) -> Node:
-    """The gradient of the image: that of each sample goes to the elements between which it is."""
+    """Return the gradient of the image: that of each sample goes to the elements between which it is."""
     batches, channels, height, width = found.image
     outputs = math.prod(incoming.sizes[1:])
     greatest = reduce_maximum(abs(incoming), range(_RANK))
@@ -232,7 +232,7 @@ def _power_of_two(exponent: Node) -> Node:
 
 
 def _along(rank: int, axis: int, size: int) -> Node:
-    """The index along an axis."""
+    """Return the index along an axis."""
     sizes = [size if each == axis else 1 for each in range(rank)]
     return index(ScalarType.INT32, sizes, 0, [int(each == axis) for each in range(rank)])
 

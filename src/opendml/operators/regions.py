@@ -105,8 +105,8 @@ def roi_align1(
     align_regions_to_corners: bool,
     output: TensorDesc,
 ) -> Node:
-    """the average or the greatest of nY * nX samples of x, which are at x1 - InputPixelOffset +
-    (sx - OutputPixelOffset) * regionX / (outX * nX) for sx from ox * nX to below ox * nX + nX, and along y so
+    """the average or the greatest of nY * nX samples of x; along x they are at x1 - InputPixelOffset +
+    (sx - OutputPixelOffset) * regionX / (outX * nX), with sx from ox * nX to below ox * nX + nX
 
     nX is |regionX| / outX rounded up, but at least MinimumSamplesPerOutput and 1, and at most
     MaximumSamplesPerOutput; a region larger than the input has no more samples than one as large. As in ONNX
@@ -157,7 +157,7 @@ def aligned_samples(
     samples: tuple[int, int],
     to_corners: bool,
 ) -> tuple[Samples, Samples]:
-    """The samples of ROI_ALIGN1 along rows and columns.
+    """Return the samples of ROI_ALIGN1 along rows and columns.
 
     Args:
         regions: their corners.
@@ -183,7 +183,7 @@ def aligned_samples(
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What the outputs of each region have along an axis, in tensors (regions, outputs, taps).
+    """The samples of each region's outputs along an axis, in tensors (regions, outputs, taps).
 
     Attributes:
         ends: the indices between which a sample is, and its weight there; None: 1.
@@ -201,24 +201,24 @@ class Samples:
 
     @property
     def counted(self) -> Node:
-        """Whether an output has the sample, and it is not out of bounds."""
+        """Return whether an output has the sample, and it is not out of bounds."""
         return self.used if self.is_inside is None else apply(Operation.AND, self.is_inside, self.used)
 
     @property
     def known(self) -> Samples:
-        """The same where that which is worth it is computed once for all channels."""
+        """Return the samples with their indices and weights in memory, computed once for all channels."""
         ends = [(in_memory(at), weight and in_memory(weight)) for at, weight in self.ends]
         return replace(self, ends=ends, is_inside=self.is_inside and in_memory(self.is_inside))
 
     @property
     def inside(self) -> Node:
-        """How many samples of an output are not out of bounds."""
+        """Return the number of an output's samples that are not out of bounds."""
         counted = reduce_sum(convert(self.counted, ScalarType.INT32), [2])
         return convert(counted, ScalarType.FLOAT32)
 
 
 def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
-    """The elements of a region that is divided in so many parts, which may overlap."""
+    """Return the elements of a region that is divided in so many parts, which may overlap."""
     type = counting((bins + 1) * size + bins)
     low, high = (convert(_clamped(_whole(corner, size), size), type) for corner in (low, high))
     extent = maximum(high - low, 0) + 1
@@ -233,7 +233,7 @@ def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
 
 
 def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
-    """Of each output of a region. It is rounded as everywhere, so that devices agree."""
+    """Return the number of samples of each output. It is rounded as everywhere, so that devices agree."""
     needed = maximum(ceiling(rounded(abs(extent) / float(bins))), float(least))
     # Also where a corner is NaN: its one sample is out of bounds.
     return select(needed > 1.0, minimum(needed, float(most)), 1.0)
@@ -242,8 +242,7 @@ def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
 def _places(
     low: Node, high: Node, bins: int, count: Node, most: int, offset: float, to_corners: bool
 ) -> Node:
-    """Where the samples of a region are. Each step is rounded, so that devices agree on what is out of
-    bounds."""
+    """Return the places of samples. Each step is rounded, so that devices agree on what is out of bounds."""
     sample = _outputs(bins, ScalarType.FLOAT32) * count + _taps(most, ScalarType.FLOAT32)
     sample = rounded(sample - offset)
     extent, total = rounded(high - low), count * float(bins)
@@ -256,7 +255,7 @@ def _places(
 
 
 def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> Samples:
-    """Samples at places, of which those that are not used do not count."""
+    """Return samples at places, of which only the used ones count."""
     is_inside = apply(Operation.AND, place >= -1.0, place <= float(size))
     inner = minimum(maximum(place, 0.0), float(size - 1))
     if mode is InterpolationMode.NEAREST_NEIGHBOR:
@@ -268,19 +267,25 @@ def _interpolated(place: Node, size: int, used: Node, count: Node, mode: Interpo
 
 
 class _Together(NamedTuple):
-    """How samples become one number, what changes nothing about it, and what is made of it, of how many
-    samples there are, and of how many are not out of bounds."""
+    """The reduction of an output's samples to one number.
+
+    Attributes:
+        function: the reduction.
+        nothing: its neutral element.
+        finished: makes the output of the number, of how many samples there are, and of how many are not out
+            of bounds.
+    """
 
     function: Callable[[Node, Sequence[int]], Node]
     nothing: Number
     finished: Callable[[Node, Node, Node], Node] = lambda found, total, inside: found
 
     def of(self, terms: Sequence[Node], counted: Node, axes: Sequence[int]) -> Node:
-        """The sums of terms, where they are counted, over the axes."""
+        """Return the sums of terms, where they are counted, over the axes."""
         return self.function(select(counted, reduce(add, terms), self.nothing), axes)
 
     def of_outputs(self, found: Node, rows: Samples, columns: Samples, axes: tuple[int, int]) -> Node:
-        """What is made of numbers whose outputs lie along two axes of four."""
+        """Return the outputs of numbers that lie along two axes of four."""
         total, inside = (
             _put(first, 4, {axes[0]: 1}) * _put(second, 4, {axes[1]: 1})
             for first, second in ((rows.count, columns.count), (rows.inside, columns.inside))
@@ -289,13 +294,13 @@ class _Together(NamedTuple):
 
 
 _GATHERED = 8
-"""What an element that is read by itself costs, beside one of many that lie beside each other."""
+"""Cost of an element that is read by itself, in elements that are read with their neighbours."""
 _CHANNELS = 16
 """From so many on they are worth to lie beside each other: a vector of FLOAT32 has no more."""
 
 
 def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
-    """The samples of each region's outputs, together: (regions, channels, rows, columns).
+    """Return the samples of each region's outputs, together: (regions, channels, rows, columns).
 
     Many channels are put beside each other before, unless outputs are fewer than what is moved then; they are
     sampled alike, without that an element is read by itself. Of few those along the rows come first, if that
@@ -318,7 +323,7 @@ def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _T
 
 
 def _channels_beside(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
-    """The same of channels that lie beside each other while they are sampled."""
+    """Return the samples together, from channels that lie beside each other while they are sampled."""
     beside = in_memory(permuted(x, (0, 2, 3, 1)))
     found = _at_once(beside, batch, rows, columns, together, (1, 2))
     found = together.of_outputs(found, rows, columns, (1, 2))
@@ -328,8 +333,10 @@ def _channels_beside(x: Node, batch: Node, rows: Samples, columns: Samples, toge
 def _at_once(
     x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together, axes: tuple[int, int]
 ) -> Node:
-    """The samples of each region's outputs, reduced; rows and columns of x and of the results lie along the
-    `axes`, channels along the one that is left."""
+    """Return the reduced samples of each region's outputs.
+
+    Rows and columns of x and of the results lie along the `axes`, channels along the axis that is left.
+    """
     down, along = axes
     channel = ({1, 2, 3} - {*axes}).pop()
     own = {down: 1, 4: 2}, {along: 1, 5: 2}
@@ -348,7 +355,7 @@ def _at_once(
 
 
 def _along_rows(x: Node, batch: Node, rows: Samples, together: _Together) -> Node:
-    """The samples reduced along y: (regions, channels, rows, width of x)."""
+    """Return the samples reduced along y: (regions, channels, rows, width of x)."""
     count, height, taps = rows.counted.sizes
     sizes, own = (count, x.sizes[1], height, taps, x.sizes[3]), {2: 1, 3: 2}
     terms = []
@@ -361,7 +368,7 @@ def _along_rows(x: Node, batch: Node, rows: Samples, together: _Together) -> Nod
 
 
 def _along_columns(lines: Node, columns: Samples, together: _Together) -> Node:
-    """What is left of the samples along y, reduced along x."""
+    """Return the samples that are reduced along y, reduced along x too."""
     _, width, taps = columns.counted.sizes
     sizes, own = (*lines.sizes[:3], width, taps), {3: 1, 4: 2}
     terms = []
@@ -372,7 +379,7 @@ def _along_columns(lines: Node, columns: Samples, together: _Together) -> Node:
 
 
 def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
-    """A tensor (regions, outputs, taps) with its dimensions among those of so many, the regions first."""
+    """Return a tensor (regions, outputs, taps) with `rank` dimensions, of which regions are the first."""
     sizes = [1] * rank
     sizes[0] = value.sizes[0]
     for dimension, own in dimensions.items():
@@ -381,27 +388,27 @@ def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
 
 
 def _steps(rank: int, moving: dict[int, int]) -> list[list[int]]:
-    """The steps of a view of 4 dimensions, of which d moves along moving[d]."""
+    """Return the steps of a view of 4 dimensions, of which d moves along moving[d]."""
     return [[int(moving.get(row) == column) for column in range(rank)] for row in range(4)]
 
 
 def _column(corners: Node, number: int) -> Node:
-    """A column, one number for each region."""
+    """Return a column, one number for each region."""
     return reshaped(sliced(corners, (0, number), (corners.sizes[0], 1)), (corners.sizes[0], 1, 1))
 
 
 def _outputs(count: int, type: ScalarType) -> Node:
-    """The numbers of the outputs along an axis."""
+    """Return the numbers of the outputs along an axis."""
     return convert(counted((1, count, 1), 0, (0, 1, 0)), type)
 
 
 def _taps(count: int, type: ScalarType) -> Node:
-    """The numbers of the samples of an output along an axis."""
+    """Return the numbers of the samples of an output along an axis."""
     return convert(counted((1, 1, count), 0, (0, 0, 1)), type)
 
 
 def _whole(place: Node, size: int) -> Node:
-    """The nearest index into so many elements, halves up."""
+    """Return the nearest index into so many elements, halves up."""
     return convert(floor(rounded(place + 0.5)), counting(size))
 
 

@@ -76,7 +76,7 @@ def definition_of(name: str) -> Function:
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:
-    """The outputs of `desc` over its `inputs`, rounded to their types: within a graph as in memory.
+    """Return the outputs of `desc` over its `inputs`, rounded to their types: within a graph as in memory.
 
     Args:
         desc: the valid desc.
@@ -104,7 +104,7 @@ def fused(activation: OperatorDesc | None, value: Node) -> Node:
 
 
 def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, ...]:
-    """The outputs as they are computed, before they are converted to their types."""
+    """Return the outputs as they are computed, before they are converted to their types."""
     definition = _definitions.of(desc.operator)[_DEFINITION]
     inputs = _repeated(desc, inputs) if definition.whole else inputs
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]
@@ -117,7 +117,7 @@ def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, .
 
 
 def _repeated(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Node | None]:
-    """The inputs in the sizes of their tensors."""
+    """Return the inputs in the sizes of their tensors."""
     tensors = [getattr(desc, field.python_name) for field in operator(desc.operator).inputs]
     return [
         None if x is None else repeated(x if x.sizes else reshaped(x, (1,) * len(tensor.sizes)), tensor.sizes)
@@ -126,7 +126,7 @@ def _repeated(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Nod
 
 
 def _by_field(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Any]:
-    """The inputs with a tuple for each array of tensors."""
+    """Return the inputs with a tuple for each array of tensors."""
     fields = operator(desc.operator).inputs
     if not any(field.is_array for field in fields):
         return inputs
@@ -138,7 +138,7 @@ def _by_field(desc: OperatorDesc, inputs: Sequence[Node | None]) -> Sequence[Any
 
 
 def _attributes(desc: OperatorDesc) -> dict[str, Any]:
-    """The attributes as DirectML has them: a FLOAT is a float32."""
+    """Return the attributes as DirectML has them: a FLOAT is a float32."""
     values = {}
     for field in operator(desc.operator).attributes:
         value = getattr(desc, field.python_name)

@@ -20,11 +20,11 @@ from opendml.spec.operator_desc import Size2D
 from opendml.spec.tensor_desc import TensorDesc
 
 CENTER = 0.5
-"""Of a pixel, from its edge."""
+"""The center of a pixel, from its edge."""
 
 
 class Placing(NamedTuple):
-    """How the elements of an output lie along a dimension of the input."""
+    """The places of an output's elements along a dimension of the input."""
 
     scale: float
     input_offset: float
@@ -82,7 +82,7 @@ def resample1(
 
 
 def rounding_down(mode: InterpolationMode, input_pixel_offsets: Sequence[float]) -> list[float]:
-    """The offsets with which RESAMPLE2, rounding down, has the nearest neighbors of RESAMPLE1."""
+    """Return the offsets with which RESAMPLE2, rounding down, has the nearest neighbors of RESAMPLE1."""
     shift = CENTER if mode is InterpolationMode.NEAREST_NEIGHBOR else 0.0
     return [number_in(offset - shift, ScalarType.FLOAT32) for offset in input_pixel_offsets]
 
@@ -149,8 +149,10 @@ def _linear(
     steps: Sequence[Sequence[int]],
     exact: bool,
 ) -> Node:
-    """The means of the elements around each place along some axes; along others, the offsets and steps say
-    which element it is."""
+    """Return the means of the elements around each place along some axes.
+
+    Along other axes the offsets and steps say which element it is.
+    """
     lines = [_line(counts, axis, placings.get(axis)) for axis in range(len(counts))]
     # A dimension of the result is two of the kernel's: places that are weighted alike, and those of a period.
     sizes = tuple(each for line in lines for each in (line.count // line.period, line.period))
@@ -183,15 +185,17 @@ class _Line:
     placing: Placing | None = None
 
     def index(self, sizes: Sequence[int], axis: int, ahead: int, size: int) -> Node:
-        """The index, among `size` elements, of the element before each place, or so many ahead of it, where
-        the axis is two dimensions of `sizes`."""
+        """Return the index, among `size` elements, of the element before each place, or `ahead` after it.
+
+        The axis is two dimensions of `sizes`.
+        """
         if not self.weights:
             return rounded_in(self._coordinate(sizes, axis), AxisDirection.DECREASING, size) + ahead
         steps = {2 * axis: self.step, 2 * axis + 1: self.first[-1] - self.first[0]}
         return _counted(sizes, self.first[0] + ahead, steps)
 
     def weight(self, sizes: Sequence[int], axis: int) -> Node:
-        """The weight of the element behind each place."""
+        """Return the weight of the element behind each place."""
         if not self.weights:
             coordinate = self._coordinate(sizes, axis)
             return convert(coordinate - floor(coordinate), ScalarType.FLOAT32)
@@ -207,13 +211,13 @@ class _Line:
 
 
 def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node:
-    """What counts along some dimensions of `sizes`."""
+    """Return a counter along some dimensions of `sizes`."""
     along = [size if each in steps else 1 for each, size in enumerate(sizes)]
     return counted(along, first, [steps.get(each, 0) for each in range(len(sizes))])
 
 
 def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
-    """The places along an axis, by their periods of one or two if they have such."""
+    """Return the places along an axis, by their periods of one or two if they have such."""
     count = counts[axis]
     if placing is None:
         return _Line(count)
@@ -235,7 +239,7 @@ MOST_LISTED = 2**16
 
 
 def places_of(count: int, placing: Placing) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """The coordinates of so many outputs."""
+    """Return the coordinates of so many outputs."""
     scale, input_offset, output_offset = (np.float32(each) for each in placing)
     return (np.arange(count, dtype=np.float32) - output_offset) / scale - input_offset
 
@@ -264,7 +268,7 @@ def _within(
 
 
 def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
-    """The weighted mean. Where it is to be truncated, that of equal numbers must be `exact`, for which
+    """Return the weighted mean. Where it is to be truncated, that of equal numbers must be `exact`, for which
     infinities have no mean."""
     return first + weight * (second - first) if exact else first * (1.0 - weight) + second * weight
 
@@ -272,8 +276,10 @@ def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
 def regular(
     size: int, count: int, direction: AxisDirection | None, placing: Placing
 ) -> tuple[int, int, int] | None:
-    """The first index, the step, and how often each element comes, where the indices along a dimension are
-    that regular and none is beyond an end. Without a direction all coordinates must be whole."""
+    """Return the first index, the step, and how often each element comes, if the indices are that regular.
+
+    None of them is beyond an end then. Without a direction all coordinates must be whole.
+    """
     step = 1 / Fraction(placing.scale)
     first = -Fraction(placing.output_offset) * step - Fraction(placing.input_offset)
     if direction is AxisDirection.INCREASING:
@@ -295,7 +301,7 @@ def regular(
 
 
 def number_along(sizes: Sequence[int], axis: int) -> Node:
-    """The index along an axis of a tensor of `sizes`."""
+    """Return the index along an axis of a tensor of `sizes`."""
     along = [size if each == axis else 1 for each, size in enumerate(sizes)]
     return counted(along, 0, [int(each == axis) for each in range(len(sizes))])
 
@@ -308,12 +314,12 @@ def coordinate(number: Node, count: int, placing: Placing) -> Node:
 
 
 def clamped(indices: Node, size: int) -> Node:
-    """Indices into so many elements; those beyond an end are that end."""
+    """Return indices into so many elements; those beyond an end are that end."""
     return maximum(minimum(wide_enough(indices, size), size - 1), 0)
 
 
 def rounded_in(place: Node, direction: AxisDirection, size: int) -> Node:
-    """The whole number next to a coordinate in a direction, among so many elements."""
+    """Return the whole number next to a coordinate in a direction, among so many elements."""
     up = direction is AxisDirection.INCREASING
     return convert(ceiling(place) if up else floor(place), counting(size))
 

@@ -104,7 +104,7 @@ def _require_listable(field: str, axis: int, size: int) -> None:
 
 
 _MOST_COPIES = 16
-"""Of an element in a block, that are summed in one step: of more, one dimension after the other is faster."""
+"""Terms of an element in a block that are summed at once, at most: of more, one dimension after the other."""
 
 
 class _Copies(NamedTuple):
@@ -116,7 +116,7 @@ class _Copies(NamedTuple):
 
 
 def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Placing) -> Node:
-    """The gradient of so many elements along an axis."""
+    """Return the gradient of so many elements along an axis."""
     count = gradient.sizes[axis]
     if direction is None and (even := _EvenTaps.of(size, count, placing)) is not None:
         return even.summed(gradient, axis)
@@ -138,7 +138,7 @@ def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None
 
 
 def _of_copies(gradient: Node, blocks: Mapping[int, _Copies]) -> Node:
-    """The sums of the copies of each element, along some axes."""
+    """Return the sums of the copies of each element, along some axes."""
     for axis, (start, size, copies) in blocks.items():
         gradient = _placed(gradient, axis, start * copies, size * copies)
     if all(each.copies == 1 for each in blocks.values()):
@@ -153,9 +153,11 @@ def _of_copies(gradient: Node, blocks: Mapping[int, _Copies]) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Taps:
-    """Which outputs are made of an element i along a dimension: some of the `count` ones from
-    (`offset` + i * `step`) >> `shift` on, counted from `first`. Those before `first` are made of the first
-    element alone, those from `end` on of the last."""
+    """The outputs that are made of each element i along a dimension.
+
+    They are among the `count` ones from (`offset` + i * `step`) >> `shift` on, counted from `first`. Outputs
+    before `first` are made of the first element alone, those from `end` on of the last.
+    """
 
     first: int
     end: int
@@ -166,7 +168,7 @@ class _Taps:
 
     @staticmethod
     def of(size: int, count: int, direction: AxisDirection | None, placing: Placing) -> _Taps:
-        """Those of `size` elements and `count` outputs: exactly as many as some element needs."""
+        """Return those of `size` elements and `count` outputs: exactly as many as some element needs."""
         type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
         numbers = [np.asarray(each, type.numpy) for each in placing]
         with np.errstate(over="ignore"):
@@ -190,8 +192,10 @@ class _Taps:
 
 @dataclass(frozen=True, slots=True)
 class _EvenTaps:
-    """Each element i of so many along a dimension is made of the outputs from i * `step` - `before` on, with
-    the same `weights`, but for the first and the last element, which have their own."""
+    """The outputs from i * `step` - `before` on, which are made of element i along a dimension.
+
+    All elements have the same `weights`, but the first and the last one have their own.
+    """
 
     size: int
     step: int
@@ -202,7 +206,7 @@ class _EvenTaps:
 
     @staticmethod
     def of(size: int, count: int, placing: Placing) -> _EvenTaps | None:
-        """Those of `size` elements and `count` outputs, if they are that even, and few."""
+        """Return those of `size` elements and `count` outputs, if they are that even, and few."""
         step, rest = divmod(count, size)
         if rest or not 1 < step <= _MOST_STEP or size < 3 or count > MOST_LISTED:
             return None
@@ -231,7 +235,7 @@ class _EvenTaps:
         return _EvenTaps(size, step, -first, *(tuple(map(float, shares[each])) for each in (0, 1, -1)))
 
     def summed(self, gradient: Node, axis: int) -> Node:
-        """The sums of the outputs that elements along an axis are made of."""
+        """Return the sums of the outputs that elements along an axis are made of."""
         rank = range(len(gradient.sizes))
         sizes = [self.size if each == axis else own for each, own in enumerate(gradient.sizes)]
         steps = [[int(row == column) * (self.step if row == axis else 1) for column in rank] for row in rank]
@@ -257,7 +261,7 @@ _MOST_STEP = 8
 def _interpolated(
     gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Placing, taps: _Taps
 ) -> Node:
-    """The sums of the outputs from taps.first to taps.end alone."""
+    """Return the sums of the outputs from taps.first to taps.end alone."""
     rank = len(gradient.sizes)
     sizes = (*(size if each == axis else own for each, own in enumerate(gradient.sizes)), taps.count)
     along = [size if each == axis else 1 for each in range(rank)]

@@ -15,8 +15,7 @@ Definition = Callable[..., Node]
 
 
 def defines_scaled(name: str) -> Callable[[Definition], Definition]:
-    """Registers a definition whose first operand is mapped by ScaleBias before: x * scale + bias, rounded
-    once.
+    """Register a definition whose first operand is x * scale + bias of ScaleBias, rounded once.
 
     DirectML's pages say nothing of integers here: they are mapped in FLOAT64 and truncated, and saturate.
     """
@@ -32,7 +31,7 @@ def defines_scaled(name: str) -> Callable[[Definition], Definition]:
 
 
 def in_floats(x: Node, function: Callable[[Node], Node]) -> Node:
-    """A function of floats, of integers in FLOAT64 with the result truncated, saturating."""
+    """Return a function of floats, of integers in FLOAT64 with the result truncated, saturating."""
     return function(x) if x.type.is_float else convert(function(convert(x, ScalarType.FLOAT64)), x.type)
 
 

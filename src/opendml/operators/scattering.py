@@ -86,7 +86,7 @@ def nonzero_coordinates(x: Node, *, output: tuple[TensorDesc, TensorDesc]) -> tu
 
 
 def _number_of_tuple(indices: Node, sizes: Sequence[int]) -> Node:
-    """The number in row-major order of the place that each row of indices names; -1 where there is none."""
+    """Return the row-major number of the place that each row of indices names, or -1 for none."""
     tuples = indices.sizes[0]
     type = counting(math.prod(sizes))
     columns = [
@@ -101,7 +101,7 @@ def _number_of_tuple(indices: Node, sizes: Sequence[int]) -> Node:
 
 
 def _coordinates(number: Node, sizes: Sequence[int]) -> Node:
-    """A row of coordinates in a tensor of `sizes` for each number (count, 1) of an element; zeros for -1."""
+    """Return the coordinates in a tensor of `sizes` for numbers (count, 1) of elements; zeros for -1."""
     rest, coordinates = select(number < 0, 0, number), list[Node]()
     for column in range(1, len(sizes)):
         places = math.prod(sizes[column:])

@@ -42,7 +42,7 @@ def top_k1(x: Node, *, axis: int, k: int, axis_direction: AxisDirection) -> tupl
 
 
 def _ordered(x: Node) -> Node:
-    """Integers without signs that are in the order of the elements."""
+    """Return integers without signs that are in the order of the elements."""
     if not x.type.is_float and not x.type.is_signed:
         return x if x.type is ScalarType.UINT64 else convert(x, ScalarType.UINT32)
     wide = x.type.bits == 64
@@ -54,8 +54,10 @@ def _ordered(x: Node) -> Node:
 
 
 def _ordered_bits(x: Node) -> Node:
-    """The bits of FLOAT32 as integers in the order of the numbers: of negative ones all bits are turned, of
-    others the sign."""
+    """Return the bits of FLOAT32 as integers in the order of the numbers.
+
+    All bits of negative numbers are turned, and the sign of others.
+    """
     bits = bitcast(x, ScalarType.INT32)
     signs = apply(Operation.SHIFT_RIGHT, bits, 31)
     turned = apply(Operation.XOR, bits, apply(Operation.OR, signs, -(1 << 31)))

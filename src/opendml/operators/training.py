@@ -22,8 +22,8 @@ def adam_optimizer(
     beta2: float,
     epsilon: float,
 ) -> tuple[Node, ...]:
-    """parameters - learning_rate * alpha * m / (sqrt(v) + epsilon), m and v, where m = beta1 * first_moment +
-    (1 - beta1) * gradient, v = beta2 * second_moment + (1 - beta2) * gradient * gradient, and alpha =
+    """parameters - learning_rate * alpha * m / (sqrt(v) + epsilon), m and v; m = beta1 * first_moment +
+    (1 - beta1) * gradient; v = beta2 * second_moment + (1 - beta2) * gradient * gradient; alpha =
     sqrt(1 - beta2 ^ training_step) / (1 - beta1 ^ training_step)
 
     Steps count from 1: step 0 makes NaN of the parameters, as it does in DirectML's formula, whose alpha is 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from opendml.spec.enums import FeatureLevel, TensorDataType
-from opendml.spec.wording import dimensions
+from opendml.spec.wording import dimensions, shown
 
 SIZES = "sizes"
 """The subject of a fault of a tensor's sizes or number of dimensions."""
@@ -19,7 +19,7 @@ class Fault(NamedTuple):
     """One thing that is wrong with a field of a desc.
 
     Attributes:
-        given: what was given, in words.
+        given: what was given, in words, or a number.
         allowed: what is allowed or needed instead. "{InputTensor}" stands for the field of that name. A count
             such as "{DimensionCount}" stands for a remark behind what it counts.
         path: the place within the field: ("Sizes", 1) is ".Sizes[1]".
@@ -47,7 +47,12 @@ class Fault(NamedTuple):
 
     def text(self, names: Mapping[str, str]) -> str:
         """Return what was given and what is allowed, with the fields called by `names`."""
-        return f"{self.given}; {self.allowed.format_map(names)}" if self.allowed else str(self.given)
+        return "; ".join(filter(None, (self.given_text, self.allowed.format_map(names))))
+
+    @property
+    def given_text(self) -> str:
+        """Return what was given as messages show it."""
+        return self.given if isinstance(self.given, str) else shown(self.given)
 
 
 class FieldNames(dict[str, str]):

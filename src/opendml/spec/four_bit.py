@@ -19,8 +19,9 @@ NUMPY_NAMES = {data_type.name.lower(): data_type for data_type in CARRIERS}
 
 
 def pack(elements: npt.NDArray[Any]) -> Bytes:
-    """Two elements in each byte. Of `elements`, one in each byte, the lower halves count; an odd number is
-    filled up with zero.
+    """Return two elements in each byte.
+
+    The lower halves of `elements` count, which has one in each byte. An odd number is filled up with zero.
 
     >>> pack(np.array([1, -1, 7], np.int8)).tolist()
     [241, 7]
@@ -33,7 +34,7 @@ def pack(elements: npt.NDArray[Any]) -> Bytes:
 
 
 def unpack(data: Bytes, data_type: TensorDataType, count: int) -> npt.NDArray[Any]:
-    """The first `count` elements of packed bytes, one in each byte, with the sign of an INT4.
+    """Return the first `count` elements of packed bytes, one in each byte, with the sign of an INT4.
 
     >>> unpack(np.array([241, 7], np.uint8), TensorDataType.INT4, 3).tolist()
     [1, -1, 7]

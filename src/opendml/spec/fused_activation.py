@@ -13,7 +13,7 @@ from opendml.spec.schema import operator
 
 @cache
 def fusable_since(outer: str, activation: str) -> FeatureLevel | None:
-    """The level from which `outer` takes `activation`; None where it never does."""
+    """Return the level from which `outer` takes `activation`; None where it never does."""
     facts = enum_facts()["fused_activation"]
     if activation in facts["activations"]:
         return max(operator(activation).introduced, operator(outer).introduced)
@@ -40,6 +40,6 @@ def fusion_fault(outer: str, activation: str, level: FeatureLevel) -> Fault | No
 
 @cache
 def fused_activations() -> tuple[str, ...]:
-    """Every operator that some other one may take as its activation."""
+    """Return every operator that some other one may take as its activation."""
     facts = enum_facts()["fused_activation"]
     return (*facts["activations"], *(extra["activation"] for extra in facts["extra"]))

@@ -15,11 +15,6 @@ class CompleteOperators(Mapping[str, Facts]):
     """The facts of operators by name, each completed when it is first asked for."""
 
     def __init__(self, operators: Mapping[str, Facts], common: Mapping[str, dict[str, Facts]]) -> None:
-        """
-        Args:
-            operators: the content of operators.json.
-            common: the content of common.json.
-        """
         self._operators, self._common = operators, common
         self._complete: dict[str, Facts] = {}
 

@@ -1,4 +1,4 @@
-"""What the tensors of an operator may be at a feature level, as data."""
+"""The limits of an operator's tensors at a feature level, as data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opendml.spec.wording import member_words, shown
 
 @dataclass(frozen=True, slots=True)
 class TensorLimits:
-    """What one tensor may be.
+    """The limits of one tensor.
 
     Attributes:
         data_types: the types of its elements.
@@ -35,7 +35,7 @@ class TensorLimits:
 
 @dataclass(frozen=True, slots=True)
 class OperatorLimits:
-    """What the tensors of an operator may be at a feature level.
+    """The limits of an operator's tensors at a feature level.
 
     Attributes:
         operator: DirectML's name, without DML_OPERATOR_.
@@ -60,7 +60,7 @@ def limits(
     *,
     function: ReduceFunction | str | None = None,
 ) -> OperatorLimits:
-    """What the tensors of an operator may be at a feature level: types and numbers of dimensions.
+    """Return what the tensors of an operator may be at a feature level: types and numbers of dimensions.
 
     >>> import opendml as dml
     >>> found = dml.limits("CONVOLUTION", "2_0")
@@ -107,7 +107,7 @@ def _facts(name: str) -> Operator:
 
 
 def _tables(facts: Operator, level: FeatureLevel, function: ReduceFunction | str | None) -> Iterator[Support]:
-    """The tables that hold at a level: one, but for an operator whose functions have their own."""
+    """Return the tables that hold at a level: one, but for an operator whose functions have their own."""
     by_function = facts.support[0].functions is not None
     if function is None:
         names: list[str | None] = [each.name for each in ReduceFunction] if by_function else [None]

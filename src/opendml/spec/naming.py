@@ -11,7 +11,7 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def snake_case(field: str) -> str:
-    """The Python name of a field of a desc.
+    """Return the Python name of a field of a desc.
 
     >>> snake_case("InputTensor"), snake_case("ATensor"), snake_case("OutputROIGradientTensor")
     ('input_tensor', 'a_tensor', 'output_roi_gradient_tensor')
@@ -20,7 +20,7 @@ def snake_case(field: str) -> str:
 
 
 def camel_case(name: str) -> str:
-    """The class name of an operator or an enumeration.
+    """Return the class name of an operator or an enumeration.
 
     >>> camel_case("MEAN_VARIANCE_NORMALIZATION1"), camel_case("UPSAMPLE_2D")
     ('MeanVarianceNormalization1', 'Upsample2D')
@@ -29,7 +29,7 @@ def camel_case(name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The name that a misspelt one may be for: itself in another case, one that ends so, or one spelt alike.
+    """Return the name that a misspelt one may stand for: in another case, as its end, or spelt alike.
 
     >>> nearest("celu", ["activation_elu", "activation_celu"]), nearest("qqq", ["activation_elu"])
     ('activation_celu', None)

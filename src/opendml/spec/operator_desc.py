@@ -37,7 +37,7 @@ class OperatorDesc:
         return tuple([getattr(self, name) for name in self.fields])
 
     def replace(self, **changes: Any) -> Self:
-        """A copy in which the named fields have other values.
+        """Return a copy in which the named fields have other values.
 
         Raises:
             TypeError: a name that is no field of this desc.
@@ -61,7 +61,7 @@ class OperatorDesc:
             raise self._too_deep() from error
 
     def _exact(self) -> tuple[Hashable, ...]:
-        """The values as keys: zeros of different signs are different, all NaNs are alike."""
+        """Return the values as keys: zeros of different signs are different, all NaNs are alike."""
         try:
             return self._key
         except AttributeError:
@@ -95,5 +95,5 @@ class OperatorDesc:
 
 
 def _rebuild(desc_class: type[OperatorDesc], values: tuple[Any, ...]) -> OperatorDesc:
-    """A pickled desc."""
+    """Make a desc of its pickled form."""
     return desc_class(**dict(zip(desc_class.fields, values, strict=True)))

@@ -1,4 +1,4 @@
-"""Outputs as calls make them: sizes and types that follow from inputs, attributes and what a call says.
+"""The outputs of calls: sizes and types that follow from inputs, attributes and the call.
 
 The sizes come from the operator's shape (`spec.rules`), from tensors of equal sizes, or from the call; the
 types from tensors of equal types, from the call, or from its default.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from opendml.errors import InvalidArgument
 from opendml.spec.enums import ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.rules import has_open_shape, shape_of
+from opendml.spec.rules import declared_shape, is_open
 from opendml.spec.rules.sizes import Size, Sizes
 from opendml.spec.schema import Field, Operator, operator
 from opendml.spec.tensor_desc import TensorDesc
@@ -21,7 +21,7 @@ from opendml.spec.wording import shown
 
 
 class Told(NamedTuple):
-    """What a call says of its outputs.
+    """The requests of a call for its outputs.
 
     Attributes:
         type: the type of the output whose type a call may choose (`Field.has_call_type`, or the first one).
@@ -37,7 +37,7 @@ class Told(NamedTuple):
     wanted: frozenset[str] = frozenset()
 
     def written_type(self, output: Field) -> TensorDataType | None:
-        """The type of the array that is to be written."""
+        """Return the type of the array that is to be written."""
         given = self.written.get(output.python_name)
         first = given[0] if isinstance(given, tuple) else given
         return None if first is None else first.data_type
@@ -47,21 +47,21 @@ NOTHING = Told()
 
 
 def output_arguments(facts: Operator) -> tuple[str, ...]:
-    """The arguments of a call about its outputs: "output_type", "sizes", both or neither."""
+    """Return the arguments of a call about its outputs: "output_type", "sizes", both or neither."""
     has_type = any(output.has_call_type for output in facts.outputs)
     return ("output_type",) * has_type + ("sizes",) * _is_open(facts, facts.outputs[0])
 
 
 def has_usual_sizes(facts: Operator) -> bool:
-    """Whether a call may leave out the sizes of the first output, of which a usual one is taken then."""
-    return bool(has_open_shape(facts)) and not facts.requires_sizes
+    """Return whether a call that leaves out the sizes of the first output takes usual ones."""
+    return bool(is_open(facts)) and not facts.requires_sizes
 
 
 def _is_open(facts: Operator, output: Field) -> bool:
-    """Whether a call may say the sizes of the first output: they do not follow, or not alone."""
-    is_open = has_open_shape(facts)
-    if is_open is not None or output.is_array:
-        return is_open is not False
+    """Return whether a call may say the sizes of the first output: they do not follow, or not alone."""
+    open_shape = is_open(facts)
+    if open_shape is not None or output.is_array:
+        return open_shape is not False
     tied = {
         name
         for same in facts.same
@@ -72,7 +72,7 @@ def _is_open(facts: Operator, output: Field) -> bool:
 
 
 def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
-    """The desc with its outputs.
+    """Return the desc with its outputs.
 
     Args:
         desc: inputs and attributes that are valid (`failures(desc, outputs=False)` finds nothing).
@@ -82,7 +82,7 @@ def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
         InvalidArgument: sizes or a type do not follow, and the call does not say them.
     """
     facts = operator(desc.operator)
-    shapes = shape_of(facts, desc)
+    shapes = declared_shape(facts, desc)
     outputs = facts.outputs
     for output in outputs:
         if output.optional and output.python_name not in told.wanted:
@@ -97,7 +97,7 @@ def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
 
 
 def _parts(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> tuple[TensorDesc, ...]:
-    """The parts of SPLIT."""
+    """Return the parts of SPLIT."""
     values: Any = desc
     sizes, axis, along_axis = values.input_tensor.sizes, values.axis, told.sizes
     written = told.written.get(output.python_name)
@@ -114,8 +114,10 @@ def _parts(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> tu
 
 
 def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Told) -> Any:
-    """The sizes of an output: those that the call says, or those that follow. The array that is to be written
-    counts where they do not follow, or not alone."""
+    """Return the sizes of an output: those that the call says, or those that follow.
+
+    The array that is to be written counts where they do not follow, or not alone.
+    """
     if told.sizes is not None and output is facts.outputs[0]:
         return told.sizes
     written: Any = told.written.get(output.python_name)
@@ -149,7 +151,7 @@ def _open_sizes(facts: Operator) -> InvalidArgument:
 
 
 def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) -> TensorDesc | None:
-    """The first of those tensors that the desc has."""
+    """Return the first of those tensors that the desc has."""
     for name in names:
         value = getattr(desc, facts.field(name).python_name)
         tensor = value[0] if isinstance(value, tuple) and value else value
@@ -162,10 +164,10 @@ _SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
 def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> TensorDataType:
-    """The type of an output: what the call says, or that of what must have the same type, or that of the
-    array to write, or the default.
+    """Return the type of an output.
 
-    An input whose type need not be the output's decides only where nothing else does.
+    The call decides, or else a tensor that must have the same type, the array to write, or the default. An
+    input whose type need not be the output's decides only where nothing else does.
     """
     is_only = len(facts.outputs) == 1
     if told.type is not None and (is_only or output.has_call_type):

@@ -17,7 +17,7 @@ _Step = tuple[int, int]
 
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether two indices reach the same element.
+    """Return whether two indices reach the same element.
 
     >>> overlaps([2, 3], [3, 1]), overlaps([2, 3], [3, 2]), overlaps([2, 3], [2, 1])
     (False, False, True)
@@ -36,7 +36,7 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def _nested(steps: list[_Step]) -> bool:
-    """Whether every dimension steps over all that the finer ones reach: the usual layouts, in any order."""
+    """Return whether every dimension steps over all that the finer ones reach, as in the usual layouts."""
     reached = 0
     for stride, bound in sorted((stride, bound) for bound, stride in steps):
         if stride <= reached:
@@ -46,7 +46,7 @@ def _nested(steps: list[_Step]) -> bool:
 
 
 def _essential(steps: list[_Step]) -> list[_Step]:
-    """The dimensions that a sum of 0 can use, with the values that it can use them with.
+    """Return the dimensions that a sum of 0 can use, with the values that it can use them with.
 
     d * stride must be a multiple of the other strides' common divisor, and at most what they reach together.
     """
@@ -69,13 +69,13 @@ def _essential(steps: list[_Step]) -> list[_Step]:
 
 
 def _pair_meets(one: _Step, other: _Step) -> bool:
-    """Whether d * stride of the one equals that of the other for some d other than 0."""
+    """Return whether d * stride of the one equals that of the other for some d other than 0."""
     divisor = gcd(one[1], other[1])
     return one[0] >= other[1] // divisor and other[0] >= one[1] // divisor
 
 
 def _meets(steps: list[_Step]) -> bool:
-    """The search in three dimensions and more: all sums of two halves, the longest dimension by division."""
+    """Search in three dimensions and more: all sums of two halves, the longest dimension by division."""
     *rest, (bound, stride) = sorted(steps)
     halves: list[list[_Step]] = [[], []]
     for step in reversed(rest):
@@ -98,7 +98,7 @@ def _meets(steps: list[_Step]) -> bool:
 
 
 def _sums(steps: list[_Step]) -> list[int]:
-    """The sum of d * stride for all values of all d."""
+    """Return the sum of d * stride for all values of all d."""
     sums = [0]
     for bound, stride in steps:
         sums = [total + d * stride for total in sums for d in range(-bound, bound + 1)]

@@ -80,7 +80,7 @@ class Field:
 
     @cached_property
     def argument_name(self) -> str:
-        """What the immediate function calls it: a tensor is `input`, an array of tensors `inputs`."""
+        """The name in the immediate function: a tensor is `input`, an array of tensors `inputs`."""
         if not self.is_tensor:
             return self.python_name
         name = self.python_name.removesuffix("_tensor")
@@ -112,7 +112,7 @@ class Field:
         return None if is_gone else self.range
 
     def optional_at(self, level: FeatureLevel) -> bool:
-        """Whether the field may be null at that level."""
+        """Return whether the field may be null at that level."""
         return self.optional and (self.optional_since is None or level >= self.optional_since)
 
 
@@ -214,7 +214,7 @@ class Operator:
         return tuple(field for field in self.fields if field.is_attribute)
 
     def field(self, name: str) -> Field:
-        """The field of that DirectML name.
+        """Return the field of that DirectML name.
 
         Raises:
             KeyError: no such field.
@@ -225,13 +225,13 @@ class Operator:
         raise KeyError(f"{self.name} has no field {name}")
 
     def support_at(self, level: FeatureLevel, function: str | None = None) -> Support | None:
-        """The table that holds at `level`, for REDUCE with `function`; None below its introduction."""
+        """Return the table that holds at `level`, for REDUCE with `function`; None below its introduction."""
         if level < self.introduced:
             return None
         return next((table for table in self.tables(function) if table.level <= level), None)
 
     def tables(self, function: str | None = None) -> Iterator[Support]:
-        """The tables, newest first; with `function` only those for that reduce function."""
+        """Return the tables, newest first; with `function` only those for that reduce function."""
         for table in self.support:
             if function is None or table.functions is None or function in table.functions:
                 yield table
@@ -239,7 +239,7 @@ class Operator:
 
 @cache
 def operator(name: str) -> Operator:
-    """The operator of that name, such as "ACTIVATION_CELU"; DML_OPERATOR_ in front is allowed.
+    """Return the operator of that name, such as "ACTIVATION_CELU"; DML_OPERATOR_ in front is allowed.
 
     Raises:
         InvalidArgument: no such operator.
@@ -252,7 +252,7 @@ def operator(name: str) -> Operator:
 
 @cache
 def operators() -> Mapping[str, Operator]:
-    """All operators by name, in DirectML's order."""
+    """Return all operators by name, in DirectML's order."""
     return {name: operator(name) for name in operator_facts()}
 
 

@@ -147,7 +147,7 @@ def _listed(values: object) -> str:
 
 
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The strides, in elements, of a row-major tensor without gaps.
+    """Return the strides, in elements, of a row-major tensor without gaps.
 
     >>> packed_strides([2, 3, 4])
     (12, 4, 1)
@@ -161,9 +161,9 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
 def calc_buffer_tensor_size(
     data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:
-    """The bytes that a buffer for such a tensor must have at least (DirectML's DMLCalcBufferTensorSize).
+    """Return the least bytes of a buffer for such a tensor (DirectML's DMLCalcBufferTensorSize).
 
-    Up to and including the last element that an index reaches, rounded up to a multiple of 4 bytes.
+    They end after the last element that an index reaches, rounded up to a multiple of 4.
 
     >>> calc_buffer_tensor_size(TensorDataType.FLOAT16, [2, 3])
     12
@@ -194,12 +194,12 @@ def _are_integers(values: object) -> bool:
 
 
 def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:
-    """The elements from the first one up to and including the last that an index reaches."""
+    """Return the elements from the first one up to and including the last that an index reaches."""
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
 def byte_size(element_count: int, bits: int) -> int:
-    """The bytes of so many elements of `bits` each, rounded up to a multiple of 4."""
+    """Return the bytes of so many elements of `bits` each, rounded up to a multiple of 4."""
     return (element_count * bits + 31) // 32 * 4
 
 
@@ -211,7 +211,7 @@ def _rebuild(
     total_tensor_size_in_bytes: int | None,
     guaranteed_base_offset_alignment: int,
 ) -> TensorDesc:
-    """A pickled TensorDesc."""
+    """Make a TensorDesc of its pickled form."""
     return TensorDesc(
         data_type,
         sizes,

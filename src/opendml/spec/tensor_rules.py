@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from opendml.spec.enums import DATA_TYPE_BITS, FeatureLevel, TensorDataType, TensorFlags
 from opendml.spec.facts import enum_facts
 from opendml.spec.fault import Fault, wrong_rank, wrong_type
-from opendml.spec.feature_level import full_name
+from opendml.spec.feature_level import full_name, level_named
 from opendml.spec.kinds import UINT32_MAX
 from opendml.spec.overlap import overlaps
 from opendml.spec.schema import Field, Operator, Support, TensorSupport
@@ -25,8 +25,8 @@ _KNOWN_FLAGS = sum(TensorFlags)
 
 
 @dataclass(frozen=True, eq=False)
-class Slot:
-    """A tensor field of an operator at a level, ready to be checked often."""
+class TensorDemands:
+    """The demands on a tensor field of an operator at a level."""
 
     operator: Operator
     field: Field
@@ -38,26 +38,26 @@ class Slot:
 
     @property
     def is_output(self) -> bool:
-        """An operator writes the tensor."""
+        """Return whether the operator writes the tensor."""
         return self.field.kind == "OUTPUT_TENSOR"
 
 
-def tensor_slot(
+def tensor_demands(
     operator: Operator, field: Field, level: FeatureLevel, function: str | None, has_table: bool
-) -> Slot:
-    """The slot of a tensor field; without a table (unknown reduce function) only the level's limits hold."""
+) -> TensorDemands:
+    """Return the demands of a tensor field. Without a table only the level's limits hold."""
     table = operator.support_at(level, function) if has_table else None
     if table is None:
-        return Slot(
+        return TensorDemands(
             operator, field, level, function, None, (1, _most_dimensions(level)), frozenset(TensorDataType)
         )
     support = table.tensors[field.name]
     types = frozenset(TensorDataType[name] for name in support.types)
-    return Slot(operator, field, level, function, table, support.dims, types)
+    return TensorDemands(operator, field, level, function, table, support.dims, types)
 
 
-def tensor_faults(tensor: Any, slot: Slot) -> list[Fault]:
-    """Return the faults of a tensor desc in that slot."""
+def tensor_faults(tensor: Any, demands: TensorDemands) -> list[Fault]:
+    """Return the faults of a tensor desc in that demands."""
     if not isinstance(tensor, TensorDesc):
         return [Fault(shown(tensor), "must be a TensorDesc", malformed=True)]
     faults: list[Fault] = []
@@ -65,11 +65,11 @@ def tensor_faults(tensor: Any, slot: Slot) -> list[Fault]:
     if not typed:
         allowed = "must be a TensorDataType"
         faults.append(Fault(shown(tensor.data_type), allowed, ("DataType",), malformed=True))
-    elif tensor.data_type not in slot.types:
-        faults.append(_wrong_type(tensor.data_type, slot))
-    sized = _check_sizes(tensor.sizes, slot, faults)
-    _check_flags(tensor.flags, slot, faults)
-    strided = sized and _check_strides(tensor, slot, faults)
+    elif tensor.data_type not in demands.types:
+        faults.append(_wrong_type(tensor.data_type, demands))
+    sized = _check_sizes(tensor.sizes, demands, faults)
+    _check_flags(tensor.flags, demands, faults)
+    strided = sized and _check_strides(tensor, demands, faults)
     bits = DATA_TYPE_BITS.get(tensor.data_type) if typed else None
     if tensor.total_tensor_size_in_bytes is not None:
         _check_total_size(tensor, bits if strided else None, faults)
@@ -77,14 +77,14 @@ def tensor_faults(tensor: Any, slot: Slot) -> list[Fault]:
     return faults
 
 
-def _check_sizes(sizes: Any, slot: Slot, faults: list[Fault]) -> bool:
+def _check_sizes(sizes: Any, demands: TensorDemands, faults: list[Fault]) -> bool:
     """Return whether the sizes can be calculated with."""
     if not isinstance(sizes, tuple):
         allowed = "must be a sequence of whole numbers"
         faults.append(Fault(shown(sizes), allowed, ("Sizes",), malformed=True))
         return False
-    if not slot.dims[0] <= len(sizes) <= slot.dims[1]:
-        faults.append(_wrong_rank(len(sizes), slot)._replace(malformed=True))
+    if not demands.dims[0] <= len(sizes) <= demands.dims[1]:
+        faults.append(_wrong_rank(len(sizes), demands)._replace(malformed=True))
         if len(sizes) > _most_dimensions(max(FeatureLevel)):
             return False
     count = 1
@@ -101,7 +101,7 @@ def _check_sizes(sizes: Any, slot: Slot, faults: list[Fault]) -> bool:
     return count > 0
 
 
-def _check_strides(tensor: TensorDesc, slot: Slot, faults: list[Fault]) -> bool:
+def _check_strides(tensor: TensorDesc, demands: TensorDemands, faults: list[Fault]) -> bool:
     """Return whether the tensor's extent in memory is known."""
     sizes, strides, path = tensor.sizes, tensor.strides, ("Strides",)
     if strides is None:
@@ -126,20 +126,24 @@ def _check_strides(tensor: TensorDesc, slot: Slot, faults: list[Fault]) -> bool:
     if extent > UINT32_MAX:
         given = f"{list(strides)} reach over {extent} elements"
         faults.append(Fault(given, f"a tensor spans at most {UINT32_MAX}", path))
-    elif slot.is_output and overlaps(sizes, strides):
+    elif demands.is_output and overlaps(sizes, strides):
         given = f"{list(strides)} put several elements of sizes {list(sizes)} at one place"
         faults.append(Fault(given, "an output must not overlap itself", path))
     return True
 
 
-def _check_flags(flags: Any, slot: Slot, faults: list[Fault]) -> None:
+def _check_flags(flags: Any, demands: TensorDemands, faults: list[Fault]) -> None:
     path = ("Flags",)
     if not isinstance(flags, TensorFlags):
         faults.append(Fault(shown(flags), "must be TensorFlags", path))
     elif flags & ~_KNOWN_FLAGS:
         faults.append(Fault(f"0x{flags & ~_KNOWN_FLAGS:X} are no known flags", path=path))
-    elif flags & TensorFlags.OWNED_BY_DML and not slot.field.owned_by_dml:
-        why = "only inputs can be owned" if slot.is_output else f"{slot.operator.name} takes no owned tensors"
+    elif flags & TensorFlags.OWNED_BY_DML and not demands.field.owned_by_dml:
+        why = (
+            "only inputs can be owned"
+            if demands.is_output
+            else f"{demands.operator.name} takes no owned tensors"
+        )
         faults.append(Fault("OWNED_BY_DML", why, path))
 
 
@@ -168,36 +172,38 @@ def _check_alignment(alignment: Any, bits: int | None, faults: list[Fault]) -> N
         faults.append(Fault(shown(alignment), allowed, ("GuaranteedBaseOffsetAlignment",)))
 
 
-def _wrong_type(given: TensorDataType, slot: Slot) -> Fault:
+def _wrong_type(given: TensorDataType, demands: TensorDemands) -> Fault:
     name = given.name
     allowed, since = _allowed(
-        slot, lambda support: support.types, lambda types: name in types, ", ".join, lambda _: name
+        demands, lambda support: support.types, lambda types: name in types, ", ".join, lambda _: name
     )
     return wrong_type(given, allowed)._replace(since=since)
 
 
-def _wrong_rank(rank: int, slot: Slot) -> Fault:
+def _wrong_rank(rank: int, demands: TensorDemands) -> Fault:
     allowed, since = _allowed(
-        slot, lambda support: support.dims, lambda dims: dims[0] <= rank <= dims[1], ranks, ranks
+        demands, lambda support: support.dims, lambda dims: dims[0] <= rank <= dims[1], ranks, ranks
     )
-    allowed = allowed or f"{full_name(slot.level)} allows {ranks(slot.dims)}"
+    allowed = allowed or f"{full_name(demands.level)} allows {ranks(demands.dims)}"
     return wrong_rank(rank, allowed)._replace(since=since)
 
 
 def _allowed(
-    slot: Slot,
+    demands: TensorDemands,
     part: Callable[[TensorSupport], T],
     fits: Callable[[T], bool],
     says: Callable[[T], str],
     says_later: Callable[[T], str],
 ) -> tuple[str, FeatureLevel | None]:
-    """Return what the slot's table allows, and the level of the first later table that fits the tensor."""
-    if slot.table is None:
+    """Return what the demands's table allows, and the level of the first later table that fits the tensor."""
+    if demands.table is None:
         return "", None
-    name = slot.field.name
-    tables = list(slot.operator.tables(slot.function))
-    text = allowance(full_name(slot.level), tables, slot.table, lambda table: part(table.tensors[name]), says)
-    later = [table for table in tables if table.level > slot.level and fits(part(table.tensors[name]))]
+    name = demands.field.name
+    tables = list(demands.operator.tables(demands.function))
+    text = allowance(
+        full_name(demands.level), tables, demands.table, lambda table: part(table.tensors[name]), says
+    )
+    later = [table for table in tables if table.level > demands.level and fits(part(table.tensors[name]))]
     if later:
         first = later[-1]
         return f"{text} ({says_later(part(first.tensors[name]))} from {full_name(first.level)})", first.level
@@ -206,5 +212,5 @@ def _allowed(
 
 def _most_dimensions(level: FeatureLevel) -> int:
     limits: list[dict[str, Any]] = enum_facts()["dimension_count_limits"]
-    most: int = max(limit["max"] for limit in limits if FeatureLevel[f"LEVEL_{limit['level']}"] <= level)
+    most: int = max(limit["max"] for limit in limits if level_named(limit["level"]) <= level)
     return most

@@ -15,12 +15,12 @@ from opendml.spec.kinds import Check, Demands, desc_array_check
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import Rule, rules_of
 from opendml.spec.schema import Field, Operator, operator
-from opendml.spec.tensor_rules import tensor_faults, tensor_slot
+from opendml.spec.tensor_rules import tensor_demands, tensor_faults
 from opendml.spec.wording import shown
 
 
 def validate(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None) -> None:
-    """Checks that the desc is valid at a feature level.
+    """Check that the desc is valid at a feature level.
 
     Args:
         desc: an operator's desc with its tensors.
@@ -37,7 +37,7 @@ def validate(desc: OperatorDesc, feature_level: FeatureLevel | str | int | None 
 def failures(
     desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None, *, outputs: bool = True
 ) -> list[Failure]:
-    """One failure for every rule that the desc breaks at the level, the first field first.
+    """Return one failure for every rule that the desc breaks at the level, the first field first.
 
     Args:
         desc: an operator's desc.
@@ -79,7 +79,7 @@ def failure_of(facts: Operator | None, field: Field | None, fault: Fault) -> Fai
     name = None if facts is None else facts.name
     where = None if field is None else field.name + path_text(fault.path)
     place = ".".join(filter(None, (name, where)))
-    given, allowed = str(fault.given), fault.allowed.format_map(names) or None
+    given, allowed = fault.given_text, fault.allowed.format_map(names) or None
     return Failure(
         ": ".join(filter(None, (place, fault.text(names)))), name, where, given, allowed, fault.since
     )
@@ -148,8 +148,8 @@ def _field_check(
 
 
 def _tensor_check(facts: Operator, field: Field, level: FeatureLevel, function: str | None) -> Check:
-    slot = tensor_slot(facts, field, level, function, has_table=function != _UNKNOWN_FUNCTION)
-    check: Check = partial(tensor_faults, slot=slot)
+    demands = tensor_demands(facts, field, level, function, has_table=function != _UNKNOWN_FUNCTION)
+    check: Check = partial(tensor_faults, demands=demands)
     if field.is_array:
         return desc_array_check(check)
     if field.optional_at(level):
@@ -178,7 +178,7 @@ def _activation_faults(desc: Any, outer: str, level: FeatureLevel) -> list[Fault
 
 
 def _operator_name(desc: Any) -> str | None:
-    """The operator that an object describes; None when it describes none."""
+    """Return the operator that an object describes; None when it describes none."""
     name = getattr(type(desc), "operator", None) if isinstance(desc, OperatorDesc) else None
     return name if isinstance(name, str) and name in operator_facts() else None
 
@@ -187,7 +187,7 @@ _UNKNOWN_FUNCTION = "unknown"
 
 
 def _function(desc: OperatorDesc, facts: Operator) -> str | None:
-    """The reduce function that chooses the table, for the operator whose tables depend on it."""
+    """Return the reduce function that chooses the table, for the operator whose tables depend on it."""
     if facts.support[0].functions is None:
         return None
     function = getattr(desc, "function", None)

@@ -23,13 +23,13 @@ _SAID_ELSEWHERE = re.compile(
 
 
 def shown(value: object) -> str:
-    """A short repr on one line of any object, also of one whose repr fails."""
+    """Return a short repr on one line of any object, also of one whose repr fails."""
     text = " ".join(text_of(value).split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def member_words(members: type[IntEnum], names: Iterable[str]) -> str:
-    """The demand on a member of an enumeration: "must be a PaddingMode: CONSTANT, EDGE"."""
+    """Return the demand on a member of an enumeration: "must be a PaddingMode: CONSTANT, EDGE"."""
     allowed = [name for name in names if name not in ("UNKNOWN", "INVALID")]
     article = "an" if members.__name__[0] in "AEIOU" else "a"
     return f"must be {article} {members.__name__}: {', '.join(allowed)}"
@@ -41,7 +41,7 @@ def ranks(dims: tuple[int, int]) -> str:
 
 
 def same_words(same: Same) -> str:
-    """The demand that tensors agree: "ATensor, BTensor: same DataType and Sizes"."""
+    """Return the demand that tensors agree: "ATensor, BTensor: same DataType and Sizes"."""
     below = f" below {full_name(same.below)}" if same.below else ""
     return f"{', '.join(same.tensors)}: same {join(same.what, 'and')}{below}"
 
@@ -63,7 +63,7 @@ def allowance(
     part: Callable[[Support], T],
     says: Callable[[T], str],
 ) -> str:
-    """The allowance of the table that holds at a level: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
+    """Return the allowance of the table that holds at a level: "DML_FEATURE_LEVEL_2_0 allows 4 to 5".
 
     Where no newer table changes that part: "DML_FEATURE_LEVEL_3_0 and above allow 1 to 8", with the first
     level that said so.
@@ -87,7 +87,7 @@ def allowance(
 
 
 def meaning(field: Field) -> str:
-    """The meaning of a field, without its type and without "optional", which stand beside it."""
+    """Return the meaning of a field, without its type and without "optional", which stand beside it."""
     return sentence(_SAID_ELSEWHERE.sub("", field.description))
 
 
@@ -102,6 +102,6 @@ def sentence(text: str) -> str:
 
 
 def join(words: Iterable[str], conjunction: str) -> str:
-    """Words as English lists them: "A, B and C"."""
+    """Return words as English lists them: "A, B and C"."""
     *first, last = words
     return f"{', '.join(first)} {conjunction} {last}" if first else last

@@ -61,7 +61,8 @@ def test_every_parameter_of_a_rule_is_a_field_of_some_operator() -> None:
     for operator, declarations in declared._rules.all().items():
         fields = {field.python_name for field in operators()[operator].fields}
         for function, bound, *_ in declarations.values():
-            names = set(inspect.signature(function).parameters)
+            parameters = inspect.signature(function).parameters.values()
+            names = {each.name for each in parameters if each.kind is not each.VAR_KEYWORD}
             every[function.__name__] = names
             read.setdefault(function.__name__, set()).update(names & (fields | set(bound)))
     assert read == every

@@ -26,22 +26,12 @@ _SOURCES = {
 
 
 @rule("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1", basic=True)
-def one_source_each(
-    query_tensor: TensorDesc | None = None,
-    key_tensor: TensorDesc | None = None,
-    value_tensor: TensorDesc | None = None,
-    stacked_query_key_tensor: TensorDesc | None = None,
-    stacked_key_value_tensor: TensorDesc | None = None,
-    stacked_query_key_value_tensor: TensorDesc | None = None,
-    past_key_tensor: TensorDesc | None = None,
-    past_value_tensor: TensorDesc | None = None,
-) -> Broken:
+def one_source_each(**given: TensorDesc) -> Broken:
     """Query, key and value have one source each, alone or stacked.
 
     Key and value may also be all in the past, without new ones: ONNX Runtime gives the keys and values of
     cross attention so.
     """
-    given = {name for name, tensor in locals().items() if tensor is not None}
     for role, sources in _SOURCES.items():
         present = [name for name in sources if name in given]
         for name in present[1:]:
@@ -51,9 +41,9 @@ def one_source_each(
             yield sources[0], Fault("missing", f"the {role} must have one source of {allowed}")
 
 
-def _only_past(given: set[str]) -> bool:
-    past = {"past_key_tensor", "past_value_tensor"} <= given
-    return past and not given & {*_SOURCES["key"], *_SOURCES["value"]}
+def _only_past(given: Mapping[str, TensorDesc]) -> bool:
+    past = {"past_key_tensor", "past_value_tensor"} <= given.keys()
+    return past and given.keys().isdisjoint({*_SOURCES["key"], *_SOURCES["value"]})
 
 
 def _field(parameter: str) -> str:
@@ -97,21 +87,7 @@ _REASON = "the query, key, value and heads given"
 @rule("MULTIHEAD_ATTENTION", query_head_count="HeadCount", key_value_head_count="HeadCount")
 @rule("MULTIHEAD_ATTENTION1")
 def attention_sizes(
-    query_head_count: int,
-    key_value_head_count: int,
-    mask_type: MaskType,
-    query_tensor: TensorDesc | None = None,
-    key_tensor: TensorDesc | None = None,
-    value_tensor: TensorDesc | None = None,
-    stacked_query_key_tensor: TensorDesc | None = None,
-    stacked_key_value_tensor: TensorDesc | None = None,
-    stacked_query_key_value_tensor: TensorDesc | None = None,
-    bias_tensor: TensorDesc | None = None,
-    mask_tensor: TensorDesc | None = None,
-    relative_position_bias_tensor: TensorDesc | None = None,
-    past_key_tensor: TensorDesc | None = None,
-    past_value_tensor: TensorDesc | None = None,
-    past_sequence_lengths_tensor: TensorDesc | None = None,
+    query_head_count: int, key_value_head_count: int, mask_type: MaskType, **given: TensorDesc
 ) -> Broken:
     """All sizes follow from those of query, key and value; unstacked tensors may have leading ones.
 
@@ -120,7 +96,6 @@ def attention_sizes(
     them 1 and repeated; with PastSequenceLengthsTensor, past and present may be longer buffers, as ONNX
     Runtime uses them, so that the number of keys is free.
     """
-    given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
     batch, queries, heads, shared, head_size, value_size, keys, past, total = _lengths(
         given, query_head_count, key_value_head_count
     )
@@ -138,7 +113,7 @@ def attention_sizes(
         "past_value_tensor": (batch, shared, past, value_size),
         "past_sequence_lengths_tensor": (batch,),
     }
-    if mask_tensor is not None:
+    if "mask_tensor" in given:
         expected["mask_tensor"] = _mask(mask_type, batch, heads, queries, total)
     for name, tensor in given.items():
         sizes = right_aligned(expected[name], len(tensor.sizes))
@@ -154,20 +129,9 @@ def attention_sizes(
 )
 @shape("MULTIHEAD_ATTENTION1", reason=_REASON, leading_ones=True)
 def attention_output_sizes(
-    query_head_count: int,
-    key_value_head_count: int,
-    query_tensor: TensorDesc | None = None,
-    key_tensor: TensorDesc | None = None,
-    value_tensor: TensorDesc | None = None,
-    stacked_query_key_tensor: TensorDesc | None = None,
-    stacked_key_value_tensor: TensorDesc | None = None,
-    stacked_query_key_value_tensor: TensorDesc | None = None,
-    past_key_tensor: TensorDesc | None = None,
-    past_value_tensor: TensorDesc | None = None,
-    past_sequence_lengths_tensor: TensorDesc | None = None,
+    query_head_count: int, key_value_head_count: int, **given: TensorDesc
 ) -> Mapping[str, Sizes]:
     """A vector for each query; present keys and values are the past ones and the new ones."""
-    given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
     found = _lengths(given, query_head_count, key_value_head_count)
     total = Usual(found.keys + found.past) if found.total is None else found.total
     present = (found.batch, found.shared, total)
@@ -179,7 +143,7 @@ def attention_output_sizes(
 
 
 class _Lengths(NamedTuple):
-    """What all sizes follow from; `total` is None where the number of keys is free."""
+    """The lengths that all sizes follow from; `total` is None where the number of keys is free."""
 
     batch: int
     queries: int
@@ -192,7 +156,7 @@ class _Lengths(NamedTuple):
     total: int | None
 
 
-def _lengths(given: dict[str, TensorDesc], heads: int, shared: int) -> _Lengths:
+def _lengths(given: Mapping[str, TensorDesc], heads: int, shared: int) -> _Lengths:
     batch, queries, head_size = _query(given, heads)
     keys = _key_length(given, queries)
     past = given["past_key_tensor"].sizes[-2] if "past_key_tensor" in given else 0
@@ -211,7 +175,7 @@ def _mask(kind: MaskType, batch: int, heads: int, queries: int, total: int | Non
     return expected[kind]
 
 
-def _query(given: dict[str, TensorDesc], heads: int) -> tuple[int, int, int]:
+def _query(given: Mapping[str, TensorDesc], heads: int) -> tuple[int, int, int]:
     """Batch size, sequence length and head size, from whichever tensor has the query."""
     if "query_tensor" in given:
         batch, queries, hidden = given["query_tensor"].sizes[-3:]
@@ -220,8 +184,8 @@ def _query(given: dict[str, TensorDesc], heads: int) -> tuple[int, int, int]:
     return stacked.sizes[0], stacked.sizes[1], stacked.sizes[4]
 
 
-def _key_length(given: dict[str, TensorDesc], queries: int) -> int:
-    """The number of new keys: 0 where all are in the past."""
+def _key_length(given: Mapping[str, TensorDesc], queries: int) -> int:
+    """Return the number of new keys: 0 where all are in the past."""
     if "key_tensor" in given:
         return given["key_tensor"].sizes[-2]
     if "stacked_key_value_tensor" in given:
@@ -229,11 +193,11 @@ def _key_length(given: dict[str, TensorDesc], queries: int) -> int:
     return 0 if "query_tensor" in given else queries
 
 
-def _value_size(given: dict[str, TensorDesc], heads: int, head_size: int) -> int:
-    """The size of one head of the value."""
+def _value_size(given: Mapping[str, TensorDesc], heads: int, head_size: int) -> int:
+    """Return the size of one head of the value."""
     if "value_tensor" in given:
         return given["value_tensor"].sizes[-1] // heads
-    if _only_past(set(given)):
+    if _only_past(given):
         return given["past_value_tensor"].sizes[-1]
     return head_size
 

@@ -66,8 +66,8 @@ def convolved_sizes(
 ) -> Sizes:
     """An output size is (size + paddings - span) / stride + 1, rounded down.
 
-    The span is (filter - 1) * dilation + 1. Backward it is one that gives the input's forward: there are as
-    many of these as the stride, and all are accepted, because ONNX Runtime chooses among them by the output
+    The span is (filter - 1) * dilation + 1. Backward it is one that gives the input's size forward. There are
+    as many of these as the stride. All are accepted, because ONNX Runtime chooses among them by the output
     alone. The output padding is added in both directions. DirectML's pages have no formula.
     """
     batch, _, *image = input_tensor.sizes
@@ -87,5 +87,5 @@ def _output_channels(filter_tensor: TensorDesc, group_count: int, direction: Con
 
 
 def _padded(sizes: range, padding: int) -> range:
-    """The sizes with output padding; it makes up for no filter that is larger than the padded input."""
+    """Return the sizes with output padding, which does not make up for a filter that is too large."""
     return range(sizes.start + padding, sizes.stop + padding) if sizes.start > 0 else sizes

@@ -1,10 +1,10 @@
 """Rules and shapes of particular operators, written as functions of the fields that they read.
 
 A function's parameters are fields by their Python names. A parameter with a default may be absent, from the
-desc or from the operator; where another one is None, the function does not apply. It can rely on what the
-fields must be by themselves and on the basic rules: types, ranges, the ranks of the tables and of `same`,
-array lengths, axes. Its docstring is shown to users: it says what the rule is, and why where Microsoft's page
-does not.
+desc or from the operator. Where another one is None, the function does not apply. `**given` are the input
+tensors that are given. A function can rely on what the fields must be by themselves and on the basic rules:
+types, ranges, the ranks of the tables and of `same`, array lengths, axes. Its docstring is shown to users. It
+says what the rule is, and why where Microsoft's page does not.
 
 A rule yields (parameter, fault) for everything that breaks it. A shape gives the sizes of the outputs: the
 validator compares with them, and calls take them.
@@ -47,14 +47,13 @@ _shapes: Declarations[_Declaration] = Declarations("opendml.spec.rules")
 def rule(
     *operators: str, basic: bool = False, below: FeatureLevel | None = None, **bound: str | int
 ) -> Callable[[Function], Function]:
-    """Registers a rule for operators.
+    """Register a rule of operators.
 
     Args:
         operators: their names.
         basic: see `Rule`.
         below: the level from which it holds no longer.
-        bound: for a parameter that no field is named after, the field that it is (a DirectML name), or its
-            value.
+        bound: for a parameter that no field is named after, its field (a DirectML name) or its value.
     """
 
     def register(function: Function) -> Function:
@@ -72,14 +71,14 @@ def shape(
     is_open: bool = False,
     **bound: str | int,
 ) -> Callable[[Function], Function]:
-    """Registers the shape of operators: a function from inputs and attributes to the sizes of the outputs.
+    """Register the shape of operators: a function from inputs and attributes to the sizes of the outputs.
 
     Where these differ it gives a mapping from the outputs' Python names.
 
     Args:
         operators: their names.
-        reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given";
-            empty where all of them are `Usual`, so that there is nothing to check.
+        reason: what the sizes follow from, as in "must be [2, 3] for the input and axes given". Empty where
+            all of them are `Usual`, so that there is nothing to check.
         outputs: DirectML's names of the outputs that have the sizes, where it gives no mapping.
         leading_ones: outputs may have more dimensions than the shape, or fewer, of size 1 in front.
         is_open: some sizes of the first output do not follow, or are one of several: a call may say them.
@@ -97,7 +96,7 @@ def shape(
 
 
 def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
-    """The rules that were registered for the operator and hold at that level, that of its shape included.
+    """Return the rules that were registered for the operator and hold at that level, and that of its shape.
 
     Raises:
         TypeError: a rule has a parameter without default that is no field of the operator.
@@ -107,13 +106,12 @@ def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
         for declaration in _rules.of(operator.name).values()
         if declaration.below is None or level < declaration.below
     ]
-    if (declared := _shape_of(operator)) is not None and declared.reason:
-        found.append(_rule_of_shape(operator, declared))
-    return found
+    declared = _shape_of(operator)
+    return [*found, _rule_of_shape(operator, declared)] if declared and declared.reason else found
 
 
 def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes]:
-    """The sizes of the operator's outputs by their Python names, as far as a shape was registered for it.
+    """Return the sizes of outputs that follow from inputs and attributes, by the outputs' Python names.
 
     Args:
         operator: its facts.
@@ -124,7 +122,7 @@ def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes
 
 
 def is_open(operator: Operator) -> bool | None:
-    """Whether the operator's shape leaves sizes of the first output to the call; None: it has no shape."""
+    """Return whether the shape leaves sizes of the first output to the call; None: there is no shape."""
     declaration = _shape_of(operator)
     return None if declaration is None else declaration.is_open
 
@@ -138,22 +136,23 @@ class _Bound:
 
     def __init__(self, operator: Operator, declaration: _Declaration) -> None:
         self.function, self.fields = declaration.function, dict[str, Field]()
-        self._names = declaration.outputs
+        self._constants: dict[str, int] = {}
+        self._required: set[str] = set()
+        self._output_names = declaration.outputs
         self._outputs = {field.name: field.python_name for field in operator.outputs}
         by_name = {field.name: field for field in operator.fields}
         by_name |= {field.python_name: field for field in operator.fields if not field.is_count}
-        self._arguments: list[Any] = []
-        self._read: list[tuple[int, str, bool]] = []
-        for position, parameter in enumerate(inspect.signature(self.function).parameters.values()):
-            value = declaration.bound.get(parameter.name, parameter.name)
+        for name, parameter in inspect.signature(self.function).parameters.items():
+            value = declaration.bound.get(name, name)
             required = parameter.default is inspect.Parameter.empty
-            self._arguments.append(value if isinstance(value, int) else parameter.default)
-            if isinstance(value, int):
-                continue
-            if value in by_name:
-                self.fields[parameter.name] = by_name[value]
-                self._read.append((position, by_name[value].python_name, required))
-            elif required or parameter.name in declaration.bound:
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                self.fields |= {field.python_name: field for field in operator.inputs}
+            elif isinstance(value, int):
+                self._constants[name] = value
+            elif value in by_name:
+                self.fields[name] = by_name[value]
+                self._required |= {name} if required else set()
+            elif required or name in declaration.bound:
                 raise TypeError(f"{operator.name}: {self.function.__name__} reads {value}, which is no field")
 
     @property
@@ -162,23 +161,19 @@ class _Bound:
         return " ".join((self.function.__doc__ or "").split())
 
     def result(self, desc: OperatorDesc) -> Any:
-        """What the function says of a desc; None where it does not apply."""
-        values = self._arguments.copy()
-        for position, name, required in self._read:
-            value = getattr(desc, name)
-            if value is None and required:
-                return None
-            values[position] = value
-        return self.function(*values)
+        """Return the result of the function for a desc; None where it does not apply."""
+        values = {name: getattr(desc, field.python_name) for name, field in self.fields.items()}
+        given = {name: value for name, value in values.items() if value is not None}
+        return self.function(**self._constants, **given) if self._required <= given.keys() else None
 
     def shape(self, desc: OperatorDesc) -> Mapping[str, Sizes]:
-        """The sizes that a shape gives, by the outputs' Python names."""
+        """Return the sizes that a shape gives, by the outputs' Python names."""
         found = self.result(desc)
         if found is None:
             return {}
         if isinstance(found, Mapping):
             return {name: found[name] for name in self._outputs.values()}
-        return {self._outputs[name]: found for name in self._names}
+        return {self._outputs[name]: found for name in self._output_names}
 
 
 def _rule(operator: Operator, declaration: _Declaration) -> Rule:
@@ -192,7 +187,7 @@ def _rule(operator: Operator, declaration: _Declaration) -> Rule:
 
 
 def _rule_of_shape(operator: Operator, declaration: _Declaration) -> Rule:
-    """That the outputs which are given have the sizes of the shape."""
+    """Make the rule that the outputs which are given have the sizes of the shape."""
     bound = _Bound(operator, declaration)
     outputs = {field.python_name: field for field in operator.outputs}
 

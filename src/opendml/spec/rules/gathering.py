@@ -187,7 +187,7 @@ def coordinate_sizes(input_tensor: TensorDesc) -> Sizes:
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:
-    """The tensor has so many last dimensions that count; those before them are 1."""
+    """Yield a fault unless the last `count` dimensions exist, and those before them are 1."""
     rank = len(tensor.sizes)
     if not least <= count <= rank:
         yield count_name, Fault(count, f"must be {least} to {rank}, the tensor's number of dimensions")

@@ -10,7 +10,7 @@ from opendml.spec.tensor_desc import TensorDesc
 
 
 def one_or_each(parameter: str, tensor: TensorDesc | None, axis: int, count: int, what: str) -> Broken:
-    """All sizes are 1, or all but the one at `axis`, counted from the last (-1), which is `count`.
+    """Yield a fault unless all sizes are 1, or all but the one at `axis` (-1 is the last), which is `count`.
 
     A tensor of fewer dimensions stands right-aligned under the others, as everywhere in DirectML: with one
     dimension it can only hold a single parameter, or one for each column.

@@ -19,22 +19,10 @@ _REASON = "the input, hidden size and direction given"
 @rule("RNN", gates=1)
 @rule("GRU", gates=3)
 @rule("LSTM", gates=4)
-def recurrent_sizes(
-    gates: int,
-    input_tensor: TensorDesc,
-    weight_tensor: TensorDesc,
-    recurrence_tensor: TensorDesc,
-    direction: RecurrentNetworkDirection,
-    bias_tensor: TensorDesc | None = None,
-    hidden_init_tensor: TensorDesc | None = None,
-    cell_mem_init_tensor: TensorDesc | None = None,
-    sequence_lengths_tensor: TensorDesc | None = None,
-    peephole_tensor: TensorDesc | None = None,
-) -> Broken:
+def recurrent_sizes(gates: int, direction: RecurrentNetworkDirection, **given: TensorDesc) -> Broken:
     """All sizes follow from the input's, the hidden size (the last of RecurrenceTensor) and the direction."""
-    given = {name: tensor for name, tensor in locals().items() if isinstance(tensor, TensorDesc)}
-    _, _, batch, features = input_tensor.sizes
-    hidden, directions = recurrence_tensor.sizes[3], _directions(direction)
+    _, _, batch, features = given["input_tensor"].sizes
+    hidden, directions = given["recurrence_tensor"].sizes[3], _directions(direction)
     state = (1, directions, batch, hidden)
     expected: dict[str, tuple[Size, ...]] = {
         "input_tensor": (1, None, None, None),

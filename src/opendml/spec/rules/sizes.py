@@ -14,10 +14,10 @@ class Usual(int):
 
 
 Size = int | tuple[int, ...] | range | None
-"""What one size must be: that number, one of several, the usual one first, or (None) anything."""
+"""The demand on one size: a number, one of several with the usual one first, or (None) any."""
 
 Sizes = Sequence[Size]
-"""What the sizes of a tensor must be."""
+"""The demands on the sizes of a tensor."""
 
 
 def expect(parameter: str, tensor: TensorDesc | None, expected: Sizes, reason: str) -> Broken:
@@ -44,7 +44,7 @@ def sizes_fault(tensor: TensorDesc, expected: Sizes, reason: str) -> Fault | Non
 
 
 def right_aligned(expected: Sizes, rank: int) -> tuple[Size, ...]:
-    """The expected sizes with leading ones added, or left out, so that there are `rank` of them.
+    """Return the expected sizes with leading ones added, or left out, so that there are `rank` of them.
 
     Where too few of the leading ones can be 1 they stay, so that no tensor of that rank fits.
     """
@@ -57,7 +57,7 @@ def right_aligned(expected: Sizes, rank: int) -> tuple[Size, ...]:
 
 
 def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes from the first that is not 1 on; their number is DirectML's effective rank.
+    """Return the sizes from the first that is not 1 on; their number is DirectML's effective rank.
 
     >>> without_leading_ones([1, 1, 2, 1])
     (2, 1)
@@ -67,7 +67,7 @@ def without_leading_ones(sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def replaced(sizes: Sizes, axis: int, size: Size) -> tuple[Size, ...]:
-    """The sizes with another one at an axis."""
+    """Return the sizes with another one at an axis."""
     return (*sizes[:axis], size, *sizes[axis + 1 :])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Window(NamedTuple):
+class SlidingWindow(NamedTuple):
     """A window of `extent` elements, `dilation` apart, that moves in steps of `stride` along a dimension."""
 
     size: int
@@ -45,7 +45,7 @@ def windows(
     dilations: Sequence[int] | None,
     start_padding: Sequence[int],
     end_padding: Sequence[int],
-) -> list[Window]:
-    """A window for each spatial dimension; no dilations are all 1."""
+) -> list[SlidingWindow]:
+    """Return a window for each spatial dimension. No dilations are all 1."""
     dilations = (1,) * len(strides) if dilations is None else dilations
-    return list(map(Window, sizes, extents, strides, dilations, start_padding, end_padding))
+    return list(map(SlidingWindow, sizes, extents, strides, dilations, start_padding, end_padding))
