@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from opendml.operators.registry import defines
 from opendml.operators.softmax import softmax1
@@ -22,49 +23,13 @@ one product, which would cost a copy of the results."""
 
 
 @defines("MULTIHEAD_ATTENTION", stored=True, output=True)
-def multihead_attention(
-    query: Node | None,
-    key: Node | None,
-    value: Node | None,
-    stacked_query_key: Node | None,
-    stacked_key_value: Node | None,
-    stacked_query_key_value: Node | None,
-    bias: Node | None,
-    mask: Node | None,
-    relative_position_bias: Node | None,
-    past_key: Node | None,
-    past_value: Node | None,
-    *,
-    scale: float,
-    mask_filter_value: float,
-    head_count: int,
-    mask_type: MaskType,
-    output: Outputs,
-) -> tuple[Node, ...]:
+def multihead_attention(*tensors: Node | None, head_count: int, **same: Any) -> tuple[Node, ...]:
     """MULTIHEAD_ATTENTION1 with as many heads of keys and values as of queries, without PastSequenceLengths
 
     Masks, roundings and what is not finite as in MULTIHEAD_ATTENTION1.
     """
-    return multihead_attention1(
-        query,
-        key,
-        value,
-        stacked_query_key,
-        stacked_key_value,
-        stacked_query_key_value,
-        bias,
-        mask,
-        relative_position_bias,
-        past_key,
-        past_value,
-        None,
-        scale=scale,
-        mask_filter_value=mask_filter_value,
-        query_head_count=head_count,
-        key_value_head_count=head_count,
-        mask_type=mask_type,
-        output=output,
-    )
+    same |= {"query_head_count": head_count, "key_value_head_count": head_count}
+    return multihead_attention1(*(*tensors, None), **same)
 
 
 @defines("MULTIHEAD_ATTENTION1", stored=True, output=True)

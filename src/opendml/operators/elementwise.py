@@ -6,7 +6,7 @@ comparison with NaN is false.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from opendml.operators.registry import defines, fused
 from opendml.operators.scale_bias import defines_scaled
@@ -175,18 +175,6 @@ def if_(condition: Node, a: Node, b: Node) -> Node:
     return select(equal(condition, 0), b, a)
 
 
-@defines_scaled("ELEMENT_WISE_CEIL")
-def ceil(x: Node) -> Node:
-    """the least whole number that is not below x"""
-    return functions.ceiling(x)
-
-
-@defines_scaled("ELEMENT_WISE_FLOOR")
-def floor_of(x: Node) -> Node:
-    """the greatest whole number that is not above x"""
-    return floor(x)
-
-
 @defines("ELEMENT_WISE_ROUND")
 def round(x: Node, *, rounding_mode: RoundingMode) -> Node:
     """the nearest whole number with halves to even (HALVES_TO_NEAREST_EVEN) or away from zero
@@ -199,64 +187,44 @@ def round(x: Node, *, rounding_mode: RoundingMode) -> Node:
     return select(abs(x - whole) >= 0.5, whole + select(x < 0, constant(-1, x.type), 1), whole)
 
 
+_FUNCTIONS: dict[str, tuple[Callable[[Node], Node], str]] = {
+    "CEIL": (functions.ceiling, "the least whole number that is not below x"),
+    "FLOOR": (floor, "the greatest whole number that is not above x"),
+    "SQRT": (functions.square_root, "the square root; NaN below zero"),
+    "EXP": (functions.exp, "e^x"),
+    "LOG": (functions.log, "ln(x); -infinity at zero, NaN below"),
+    "ERF": (functions.erf, "2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x"),
+    "SIN": (functions.sin, "sin(x), x in radians, however large"),
+    "COS": (functions.cos, "cos(x), x in radians, however large"),
+    "TAN": (functions.tan, "tan(x), x in radians, however large"),
+    "ASIN": (functions.asin, "arc sine; NaN outside [-1, 1]"),
+    "ACOS": (functions.acos, "arc cosine; NaN outside [-1, 1]"),
+    "SINH": (functions.sinh, "(e^x - e^-x) / 2"),
+    "COSH": (functions.cosh, "(e^x + e^-x) / 2"),
+    "TANH": (functions.tanh, "(e^x - e^-x) / (e^x + e^-x)"),
+    "ASINH": (functions.asinh, "ln(x + sqrt(x^2 + 1))"),
+    "ACOSH": (functions.acosh, "ln(x + sqrt(x^2 - 1)); NaN below 1"),
+    "ATANH": (functions.atanh, "ln((1 + x) / (1 - x)) / 2; infinite at -1 and 1, NaN beyond"),
+}
+"""Functions of one operand, and their formulas."""
+
+
+def _definition(function: Callable[[Node], Node], formula: str) -> Callable[[Node], Node]:
+    def definition(x: Node) -> Node:
+        return function(x)
+
+    definition.__doc__ = formula
+    return definition
+
+
+for _name, (_function, _formula) in _FUNCTIONS.items():
+    defines_scaled(f"ELEMENT_WISE_{_name}")(_definition(_function, _formula))
+
+
 @defines_scaled("ELEMENT_WISE_RECIP")
 def recip(x: Node) -> Node:
     """1 / x; infinite at zero, with its sign"""
     return 1.0 / x
-
-
-@defines_scaled("ELEMENT_WISE_SQRT")
-def sqrt(x: Node) -> Node:
-    """the square root; NaN below zero"""
-    return functions.square_root(x)
-
-
-@defines_scaled("ELEMENT_WISE_EXP")
-def exp(x: Node) -> Node:
-    """e^x"""
-    return functions.exp(x)
-
-
-@defines_scaled("ELEMENT_WISE_LOG")
-def log(x: Node) -> Node:
-    """ln(x); -infinity at zero, NaN below"""
-    return functions.log(x)
-
-
-@defines_scaled("ELEMENT_WISE_ERF")
-def erf(x: Node) -> Node:
-    """2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x"""
-    return functions.erf(x)
-
-
-@defines_scaled("ELEMENT_WISE_SIN")
-def sin(x: Node) -> Node:
-    """sin(x), x in radians, however large"""
-    return functions.sin(x)
-
-
-@defines_scaled("ELEMENT_WISE_COS")
-def cos(x: Node) -> Node:
-    """cos(x), x in radians, however large"""
-    return functions.cos(x)
-
-
-@defines_scaled("ELEMENT_WISE_TAN")
-def tan(x: Node) -> Node:
-    """tan(x), x in radians, however large"""
-    return functions.tan(x)
-
-
-@defines_scaled("ELEMENT_WISE_ASIN")
-def asin(x: Node) -> Node:
-    """arc sine; NaN outside [-1, 1]"""
-    return functions.asin(x)
-
-
-@defines_scaled("ELEMENT_WISE_ACOS")
-def acos(x: Node) -> Node:
-    """arc cosine; NaN outside [-1, 1]"""
-    return functions.acos(x)
 
 
 @defines_scaled("ELEMENT_WISE_ATAN")
@@ -269,42 +237,6 @@ def atan(x: Node) -> Node:
 def atan_yx(y: Node, x: Node) -> Node:
     """the angle of the point (x, y), from -pi to pi; at the origin that of C: 0 or pi, with the sign of y"""
     return functions.atan2(y, x)
-
-
-@defines_scaled("ELEMENT_WISE_SINH")
-def sinh(x: Node) -> Node:
-    """(e^x - e^-x) / 2"""
-    return functions.sinh(x)
-
-
-@defines_scaled("ELEMENT_WISE_COSH")
-def cosh(x: Node) -> Node:
-    """(e^x + e^-x) / 2"""
-    return functions.cosh(x)
-
-
-@defines_scaled("ELEMENT_WISE_TANH")
-def tanh(x: Node) -> Node:
-    """(e^x - e^-x) / (e^x + e^-x)"""
-    return functions.tanh(x)
-
-
-@defines_scaled("ELEMENT_WISE_ASINH")
-def asinh(x: Node) -> Node:
-    """ln(x + sqrt(x^2 + 1))"""
-    return functions.asinh(x)
-
-
-@defines_scaled("ELEMENT_WISE_ACOSH")
-def acosh(x: Node) -> Node:
-    """ln(x + sqrt(x^2 - 1)); NaN below 1"""
-    return functions.acosh(x)
-
-
-@defines_scaled("ELEMENT_WISE_ATANH")
-def atanh(x: Node) -> Node:
-    """ln((1 + x) / (1 - x)) / 2; infinite at -1 and 1, NaN beyond"""
-    return functions.atanh(x)
 
 
 @defines_scaled("ELEMENT_WISE_POW")

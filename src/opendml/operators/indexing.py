@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from opendml.operators.registry import defines
 from opendml.program.functions import equal, maximum, minimum, select, wide_enough
@@ -50,21 +51,12 @@ def gather_elements(x: Node, indices: Node, *, axis: int) -> Node:
 
 
 @defines("GATHER_ND", stored=True, output=True)
-def gather_nd(
-    x: Node, indices: Node, *, input_dimension_count: int, indices_dimension_count: int, output: TensorDesc
-) -> Node:
+def gather_nd(x: Node, indices: Node, **same: Any) -> Node:
     """GATHER_ND1 without batches
 
     Indices as in GATHER.
     """
-    return gather_nd1(
-        x,
-        indices,
-        input_dimension_count=input_dimension_count,
-        indices_dimension_count=indices_dimension_count,
-        batch_dimension_count=0,
-        output=output,
-    )
+    return gather_nd1(x, indices, batch_dimension_count=0, **same)
 
 
 @defines("GATHER_ND1", stored=True, output=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from opendml.operators.registry import defines, fused
 from opendml.program.functions import (
@@ -46,51 +47,23 @@ def batch_normalization(
 
 @defines("MEAN_VARIANCE_NORMALIZATION")
 def mean_variance_normalization(
-    x: Node,
-    scale: Node | None,
-    bias: Node | None,
-    *,
-    cross_channel: bool,
-    normalize_variance: bool,
-    epsilon: float,
-    fused_activation: OperatorDesc | None,
+    x: Node, scale: Node | None, bias: Node | None, *, cross_channel: bool, **same: Any
 ) -> Node:
     """MEAN_VARIANCE_NORMALIZATION1 over height and width, and with cross_channel over the channels too"""
-    return mean_variance_normalization1(
-        x,
-        scale,
-        bias,
-        axes=(1, 2, 3) if cross_channel else (2, 3),
-        normalize_variance=normalize_variance,
-        epsilon=epsilon,
-        fused_activation=fused_activation,
-    )
+    axes = (1, 2, 3) if cross_channel else (2, 3)
+    return mean_variance_normalization1(x, scale, bias, axes=axes, **same)
 
 
 @defines("MEAN_VARIANCE_NORMALIZATION1")
 def mean_variance_normalization1(
-    x: Node,
-    scale: Node | None,
-    bias: Node | None,
-    *,
-    axes: Sequence[int],
-    normalize_variance: bool,
-    epsilon: float,
-    fused_activation: OperatorDesc | None,
+    x: Node, scale: Node | None, bias: Node | None, *, normalize_variance: bool, **same: Any
 ) -> Node:
     """fused(scale * (x - mean) / sqrt(variance + epsilon) + bias), mean and population variance over the axes
 
     Without normalize_variance the division is left out. An absent scale is 1, an absent bias 0.
     """
     return mean_variance_normalization2(
-        x,
-        scale,
-        bias,
-        axes=axes,
-        use_mean=True,
-        use_variance=normalize_variance,
-        epsilon=epsilon,
-        fused_activation=fused_activation,
+        x, scale, bias, use_mean=True, use_variance=normalize_variance, **same
     )
 
 

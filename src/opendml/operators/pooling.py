@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,21 +34,17 @@ from opendml.spec.tensor_desc import TensorDesc
 def average_pooling(
     x: Node,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int] = (),
     include_padding: bool,
     output: TensorDesc,
+    **window: Any,
 ) -> Node:
     """sum of the window / number of its elements, with IncludePadding those in the padding too
 
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
     rounded up, never counts, as in PyTorch. A window without any element is 0.
     """
-    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
-    count = number_of_elements(seen, start_padding, end_padding, include_padding)
+    seen = windows_of(x.sizes, output.sizes[2:], **window)
+    count = number_of_elements(seen, include_padding)
     return seen.pooled(shared(seen.sums(x), count))
 
 
@@ -60,13 +56,9 @@ def quantized_linear_average_pooling(
     output_scale: Node,
     output_zero_point: Node | None,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int],
     include_padding: bool,
     output: TensorDesc,
+    **window: Any,
 ) -> Node:
     """clamp(round(y / output_scale) + output_zero_point) to the range of the output, where
     y = sum of (x - zero_point) over the window / number of its elements * scale
@@ -75,8 +67,8 @@ def quantized_linear_average_pooling(
     """
     rank = len(x.sizes)
     x = less_zero_point(x, zero_point and aligned(zero_point, rank), ScalarType.INT32)
-    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
-    count = number_of_elements(seen, start_padding, end_padding, include_padding)
+    seen = windows_of(x.sizes, output.sizes[2:], **window)
+    count = number_of_elements(seen, include_padding)
     sums = convert(seen.sums(x), ScalarType.FLOAT64)
     averages = seen.pooled(sums / count)
     zero = output_zero_point and aligned(output_zero_point, rank)
@@ -88,13 +80,9 @@ def quantized_linear_average_pooling(
 def lp_pooling(
     x: Node,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int] = (),
     p: int,
     output: TensorDesc,
+    **window: Any,
 ) -> Node:
     """(sum of |x| ^ P over the window) ^ (1 / P)
 
@@ -102,7 +90,7 @@ def lp_pooling(
     an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
     no power is beyond the greatest float32.
     """
-    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, dilations, start_padding)
+    seen = windows_of(x.sizes, output.sizes[2:], **window)
     magnitudes = abs(seen.elements(x, 0))
     if p == 1:
         return seen.pooled(reduce_sum(magnitudes, seen.axes))
@@ -118,17 +106,14 @@ def lp_pooling(
 def max_pooling(
     x: Node,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
     output: TensorDesc,
+    **window: Any,
 ) -> Node:
     """MAX_POOLING2 without indices and dilation
 
     NaN, and windows of nothing but padding, as in MAX_POOLING2.
     """
-    seen = windows_of(x.sizes, output.sizes[2:], window_size, strides, (), start_padding)
+    seen = windows_of(x.sizes, output.sizes[2:], **window)
     return _greatest(seen, x)
 
 
@@ -137,12 +122,8 @@ def max_pooling(
 def max_pooling2(
     x: Node,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int] = (),
     output: tuple[TensorDesc, TensorDesc | None],
+    **window: Any,
 ) -> tuple[Node, ...]:
     """the greatest element of the window; index: its number, in row-major order, in the whole input
 
@@ -151,7 +132,7 @@ def max_pooling2(
     input's last.
     """
     values, indices = output
-    seen = windows_of(x.sizes, values.sizes[2:], window_size, strides, dilations, start_padding)
+    seen = windows_of(x.sizes, values.sizes[2:], **window)
     greatest = _greatest(seen, x)
     return (greatest,) if indices is None else (greatest, index_of_greatest(seen, x))
 
@@ -162,12 +143,13 @@ MOST_IDLE = 64
 
 @dataclass(frozen=True, slots=True)
 class PoolingWindows:
-    """The windows over the spatial dimensions of a tensor of `sizes` (N, C, ...): in (N, C, counts, extents)
-    the elements at o * stride + k * dilation - before.
+    """The windows over the spatial dimensions of a tensor of `sizes` (N, C, ...).
+
+    They have the elements at o * stride + k * dilation - before, in (N, C, counts, extents).
 
     Along a dimension where windows are much larger than the tensor, `clipped` has the window that was asked
     for. There the element k of each window is that of the tensor at k, whether or not the window has it:
-    extents are sizes, strides and margins are 0.
+    extents are sizes, strides and `before` are 0. `margins` is the padding of each dimension at both ends.
     """
 
     sizes: tuple[int, ...]
@@ -177,6 +159,7 @@ class PoolingWindows:
     dilations: Sequence[int]
     before: Sequence[int]
     clipped: Mapping[int, Window]
+    margins: Sequence[tuple[int, int]]
 
     @property
     def axes(self) -> range:
@@ -287,13 +270,15 @@ class Window(NamedTuple):
 def windows_of(
     sizes: tuple[int, ...],
     counts: tuple[int, ...],
-    extents: Sequence[int],
+    *,
+    window_size: Sequence[int],
     strides: Sequence[int],
-    dilations: Sequence[int],
-    before: Sequence[int],
+    start_padding: Sequence[int],
+    end_padding: Sequence[int],
+    dilations: Sequence[int] = (),
 ) -> PoolingWindows:
-    """Return the windows of an operator; those without dilations give none."""
-    asked = list(map(Window, extents, strides, dilations or (1,) * len(strides), before))
+    """Return the windows of an operator over a tensor of `sizes`. Operators without dilations give none."""
+    asked = list(map(Window, window_size, strides, dilations or (1,) * len(strides), start_padding))
     clipped = {
         axis: window
         for axis, (window, size) in enumerate(zip(asked, sizes[2:], strict=True))
@@ -301,14 +286,13 @@ def windows_of(
     }
     each = [Window(sizes[2 + axis], 0, 1, 0) if axis in clipped else own for axis, own in enumerate(asked)]
     extents, strides, dilations, before = zip(*each, strict=True)
-    return PoolingWindows(sizes, counts, extents, strides, dilations, before, clipped)
+    margins = tuple(zip(start_padding, end_padding, strict=True))
+    return PoolingWindows(sizes, counts, extents, strides, dilations, before, clipped, margins)
 
 
-def number_of_elements(
-    seen: PoolingWindows, before: Sequence[int], after: Sequence[int], include_padding: bool
-) -> Node | Number:
+def number_of_elements(seen: PoolingWindows, include_padding: bool) -> Node | Number:
     """Return the number of the windows' elements, in the tensor or also in the padding."""
-    margins = zip(before, after, strict=True) if include_padding else [(0, 0)] * len(before)
+    margins = seen.margins if include_padding else [(0, 0)] * len(seen.margins)
     return _product([seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from typing import Any
 
 from opendml.operators.folding import folded
 from opendml.operators.pooling import PoolingWindows, index_of_greatest, number_of_elements, windows_of
@@ -19,12 +19,9 @@ from opendml.spec.tensor_desc import TensorDesc
 def average_pooling_grad(
     gradient: Node,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
     include_padding: bool,
     output: TensorDesc,
+    **window: Any,
 ) -> Node:
     """sum, over the windows that have the element, of gradient / number of the window's elements, which are
     counted as in AVERAGE_POOLING
@@ -32,8 +29,8 @@ def average_pooling_grad(
     Sums are made in float64 and rounded once; where the numbers differ, so is each quotient before.
     """
     counts = gradient.sizes[2:]
-    seen = windows_of(output.sizes, counts, window_size, strides, (), start_padding)
-    number = number_of_elements(seen, start_padding, end_padding, include_padding)
+    seen = windows_of(output.sizes, counts, **window)
+    number = number_of_elements(seen, include_padding)
     shares = gradient
     if isinstance(number, Node):
         single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
@@ -47,12 +44,8 @@ def max_pooling_grad(
     x: Node,
     gradient: Node,
     *,
-    strides: Sequence[int],
-    window_size: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-    dilations: Sequence[int],
     output: TensorDesc,
+    **window: Any,
 ) -> Node:
     """sum, over the windows whose greatest element this is, of gradient
 
@@ -60,7 +53,7 @@ def max_pooling_grad(
     MAX_POOLING2 have it. A window of nothing but padding gives its gradient to no element. Sums are made in
     float64 and rounded once.
     """
-    seen = windows_of(x.sizes, gradient.sizes[2:], window_size, strides, dilations, start_padding)
+    seen = windows_of(x.sizes, gradient.sizes[2:], **window)
     type = _type_of_numbers(seen)
     numbers = permuted(convert(seen.numbers(), type), _folding_order(seen))
     is_greatest = equal(_in_windows(seen, convert(index_of_greatest(seen, x), type)), numbers)

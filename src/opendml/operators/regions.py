@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from operator import add
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opendml.operators.registry import defines
 from opendml.program.functions import (
@@ -51,20 +51,7 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
 
 
 @defines("ROI_ALIGN", output=True)
-def roi_align(
-    x: Node,
-    regions: Node,
-    batch_indices: Node,
-    *,
-    reduction_function: ReduceFunction,
-    interpolation_mode: InterpolationMode,
-    spatial_scale_x: float,
-    spatial_scale_y: float,
-    out_of_bounds_input_value: float,
-    minimum_samples_per_output: int,
-    maximum_samples_per_output: int,
-    output: TensorDesc,
-) -> Node:
+def roi_align(x: Node, regions: Node, batch_indices: Node, **same: Any) -> Node:
     """ROI_ALIGN1 of pixel centers: InputPixelOffset 0.5, OutputPixelOffset -0.5, and not to corners
 
     Samples, what is out of bounds, and batch indices as in ROI_ALIGN1.
@@ -73,17 +60,10 @@ def roi_align(
         x,
         regions,
         batch_indices,
-        reduction_function=reduction_function,
-        interpolation_mode=interpolation_mode,
-        spatial_scale_x=spatial_scale_x,
-        spatial_scale_y=spatial_scale_y,
         input_pixel_offset=0.5,
         output_pixel_offset=-0.5,
-        out_of_bounds_input_value=out_of_bounds_input_value,
-        minimum_samples_per_output=minimum_samples_per_output,
-        maximum_samples_per_output=maximum_samples_per_output,
         align_regions_to_corners=False,
-        output=output,
+        **same,
     )
 
 

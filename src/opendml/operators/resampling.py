@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,43 +41,30 @@ def upsample_2d(
 
 
 @defines("RESAMPLE", output=True)
-def resample(
-    x: Node, *, interpolation_mode: InterpolationMode, scales: Sequence[float], output: TensorDesc
-) -> Node:
+def resample(x: Node, *, scales: Sequence[float], **same: Any) -> Node:
     """RESAMPLE1 of pixel centers: InputPixelOffsets 0.5, OutputPixelOffsets -0.5"""
+    offsets = (CENTER,) * len(scales), (-CENTER,) * len(scales)
     return resample1(
-        x,
-        interpolation_mode=interpolation_mode,
-        scales=scales,
-        input_pixel_offsets=(CENTER,) * len(scales),
-        output_pixel_offsets=(-CENTER,) * len(scales),
-        output=output,
+        x, scales=scales, input_pixel_offsets=offsets[0], output_pixel_offsets=offsets[1], **same
     )
 
 
 @defines("RESAMPLE1", output=True)
 def resample1(
-    x: Node,
-    *,
-    interpolation_mode: InterpolationMode,
-    scales: Sequence[float],
-    input_pixel_offsets: Sequence[float],
-    output_pixel_offsets: Sequence[float],
-    output: TensorDesc,
+    x: Node, *, interpolation_mode: InterpolationMode, input_pixel_offsets: Sequence[float], **same: Any
 ) -> Node:
     """RESAMPLE2, where the nearest neighbor is at floor(InputX + 0.5)
 
     Of two that are equally near it is the one behind: so ONNX Runtime takes it from DirectML. The remark on
     DirectML's page of RESAMPLE2, which shifts OutputPixelOffsets instead, holds for scales of 1 only.
     """
+    offsets = rounding_down(interpolation_mode, input_pixel_offsets)
     return resample2(
         x,
         interpolation_mode=interpolation_mode,
         rounding_direction=AxisDirection.DECREASING,
-        scales=scales,
-        input_pixel_offsets=rounding_down(interpolation_mode, input_pixel_offsets),
-        output_pixel_offsets=output_pixel_offsets,
-        output=output,
+        input_pixel_offsets=offsets,
+        **same,
     )
 
 

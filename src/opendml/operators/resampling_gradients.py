@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,20 +36,16 @@ def resample_grad(
     gradient: Node,
     *,
     interpolation_mode: InterpolationMode,
-    scales: Sequence[float],
     input_pixel_offsets: Sequence[float],
-    output_pixel_offsets: Sequence[float],
-    output: TensorDesc,
+    **same: Any,
 ) -> Node:
     """RESAMPLE_GRAD1, of RESAMPLE1: the nearest neighbor is at floor(InputX + 0.5)"""
     return resample_grad1(
         gradient,
         interpolation_mode=interpolation_mode,
         rounding_direction=AxisDirection.DECREASING,
-        scales=scales,
         input_pixel_offsets=rounding_down(interpolation_mode, input_pixel_offsets),
-        output_pixel_offsets=output_pixel_offsets,
-        output=output,
+        **same,
     )
 
 
