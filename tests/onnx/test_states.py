@@ -26,23 +26,23 @@ def _nodes(*edges: tuple[str, str]) -> Any:
 
 def test_nodes_are_taken_in_their_order_those_of_a_body_first() -> None:
     a, b, c = _nodes(("x", "a"), ("a", "b"), ("x", "c"))
-    first, rest = Pending().after([a, b, c]).taken()
+    first, rest = Pending().prepended([a, b, c]).popped()
     body = _nodes(("a", "p"), ("p", "b"))
-    second, inside = rest.after(body).taken()
+    second, inside = rest.prepended(body).popped()
     assert (first, second) == (a, body[0])
     taken = []
     while inside:
-        node, inside = inside.taken()
+        node, inside = inside.popped()
         taken.append(node)
     assert taken == [body[1], b, c]
 
 
 def test_what_is_read_later_is_known_without_a_look_at_all_nodes() -> None:
-    _, rest = Pending().after(_nodes(("x", "a"), ("a", "b"), ("b", "c"))).taken()
+    _, rest = Pending().prepended(_nodes(("x", "a"), ("a", "b"), ("b", "c"))).popped()
     assert [name for name in "xabc" if rest.reads(name)] == ["a", "b"]
-    inside = rest.after(_nodes(("x", "p"), ("p", "q")))
+    inside = rest.prepended(_nodes(("x", "p"), ("p", "q")))
     assert [name for name in "xabcpq" if inside.reads(name)] == ["x", "a", "b", "p"]
-    _, last = inside.taken()
+    _, last = inside.popped()
     assert [name for name in "xabcpq" if last.reads(name)] == ["a", "b", "p"]
 
 

@@ -102,7 +102,7 @@ class Checker(Tracer):
         segment, pending = Segment(ChainMap({**self._known, **known}), self._kept_models.shared), self._start
         while pending:
             check_time()
-            node, pending = pending.taken()
+            node, pending = pending.popped()
             missing = [name for name in node.reads if name not in segment.values]
             try:
                 if missing:
@@ -114,7 +114,7 @@ class Checker(Tracer):
             except NotExpressible as reason:
                 self._gap(node, str(reason))
             else:
-                pending = pending.after(replaced)
+                pending = pending.prepended(replaced)
                 if replaced:
                     continue
             segment.values.update((name, inferred[name]) for name in node.outputs if name in inferred)

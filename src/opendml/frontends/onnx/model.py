@@ -104,13 +104,11 @@ class OnnxModel:
             Unsupported: neither DirectML nor the evaluator of `onnx` can run a node.
             LimitExceeded: the run takes more than the model's limits allow.
         """
-        with self._named():
-            if len(arrays) > len(self.inputs):
-                raise InvalidArgument(f"{len(arrays)} inputs; it has {len(self.inputs)}")
-            placed = dict(zip(self.input_names, arrays, strict=False))
-            for name in placed:
-                if name in inputs:
-                    raise InvalidArgument(f"input {name!r} is given by its place and by its name")
+        if len(arrays) > len(self.inputs):
+            raise InvalidArgument(f"{self._name}: {len(arrays)} inputs; it has {len(self.inputs)}")
+        placed = dict(zip(self.input_names, arrays, strict=False))
+        for name in placed.keys() & inputs.keys():
+            raise InvalidArgument(f"{self._name}: input {name!r} is given by its place and by its name")
         return self.run({**placed, **inputs})
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeVar
 
 import onnx
@@ -82,14 +82,23 @@ def messages_in(root: Message, kind: type[M]) -> Iterator[M]:
     """Yield all messages of a kind within a model, a graph or a function, at any depth."""
     waiting: list[Message] = [root]
     while waiting:
-        for descriptor, value in waiting.pop().ListFields():
-            if descriptor.message_type is None:
-                continue
-            found = [value] if isinstance(value, Message) else value
-            if descriptor.message_type is kind.DESCRIPTOR:
+        message = waiting.pop()
+        for name, is_wanted, is_container in _message_fields(message.DESCRIPTOR, kind.DESCRIPTOR):
+            found = getattr(message, name)
+            if isinstance(found, Message):
+                found = [found] if message.HasField(name) else []
+            if is_wanted:
                 yield from found
-            if descriptor.message_type.name in _CONTAINERS:
+            if is_container:
                 waiting.extend(found)
+
+
+@cache
+def _message_fields(owner: Any, kind: Any) -> tuple[tuple[str, bool, bool], ...]:
+    """Return the fields with messages of a kind or with containers: names, and which of both they have."""
+    found = ((each.name, each.message_type) for each in owner.fields if each.message_type)
+    facts = ((name, type is kind, type.name in _CONTAINERS) for name, type in found)
+    return tuple(each for each in facts if any(each[1:]))
 
 
 @lru_cache(maxsize=4096)

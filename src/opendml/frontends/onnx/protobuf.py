@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 Content: TypeAlias = bytes | mmap.mmap
 """The bytes of a model file, or of a file with its tensors."""
@@ -31,14 +31,8 @@ bytes."""
 _DEEPEST = 200  # Levels of nested messages; protobuf parses no more.
 
 
-class Field(NamedTuple):
-    """A field of a message: its number and wire type, and the offsets of its key, its value and its end."""
-
-    number: int
-    wire: int
-    start: int
-    begin: int
-    end: int
+Field: TypeAlias = tuple[int, int, int, int, int]
+"""A field of a message: its number and wire type, and the offsets of its key, its value and its end."""
 
 
 def fields(view: memoryview, begin: int, end: int) -> Iterator[Field]:
@@ -49,17 +43,23 @@ def fields(view: memoryview, begin: int, end: int) -> Iterator[Field]:
     """
     at = begin
     while at < end:
-        start = at
-        key, at = _read_varint(view, at)
+        start, key = at, view[at]
+        at += 1
+        if key > 127:
+            key, at = _read_varint(view, start)
         wire = key & 7
         if wire == LENGTH_DELIMITED:
-            size, at = _read_varint(view, at)
+            size = view[at]
+            at += 1
+            if size > 127:
+                size, at = _read_varint(view, at - 1)
         else:
             size = _read_varint(view, at)[1] - at if wire == _VARINT else _SIZES[wire]
-        if at + size > end:
+        stop = at + size
+        if stop > end:
             raise ValueError("a field reaches beyond its message")
-        yield Field(key >> 3, wire, start, at, at + size)
-        at += size
+        yield key >> 3, wire, start, at, stop
+        at = stop
 
 
 def parsed_size(content: Content, descriptor: Any, most: float) -> int:
@@ -71,24 +71,29 @@ def parsed_size(content: Content, descriptor: Any, most: float) -> int:
         most: the count stops beyond this number.
     """
     view, total = memoryview(content), _MESSAGE_BYTES
-    walks = [(fields(view, 0, len(view)), _types(descriptor))]
+    outer: list[tuple[Iterator[Field], dict[int, tuple[int, Any]]]] = []
+    walk, types = fields(view, 0, len(view)), _types(descriptor)
     try:
-        while walks and total <= most:
-            walk, types = walks[-1]
-            field = next(walk, None)
-            if field is None:
-                walks.pop()
-                continue
-            type, inner = types.get(field.number, (0, None))
-            size = field.end - field.begin
-            if field.wire != LENGTH_DELIMITED:
-                total += _NUMBER_BYTES
-            elif type == _MESSAGE_TYPE:
-                total += _MESSAGE_BYTES
-                if len(walks) <= _DEEPEST:
-                    walks.append((fields(view, field.begin, field.end), _types(inner)))
+        while total <= most:
+            for number, wire, _, begin, end in walk:
+                type, inner = types.get(number, (0, None))
+                if wire != LENGTH_DELIMITED:
+                    total += _NUMBER_BYTES
+                elif type != _MESSAGE_TYPE:
+                    size = end - begin
+                    total += size + _TEXT_BYTES if type in _COPIED_TYPES else size * _NUMBER_BYTES
+                else:
+                    total += _MESSAGE_BYTES
+                    if begin < end and len(outer) < _DEEPEST:
+                        outer.append((walk, types))
+                        walk, types = fields(view, begin, end), _types(inner)
+                        break
+                if total > most:
+                    break
             else:
-                total += size + _TEXT_BYTES if type in _COPIED_TYPES else size * _NUMBER_BYTES
+                if not outer:
+                    break
+                walk, types = outer.pop()
     except (ValueError, LookupError):  # The parser says what is wrong.
         pass
     return total
@@ -102,20 +107,15 @@ def _types(descriptor: Any) -> dict[int, tuple[int, Any]]:
 
 def _read_varint(view: memoryview, at: int) -> tuple[int, int]:
     """Return a number of variable length, and the offset behind it."""
-    value = view[at]
-    at += 1
-    if value < 128:
-        return value, at
-    value, shift = value & 127, 7
-    while True:
+    value = shift = 0
+    while shift < 64:
         byte = view[at]
         at += 1
         value |= (byte & 127) << shift
         if byte < 128:
             return value, at
         shift += 7
-        if shift > 63:
-            raise ValueError("a number of more than 64 bits")
+    raise ValueError("a number of more than 64 bits")
 
 
 def varint(number: int) -> bytes:

@@ -60,7 +60,7 @@ class Segment:
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
 
-    def take(self, node: OnnxNode) -> None:
+    def add(self, node: OnnxNode) -> None:
         """Add a node.
 
         Raises:
@@ -81,7 +81,7 @@ class Segment:
                     raise
         self.values.update(known)
 
-    def compiled(self, outputs: Iterable[str], device: Device) -> CompiledSegment | None:
+    def compile(self, outputs: Iterable[str], device: Device) -> CompiledSegment | None:
         """Compile the graph for those of the outputs that it computes; None: it computes none."""
         computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
         if not computed:

@@ -49,11 +49,11 @@ class Pending:
     def __bool__(self) -> bool:
         return bool(self.sequences)
 
-    def after(self, nodes: Sequence[OnnxNode]) -> Pending:
+    def prepended(self, nodes: Sequence[OnnxNode]) -> Pending:
         """Return these nodes with others in front of them."""
         return Pending((*self.sequences, (NodeSequence(tuple(nodes)), 0))) if nodes else self
 
-    def taken(self) -> tuple[OnnxNode, Pending]:
+    def popped(self) -> tuple[OnnxNode, Pending]:
         """Return the next node, and the nodes behind it."""
         *outer, (sequence, number) = self.sequences
         rest = [(sequence, number + 1)] if number + 1 < len(sequence.nodes) else []

@@ -113,7 +113,7 @@ class Tracer(Locked):
         weights: Weights,
     ) -> None:
         super().__init__()
-        self._start, self._inputs, self._outputs = Pending().after(nodes), tuple(inputs), tuple(outputs)
+        self._start, self._inputs, self._outputs = Pending().prepended(nodes), tuple(inputs), tuple(outputs)
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
         self._kept_models, self._weights = kept, weights
@@ -192,10 +192,10 @@ class Tracer(Locked):
         """Return the next step from a state."""
         segment, pending = Segment(state.values, self._kept_models.shared), state.pending
         while pending:
-            node, rest = pending.taken()
+            node, rest = pending.popped()
             check_time()
             try:
-                pending = rest.after(self._convert(node, segment))
+                pending = rest.prepended(self._convert(node, segment))
             except ValueNeeded as needed:
                 if isinstance(state.values.get(needed.name), RuntimeValue):
                     return _branch_step(needed.name, state)
@@ -222,7 +222,7 @@ class Tracer(Locked):
         if is_loop(node):
             raise NotExpressible("how its body runs depends on what it meets")
         try:
-            segment.take(node)
+            segment.add(node)
         except NotExpressible:
             body = self._body(node, segment)
             if body is None:
@@ -268,7 +268,7 @@ class Tracer(Locked):
         read = {
             name: value for name, value in segment.own.items() if name in self._outputs or pending.reads(name)
         }
-        compiled = segment.compiled(read, self._device)
+        compiled = segment.compile(read, self._device)
         made = {
             name: RuntimeValue(value.sizes, value.type, is_own=True) if isinstance(value, Computed) else value
             for name, value in read.items()
@@ -283,7 +283,7 @@ class Tracer(Locked):
         missing = [name for name in self._outputs if name not in segment.values]
         if missing:
             raise InvalidArgument(f"output {missing[0]!r}: no node makes it")
-        compiled = segment.compiled(self._outputs, self._device)
+        compiled = segment.compile(self._outputs, self._device)
         values = {name: segment.values[name] for name in self._outputs}
         known = {name: value.content for name, value in values.items() if isinstance(value, Known)}
         runtime = {name: value for name, value in values.items() if isinstance(value, RuntimeValue)}

@@ -116,18 +116,18 @@ def without_weights(content: Content, weights: Weights) -> bytes:
         graphs = list(islice(_numbered(view, 0, len(view), _GRAPH_OF_MODEL), 2))
         if len(graphs) != 1:
             return bytes(view)  # A parser joins several parts of a graph.
-        (graph,) = graphs
+        ((_, _, start, begin, end),) = graphs
         # Runs of unchanged fields are one part, so a file of millions of fields takes no more memory.
         parts: list[bytes | memoryview] = []
-        behind = graph.begin
-        for each in _numbered(view, graph.begin, graph.end, _INITIALIZER_OF_GRAPH):
+        behind = begin
+        for each in _numbered(view, begin, end, _INITIALIZER_OF_GRAPH):
             tensor = _without_data(content, view, each, weights)
             if tensor is not None:
-                parts += [view[behind : each.start], _header(_INITIALIZER_OF_GRAPH, len(tensor)), tensor]
-                behind = each.end
-        parts.append(view[behind : graph.end])
+                parts += [view[behind : each[2]], _header(_INITIALIZER_OF_GRAPH, len(tensor)), tensor]
+                behind = each[4]
+        parts.append(view[behind:end])
         header = _header(_GRAPH_OF_MODEL, sum(map(len, parts)))
-        return b"".join([view[: graph.start], header, *parts, view[graph.end :]])
+        return b"".join([view[:start], header, *parts, view[end:]])
     except (LookupError, ValueError):
         weights.arrays.clear()
         return bytes(view)
@@ -135,15 +135,20 @@ def without_weights(content: Content, weights: Weights) -> bytes:
 
 def _without_data(content: Content, view: memoryview, field: Field, weights: Weights) -> bytes | None:
     """Return the message of a tensor without its data, which are added to the weights; None: it stays."""
-    if field.end - field.begin < _FEWEST_BYTES:
+    _, _, _, begin, end = field
+    data = (
+        list(islice(_numbered(view, begin, end, _RAW_DATA_OF_TENSOR), 2))
+        if end - begin >= _FEWEST_BYTES
+        else []
+    )
+    if len(data) != 1:
         return None
-    data = list(islice(_numbered(view, field.begin, field.end, _RAW_DATA_OF_TENSOR), 2))
-    if len(data) != 1 or data[0].wire != LENGTH_DELIMITED or data[0].end - data[0].begin < _FEWEST_BYTES:
+    ((_, wire, data_start, data_begin, data_end),) = data
+    if wire != LENGTH_DELIMITED or data_end - data_begin < _FEWEST_BYTES:
         return None
-    (only,) = data
-    rest = b"".join([view[field.begin : only.start], view[only.end : field.end]])
+    rest = b"".join([view[begin:data_start], view[data_end:end]])
     tensor = onnx.TensorProto.FromString(rest)
-    return rest if weights.add(tensor, content, only.begin, only.end - only.begin) else None
+    return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
 
 
 def _numbered(view: memoryview, begin: int, end: int, number: int) -> Iterator[Field]:
@@ -153,9 +158,9 @@ def _numbered(view: memoryview, begin: int, end: int, number: int) -> Iterator[F
         ValueError, LookupError: the bytes are no message, or have groups, whose fields are not the message's.
     """
     for each in fields(view, begin, end):
-        if each.wire in GROUP_MARKS:
+        if each[1] in GROUP_MARKS:
             raise ValueError("a group")
-        if each.number == number:
+        if each[0] == number:
             yield each
 
 
