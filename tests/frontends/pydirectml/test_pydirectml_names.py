@@ -12,7 +12,6 @@ import opendml as dml
 import opendml.spec.enums as spec
 from opendml import directml, pydirectml
 from opendml.frontends.pydirectml.activations import activation_desc
-from opendml.frontends.pydirectml.functions import REQUIRED
 from opendml.frontends.pydirectml.table import MODULES
 from opendml.spec.schema import operators
 from tests.for_each import for_each
@@ -117,7 +116,7 @@ def test_parameters_have_their_names_order_and_defaults(line: str) -> None:
             assert (given[name].kind is Parameter.KEYWORD_ONLY) == is_keyword, name
             value = given[name].default
             exact = eval(default, vars(directml).copy()) if default else None
-            assert value == exact if default else value in (Parameter.empty, REQUIRED), name
+            assert value == exact if default else value is Parameter.empty, name
 
 
 def test_directml_tells_arguments_of_before_from_those_of_now() -> None:

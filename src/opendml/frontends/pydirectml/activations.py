@@ -34,11 +34,7 @@ class FusedActivation:
 
 
 def activation_desc(activation: FusedActivation | None) -> OperatorDesc | None:
-    """Return the desc of an activation, None for none. It is validated with the operator that has it.
-
-    Raises:
-        TypeError: something else.
-    """
+    """Return the desc of an activation, None for none. It is validated with the operator that has it."""
     if activation is None:
         return None
     if not isinstance(activation, FusedActivation):

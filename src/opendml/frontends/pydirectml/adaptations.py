@@ -174,11 +174,7 @@ def _roi_align(given: Given) -> None:
 
 @_adapts
 def _roi_align_grad(given: Given) -> None:
-    """Take the batch, the channels and the size of the image as the sizes.
-
-    Raises:
-        Refused: neither gradient is asked for.
-    """
+    """Take the batch, the channels and the size of the image as the sizes."""
     names = [f"compute_{each}" for each in ("output_gradient", "output_roi_gradient")]
     if not any(truth(given[each.removeprefix("compute_")], f"roi_align_grad.{each}") for each in names):
         raise Refused(f"roi_align_grad: neither gradient is asked for; {' or '.join(names)} is needed")

@@ -174,9 +174,7 @@ class Buffer(Described):
 def host_bytes(tensor: Tensor, data: Any, what: str, *, is_strict: bool = True) -> Array:
     """Return the elements of an array in row-major order as bytes of a tensor, if possible without a copy.
 
-    Raises:
-        ValueError: another number of elements or, if it `is_strict`, a cast that is neither safe in NumPy's
-            sense nor within a kind, as float64 to float32 is.
+    If it `is_strict`, a cast must be safe in NumPy's sense, or within a kind, as float64 to float32 is.
     """
     given, wanted = np.asarray(data), numpy_type(tensor.data_type)
     if is_strict and given.dtype.kind != wanted.kind and not np.can_cast(given.dtype, wanted, "safe"):
@@ -187,13 +185,10 @@ def host_bytes(tensor: Tensor, data: Any, what: str, *, is_strict: bool = True) 
 
 
 def require_fit(tensor: Tensor, count: int, size: int, what: str) -> None:
-    """Check that data has an element for each of a packed tensor, or the bytes that strides reach.
-
-    Raises:
-        ValueError: it has not.
-    """
-    needed, is_packed = tensor.size_in_bytes, tensor.strides is None
-    if count != tensor.element_count if is_packed else -(-size // 4) * 4 < needed:
+    """Raise Refused unless data has the elements of a packed tensor, or the bytes that strides reach."""
+    needed = tensor.size_in_bytes
+    fits = count == tensor.element_count if tensor.strides is None else -(-size // 4) * 4 >= needed
+    if not fits:
         has = f"the tensor has sizes {list(tensor.sizes)} and {needed} bytes"
         raise Refused(f"{what}: {count} elements, {size} bytes; {has}")
 

@@ -76,22 +76,14 @@ _DIRECTML = {dtype: TensorDataType(number) for number, dtype in _NUMPY.items()}
 
 
 def numpy_type(data_type: int) -> np.dtype[Any]:
-    """Return NumPy's type for DirectML's number of a type.
-
-    Raises:
-        TypeError: the number of UNKNOWN.
-    """
+    """Return NumPy's type for DirectML's number of a type, or raise TypeError for UNKNOWN."""
     if data_type not in _NUMPY:
         raise TypeError(f"{TensorDataType(data_type).name}: no type of a tensor's elements")
     return _NUMPY[data_type]
 
 
 def as_data_type(data_type: DataType) -> enums.TensorDataType:
-    """Return the package's member for a type in any spelling, its own one included.
-
-    Raises:
-        TypeError: DirectML does not have the type.
-    """
+    """Return the package's member for a type in any spelling, its own included, or raise TypeError."""
     if isinstance(data_type, TensorDataType | enums.TensorDataType):
         return enums.TensorDataType(int(data_type))
     try:

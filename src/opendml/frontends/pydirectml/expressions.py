@@ -52,11 +52,7 @@ class Scope:
         return f"<dml.{type(self).__name__}: {count} input{'s' if count != 1 else ''}>"
 
     def add_input(self, index: int, desc: Tensor) -> Expression:
-        """Add the input of that number.
-
-        Raises:
-            Refused: there is one already.
-        """
+        """Add the input of that number, or raise Refused if there is one already."""
         if index in self.inputs:
             raise Refused(f"input_tensor.input_index: {index}; there is such an input already")
         self.inputs[index] = self.graph._input(str(index), desc)
@@ -198,12 +194,7 @@ def _number(value: Any) -> float:
 
 
 def known(expression: Any, name: str) -> Expression:
-    """Return an argument that is an expression with a value.
-
-    Raises:
-        TypeError: something else.
-        Refused: nothing was assigned to the expression.
-    """
+    """Return an argument that is an expression with a value, or raise TypeError or Refused."""
     if not isinstance(expression, Expression):
         raise TypeError(f"{name}: {type(expression).__name__}; an Expression is needed")
     if not hasattr(expression, "_tensor"):
@@ -275,11 +266,7 @@ def _expressions(field: Field, value: Any, label: str) -> list[Expression | None
 
 
 def _require_alike(facts: Operator, parts: Sequence[Sequence[Expression | None]], label: str) -> None:
-    """Check that inputs are alike that must have equal sizes or types: none is repeated silently.
-
-    Raises:
-        Refused: they differ.
-    """
+    """Raise Refused if inputs differ that must have equal sizes or types: none is repeated silently."""
     given = {field.name: each[0] for field, each in zip(facts.inputs, parts, strict=True)}
     for rule in facts.same:
         present = [each._desc for name in rule.tensors if (each := given.get(name)) is not None]
@@ -297,11 +284,7 @@ def _shown(desc: Tensor) -> str:
 
 
 def attribute(field: Field, value: Any, label: str) -> Any:
-    """Return an argument as the value of an operator's attribute.
-
-    Raises:
-        TypeError: the argument is of another kind.
-    """
+    """Return an argument as the value of an operator's attribute, or raise TypeError."""
     what = f"{label}.{field.python_name}"
     if field.type == "OPERATOR_DESC":
         return activation_desc(value)
@@ -334,22 +317,14 @@ def _pair(value: Any, what: str) -> tuple[Any, Any]:
 
 
 def member(enumeration: type[IntEnum], value: Any, what: str) -> int:
-    """Return the number of a member of an enumeration.
-
-    Raises:
-        TypeError: something else, such as a member of another enumeration.
-    """
+    """Return the number of a member of an enumeration, or raise TypeError for a member of another one."""
     if not isinstance(value, enumeration):
         raise TypeError(f"{what}: {type(value).__name__}.{value}; a {enumeration.__name__} is needed")
     return int(value)
 
 
 def truth(value: Any, what: str) -> bool:
-    """Return a truth value, which may be given as a number.
-
-    Raises:
-        TypeError: something without a truth value, such as an array.
-    """
+    """Return a truth value, which may be a number, or raise TypeError for what has none, such as an array."""
     try:
         return bool(value)
     except ValueError:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
+from inspect import Parameter
 from itertools import zip_longest
 from typing import Any
 
@@ -30,15 +31,9 @@ from opendml.spec import enums
 from opendml.spec.facts import enum_facts
 from opendml.spec.making import made_function
 
+REQUIRED: Any = Parameter.empty
+"""The default of a parameter that must be given although others before it need not be."""
 
-class _Required:
-    """The default of a parameter that must be given although others before it need not be."""
-
-    def __repr__(self) -> str:
-        return "required"
-
-
-REQUIRED: Any = _Required()
 _NAMESPACE = {**vars(enums), **vars(enumerations), "REQUIRED": REQUIRED, "__name__": __name__}
 
 
@@ -85,13 +80,7 @@ def table_function(module: str, name: str) -> Callable[..., Any]:
 
 
 def _called(row: Row, outputs: Any, given: dict[str, Any]) -> Any:
-    """Record the operator of a row.
-
-    Args:
-        row: the row.
-        outputs: the class of the results; None: there is one, or a list of them.
-        given: the arguments by the names that the immediate function has for them.
-    """
+    """Record the operator of a row, with arguments by the names of the immediate function's arguments."""
     missing = [each.name for each in row.parameters if given[each.argument] is REQUIRED]
     if missing:
         raise TypeError(f"{row.name}() missing required arguments: {', '.join(missing)}")
@@ -105,7 +94,7 @@ def _called(row: Row, outputs: Any, given: dict[str, Any]) -> Any:
 
 def _constructor(name: str) -> Any:
     """Make the static method of FusedActivation for an activation, with the defaults of its function."""
-    row = row_of("directml", f"activation_{name}")
+    row = row_of("directml", name.lower())
     values = "".join(f", {each.name}" for each in row.parameters[1:])
     body = f"return FusedActivation(OperatorType.{row.operator}{values})"
     source = [each for each in row.source[1:] if each != "*"]
@@ -116,11 +105,8 @@ def _constructor(name: str) -> Any:
     return staticmethod(made)
 
 
-ACTIVATIONS = tuple(
-    each.removeprefix("ACTIVATION_").lower() for each in enum_facts()["fused_activation"]["activations"]
-)
-for _name in ACTIVATIONS:
-    setattr(FusedActivation, _name, _constructor(_name))
+for _name in enum_facts()["fused_activation"]["activations"]:
+    setattr(FusedActivation, _name.removeprefix("ACTIVATION_").lower(), _constructor(_name))
 
 
 def input_tensor(scope: Scope, input_index: int, tensor_desc: TensorDesc) -> Expression:
@@ -272,24 +258,19 @@ def names(module: str) -> list[str]:
 
 
 def public(module: str, name: str) -> Any:
-    """Return a function of a module, or a class of outputs.
-
-    Raises:
-        AttributeError: the module has no such name.
-    """
-    for known_names in (HAND_WRITTEN[module], CLASSES[module]):
-        if name in known_names:
-            return known_names[name]
-    if name not in MODULES[module]:
+    """Return a function of a module, or a class of outputs, or raise AttributeError."""
+    fixed = {**HAND_WRITTEN[module], **CLASSES[module]}
+    if name not in fixed.keys() | MODULES[module].keys():
         raise AttributeError(f"module 'opendml.{module}' has no attribute {name!r}", name=name)
-    made = table_function(module, name)
-    if (module, name) != ("directml", "join"):
-        return made
+    made = fixed[name] if name in fixed else table_function(module, name)
+    return _with_input(made) if (module, name) == ("directml", "join") else made
 
-    @wraps(made)
-    def join(*args: Any, **kwargs: Any) -> Expression:
-        if "input" in kwargs:
-            kwargs["inputs"] = kwargs.pop("input")
-        return made(*args, **kwargs)  # type: ignore[no-any-return]
 
-    return join
+def _with_input(join: Callable[..., Expression]) -> Callable[..., Expression]:
+    """Let `join` take its inputs as `input` too, as in the interface before."""
+
+    @wraps(join)
+    def renamed(*args: Any, **kwargs: Any) -> Expression:
+        return join(*args, **{"inputs" if name == "input" else name: each for name, each in kwargs.items()})
+
+    return renamed

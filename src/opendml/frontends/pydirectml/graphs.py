@@ -60,11 +60,7 @@ class Input:
         return f"input {self.index}{name} ({numpy_type(self.desc.data_type).name} {list(self.desc.sizes)})"
 
     def memory(self, value: Data, device: Device) -> Any:
-        """Return the memory of data for the input: a Buffer's, or the host's.
-
-        Raises:
-            ValueError: another type or size, or a buffer of another device.
-        """
+        """Return the memory of data for the input, a Buffer's or the host's, or raise Refused."""
         if not isinstance(value, Buffer):
             return host_bytes(self.desc, value, str(self))
         if value.device is not device:
@@ -340,11 +336,7 @@ class CompiledGraph(Locked):
 
 
 def require_list(given: object, what: str) -> None:
-    """Check that several expressions are given, as a list or a tuple.
-
-    Raises:
-        TypeError: something else.
-    """
+    """Raise TypeError unless several expressions are given, as a list or a tuple."""
     if not isinstance(given, Sequence):
         raise TypeError(f"{what}: {type(given).__name__}; a list of expressions is needed")
 

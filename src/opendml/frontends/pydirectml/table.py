@@ -74,11 +74,7 @@ class Row(NamedTuple):
 
 @cache
 def row_of(module: str, name: str) -> Row:
-    """Return a row of the table of a module, "directml" or "pydirectml".
-
-    Raises:
-        ValueError: a parameter is no argument of the immediate function.
-    """
+    """Return a row of a module, or raise ValueError if the operator has no argument for a parameter."""
     line, _, result = " ".join(MODULES[module][name]).partition(" -> ")
     operator_name, *words = line.split()
     facts = operator(operator_name)
