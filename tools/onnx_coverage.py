@@ -21,7 +21,7 @@ from typing import Any
 import onnx
 from onnx.backend.test import BackendTest
 
-from opendml.frontends.onnx.backend import PreparedModel
+from opendml.frontends.onnx.backend import BackendModel
 from opendml.onnx import Backend, EvaluatorWarning
 
 FOLDER = Path(__file__).parents[1] / "tests" / "onnx"
@@ -35,7 +35,7 @@ class _Suite(Backend):
     device = "cpu"
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendModel:
         """A model on the device at hand."""
         return Backend.prepare(model, cls.device, **kwargs)
 

@@ -170,7 +170,7 @@ def test_what_a_program_holds_says_what_it_is(path: str) -> None:
     binding.bind_output("y")
     assert repr(binding) == "<IOBinding: x, picked -> y>"
     prepared = dml_onnx.Backend.prepare(onnx.load(path))
-    assert repr(prepared) == f"<PreparedModel of {prepared.model!r}>"
+    assert repr(prepared) == f"<BackendModel of {prepared.model!r}>"
 
 
 def test_the_module_has_no_names_of_other_packages() -> None:

@@ -15,14 +15,14 @@ from opendml.frontends.onnx.model import OnnxModel, load
 from opendml.targets.registry import backend_of
 
 
-class PreparedModel(BackendRep):  # type: ignore[misc,unused-ignore]
+class BackendModel(BackendRep):  # type: ignore[misc,unused-ignore]
     """A model that ONNX's test suite runs."""
 
     def __init__(self, model: OnnxModel) -> None:
         self.model = model
 
     def __repr__(self) -> str:
-        return f"<PreparedModel of {self.model!r}>"
+        return f"<BackendModel of {self.model!r}>"
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Return the outputs in order, for a list of inputs, one input, or a mapping by name."""
@@ -36,9 +36,9 @@ class Backend(Base):  # type: ignore[misc,unused-ignore]
     """opendml as a backend of ONNX: `Backend.run_model(model, inputs, device="CPU")`."""
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> BackendModel:
         """Load a model. The device is ONNX's ("CPU", "CUDA") or opendml's."""
-        return PreparedModel(load(model, device.partition(":")[0].lower()))
+        return BackendModel(load(model, device.partition(":")[0].lower()))
 
     @classmethod
     def run_model(cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:

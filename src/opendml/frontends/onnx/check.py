@@ -15,7 +15,7 @@ from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
-from opendml.frontends.onnx.judge import require_possible
+from opendml.frontends.onnx.load_checks import require_possible
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.model import TensorInfo, tensor_info
 from opendml.frontends.onnx.model_file import ModelLike, read_model

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.bodies import type_of
+from opendml.frontends.onnx.inlining import type_of
 from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, graphs_of
 from opendml.frontends.onnx.values import Array, Known, Value, sizes_of_type
 

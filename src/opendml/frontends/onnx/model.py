@@ -12,7 +12,7 @@ import onnx
 
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.judge import require_possible, require_runnable
+from opendml.frontends.onnx.load_checks import require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes

@@ -17,7 +17,7 @@ from opendml.errors import Error, InvalidArgument
 from opendml.folders import open_within, within
 from opendml.frontends.onnx.node import ONNX_ERRORS, messages_in
 from opendml.frontends.onnx.protobuf import Content, parsed_size
-from opendml.frontends.onnx.valid import require_valid
+from opendml.frontends.onnx.structure_checks import require_valid
 from opendml.frontends.onnx.weights import Weights, without_weights
 from opendml.model_files import hold_file, open_file
 from opendml.spec.wording import shown

@@ -20,7 +20,11 @@ import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import (
+from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.onnx.counted import counted_nodes
+from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
+from opendml.frontends.onnx.hosted import hosted
+from opendml.frontends.onnx.inlining import (
     Functions,
     branch_nodes,
     function_nodes,
@@ -28,10 +32,6 @@ from opendml.frontends.onnx.bodies import (
     has_body,
     schema_nodes,
 )
-from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
-from opendml.frontends.onnx.counted import counted_nodes
-from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
-from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes

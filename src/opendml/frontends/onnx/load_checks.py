@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.onnx.bodies import functions_of, has_body
+from opendml.frontends.onnx.inlining import functions_of, has_body
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
