@@ -88,7 +88,7 @@ class Device:
         Raises:
             ValueError: too few inputs or outputs, or data of another size.
         """
-        if not (model.initialized and model._keeps_weights):
+        if model._bound is None or not model._keeps_weights:
             model._initialize(inputs)
         return model._dispatch(inputs, outputs)
 

@@ -29,10 +29,11 @@ from opendml.frontends.pydirectml.expressions import (
 )
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
 from opendml.runtime.locked import Locked
+from opendml.runtime.memory.host_array import Array
+from opendml.runtime.memory.packing import from_buffer
 from opendml.runtime.objects import compiled
 from opendml.runtime.objects.binding import BufferArrayBinding
 from opendml.runtime.objects.dispatchable import Dispatchable
-from opendml.runtime.objects.recorder import CommandRecorder
 from opendml.spec.enums import ExecutionFlags, TensorFlags
 from opendml.spec.tensor_desc import TensorDesc as Tensor
 
@@ -229,7 +230,7 @@ class GraphBuilder(DeviceGraph):
 
 
 class CompiledGraph(Locked):
-    """A compiled graph on its device. Dispatches of several threads take turns."""
+    """A graph that is compiled for its device."""
 
     def __init__(
         self, graph: DeviceGraph, outputs: Sequence[Expression], flags: ExecutionFlags, what: str
@@ -246,16 +247,9 @@ class CompiledGraph(Locked):
         self._graph, self._outputs, self._flags = graph, results, flags
         self._device = graph._device
         self._compiled = self._compile()
-        self._persistent: Any = None
-        self._temporary: Any = None
 
     def __repr__(self) -> str:
         return f"<dml.{type(self).__name__} of {self._compiled!r}>"
-
-    @property
-    def initialized(self) -> bool:
-        """True once it has all OWNED_BY_DML inputs."""
-        return self._compiled.is_initialized
 
     @property
     def temporary_size(self) -> int:
@@ -277,63 +271,6 @@ class CompiledGraph(Locked):
             tensors = list(map(self._graph.output, self._outputs))
             return self._device._device._compile_graph(self._graph.graph, tensors, self._flags)
 
-    def _hand_over(self, memory: Mapping[int, Any]) -> CommandRecorder:
-        """Hand over the OWNED_BY_DML inputs. The recorder does it again when it is executed."""
-        device = self._device._device
-        with refused(), self._lock:
-            operator = self._compile() if self.initialized else self._compiled
-            size = operator.binding_properties.persistent_resource_size
-            persistent = device.create_buffer(size) if size else None
-            inputs = BufferArrayBinding(self._in_order(memory, operator))
-            initializer = device.create_operator_initializer([operator])
-            recorder = self._executed(initializer, [inputs], [persistent])
-            self._compiled, self._persistent = operator, persistent
-        return recorder
-
-    def _run(self, memory: Mapping[int, Any]) -> list[tuple[Tensor, Any]]:
-        """Dispatch, and return the tensors of the outputs with their memory."""
-        device, tensors = self._device._device, [each for each in self._compiled.output_tensors if each]
-        is_host = device.kind == "cpu"
-        inputs = [
-            device.upload(each) if isinstance(each, np.ndarray) and not is_host else each
-            for each in self._in_order(memory, self._compiled)
-        ]
-        sizes = [each.size_in_bytes for each in tensors]
-        results = [np.empty(size, np.uint8) if is_host else device.empty([size], "UINT8") for size in sizes]
-        with refused(), self._lock:
-            # A dispatch within this one, by a handler of a signal, finds none and makes its own.
-            temporary, self._temporary = self._temporary, None
-            if temporary is None and self.temporary_size:
-                temporary = device.create_buffer(self.temporary_size)
-            self._executed(self._compiled, inputs, results, temporary, self._persistent)
-            self._temporary = temporary
-        # Outputs behind those asked for are needed by operators only.
-        return list(zip(tensors, results, strict=True))[: len(self._outputs)]
-
-    def _in_order(self, memory: Mapping[int, Any], operator: compiled.CompiledOperator) -> list[Any]:
-        """Return the memory of the inputs in the operator's order, None for those that it does not read."""
-        pairs = zip(self._graph.inputs, operator.input_tensors, strict=False)  # The graph may have grown.
-        return [None if tensor is None else memory.get(number) for number, tensor in pairs]
-
-    def _executed(
-        self,
-        dispatchable: Dispatchable,
-        inputs: Any,
-        outputs: Any,
-        temporary: Any = None,
-        persistent: Any = None,
-    ) -> CommandRecorder:
-        device = self._device._device
-        table = device.create_binding_table(dispatchable)
-        table.bind_inputs(inputs)
-        table.bind_outputs(outputs)
-        table.bind_temporary_resource(temporary)
-        table.bind_persistent_resource(persistent)
-        recorder = device.create_command_recorder()
-        recorder.record_dispatch(dispatchable, table)
-        device.execute(recorder)
-        return recorder
-
 
 def require_list(given: object, what: str) -> None:
     """Raise TypeError unless several expressions are given, as a list or a tuple."""
@@ -347,51 +284,53 @@ class Model(CompiledGraph):
     def __init__(self, graph: GraphBuilder, outputs: Sequence[Expression], flags: ExecutionFlags) -> None:
         super().__init__(graph, outputs, flags, "build")
         self._data, self._keeps_weights = graph.data, graph.keeps_weights
-        self._owned: dict[int, Any] = {}
-        self._initialization: CommandRecorder | None = None
+        self._tensors = dict(zip(graph.inputs, self._compiled.input_tensors, strict=True))
+        self._memory = {
+            number: None if each is None else _host_memory(each) for number, each in self._tensors.items()
+        }
+        self._results = [_host_memory(each) for each in self._compiled.output_tensors if each is not None]
+        self._bound: Any = None
 
     def _initialize(self, bindings: Sequence[Any]) -> None:
-        given = self._memory(bindings, owned=True)
-        if self._keeps_weights or self._initialization is None:
-            self._owned = (
-                {} if self._keeps_weights else {number: data.copy() for number, data in given.items()}
-            )
-            self._initialization = self._hand_over(self._owned or given)
-            return
-        for number, data in given.items():
-            self._owned[number][:] = data
-        self._device._device.execute(self._initialization)
+        self._read(bindings, owned=True)
+        self._bound = self._compiled.bind(list(self._memory.values()), self._results)
 
     def _dispatch(self, bindings: Sequence[Any], outputs: Sequence[Any]) -> list[TensorData]:
         require_list(outputs, "outputs")
-        if not self.initialized:
+        if self._bound is None:
             raise Refused("dispatch: the model is not initialized; Device.initialize does it")
         if len(outputs) != len(self._outputs):
             problem = f"the model was built for {len(self._outputs)}, in the order of `build`"
             raise Refused(f"outputs: {len(outputs)} expressions; {problem}")
-        results = zip(outputs, self._run(self._memory(bindings, owned=False)), strict=True)
-        device = self._device._device
-        return [downloaded(device, *each).view(self._data) for asked, each in results if asked is not None]
+        self._read(bindings, owned=False)
+        self._bound.dispatch()
+        results = zip(outputs, self._results, self._compiled.output_tensors, strict=True)
+        return [
+            from_buffer(data, tensor).view(self._data) for asked, data, tensor in results if asked and tensor
+        ]
 
-    def _memory(self, bindings: Sequence[Any], *, owned: bool) -> dict[int, Any]:
-        """Return the data of the inputs that are OWNED_BY_DML, or of the others, by their numbers."""
-        tensors = dict(zip(self._graph.inputs, self._compiled.input_tensors, strict=False))
-        count, memory = max(tensors, default=-1) + 1, dict[int, Any]()
+    def _read(self, bindings: Sequence[Any], *, owned: bool) -> None:
+        """Copy the data of the inputs that are OWNED_BY_DML, or of the others."""
+        count = max(self._tensors, default=-1) + 1
         if len(bindings) < count:
             problem = f"{len(bindings)} bindings; the graph has {count} inputs, in their order"
             raise Refused(f"inputs: {problem}")
-        for number, tensor in tensors.items():
-            if tensor is None or bool(tensor.flags) is not owned:
+        for number, tensor in self._tensors.items():
+            memory, binding = self._memory[number], bindings[number]
+            if tensor is None or memory is None or bool(tensor.flags) is not owned:
                 continue
-            binding = bindings[number]
             if not isinstance(binding, Binding):
                 raise TypeError(f"inputs[{number}]: {type(binding).__name__}; a Binding is needed")
             if binding._data is None:
                 raise Refused(f"inputs[{number}]: its data was released")
-            count = binding._data.size // numpy_type(tensor.data_type).itemsize
-            require_fit(tensor, count, binding._data.size, f"inputs[{number}]")
-            memory[number] = binding._data
-        return memory
+            elements = binding._data.size // numpy_type(tensor.data_type).itemsize
+            require_fit(tensor, elements, binding._data.size, f"inputs[{number}]")
+            used = min(memory.size, binding._data.size)
+            memory[:used] = binding._data[:used]
+
+
+def _host_memory(tensor: Tensor) -> Array:
+    return np.zeros(tensor.size_in_bytes, np.uint8)
 
 
 class CompiledOperator(CompiledGraph):
@@ -404,8 +343,15 @@ class CompiledOperator(CompiledGraph):
         super().__init__(graph, outputs, flags, "compile")
         self._inputs: dict[Any, Input] = dict(graph._inputs)
         self._constants, graph._constants = graph._constants, {}
+        self._persistent: Any = None
+        self._temporary: Any = None
         if all(each.index in self._constants for each in self._inputs.values() if each.is_owned):
             self.initialize()
+
+    @property
+    def initialized(self) -> bool:
+        """True once it has all OWNED_BY_DML inputs."""
+        return self._compiled.is_initialized
 
     def initialize(self, weights: Bindings | None = None) -> None:
         """Hand over the inputs that are owned. A second call needs all of them again.
@@ -418,8 +364,14 @@ class CompiledOperator(CompiledGraph):
             ValueError: an input that is unknown, not owned, bound twice or missing, or data of another type
                 or size.
         """
-        self._hand_over(self._bound(weights, "initialize", owned=True))
-        self._constants = {}
+        memory, device = self._bound(weights, "initialize", owned=True), self._device._device
+        with refused(), self._lock:
+            operator = self._compile() if self.initialized else self._compiled
+            size = operator.binding_properties.persistent_resource_size
+            persistent = device.create_buffer(size) if size else None
+            initializer = device.create_operator_initializer([operator])
+            self._execute(initializer, [BufferArrayBinding(self._in_order(memory, operator))], [persistent])
+            self._compiled, self._persistent, self._constants = operator, persistent, {}
 
     def dispatch(self, inputs: Bindings | None = None, *, readback: bool = True) -> list[Any]:
         """Run the operator and return its outputs, in the order of `compile`.
@@ -436,12 +388,49 @@ class CompiledOperator(CompiledGraph):
         if not self.initialized:
             owned = ", ".join(str(each) for each in self._inputs.values() if each.is_owned)
             raise Refused(f"not initialized; initialize() takes {owned}")
-        results = self._run(self._bound(inputs, "dispatch", owned=False))
+        memory, device = self._bound(inputs, "dispatch", owned=False), self._device._device
+        given, is_host = self._in_order(memory, self._compiled), device.kind == "cpu"
+        if not is_host:
+            given = [device.upload(each) if isinstance(each, np.ndarray) else each for each in given]
+        tensors = [each for each in self._compiled.output_tensors if each is not None]
+        sizes = [each.size_in_bytes for each in tensors]
+        results = [np.empty(size, np.uint8) if is_host else device.empty([size], "UINT8") for size in sizes]
+        with refused(), self._lock:
+            # A dispatch within this one, by a handler of a signal, finds none and makes its own.
+            temporary, self._temporary = self._temporary, None
+            if temporary is None and self.temporary_size:
+                temporary = device.create_buffer(self.temporary_size)
+            self._execute(self._compiled, given, results, temporary, self._persistent)
+            self._temporary = temporary
+        pairs = zip(tensors, results, strict=True)
         if truth(readback, "dispatch.readback"):
-            return [downloaded(self._device._device, *each) for each in results]
-        return [Buffer._of(self._device, *each) for each in results]
+            return [downloaded(device, *each) for each in pairs]
+        return [Buffer._of(self._device, *each) for each in pairs]
 
     __call__ = dispatch
+
+    def _in_order(self, memory: Mapping[int, Any], operator: compiled.CompiledOperator) -> list[Any]:
+        """Return the memory of the inputs in the operator's order, None for those that it does not read."""
+        pairs = zip(self._graph.inputs, operator.input_tensors, strict=False)  # The graph may have grown.
+        return [None if tensor is None else memory.get(number) for number, tensor in pairs]
+
+    def _execute(
+        self,
+        dispatchable: Dispatchable,
+        inputs: Any,
+        outputs: Any,
+        temporary: Any = None,
+        persistent: Any = None,
+    ) -> None:
+        device = self._device._device
+        table = device.create_binding_table(dispatchable)
+        table.bind_inputs(inputs)
+        table.bind_outputs(outputs)
+        table.bind_temporary_resource(temporary)
+        table.bind_persistent_resource(persistent)
+        recorder = device.create_command_recorder()
+        recorder.record_dispatch(dispatchable, table)
+        device.execute(recorder)
 
     def _bound(self, given: Bindings | None, verb: str, *, owned: bool) -> dict[int, Any]:
         """Return the memory of the inputs that are owned, or of the others, by their numbers."""
