@@ -21,7 +21,7 @@ from opendml.spec.parameters import (
     optional_outputs,
     result_type,
 )
-from opendml.spec.schema import Operator, operator
+from opendml.spec.schema import OperatorSchema, operator
 
 _OPERATORS = {name.lower(): name for name in operator_facts()}
 _CALLED = (call, call_several, unexpected)
@@ -39,7 +39,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def _made_function(facts: Operator) -> Any:
+def _made_function(facts: OperatorSchema) -> Any:
     name, parameters = facts.function_name, function_parameters(facts)
     body = f"if unknown:\n    raise unexpected({name}, unknown)\nreturn {_call(facts)}"
     made = made_function(name, [*parameters, "**unknown: Never"], result_type(facts), body, globals())
@@ -48,7 +48,7 @@ def _made_function(facts: Operator) -> Any:
     return made
 
 
-def _call(facts: Operator) -> str:
+def _call(facts: OperatorSchema) -> str:
     """Return the source of the call that runs the operator."""
     inputs = "".join(f"{field.argument_name}, " for field in facts.inputs)
     attributes = "".join(f"{field.python_name}, " for field in facts.attributes)

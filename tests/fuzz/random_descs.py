@@ -19,7 +19,7 @@ from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import Told, with_outputs
-from opendml.spec.schema import Field, Operator, Support, operator
+from opendml.spec.schema import Field, OperatorSchema, Support, operator
 from tests.fuzz.choices import Choices
 from tests.fuzz.recipes import RECIPES, Recipe
 
@@ -101,7 +101,7 @@ class _Maker:
     """Makes one desc."""
 
     choices: Choices
-    facts: Operator
+    facts: OperatorSchema
     sizes: Sequence[int] | None
 
     def desc(self) -> OperatorDesc:

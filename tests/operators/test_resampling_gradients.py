@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opendml import TensorDataType, TensorDesc, Unsupported, descs
-from opendml.operators.resampling import Placing
+from opendml.operators.resampling import Sampling
 from opendml.operators.resampling_gradients import MOST_PLACES, _EvenTaps, _Taps
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
@@ -142,7 +142,7 @@ def test_an_element_looks_at_hardly_more_outputs_than_are_made_of_it(
     scale: float, size: int, most: int
 ) -> None:
     count = max(1, int(size * scale))
-    assert _Taps.of(size, count, None, Placing(scale, 0.5, -0.5)).count <= most
+    assert _Taps.of(size, count, None, Sampling(scale, 0.5, -0.5)).count <= most
 
 
 def test_copies_are_sums_of_neighbours_in_one_pass() -> None:
@@ -168,13 +168,13 @@ def test_blocks_of_any_size_are_summed(size: int, device: str) -> None:
 
 
 def test_weights_of_whole_scales_are_known_ahead() -> None:
-    even = _EvenTaps.of(5, 10, Placing(2.0, 0.5, -0.5))
+    even = _EvenTaps.of(5, 10, Sampling(2.0, 0.5, -0.5))
     assert even is not None
     assert (even.before, even.weights) == (1, (0.25, 0.75, 0.75, 0.25))
     assert (even.first, even.last) == ((0.25, 1.0, 0.75, 0.25), (0.25, 0.75, 1.0, 0.25))
-    assert _EvenTaps.of(5, 11, Placing(2.0, 0.5, -0.5)) is None
-    assert _EvenTaps.of(5, 10, Placing(1.5, 0.5, -0.5)) is None
-    assert _EvenTaps.of(5, 10, Placing(2.0, 50.0, -0.5)) is None
+    assert _EvenTaps.of(5, 11, Sampling(2.0, 0.5, -0.5)) is None
+    assert _EvenTaps.of(5, 10, Sampling(1.5, 0.5, -0.5)) is None
+    assert _EvenTaps.of(5, 10, Sampling(2.0, 50.0, -0.5)) is None
 
 
 @every_device

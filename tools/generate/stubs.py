@@ -31,7 +31,7 @@ from opendml.spec.parameters import (
     result_type,
     stored_type,
 )
-from opendml.spec.schema import Operator, operators
+from opendml.spec.schema import OperatorSchema, operators
 
 PACKAGE = Path(opendml.spec.__file__).parent.parent
 
@@ -107,7 +107,7 @@ def _module(imports: str, names: Iterable[str], content: Iterable[str]) -> str:
     return f"{_HEAD}{imports}\n__all__ = [\n{exported}]\n{''.join(content)}"
 
 
-def _function(operator: Operator) -> str:
+def _function(operator: OperatorSchema) -> str:
     """Return an immediate function, or its overloads, of which the first has the docstring."""
     name = f"def {operator.function_name}"
     forms = list(_overloads(operator))
@@ -151,7 +151,7 @@ def _imported(module: str, names: ast.expr) -> list[str]:
     return [f"from {path} import {each} as {each}\n" for each in known if each != "FusedActivation"]
 
 
-def _overloads(operator: Operator) -> Iterator[tuple[list[str], str]]:
+def _overloads(operator: OperatorSchema) -> Iterator[tuple[list[str], str]]:
     """Yield the parameters and the results of the overloads.
 
     The first ones are for NumPy's arrays, of which other ones come back. Then come those for arrays of other
@@ -169,7 +169,7 @@ def _overloads(operator: Operator) -> Iterator[tuple[list[str], str]]:
         yield given if has_inputs else _with_out(given, "T"), type
 
 
-def _forms(operator: Operator, parameters: list[str]) -> Iterator[tuple[list[str], str]]:
+def _forms(operator: OperatorSchema, parameters: list[str]) -> Iterator[tuple[list[str], str]]:
     """Yield parameters and results: without optional outputs, then with each of them."""
     result = result_type(operator)
     if not has_outputs_class(operator) or not has_plain_result(operator):
@@ -191,14 +191,14 @@ def _with_out(parameters: Iterable[str], out: str) -> list[str]:
     return [f"out: {out}" if each.startswith("out: ") else each for each in parameters]
 
 
-def _keeps_the_type(operator: Operator) -> bool:
+def _keeps_the_type(operator: OperatorSchema) -> bool:
     """Return whether the output has the type and sizes of the first input, so an array's exact type."""
     first, last = operator.tensors[0].name, operator.tensors[-1].name
     tied = [what for same in operator.same if {first, last} <= set(same.tensors) for what in same.what]
     return first != last and {"DataType", "Sizes"} <= set(tied)
 
 
-def _outputs_class(operator: Operator) -> str:
+def _outputs_class(operator: OperatorSchema) -> str:
     fields = "".join(
         f"    {output.argument_name}: {output_type(operator, output)}\n" for output in operator.outputs
     )
@@ -206,7 +206,7 @@ def _outputs_class(operator: Operator) -> str:
     return f"\nclass {name}(NamedTuple, Generic[T]):\n{_docstring(outputs_docstring(operator))}\n{fields}"
 
 
-def _desc_class(operator: Operator) -> str:
+def _desc_class(operator: OperatorSchema) -> str:
     stored = [field for field in operator.fields if not field.is_count]
     fields = "".join(f"    {field.python_name}: {stored_type(field)}\n" for field in stored)
     constructor = _call_lines("def __init__", ["self", *desc_parameters(operator)], " -> None: ...", "    ")

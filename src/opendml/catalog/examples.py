@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from opendml.spec.facts import example_facts
-from opendml.spec.schema import Operator
+from opendml.spec.schema import OperatorSchema
 
 _LONGEST = 400
 _MOST = 2
@@ -27,7 +27,7 @@ def example_of(name: str) -> Example:
     return Example("\n".join(facts["code"]), "\n".join(facts.get("result", ())))
 
 
-def worked_examples(operator: Operator) -> Iterator[str]:
+def worked_examples(operator: OperatorSchema) -> Iterator[str]:
     """Yield the first short examples of DirectML's page, with a line for each field."""
     texts = ("\n".join(_lines(example)) for example in operator.examples)
     return islice((text for text in texts if len(text) <= _LONGEST), _MOST)

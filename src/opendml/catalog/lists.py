@@ -11,10 +11,10 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.facts import enum_facts, tolerance_facts
 from opendml.spec.feature_level import as_feature_level, short_name, value_since
 from opendml.spec.naming import camel_case
-from opendml.spec.schema import Operator, operators
+from opendml.spec.schema import OperatorSchema, operators
 
 
-def operators_at(feature_level: str | None = None) -> list[Operator]:
+def operators_at(feature_level: str | None = None) -> list[OperatorSchema]:
     """Return the operators that exist at a level, in DirectML's order; None: the newest level.
 
     Raises:
@@ -24,7 +24,7 @@ def operators_at(feature_level: str | None = None) -> list[Operator]:
     return [operator for operator in operators().values() if operator.introduced <= level]
 
 
-def operator_table(shown: Iterable[Operator]) -> Table:
+def operator_table(shown: Iterable[OperatorSchema]) -> Table:
     """Return a row for each operator: its family, its first level, and whether it runs."""
     rows = tuple(
         (operator.name, operator.family, short_name(operator.introduced), "yes" if runs_on(operator) else "-")
@@ -33,9 +33,9 @@ def operator_table(shown: Iterable[Operator]) -> Table:
     return Table(("Operator", "Family", "Since", "Runs"), rows)
 
 
-def families() -> dict[str, list[Operator]]:
+def families() -> dict[str, list[OperatorSchema]]:
     """Return the operators by family; families are sorted by name."""
-    found: dict[str, list[Operator]] = {}
+    found: dict[str, list[OperatorSchema]] = {}
     for operator in operators().values():
         found.setdefault(operator.family, []).append(operator)
     return dict(sorted(found.items()))
@@ -50,7 +50,7 @@ def family_table() -> Table:
     return Table(("Family", "Operators", "Run"), rows)
 
 
-def coverage_table(members: Iterable[Operator]) -> Table:
+def coverage_table(members: Iterable[OperatorSchema]) -> Table:
     """Return a row for each operator: its first level, the devices that run it, and its summary."""
     rows = tuple(
         (

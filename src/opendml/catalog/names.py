@@ -10,13 +10,13 @@ from opendml.errors import InvalidArgument
 from opendml.operators.registry import implemented
 from opendml.spec.facts import alias_facts
 from opendml.spec.naming import nearest
-from opendml.spec.schema import Operator, operators
+from opendml.spec.schema import OperatorSchema, operators
 from opendml.spelling import close_matches
 
 _PREFIXES = ("ACTIVATION_", "ELEMENT_WISE_")
 
 
-def find_operators(name: str) -> tuple[Operator, ...]:
+def find_operators(name: str) -> tuple[OperatorSchema, ...]:
     """Return the operators that `name` may mean, in DirectML's order.
 
     Case, hyphens and underscores do not matter. An operator's full name (ACTIVATION_CELU,

@@ -17,7 +17,7 @@ from opendml.spec.facts import tolerance_facts
 from opendml.spec.feature_level import as_feature_level, full_name, short_name
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.rules import rule_texts
-from opendml.spec.schema import Field, Operator, Support, TensorSupport
+from opendml.spec.schema import Field, OperatorSchema, Support, TensorSupport
 from opendml.spec.wording import join, meaning, ranks, same_words, sentence
 from opendml.targets.registry import KINDS
 
@@ -25,7 +25,7 @@ _KINDS = {"INPUT_TENSOR": "input", "OUTPUT_TENSOR": "output"}
 _FORMULA_WIDTH = 92
 
 
-def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
+def operator_page(operator: OperatorSchema, feature_level: str | None = None) -> Page:
     """Return the page of an operator, without empty sections.
 
     Args:
@@ -57,12 +57,12 @@ def operator_page(operator: Operator, feature_level: str | None = None) -> Page:
     )
 
 
-def runs_on(operator: Operator) -> tuple[str, ...]:
+def runs_on(operator: OperatorSchema) -> tuple[str, ...]:
     """Return the kinds of devices that run an operator: all or none, because all run the same program."""
     return KINDS if operator.name in implemented() else ()
 
 
-def _formula(operator: Operator) -> tuple[Block, ...]:
+def _formula(operator: OperatorSchema) -> tuple[Block, ...]:
     formula = Code("\n".join(map(_wrapped, _statements(operator.formula))))
     return (formula, operator.semantics) if operator.semantics else (formula,)
 
@@ -84,12 +84,12 @@ def _wrapped(line: str) -> str:
     )
 
 
-def _definition(operator: Operator) -> tuple[Block, ...]:
+def _definition(operator: OperatorSchema) -> tuple[Block, ...]:
     formula, *decisions = definition_text(operator.name) or [""]
     return (Code(_wrapped(formula)), *decisions) if formula else ()
 
 
-def _python(operator: Operator) -> tuple[Block, ...]:
+def _python(operator: OperatorSchema) -> tuple[Block, ...]:
     """Return the signatures of the immediate function and of the desc class."""
     name = operator.function_name
     desc = signature(f"dml.descs.{operator.class_name}", desc_class(operator.name))
@@ -100,26 +100,26 @@ def _python(operator: Operator) -> tuple[Block, ...]:
     return (Code(call, "python"), arrays, Code(desc, "python"))
 
 
-def _runs(operator: Operator) -> str:
+def _runs(operator: OperatorSchema) -> str:
     kinds = runs_on(operator)
     return f"On {join(kinds, 'and')}." if kinds else "Not yet: it can be described and validated."
 
 
-def _example(operator: Operator) -> tuple[Block, ...]:
+def _example(operator: OperatorSchema) -> tuple[Block, ...]:
     code, result = example_of(operator.name)
     return (
         (Code(code, "python"), "gives, to four digits,", Code(result)) if result else (Code(code, "python"),)
     )
 
 
-def _constraints(operator: Operator, feature_level: str | None) -> tuple[Block, ...]:
+def _constraints(operator: OperatorSchema, feature_level: str | None) -> tuple[Block, ...]:
     equal = map(same_words, operator.same)
     stated = iter(operator.constraints)
     texts = (*equal, *stated, *rule_texts(operator, as_feature_level(feature_level)))
     return (Items(tuple(map(sentence, texts))),) if texts else ()
 
 
-def _fields(operator: Operator) -> Table:
+def _fields(operator: OperatorSchema) -> Table:
     rows = tuple((field.name, _kind(field), _default(field), _meaning(field)) for field in operator.fields)
     return Table(("Field", "Kind", "Default", "Meaning"), rows)
 
@@ -143,7 +143,7 @@ def _default(field: Field) -> str:
     return str(field.default) if field.has_default else ""
 
 
-def _support(operator: Operator, feature_level: str | None) -> Block:
+def _support(operator: OperatorSchema, feature_level: str | None) -> Block:
     """Return the tables, newest level first; tensors of the same types and dimensions share a row."""
     level = as_feature_level(feature_level)
     supports = _at(operator, level) if feature_level else list(operator.support)
@@ -169,20 +169,20 @@ def _alike(support: Support) -> dict[TensorSupport, list[str]]:
     return found
 
 
-def _at(operator: Operator, level: FeatureLevel) -> list[Support]:
+def _at(operator: OperatorSchema, level: FeatureLevel) -> list[Support]:
     """Return the tables of a level: one, or for REDUCE one for each group of functions."""
     functions = {function for support in operator.support for function in support.functions or (None,)}
     found = [operator.support_at(level, function) for function in functions]
     return [support for support in operator.support if support in found]
 
 
-def _in_place(operator: Operator) -> str:
+def _in_place(operator: OperatorSchema) -> str:
     if not operator.in_place:
         return "Never: the output must not overlap an input."
     return f"The output may be the same buffer as {join(operator.in_place, 'or')}."
 
 
-def _fusion(operator: Operator) -> tuple[Block, ...]:
+def _fusion(operator: OperatorSchema) -> tuple[Block, ...]:
     """Return the activations that the operator fuses, or the note that others fuse it."""
     if any(field.name == "FusedActivation" for field in operator.fields):
         since = {name: fusable_since(operator.name, name) for name in fused_activations()}
@@ -196,11 +196,11 @@ def _fusion(operator: Operator) -> tuple[Block, ...]:
     return ()
 
 
-def _since(name: str, level: FeatureLevel, operator: Operator) -> str:
+def _since(name: str, level: FeatureLevel, operator: OperatorSchema) -> str:
     return name if level == operator.introduced else f"{name} (from {short_name(level)})"
 
 
-def _accuracy(operator: Operator) -> tuple[Block, ...]:
+def _accuracy(operator: OperatorSchema) -> tuple[Block, ...]:
     """Return the promised and measured greatest distances from the exact result."""
     rows = tuple(
         (
@@ -222,13 +222,13 @@ def _counted(distance: float, unit: str, type: str) -> str:
     return f"{distance:g} * 2^-23 of the terms, and rounding"
 
 
-def _decisions(operator: Operator) -> tuple[Block, ...]:
+def _decisions(operator: OperatorSchema) -> tuple[Block, ...]:
     """Return the decisions about open questions and errors of DirectML's page."""
     texts = decisions(operator)
     return (Items(texts),) if texts else ()
 
 
-def decisions(operator: Operator) -> tuple[str, ...]:
+def decisions(operator: OperatorSchema) -> tuple[str, ...]:
     """Return a text for each decision about an unclear or contradictory page of DirectML."""
     corrections = (f"{item['what']} ({item['why']})" for item in operator.corrections)
     return tuple(map(sentence, filter(None, (operator.notes, *corrections))))

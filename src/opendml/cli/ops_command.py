@@ -19,7 +19,7 @@ from opendml.operators.registry import implemented
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.limits import limits
-from opendml.spec.schema import Field, Operator
+from opendml.spec.schema import Field, OperatorSchema
 
 
 def list_operators(feature_level: str | None) -> None:
@@ -39,7 +39,7 @@ def print_json(name: str | None, feature_level: str | None) -> None:
     click.echo(json.dumps([_as_json(operator, level) for operator in found], indent=2, allow_nan=False))
 
 
-def _as_json(operator: Operator, level: FeatureLevel) -> dict[str, object]:
+def _as_json(operator: OperatorSchema, level: FeatureLevel) -> dict[str, object]:
     """Return an operator for JSON, with the limits of the level if it exists there."""
     found: dict[str, object] = {
         "name": operator.name,

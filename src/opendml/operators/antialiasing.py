@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from opendml.operators.registry import defines
-from opendml.operators.resampling import Placing, coordinate, number_along, resampled
+from opendml.operators.resampling import Sampling, coordinate, number_along, resampled
 from opendml.program.functions import floor, maximum, minimum, reduce_sum, select
 from opendml.program.node import Node, convert, index
 from opendml.program.scalar_type import ScalarType, counting
@@ -40,16 +40,16 @@ def resample3(
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction
-    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    placings = list(map(Sampling, scales, input_pixel_offsets, output_pixel_offsets))
     exact = not x.type.is_float
     for axis, placing in sorted(enumerate(placings), key=lambda each: each[1].scale):
         if antialiased and is_linear and placing.scale < _FILTERED_BELOW:
             x = _filtered(convert(x, ScalarType.FLOAT32), axis, output.sizes[axis], placing, exact)
-            placings[axis] = Placing(1.0, 0.0, 0.0)
+            placings[axis] = Sampling(1.0, 0.0, 0.0)
     return resampled(x, direction, placings, output.sizes, exact)
 
 
-def _filtered(x: Node, axis: int, count: int, placing: Placing, exact: bool) -> Node:
+def _filtered(x: Node, axis: int, count: int, placing: Sampling, exact: bool) -> Node:
     """Return the means along an axis; `exact` where that of equal numbers must be."""
     rank, size = len(x.sizes), x.sizes[axis]
     reach = min(math.ceil(1.0 / placing.scale), size)

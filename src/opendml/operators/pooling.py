@@ -158,7 +158,7 @@ class PoolingWindows:
     strides: Sequence[int]
     dilations: Sequence[int]
     before: Sequence[int]
-    clipped: Mapping[int, Window]
+    clipped: Mapping[int, PoolingWindow]
     margins: Sequence[tuple[int, int]]
 
     @property
@@ -257,7 +257,7 @@ class PoolingWindows:
         return index(counting(math.prod(self.sizes)), sizes, first, (*strides[:2], *moving))
 
 
-class Window(NamedTuple):
+class PoolingWindow(NamedTuple):
     """The windows along one dimension: each has `extent` elements, `dilation` apart, and the first one begins
     `before` the tensor."""
 
@@ -278,13 +278,15 @@ def windows_of(
     dilations: Sequence[int] = (),
 ) -> PoolingWindows:
     """Return the windows of an operator over a tensor of `sizes`. Operators without dilations give none."""
-    asked = list(map(Window, window_size, strides, dilations or (1,) * len(strides), start_padding))
+    asked = list(map(PoolingWindow, window_size, strides, dilations or (1,) * len(strides), start_padding))
     clipped = {
         axis: window
         for axis, (window, size) in enumerate(zip(asked, sizes[2:], strict=True))
         if window.extent > size + MOST_IDLE
     }
-    each = [Window(sizes[2 + axis], 0, 1, 0) if axis in clipped else own for axis, own in enumerate(asked)]
+    each = [
+        PoolingWindow(sizes[2 + axis], 0, 1, 0) if axis in clipped else own for axis, own in enumerate(asked)
+    ]
     extents, strides, dilations, before = zip(*each, strict=True)
     margins = tuple(zip(start_padding, end_padding, strict=True))
     return PoolingWindows(sizes, counts, extents, strides, dilations, before, clipped, margins)

@@ -23,7 +23,7 @@ CENTER = 0.5
 """The center of a pixel, from its edge."""
 
 
-class Placing(NamedTuple):
+class Sampling(NamedTuple):
     """The places of an output's elements along a dimension of the input."""
 
     scale: float
@@ -94,14 +94,14 @@ def resample2(
     """
     is_linear = interpolation_mode is InterpolationMode.LINEAR
     direction = None if is_linear else rounding_direction
-    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    placings = list(map(Sampling, scales, input_pixel_offsets, output_pixel_offsets))
     return resampled(x, direction, placings, output.sizes, exact=not x.type.is_float)
 
 
 def resampled(
     x: Node,
     direction: AxisDirection | None,
-    placings: Sequence[Placing],
+    placings: Sequence[Sampling],
     sizes: tuple[int, ...],
     exact: bool,
 ) -> Node:
@@ -131,7 +131,7 @@ def resampled(
 def _linear(
     x: Node,
     counts: Sequence[int],
-    placings: Mapping[int, Placing],
+    placings: Mapping[int, Sampling],
     offsets: Sequence[int],
     steps: Sequence[Sequence[int]],
     exact: bool,
@@ -169,7 +169,7 @@ class _Line:
     step: int = 0
     first: tuple[int, ...] = ()
     weights: tuple[float, ...] = ()
-    placing: Placing | None = None
+    placing: Sampling | None = None
 
     def index(self, sizes: Sequence[int], axis: int, ahead: int, size: int) -> Node:
         """Return the index, among `size` elements, of the element before each place, or `ahead` after it.
@@ -203,7 +203,7 @@ def _counted(sizes: Sequence[int], first: int, steps: Mapping[int, int]) -> Node
     return counted(along, first, [steps.get(each, 0) for each in range(len(sizes))])
 
 
-def _line(counts: Sequence[int], axis: int, placing: Placing | None) -> _Line:
+def _line(counts: Sequence[int], axis: int, placing: Sampling | None) -> _Line:
     """Return the places along an axis, by their periods of one or two if they have such."""
     count = counts[axis]
     if placing is None:
@@ -225,7 +225,7 @@ MOST_LISTED = 2**16
 """Places along an axis that are listed to find their period."""
 
 
-def places_of(count: int, placing: Placing) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+def places_of(count: int, placing: Sampling) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     """Return the coordinates of so many outputs."""
     scale, input_offset, output_offset = (np.float32(each) for each in placing)
     return (np.arange(count, dtype=np.float32) - output_offset) / scale - input_offset
@@ -261,7 +261,7 @@ def _between(first: Node, second: Node, weight: Node, *, exact: bool) -> Node:
 
 
 def regular(
-    size: int, count: int, direction: AxisDirection | None, placing: Placing
+    size: int, count: int, direction: AxisDirection | None, placing: Sampling
 ) -> tuple[int, int, int] | None:
     """Return the first index, the step, and how often each element comes, if the indices are that regular.
 
@@ -293,7 +293,7 @@ def number_along(sizes: Sequence[int], axis: int) -> Node:
     return counted(along, 0, [int(each == axis) for each in range(len(sizes))])
 
 
-def coordinate(number: Node, count: int, placing: Placing) -> Node:
+def coordinate(number: Node, count: int, placing: Sampling) -> Node:
     """InputX of the output `number` of so many along a dimension."""
     type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
     place = rounded(convert(number, type) - placing.output_offset)

@@ -14,7 +14,7 @@ from opendml.errors import Unsupported
 from opendml.operators.registry import defines
 from opendml.operators.resampling import (
     MOST_LISTED,
-    Placing,
+    Sampling,
     clamped,
     coordinate,
     number_along,
@@ -67,7 +67,7 @@ def resample_grad1(
     other, but for small blocks of copies: sums are made in float64, and rounded after each step.
     """
     direction = None if interpolation_mode is InterpolationMode.LINEAR else rounding_direction
-    placings = list(map(Placing, scales, input_pixel_offsets, output_pixel_offsets))
+    placings = list(map(Sampling, scales, input_pixel_offsets, output_pixel_offsets))
     sizes, counts = output.sizes, gradient.sizes
     blocks = {
         axis: _Copies(found[0], size, found[2])
@@ -111,7 +111,7 @@ class _Copies(NamedTuple):
     copies: int
 
 
-def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Placing) -> Node:
+def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Sampling) -> Node:
     """Return the gradient of so many elements along an axis."""
     count = gradient.sizes[axis]
     if direction is None and (even := _EvenTaps.of(size, count, placing)) is not None:
@@ -163,7 +163,7 @@ class _Taps:
     count: int
 
     @staticmethod
-    def of(size: int, count: int, direction: AxisDirection | None, placing: Placing) -> _Taps:
+    def of(size: int, count: int, direction: AxisDirection | None, placing: Sampling) -> _Taps:
         """Return those of `size` elements and `count` outputs: exactly as many as some element needs."""
         type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
         numbers = [np.asarray(each, type.numpy) for each in placing]
@@ -201,7 +201,7 @@ class _EvenTaps:
     last: tuple[float, ...]
 
     @staticmethod
-    def of(size: int, count: int, placing: Placing) -> _EvenTaps | None:
+    def of(size: int, count: int, placing: Sampling) -> _EvenTaps | None:
         """Return those of `size` elements and `count` outputs, if they are that even, and few."""
         step, rest = divmod(count, size)
         if rest or not 1 < step <= _MOST_STEP or size < 3 or count > MOST_LISTED:
@@ -255,7 +255,7 @@ _MOST_STEP = 8
 
 
 def _interpolated(
-    gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Placing, taps: _Taps
+    gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Sampling, taps: _Taps
 ) -> Node:
     """Return the sums of the outputs from taps.first to taps.end alone."""
     rank = len(gradient.sizes)

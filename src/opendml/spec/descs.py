@@ -15,7 +15,7 @@ from opendml.spec.making import made_function
 from opendml.spec.naming import camel_case, nearest
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.parameters import desc_parameters, stored_type
-from opendml.spec.schema import Operator, operator
+from opendml.spec.schema import OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.values import DataTypeLike, as_member, as_tuple
 
@@ -25,7 +25,7 @@ _ANNOTATED = (Sequence, ScaleBias, Size2D, DataTypeLike, as_member, as_tuple, Te
 class _Docstring:
     """The docstring of a desc class, composed when it is read."""
 
-    def __init__(self, facts: Operator) -> None:
+    def __init__(self, facts: OperatorSchema) -> None:
         self._facts = facts
 
     def __get__(self, instance: object, owner: type | None = None) -> str:
@@ -42,7 +42,7 @@ def desc_class(operator: str) -> type[OperatorDesc]:
     return globals().get(name) or __getattr__(name)
 
 
-def _made_class(facts: Operator) -> type[OperatorDesc]:
+def _made_class(facts: OperatorSchema) -> type[OperatorDesc]:
     stored = [field for field in facts.fields if not field.is_count]
     names = tuple(field.python_name for field in stored)
     body = f"self._fill({', '.join(field.codec.conversion.format(field.python_name) for field in stored)})"

@@ -17,14 +17,14 @@ from opendml.spec.parameters import (
     outputs_class,
 )
 from opendml.spec.rank_defaults import rank_default
-from opendml.spec.schema import Field, Operator
+from opendml.spec.schema import Field, OperatorSchema
 from opendml.spec.wording import join, meaning, ranks
 
 WIDTH = 100
 """Characters of the longest line of a docstring, without the indentation of its function."""
 
 
-def desc_docstring(operator: Operator) -> str:
+def desc_docstring(operator: OperatorSchema) -> str:
     """Compose the docstring of a desc class."""
     names = python_names(operator, {field: field.python_name for field in operator.fields})
     lines = [*_head(operator, names, "output_tensor"), "Tensors:"]
@@ -42,7 +42,7 @@ def desc_docstring(operator: Operator) -> str:
     return "\n".join(lines) + "\n"
 
 
-def function_docstring(operator: Operator, decisions: Iterable[str]) -> str:
+def function_docstring(operator: OperatorSchema, decisions: Iterable[str]) -> str:
     """Compose the docstring of an immediate function.
 
     Args:
@@ -62,7 +62,7 @@ def function_docstring(operator: Operator, decisions: Iterable[str]) -> str:
     return "\n".join([*lines, "", *_example(operator)]) + "\n"
 
 
-def outputs_docstring(operator: Operator) -> str:
+def outputs_docstring(operator: OperatorSchema) -> str:
     """Compose the docstring of the named tuple of an operator's outputs."""
     return f"The outputs of `opendml.{operator.function_name}`, whose docstring describes them."
 
@@ -73,7 +73,7 @@ def paragraphs(docstring: str) -> list[str]:
     return [" ".join(part.split()) for part in parts if part.strip()]
 
 
-def _head(operator: Operator, names: Mapping[str, str], output: str) -> Iterator[str]:
+def _head(operator: OperatorSchema, names: Mapping[str, str], output: str) -> Iterator[str]:
     """Yield the summary, the formula, and the paragraph with the source of the rules and aliasing."""
     yield from wrapped(renamed(operator.summary, names))
     yield ""
@@ -87,7 +87,7 @@ def _head(operator: Operator, names: Mapping[str, str], output: str) -> Iterator
     yield ""
 
 
-def _accuracy(operator: Operator) -> Iterator[str]:
+def _accuracy(operator: OperatorSchema) -> Iterator[str]:
     distances = [
         f"{type} {fact['measured']:g}"
         for type, fact in tolerance_facts().get(operator.name, {}).items()
@@ -97,7 +97,7 @@ def _accuracy(operator: Operator) -> Iterator[str]:
         yield f"Greatest distance from the exact result, in ULP: {', '.join(distances)}."
 
 
-def _arguments(operator: Operator, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _arguments(operator: OperatorSchema, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the arguments of the immediate function and their meanings."""
     for field in operator.inputs:
         yield field.argument_name, _tensor(operator, field, names)
@@ -115,7 +115,7 @@ def _arguments(operator: Operator, names: Mapping[str, str]) -> Iterator[tuple[s
     yield "device", "Where to run; the default device when None."
 
 
-def _tensor(operator: Operator, field: Field, names: Mapping[str, str]) -> str:
+def _tensor(operator: OperatorSchema, field: Field, names: Mapping[str, str]) -> str:
     """Return the types, dimensions and meaning of a tensor."""
     since = f" from {short_name(field.optional_since)}" if field.optional_since else ""
     optional = f"optional{since}; " if field.optional else ""
@@ -123,7 +123,7 @@ def _tensor(operator: Operator, field: Field, names: Mapping[str, str]) -> str:
     return f"{optional}{facts}. {renamed(meaning(field), names)}".rstrip()
 
 
-def _types_since(operator: Operator, tensor: str) -> str:
+def _types_since(operator: OperatorSchema, tensor: str) -> str:
     """Return the types of a tensor at the newest level. Each group names the level that added it."""
     groups: dict[FeatureLevel, list[str]] = {}
     added: set[str] = set()
@@ -139,7 +139,7 @@ def _types_since(operator: Operator, tensor: str) -> str:
     )
 
 
-def _ranks_since(operator: Operator, tensor: str) -> str:
+def _ranks_since(operator: OperatorSchema, tensor: str) -> str:
     """Return the dimension counts of a tensor at the newest level and at lower ones."""
     steps: list[tuple[FeatureLevel, tuple[int, int]]] = []
     for table in sorted(operator.support, key=lambda table: table.level):
@@ -154,7 +154,7 @@ def _ranks_since(operator: Operator, tensor: str) -> str:
     return f"{words} ({', '.join(reversed(older))})" if older else words
 
 
-def _returns(operator: Operator, names: Mapping[str, str]) -> Iterator[str]:
+def _returns(operator: OperatorSchema, names: Mapping[str, str]) -> Iterator[str]:
     if not has_outputs_class(operator):
         (output,) = operator.outputs
         tuple_of = "A tuple: " if output.is_array else ""
@@ -169,7 +169,7 @@ def _returns(operator: Operator, names: Mapping[str, str]) -> Iterator[str]:
         yield from wrapped(text, "    ", "        ")
 
 
-def _raises(operator: Operator) -> Iterator[tuple[str, str]]:
+def _raises(operator: OperatorSchema) -> Iterator[tuple[str, str]]:
     """Yield the errors of the immediate function."""
     yield (
         "InvalidArgument",
@@ -179,7 +179,7 @@ def _raises(operator: Operator) -> Iterator[tuple[str, str]]:
     yield "Unsupported", "The device cannot run the operator on these tensors."
 
 
-def _example(operator: Operator) -> Iterator[str]:
+def _example(operator: OperatorSchema) -> Iterator[str]:
     """Yield the example of the operator as an interactive session."""
     facts = example_facts()[operator.name]
     yield "Example:"
@@ -189,7 +189,7 @@ def _example(operator: Operator) -> Iterator[str]:
         yield f"    {line}".rstrip()
 
 
-def _out(operator: Operator) -> str:
+def _out(operator: OperatorSchema) -> str:
     """Return the meaning of `out`."""
     if operator.outputs[0].is_array:
         return "Where to write, an array for each part; new arrays (of the input's kind) when None."
@@ -201,7 +201,7 @@ def _out(operator: Operator) -> str:
     return f"Where to write, {first}; new arrays (of the inputs' kind) when None."
 
 
-def _output_type(operator: Operator, names: Mapping[str, str]) -> str:
+def _output_type(operator: OperatorSchema, names: Mapping[str, str]) -> str:
     """Return the meaning of `output_type`."""
     (output,) = (field for field in operator.outputs if field.has_call_type)
     ties = [
@@ -216,7 +216,7 @@ def _output_type(operator: Operator, names: Mapping[str, str]) -> str:
     return f"The type of {which}; that of `out` when None{tied}{default}."
 
 
-def _sizes(operator: Operator) -> str:
+def _sizes(operator: OperatorSchema) -> str:
     """Return the meaning of `sizes`."""
     first = operator.outputs[0]
     if first.is_array:
@@ -234,7 +234,7 @@ _FIELD_NAME = re.compile(
 """A word of a sentence that may be the name of a field."""
 
 
-def python_names(operator: Operator, names: Mapping[Field, str]) -> dict[str, str]:
+def python_names(operator: OperatorSchema, names: Mapping[Field, str]) -> dict[str, str]:
     """Return Python's names by DirectML's. Texts name a tensor also without its last word, Tensor."""
     found: dict[str, str] = {}
     for field, name in names.items():

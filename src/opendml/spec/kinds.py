@@ -35,7 +35,7 @@ class ValueRange(NamedTuple):
     """The values that a number, or each of an array, may have; with `below`, only below that level.
 
     Attributes:
-        minimum: the least value.
+        min: the least value.
         above: what the value must be greater than.
         finite: no infinity and no NaN.
         nonzero: not 0.
@@ -43,7 +43,7 @@ class ValueRange(NamedTuple):
         below: the level from which the range holds no longer.
     """
 
-    minimum: float | None = None
+    min: float | None = None
     above: float | None = None
     finite: bool = False
     nonzero: bool = False
@@ -55,7 +55,7 @@ class ValueRange(NamedTuple):
         if self.values:
             return (value.name if isinstance(value, IntEnum) else value) in self.values
         return (
-            (self.minimum is None or value >= self.minimum)
+            (self.min is None or value >= self.min)
             and (self.above is None or value > self.above)
             and (not self.finite or isfinite(value))
             and (not self.nonzero or value != 0)
@@ -65,7 +65,7 @@ class ValueRange(NamedTuple):
         """Return the demand on a number in words: "must be finite and at least 0"."""
         limits = [
             "finite" if self.finite else "",
-            f"at least {self.minimum}" if self.minimum is not None else "",
+            f"at least {self.min}" if self.min is not None else "",
             f"above {self.above}" if self.above is not None else "",
             "other than 0" if self.nonzero else "",
             " or ".join(map(str, self.values)),

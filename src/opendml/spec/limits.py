@@ -9,7 +9,7 @@ from opendml.errors import InvalidArgument
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name
 from opendml.spec.naming import nearest
-from opendml.spec.schema import Field, Operator, Support, operator, operators
+from opendml.spec.schema import Field, OperatorSchema, Support, operator, operators
 from opendml.spec.values import as_member
 from opendml.spec.wording import member_words, shown
 
@@ -95,7 +95,7 @@ def limits(
     )
 
 
-def _facts(name: str) -> Operator:
+def _facts(name: str) -> OperatorSchema:
     if not isinstance(name, str):
         raise InvalidArgument(f"limits: {shown(name)}; the name of an operator is needed")
     known = operators()
@@ -106,7 +106,9 @@ def _facts(name: str) -> Operator:
     raise InvalidArgument(f"{name} is no operator of DirectML" + (f"; did you mean {near}?" if near else ""))
 
 
-def _tables(facts: Operator, level: FeatureLevel, function: ReduceFunction | str | None) -> Iterator[Support]:
+def _tables(
+    facts: OperatorSchema, level: FeatureLevel, function: ReduceFunction | str | None
+) -> Iterator[Support]:
     """Return the tables that hold at a level: one, but for an operator whose functions have their own."""
     by_function = facts.support[0].functions is not None
     if function is None:

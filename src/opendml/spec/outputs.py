@@ -15,7 +15,7 @@ from opendml.spec.enums import ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import declared_shape, is_open
 from opendml.spec.rules.sizes import Size, Sizes
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
@@ -46,18 +46,18 @@ class Told(NamedTuple):
 NOTHING = Told()
 
 
-def output_arguments(facts: Operator) -> tuple[str, ...]:
+def output_arguments(facts: OperatorSchema) -> tuple[str, ...]:
     """Return the arguments of a call about its outputs: "output_type", "sizes", both or neither."""
     has_type = any(output.has_call_type for output in facts.outputs)
     return ("output_type",) * has_type + ("sizes",) * _is_open(facts, facts.outputs[0])
 
 
-def has_usual_sizes(facts: Operator) -> bool:
+def has_usual_sizes(facts: OperatorSchema) -> bool:
     """Return whether a call that leaves out the sizes of the first output takes usual ones."""
-    return bool(is_open(facts)) and not facts.requires_sizes
+    return bool(is_open(facts)) and facts.sizes != "required"
 
 
-def _is_open(facts: Operator, output: Field) -> bool:
+def _is_open(facts: OperatorSchema, output: Field) -> bool:
     """Return whether a call may say the sizes of the first output: they do not follow, or not alone."""
     open_shape = is_open(facts)
     if open_shape is not None or output.is_array:
@@ -96,7 +96,7 @@ def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
     return desc
 
 
-def _parts(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> tuple[TensorDesc, ...]:
+def _parts(facts: OperatorSchema, output: Field, desc: OperatorDesc, told: Told) -> tuple[TensorDesc, ...]:
     """Return the parts of SPLIT."""
     values: Any = desc
     sizes, axis, along_axis = values.input_tensor.sizes, values.axis, told.sizes
@@ -113,7 +113,7 @@ def _parts(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> tu
     return tuple(TensorDesc(data_type, (*sizes[:axis], size, *sizes[axis + 1 :])) for size in along_axis)
 
 
-def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Told) -> Any:
+def _sizes(facts: OperatorSchema, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Told) -> Any:
     """Return the sizes of an output: those that the call says, or those that follow.
 
     The array that is to be written counts where they do not follow, or not alone.
@@ -140,17 +140,17 @@ def _sizes(facts: Operator, output: Field, desc: OperatorDesc, shape: Sizes | No
     return written.sizes
 
 
-def _usual(facts: Operator, size: Size) -> int:
+def _usual(facts: OperatorSchema, size: Size) -> int:
     if size is None:
         raise _open_sizes(facts)
     return size if isinstance(size, int) else size[0]
 
 
-def _open_sizes(facts: Operator) -> InvalidArgument:
+def _open_sizes(facts: OperatorSchema) -> InvalidArgument:
     return InvalidArgument(f"{facts.function_name}: neither sizes nor out; one of them is needed")
 
 
-def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) -> TensorDesc | None:
+def _first_given(facts: OperatorSchema, desc: OperatorDesc, names: tuple[str, ...]) -> TensorDesc | None:
     """Return the first of those tensors that the desc has."""
     for name in names:
         value = getattr(desc, facts.field(name).python_name)
@@ -163,7 +163,7 @@ def _first_given(facts: Operator, desc: OperatorDesc, names: tuple[str, ...]) ->
 _SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
-def _data_type(facts: Operator, output: Field, desc: OperatorDesc, told: Told) -> TensorDataType:
+def _data_type(facts: OperatorSchema, output: Field, desc: OperatorDesc, told: Told) -> TensorDataType:
     """Return the type of an output.
 
     The call decides, or else a tensor that must have the same type, the array to write, or the default. An

@@ -11,7 +11,7 @@ from typing import Final
 from opendml.spec.naming import camel_case
 from opendml.spec.outputs import output_arguments
 from opendml.spec.rank_defaults import rank_default
-from opendml.spec.schema import Field, Operator
+from opendml.spec.schema import Field, OperatorSchema
 
 _OUTPUT_PARAMETERS: Final = {
     "output_type": "output_type: DataTypeLike | None = None",
@@ -25,7 +25,7 @@ def stored_type(field: Field) -> str:
     return f"{stored} | None" if field.optional and not field.is_tensor else stored
 
 
-def desc_parameters(operator: Operator) -> list[str]:
+def desc_parameters(operator: OperatorSchema) -> list[str]:
     """Return the parameters of the constructor of a desc class, after `self`."""
     tensors = [
         f"{field.python_name}: {_argument_type(field)} = {'()' if field.is_array else 'None'}"
@@ -35,7 +35,7 @@ def desc_parameters(operator: Operator) -> list[str]:
     return [*tensors, "*", *attributes] if attributes else tensors
 
 
-def function_parameters(operator: Operator) -> list[str]:
+def function_parameters(operator: OperatorSchema) -> list[str]:
     """Return the parameters of an immediate function. T is an array or a tensor of a graph."""
     return [
         *_inputs(operator),
@@ -48,7 +48,7 @@ def function_parameters(operator: Operator) -> list[str]:
     ]
 
 
-def result_type(operator: Operator) -> str:
+def result_type(operator: OperatorSchema) -> str:
     """Return the type of the result of an immediate function."""
     if operator.outputs[0].is_array:
         return "tuple[T, ...]"
@@ -58,7 +58,7 @@ def result_type(operator: Operator) -> str:
     return f"T | {named}" if has_plain_result(operator) else named
 
 
-def out_type(operator: Operator) -> str:
+def out_type(operator: OperatorSchema) -> str:
     """Return the type of what an immediate function takes as `out`, without None."""
     if operator.outputs[0].is_array:
         return "Sequence[T]"
@@ -68,33 +68,33 @@ def out_type(operator: Operator) -> str:
     return f"T | tuple[{fields}]" if has_plain_result(operator) else f"tuple[{fields}]"
 
 
-def output_type(operator: Operator, output: Field) -> str:
+def output_type(operator: OperatorSchema, output: Field) -> str:
     """Return the type of one of several outputs. A named tuple of one optional output always has that one."""
     is_required = has_plain_result(operator) and len(operator.outputs) == 2
     return "T | None" if output.optional and not is_required else "T"
 
 
-def outputs_class(operator: Operator) -> str:
+def outputs_class(operator: OperatorSchema) -> str:
     """Return the name of the operator's class in `opendml.outputs`."""
     return f"{operator.class_name}Outputs"
 
 
-def has_outputs_class(operator: Operator) -> bool:
+def has_outputs_class(operator: OperatorSchema) -> bool:
     """Return whether the operator may have several outputs, which come as a named tuple."""
     return len(operator.outputs) > 1
 
 
-def has_plain_result(operator: Operator) -> bool:
+def has_plain_result(operator: OperatorSchema) -> bool:
     """Return whether a call without optional outputs returns its only required output, not a tuple."""
     return [output.optional for output in operator.outputs].count(False) == 1
 
 
-def optional_outputs(operator: Operator) -> list[Field]:
+def optional_outputs(operator: OperatorSchema) -> list[Field]:
     """Return the outputs that a call may ask for."""
     return [output for output in operator.outputs if output.optional]
 
 
-def _inputs(operator: Operator) -> Iterator[str]:
+def _inputs(operator: OperatorSchema) -> Iterator[str]:
     """Yield the input tensors. Optional ones default to None, except those before a required one.
 
     One of several tensors may be a number.

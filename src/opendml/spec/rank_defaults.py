@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Field, OperatorSchema, operator
 
 
-def rank_default(operator: Operator, field: Field) -> str | None:
+def rank_default(operator: OperatorSchema, field: Field) -> str | None:
     """Return in words what a call takes where it is not given the attribute.
 
     None means that the attribute must be given, or that its default does not depend on the tensors.
@@ -21,7 +21,7 @@ def rank_default(operator: Operator, field: Field) -> str | None:
     return None if field.usual is None else f"{field.usual} for each dimension"
 
 
-def _is_type_of_input(operator: Operator, field: Field) -> bool:
+def _is_type_of_input(operator: OperatorSchema, field: Field) -> bool:
     """Return whether the attribute is the type of an output that has the first input's."""
     return bool(operator.inputs) and any(
         "DataType" in same.what and {field.same_type_as, operator.inputs[0].name} <= set(same.tensors)
@@ -46,7 +46,7 @@ def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
     return desc.replace(**values) if values else desc
 
 
-def _array_length(desc: OperatorDesc, facts: Operator, field: Field) -> int:
+def _array_length(desc: OperatorDesc, facts: OperatorSchema, field: Field) -> int:
     """Return the number of dimensions that an array has an element for.
 
     A call has yet to make an output, so the length of another array counts where the tensor is absent.

@@ -15,7 +15,7 @@ from opendml.spec.kinds import CODECS, Codec, ValueRange, member_codec
 from opendml.spec.naming import camel_case, snake_case
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Field:
     """One field of an operator's struct.
 
@@ -49,23 +49,23 @@ class Field:
     kind: str
     type: str
     optional: bool
-    enum: str | None
+    enum: str | None = None
     has_default: bool
-    default: Any
-    default_source: str | None
-    count_of: tuple[str, ...]
-    data_type_field: str | None
+    default: Any = None
+    default_source: str | None = None
+    count_of: tuple[str, ...] = ()
+    data_type_field: str | None = None
     has_call_type: bool
-    call_type: str | None
-    optional_since: FeatureLevel | None
+    call_type: str | None = None
+    optional_since: FeatureLevel | None = None
     owned_by_dml: bool
-    axis_of: str | None
-    same_type_as: str | None
-    rank_of: str | None
-    spatial: bool
-    range: ValueRange | None
-    usual: float | str | None
-    type_of: tuple[str, int] | None
+    axis_of: str | None = None
+    same_type_as: str | None = None
+    rank_of: str | None = None
+    spatial: bool = False
+    range: ValueRange | None = None
+    usual: float | str | None = None
+    type_of: tuple[str, int] | None = None
     description: str
 
     @cached_property
@@ -127,8 +127,8 @@ class Support(NamedTuple):
     """One table: what the tensors may be from `level` on, for REDUCE only with one of `functions`."""
 
     level: FeatureLevel
-    functions: tuple[str, ...] | None
     tensors: Mapping[str, TensorSupport]
+    functions: tuple[str, ...] | None = None
 
 
 class Same(NamedTuple):
@@ -139,7 +139,7 @@ class Same(NamedTuple):
 
     tensors: tuple[str, ...]
     what: tuple[str, ...]
-    below: FeatureLevel | None
+    below: FeatureLevel | None = None
 
 
 class Broadcast(NamedTuple):
@@ -147,21 +147,21 @@ class Broadcast(NamedTuple):
 
     tensors: tuple[str, ...]
     to: str
-    channel_below: FeatureLevel | None
+    channel_below: FeatureLevel | None = None
 
 
-class Together(NamedTuple):
+class GivenTogether(NamedTuple):
     """Optional tensors that are all given or all absent; with `below`, below that level."""
 
     tensors: tuple[str, ...]
-    below: FeatureLevel | None
+    below: FeatureLevel | None = None
 
 
-@dataclass(frozen=True)
-class Operator:
+@dataclass(frozen=True, kw_only=True)
+class OperatorSchema:
     """The facts of one operator; the texts are as in operators.json.
 
-    With `requires_sizes`, a call must say the sizes of the first output: none are usual.
+    `sizes` is "required" where a call must say the sizes of the first output: none are usual.
     """
 
     name: str
@@ -169,18 +169,18 @@ class Operator:
     family: str
     summary: str
     formula: str
-    semantics: str
+    semantics: str = ""
     fields: tuple[Field, ...]
     in_place: tuple[str, ...]
     constraints: tuple[str, ...]
     same: tuple[Same, ...]
     broadcast: tuple[Broadcast, ...]
-    together: tuple[Together, ...]
-    one_element: tuple[str, ...]
-    requires_sizes: bool
+    together: tuple[GivenTogether, ...]
+    one_element: tuple[str, ...] = ()
+    sizes: str = ""
     support: tuple[Support, ...]
-    examples: tuple[Mapping[str, Any], ...]
-    notes: str
+    examples: tuple[Mapping[str, Any], ...] = ()
+    notes: str = ""
     corrections: tuple[Mapping[str, str], ...]
 
     @property
@@ -238,7 +238,7 @@ class Operator:
 
 
 @cache
-def operator(name: str) -> Operator:
+def operator(name: str) -> OperatorSchema:
     """Return the operator of that name, such as "ACTIVATION_CELU"; DML_OPERATOR_ in front is allowed.
 
     Raises:
@@ -251,7 +251,7 @@ def operator(name: str) -> Operator:
 
 
 @cache
-def operators() -> Mapping[str, Operator]:
+def operators() -> Mapping[str, OperatorSchema]:
     """Return all operators by name, in DirectML's order."""
     return {name: operator(name) for name in operator_facts()}
 
@@ -276,88 +276,37 @@ def append_keys(keys: list[Hashable], name: str, attributes: Sequence[Any]) -> N
         keys.append(make(value))
 
 
-def _operator(name: str, facts: Mapping[str, Any]) -> Operator:
-    return Operator(
-        name=name,
-        introduced=level_named(facts["introduced"]),
-        family=facts["family"],
-        summary=facts["summary"],
-        formula=facts["formula"],
-        semantics=facts.get("semantics", ""),
-        fields=tuple(map(_field, facts["fields"])),
-        in_place=tuple(facts["in_place"]),
-        constraints=tuple(facts["constraints"]),
-        same=tuple(_same(rule) for rule in facts["same"]),
-        broadcast=tuple(
-            Broadcast(tuple(rule["tensors"]), rule["to"], _optional_level(rule.get("channel_below")))
-            for rule in facts.get("broadcast", ())
-        ),
-        together=tuple(
-            Together(tuple(rule["tensors"]), _optional_level(rule.get("below")))
-            for rule in facts.get("together", ())
-        ),
-        one_element=tuple(facts.get("one_element", ())),
-        requires_sizes=facts.get("sizes") == "required",
-        support=tuple(_support(table) for table in facts["support"]),
-        examples=tuple(facts.get("examples", ())),
-        notes=facts.get("notes", ""),
-        corrections=tuple(facts["corrections"]),
-    )
+def _operator(name: str, facts: Mapping[str, Any]) -> OperatorSchema:
+    values = _typed(facts) | {"fields": tuple(map(_field, facts["fields"]))}
+    values["support"] = tuple(map(_support, facts["support"]))
+    for key, record in (("same", Same), ("broadcast", Broadcast), ("together", GivenTogether)):
+        values[key] = tuple(record(**_typed(each)) for each in facts.get(key, ()))
+    values.pop("flawed_examples", None)
+    return OperatorSchema(name=name, **values)
 
 
 def _field(facts: Mapping[str, Any]) -> Field:
-    return Field(
-        name=facts["name"],
-        kind=facts["kind"],
-        type=facts["type"],
-        optional=facts["optional"],
-        enum=facts.get("enum"),
-        has_default="default" in facts,
-        default=facts.get("default"),
-        default_source=facts.get("default_source"),
-        count_of=tuple(facts.get("count_of", ())),
-        data_type_field=facts.get("data_type_field"),
-        has_call_type="call_type" in facts,
-        call_type=facts.get("call_type"),
-        optional_since=_optional_level(facts.get("optional_since")),
-        owned_by_dml=facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True),
-        axis_of=facts.get("axis_of"),
-        same_type_as=facts.get("same_type_as"),
-        rank_of=facts.get("rank_of"),
-        spatial=facts.get("spatial", False),
-        range=_range(facts["range"]) if "range" in facts else None,
-        usual=facts.get("usual"),
-        type_of=tuple(facts["type_of"]) if "type_of" in facts else None,
-        description=facts["description"],
-    )
-
-
-def _same(facts: Mapping[str, Any]) -> Same:
-    return Same(tuple(facts["tensors"]), tuple(facts["what"]), _optional_level(facts.get("below")))
-
-
-def _range(facts: Mapping[str, Any]) -> ValueRange:
-    return ValueRange(
-        minimum=facts.get("min"),
-        above=facts.get("above"),
-        finite=facts.get("finite", False),
-        nonzero=facts.get("nonzero", False),
-        values=tuple(facts.get("values", ())),
-        below=_optional_level(facts.get("below")),
-    )
+    values = _typed(facts)
+    if "range" in facts:
+        values["range"] = ValueRange(**_typed(facts["range"]))
+    values["owned_by_dml"] = facts["kind"] == "INPUT_TENSOR" and facts.get("owned_by_dml", True)
+    return Field(**values, has_default="default" in facts, has_call_type="call_type" in facts)
 
 
 def _support(facts: Mapping[str, Any]) -> Support:
-    functions = facts.get("functions")
-    return Support(
-        level=level_named(facts["level"]),
-        functions=tuple(functions) if functions else None,
-        tensors={
-            name: TensorSupport((tensor["dims"][0], tensor["dims"][1]), tuple(tensor["types"]))
-            for name, tensor in facts["tensors"].items()
-        },
-    )
+    tensors = {
+        name: TensorSupport((tensor["dims"][0], tensor["dims"][1]), tuple(tensor["types"]))
+        for name, tensor in facts["tensors"].items()
+    }
+    return Support(**_typed(facts) | {"tensors": tensors})
 
 
-def _optional_level(name: str | None) -> FeatureLevel | None:
-    return None if name is None else level_named(name)
+def _typed(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return facts with feature levels as members, and lists as tuples."""
+    return {
+        key: level_named(value) if key in _LEVELS else tuple(value) if isinstance(value, list) else value
+        for key, value in facts.items()
+    }
+
+
+_LEVELS = frozenset(("introduced", "level", "below", "channel_below", "optional_since"))

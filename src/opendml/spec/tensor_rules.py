@@ -12,7 +12,7 @@ from opendml.spec.fault import Fault, wrong_rank, wrong_type
 from opendml.spec.feature_level import full_name, level_named
 from opendml.spec.kinds import UINT32_MAX
 from opendml.spec.overlap import overlaps
-from opendml.spec.schema import Field, Operator, Support, TensorSupport
+from opendml.spec.schema import Field, OperatorSchema, Support, TensorSupport
 from opendml.spec.tensor_desc import TensorDesc, byte_size, reach
 from opendml.spec.values import is_integer
 from opendml.spec.wording import allowance, dimensions, ranks, shown
@@ -28,7 +28,7 @@ _KNOWN_FLAGS = sum(TensorFlags)
 class TensorDemands:
     """The demands on a tensor field of an operator at a level."""
 
-    operator: Operator
+    operator: OperatorSchema
     field: Field
     level: FeatureLevel
     function: str | None
@@ -43,7 +43,7 @@ class TensorDemands:
 
 
 def tensor_demands(
-    operator: Operator, field: Field, level: FeatureLevel, function: str | None, has_table: bool
+    operator: OperatorSchema, field: Field, level: FeatureLevel, function: str | None, has_table: bool
 ) -> TensorDemands:
     """Return the demands of a tensor field. Without a table only the level's limits hold."""
     table = operator.support_at(level, function) if has_table else None

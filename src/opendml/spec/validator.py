@@ -14,7 +14,7 @@ from opendml.spec.fused_activation import fusion_fault
 from opendml.spec.kinds import Check, Demands, desc_array_check
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import Rule, rules_of
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_rules import tensor_demands, tensor_faults
 from opendml.spec.wording import shown
 
@@ -50,7 +50,7 @@ def failures(
     return [failure_of(*each) for each in faults(desc, feature_level, outputs=outputs)]
 
 
-Located = tuple[Operator | None, Field | None, Fault]
+Located = tuple[OperatorSchema | None, Field | None, Fault]
 """A fault with its operator and field. A fault of a whole desc has no field; one of no desc has neither."""
 
 
@@ -71,7 +71,7 @@ def faults(
     return [(facts, field, fault) for field, fault in found]
 
 
-def failure_of(facts: Operator | None, field: Field | None, fault: Fault) -> Failure:
+def failure_of(facts: OperatorSchema | None, field: Field | None, fault: Fault) -> Failure:
     """Return a fault in DirectML's names."""
     names = FieldNames()
     if facts is not None:
@@ -94,7 +94,7 @@ class _Plan(NamedTuple):
 
 
 def _faults(
-    desc: OperatorDesc, facts: Operator, level: FeatureLevel, *, fused: bool, outputs: bool = True
+    desc: OperatorDesc, facts: OperatorSchema, level: FeatureLevel, *, fused: bool, outputs: bool = True
 ) -> list[tuple[Field, Fault]]:
     """Return the faults of all fields, the first field first."""
     plan = _plan(facts.name, level, _function(desc, facts), fused)
@@ -138,7 +138,7 @@ def _plan(name: str, level: FeatureLevel, function: str | None, fused: bool) -> 
 
 
 def _field_check(
-    facts: Operator, field: Field, level: FeatureLevel, function: str | None, fused: bool
+    facts: OperatorSchema, field: Field, level: FeatureLevel, function: str | None, fused: bool
 ) -> Check:
     if field.is_tensor:
         return _unbound if fused else _tensor_check(facts, field, level, function)
@@ -147,7 +147,7 @@ def _field_check(
     return (lambda value: [] if value is None else check(value)) if field.optional else check
 
 
-def _tensor_check(facts: Operator, field: Field, level: FeatureLevel, function: str | None) -> Check:
+def _tensor_check(facts: OperatorSchema, field: Field, level: FeatureLevel, function: str | None) -> Check:
     demands = tensor_demands(facts, field, level, function, has_table=function != _UNKNOWN_FUNCTION)
     check: Check = partial(tensor_faults, demands=demands)
     if field.is_array:
@@ -186,7 +186,7 @@ def _operator_name(desc: Any) -> str | None:
 _UNKNOWN_FUNCTION = "unknown"
 
 
-def _function(desc: OperatorDesc, facts: Operator) -> str | None:
+def _function(desc: OperatorDesc, facts: OperatorSchema) -> str | None:
     """Return the reduce function that chooses the table, for the operator whose tables depend on it."""
     if facts.support[0].functions is None:
         return None

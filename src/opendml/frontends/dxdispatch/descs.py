@@ -17,7 +17,7 @@ from opendml.spec.descs import desc_class
 from opendml.spec.enums import TensorDataType, TensorFlags, TensorType
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
-from opendml.spec.schema import Field, Operator, operator, operators
+from opendml.spec.schema import Field, OperatorSchema, operator, operators
 from opendml.spec.tensor_desc import TensorDesc
 
 _Enum = TypeVar("_Enum", bound=IntEnum)
@@ -155,7 +155,7 @@ def bind_points(desc: OperatorDesc) -> tuple[BindPoint, ...]:
     )
 
 
-def _parse_fields(kind: Operator, node: JsonNode, *, nested: bool) -> OperatorDesc:
+def _parse_fields(kind: OperatorSchema, node: JsonNode, *, nested: bool) -> OperatorDesc:
     """Return the desc with the fields of an object, where null is the same as absent."""
     members = node.members([field.name for field in kind.fields])
     given = {name: child for name, child in members.items() if child.value is not None}

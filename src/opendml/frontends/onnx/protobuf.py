@@ -31,11 +31,11 @@ bytes."""
 _DEEPEST = 200  # Levels of nested messages; protobuf parses no more.
 
 
-Field: TypeAlias = tuple[int, int, int, int, int]
+WireField: TypeAlias = tuple[int, int, int, int, int]
 """A field of a message: its number and wire type, and the offsets of its key, its value and its end."""
 
 
-def fields(view: memoryview, begin: int, end: int) -> Iterator[Field]:
+def fields(view: memoryview, begin: int, end: int) -> Iterator[WireField]:
     """Yield the fields of the message between two offsets.
 
     Raises:
@@ -71,7 +71,7 @@ def parsed_size(content: Content, descriptor: Any, most: float) -> int:
         most: the count stops beyond this number.
     """
     view, total = memoryview(content), _MESSAGE_BYTES
-    outer: list[tuple[Iterator[Field], dict[int, tuple[int, Any]]]] = []
+    outer: list[tuple[Iterator[WireField], dict[int, tuple[int, Any]]]] = []
     walk, types = fields(view, 0, len(view)), _types(descriptor)
     try:
         while total <= most:

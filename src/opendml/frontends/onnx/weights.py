@@ -21,7 +21,7 @@ import numpy as np
 import onnx
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, Field, fields, varint
+from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, WireField, fields, varint
 from opendml.frontends.onnx.values import Array
 
 _FEWEST_BYTES = 4096
@@ -133,7 +133,7 @@ def without_weights(content: Content, weights: Weights) -> bytes:
         return bytes(view)
 
 
-def _without_data(content: Content, view: memoryview, field: Field, weights: Weights) -> bytes | None:
+def _without_data(content: Content, view: memoryview, field: WireField, weights: Weights) -> bytes | None:
     """Return the message of a tensor without its data, which are added to the weights; None: it stays."""
     _, _, _, begin, end = field
     data = (
@@ -151,7 +151,7 @@ def _without_data(content: Content, view: memoryview, field: Field, weights: Wei
     return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
 
 
-def _numbered(view: memoryview, begin: int, end: int, number: int) -> Iterator[Field]:
+def _numbered(view: memoryview, begin: int, end: int, number: int) -> Iterator[WireField]:
     """Yield the fields of one number in the message between two offsets.
 
     Raises:

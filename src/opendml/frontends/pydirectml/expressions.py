@@ -23,7 +23,7 @@ from opendml.spec.feature_level import as_feature_level
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import Told
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
 from opendml.spec.tensor_desc import calc_buffer_tensor_size
 
@@ -265,7 +265,7 @@ def _expressions(field: Field, value: Any, label: str) -> list[Expression | None
     return [known(each, what) for each in several]
 
 
-def _require_alike(facts: Operator, parts: Sequence[Sequence[Expression | None]], label: str) -> None:
+def _require_alike(facts: OperatorSchema, parts: Sequence[Sequence[Expression | None]], label: str) -> None:
     """Raise Refused if inputs differ that must have equal sizes or types: none is repeated silently."""
     given = {field.name: each[0] for field, each in zip(facts.inputs, parts, strict=True)}
     for rule in facts.same:

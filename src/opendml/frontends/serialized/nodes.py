@@ -14,14 +14,14 @@ from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import numpy_type
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rank_defaults import with_rank_defaults
-from opendml.spec.schema import Field, Operator, operator, operators
+from opendml.spec.schema import Field, OperatorSchema, operator, operators
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size
 from opendml.spec.wording import shown
 
 _OPERATOR, _DATA_TYPE = "DML_OPERATOR_", "DML_TENSOR_DATA_TYPE_"
 
 
-def operator_of(name: Any, where: str) -> Operator:
+def operator_of(name: Any, where: str) -> OperatorSchema:
     """Return the operator that a node names.
 
     Raises:
@@ -62,7 +62,7 @@ def read_operator(
     return desc_class(facts.name)(**named)
 
 
-def _is_given(facts: Operator, name: str) -> bool:
+def _is_given(facts: OperatorSchema, name: str) -> bool:
     return not facts.field(name).is_count
 
 
@@ -103,7 +103,7 @@ def _read_tensor(tensor: Mapping[str, Any], where: str) -> TensorDesc:
     )
 
 
-def _read_attributes(facts: Operator, given: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
+def _read_attributes(facts: OperatorSchema, given: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
     """Return the attributes and counts of an operator by name, which stand in DirectML's order."""
     fields = [field for field in facts.fields if not field.is_tensor]
     if len(given) != len(fields):
@@ -153,7 +153,7 @@ def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> 
     return found
 
 
-def _check_counts(facts: Operator, values: Mapping[str, Any], where: str) -> None:
+def _check_counts(facts: OperatorSchema, values: Mapping[str, Any], where: str) -> None:
     """Count say how long the arrays are that are there."""
     for field in facts.fields:
         for array in field.count_of:
@@ -205,13 +205,13 @@ def _written_attributes(desc: OperatorDesc) -> Iterator[dict[str, Any]]:
             yield {"name": field.name, "val": (kind, content)}
 
 
-def _data_type(desc: OperatorDesc, facts: Operator, field: Field) -> TensorDataType | None:
+def _data_type(desc: OperatorDesc, facts: OperatorSchema, field: Field) -> TensorDataType | None:
     """Return the type of a scalar."""
     name = field.data_type_field
     return getattr(desc, facts.field(name).python_name) if name else None
 
 
-def _count(desc: OperatorDesc, facts: Operator, field: Field) -> int:
+def _count(desc: OperatorDesc, facts: OperatorSchema, field: Field) -> int:
     arrays = (getattr(desc, facts.field(name).python_name) for name in field.count_of)
     return max(0 if array is None else len(array) for array in arrays)
 

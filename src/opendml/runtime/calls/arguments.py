@@ -16,7 +16,7 @@ from opendml.spec.four_bit import CARRIERS
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failure_of, faults
 from opendml.spelling import close_matches
@@ -106,7 +106,7 @@ def _argument_names(name: str) -> FieldNames:
 def _failure(
     desc: OperatorDesc,
     level: FeatureLevel,
-    facts: Operator | None,
+    facts: OperatorSchema | None,
     field: Field | None,
     fault: Fault,
     told: Told | None,
@@ -129,7 +129,7 @@ def _failure(
     return failure.reworded(message, fix)
 
 
-def _output_place(desc: OperatorDesc, facts: Operator, field: Field, fault: Fault, told: Told) -> str:
+def _output_place(desc: OperatorDesc, facts: OperatorSchema, field: Field, fault: Fault, told: Told) -> str:
     """Return the argument that a fault of an output comes from, with the place in it."""
     path, place = fault.path, path_text(fault.path)
     if fault.is_about(SIZES) and told.sizes is not None and field is facts.outputs[0]:
@@ -144,7 +144,7 @@ def _output_place(desc: OperatorDesc, facts: Operator, field: Field, fault: Faul
 
 
 def _fitting_type(
-    desc: OperatorDesc, facts: Operator, level: FeatureLevel, field: Field, fault: Fault
+    desc: OperatorDesc, facts: OperatorSchema, level: FeatureLevel, field: Field, fault: Fault
 ) -> TensorDataType | None:
     """Return the type that would do, if the fault is one of the type of an input."""
     tensor = getattr(desc, field.python_name)

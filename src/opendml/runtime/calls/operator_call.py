@@ -23,7 +23,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NOTHING, Told, with_outputs
 from opendml.spec.rank_defaults import with_rank_defaults
-from opendml.spec.schema import Field, Operator, operator
+from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.values import as_member, as_plain, as_tuple
 from opendml.spec.wording import dimensions, member_words, shown
@@ -96,7 +96,7 @@ def desc_of_call(
     return desc
 
 
-def _axes(facts: Operator, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
+def _axes(facts: OperatorSchema, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
     """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of
     JOIN, has as many dimensions as the first input.
 

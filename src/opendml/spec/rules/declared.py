@@ -22,7 +22,7 @@ from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule
 from opendml.spec.rules.sizes import Sizes, right_aligned, sizes_fault
-from opendml.spec.schema import Field, Operator
+from opendml.spec.schema import Field, OperatorSchema
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -95,7 +95,7 @@ def shape(
     return register
 
 
-def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
+def declared_rules(operator: OperatorSchema, level: FeatureLevel) -> list[Rule]:
     """Return the rules that were registered for the operator and hold at that level, and that of its shape.
 
     Raises:
@@ -110,7 +110,7 @@ def declared_rules(operator: Operator, level: FeatureLevel) -> list[Rule]:
     return [*found, _rule_of_shape(operator, declared)] if declared and declared.reason else found
 
 
-def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes]:
+def declared_shape(operator: OperatorSchema, desc: OperatorDesc) -> Mapping[str, Sizes]:
     """Return the sizes of outputs that follow from inputs and attributes, by the outputs' Python names.
 
     Args:
@@ -121,20 +121,20 @@ def declared_shape(operator: Operator, desc: OperatorDesc) -> Mapping[str, Sizes
     return {} if declaration is None else _Bound(operator, declaration).shape(desc)
 
 
-def is_open(operator: Operator) -> bool | None:
+def is_open(operator: OperatorSchema) -> bool | None:
     """Return whether the shape leaves sizes of the first output to the call; None: there is no shape."""
     declaration = _shape_of(operator)
     return None if declaration is None else declaration.is_open
 
 
-def _shape_of(operator: Operator) -> _Declaration | None:
+def _shape_of(operator: OperatorSchema) -> _Declaration | None:
     return _shapes.of(operator.name).get("shape")
 
 
 class _Bound:
     """A declared function with the fields of one operator for its parameters."""
 
-    def __init__(self, operator: Operator, declaration: _Declaration) -> None:
+    def __init__(self, operator: OperatorSchema, declaration: _Declaration) -> None:
         self.function, self.fields = declaration.function, dict[str, Field]()
         self._constants: dict[str, int] = {}
         self._required: set[str] = set()
@@ -176,7 +176,7 @@ class _Bound:
         return {self._outputs[name]: found for name in self._output_names}
 
 
-def _rule(operator: Operator, declaration: _Declaration) -> Rule:
+def _rule(operator: OperatorSchema, declaration: _Declaration) -> Rule:
     bound = _Bound(operator, declaration)
 
     def check(desc: OperatorDesc) -> Iterator[tuple[Field, Fault]]:
@@ -186,7 +186,7 @@ def _rule(operator: Operator, declaration: _Declaration) -> Rule:
     return Rule(bound.function.__name__, tuple(bound.fields.values()), check, declaration.basic, bound.text)
 
 
-def _rule_of_shape(operator: Operator, declaration: _Declaration) -> Rule:
+def _rule_of_shape(operator: OperatorSchema, declaration: _Declaration) -> Rule:
     """Make the rule that the outputs which are given have the sizes of the shape."""
     bound = _Bound(operator, declaration)
     outputs = {field.python_name: field for field in operator.outputs}

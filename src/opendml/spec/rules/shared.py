@@ -11,7 +11,7 @@ from opendml.spec.feature_level import full_name
 from opendml.spec.kinds import FLOAT32_MAX, ArrayCodec
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
-from opendml.spec.schema import Broadcast, Field, Operator, Same, Together
+from opendml.spec.schema import Broadcast, Field, GivenTogether, OperatorSchema, Same
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import counted, dimensions
 
@@ -24,7 +24,7 @@ _LARGEST_FLOAT = {
 }
 
 
-def shared_rules(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
+def shared_rules(operator: OperatorSchema, level: FeatureLevel) -> Iterator[Rule]:
     """Yield the rules that the operator's facts state for that level, those of types first."""
     for what in ("DataType", "DimensionCount", "Sizes"):
         for same in operator.same:
@@ -49,7 +49,7 @@ def shared_rules(operator: Operator, level: FeatureLevel) -> Iterator[Rule]:
             yield _fitting_scalar(operator, field, field.data_type_field)
 
 
-def _equal_tensors(operator: Operator, same: Same, what: str) -> Rule:
+def _equal_tensors(operator: OperatorSchema, same: Same, what: str) -> Rule:
     """Make the rule that tensors agree in `what` with the first of them that is given."""
     fields = tuple(operator.field(name) for name in same.tensors)
     rule_name = {"DataType": "equal_types", "DimensionCount": "equal_ranks", "Sizes": "equal_sizes"}[what]
@@ -80,7 +80,7 @@ def _difference(tensor: TensorDesc, other: TensorDesc, name: str, what: str) -> 
     return None if tensor.sizes == other.sizes else wrong_sizes(tensor.sizes, words)
 
 
-def _broadcastable(operator: Operator, name: str, rule: Broadcast, level: FeatureLevel) -> Rule:
+def _broadcastable(operator: OperatorSchema, name: str, rule: Broadcast, level: FeatureLevel) -> Rule:
     """Make the rule that every size of a tensor is 1 or that of the tensor it is repeated to.
 
     Below `rule.channel_below` the channels (dimension 1, where there is one) are not repeated.
@@ -105,7 +105,7 @@ def _broadcastable(operator: Operator, name: str, rule: Broadcast, level: Featur
     return Rule("broadcastable", (field, target), check)
 
 
-def _given_together(operator: Operator, rule: Together) -> Rule:
+def _given_together(operator: OperatorSchema, rule: GivenTogether) -> Rule:
     """Make the rule that optional tensors are all given or all missing."""
     below = f" below {full_name(rule.below)}" if rule.below else ""
     fields = tuple(operator.field(name) for name in rule.tensors)
@@ -119,7 +119,7 @@ def _given_together(operator: Operator, rule: Together) -> Rule:
     return Rule("given_together", fields, check, basic=True)
 
 
-def _one_element(operator: Operator, name: str) -> Rule:
+def _one_element(operator: OperatorSchema, name: str) -> Rule:
     """Make the rule that all sizes of a tensor are 1."""
     field = operator.field(name)
 
@@ -131,7 +131,7 @@ def _one_element(operator: Operator, name: str) -> Rule:
     return Rule("one_element", (field,), check)
 
 
-def _counted_dimensions(operator: Operator, count: Field, tensor_name: str) -> Rule:
+def _counted_dimensions(operator: OperatorSchema, count: Field, tensor_name: str) -> Rule:
     """Make the rule that counted arrays have an element for each (spatial) dimension of a tensor."""
     tensor_field = operator.field(tensor_name)
     arrays = tuple(operator.field(name) for name in count.count_of)
@@ -149,7 +149,7 @@ def _counted_dimensions(operator: Operator, count: Field, tensor_name: str) -> R
     return Rule("counted_dimensions", (*arrays, tensor_field), check, basic=True)
 
 
-def _valid_axes(operator: Operator, field: Field, tensor_name: str) -> Rule:
+def _valid_axes(operator: OperatorSchema, field: Field, tensor_name: str) -> Rule:
     """Make the rule that axes are dimensions of a tensor, and that none is listed twice."""
     tensor_field = operator.field(tensor_name)
     is_array = isinstance(field.codec, ArrayCodec)
@@ -173,7 +173,7 @@ def _valid_axes(operator: Operator, field: Field, tensor_name: str) -> Rule:
     return Rule("valid_axes", (field, tensor_field), check, basic=True)
 
 
-def _type_of_tensor(operator: Operator, field: Field, tensor_name: str) -> Rule:
+def _type_of_tensor(operator: OperatorSchema, field: Field, tensor_name: str) -> Rule:
     """Make the rule that a data type attribute is the type of a tensor."""
     tensor_field = operator.field(tensor_name)
 
@@ -187,7 +187,7 @@ def _type_of_tensor(operator: Operator, field: Field, tensor_name: str) -> Rule:
     return Rule("type_of_tensor", (field, tensor_field), check)
 
 
-def _fitting_scalar(operator: Operator, field: Field, type_name: str) -> Rule:
+def _fitting_scalar(operator: OperatorSchema, field: Field, type_name: str) -> Rule:
     """Make the rule that a DML_SCALAR_UNION holds a value of the type that another attribute says."""
     type_field = operator.field(type_name)
 
