@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,9 @@ import onnx
 
 import opendml as dml
 from opendml import onnx as dml_onnx
+from opendml.frontends.onnx import attributes, registry, wide
+from opendml.frontends.onnx.operators import elementwise
+from opendml.frontends.onnx.registry import CONVERTERS
 from tests.onnx.models import (
     Array,
     assert_as_onnxruntime,
@@ -407,3 +413,28 @@ def test_what_has_no_mapping_is_an_error_that_says_so() -> None:
     model = one_node("MatMulNBits", inputs, domain=_DOMAIN, bits=2, K=16, N=4, block_size=16)
     with pytest.raises(dml.Unsupported, match=r"MatMulNBits.*2 bits"):
         dml_onnx.load(model)(*inputs)
+
+
+def test_the_page_about_adding_an_operator_adds_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of docs/design/adding_an_onnx_operator.md, in a registry of their own."""
+    page = (Path(__file__).parents[2] / "docs" / "design" / "adding_an_onnx_operator.md").read_text("utf-8")
+    converter, default, wide_name = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for name in ("_converters", "_operators"):
+        monkeypatch.setattr(CONVERTERS, name, copy.copy(getattr(CONVERTERS, name)))
+    names = vars(elementwise) | vars(registry)
+    exec(converter, names)
+    with pytest.raises(ValueError, match=r"^com\.microsoft: HalfSquare-1 is converted twice$"):
+        exec(converter, names)
+    with pytest.raises(ValueError, match=r"^HalfCube: DirectML has no operator ELEMENT_WISE_CUBE$"):
+        registry.converts("HalfCube", to="ELEMENT_WISE_CUBE")
+    defaults = attributes._WITHOUT_SCHEMA | eval(f"{{{default}}}", names)
+    monkeypatch.setattr(attributes, "_WITHOUT_SCHEMA", defaults)
+    monkeypatch.setattr(
+        wide, "_SEVERAL_OPERATORS", wide._SEVERAL_OPERATORS | {*eval(f"({wide_name})", names)}
+    )
+    assert CONVERTERS.directml_names()["HalfSquare"] == {"ELEMENT_WISE_MULTIPLY"}
+    x = np.array([300.0, -3.0], np.float16)
+    for scale, given in ((0.5, {}), (0.25, {"scale": 0.25})):
+        model = one_node("HalfSquare", [x], domain="com.microsoft", **given)
+        (y,) = computed(model, feed([x]))
+        np.testing.assert_array_equal(y, (scale * x.astype(np.float32) ** 2).astype(np.float16))

@@ -83,7 +83,7 @@ def test_every_file_has_a_schema() -> None:
             lambda f: f["GEMM"].update(code="dml.gemm()"),
             "examples.json: GEMM: code: 'dml.gemm()'; must be a list",
         ),
-        ("aliases.json", lambda f: f.update(ONNX=[]), "aliases.json: ONNX: []; must be an object"),
+        ("aliases.json", lambda f: f.update(WebNN=[]), "aliases.json: WebNN: []; must be an object"),
     ],
 )
 def test_a_wrong_fact_is_named_with_its_place(

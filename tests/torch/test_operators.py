@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,9 @@ from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch import part  # noqa: E402
-from opendml.frontends.torch.conversion import Conversion  # noqa: E402
+from opendml.frontends.torch.conversion import TorchConversion  # noqa: E402
+from opendml.frontends.torch.operators import elementwise  # noqa: E402
+from opendml.frontends.torch.registry import CONVERTERS  # noqa: E402
 from tests.torch.compared import compiled, require_equal, require_within  # noqa: E402
 
 
@@ -143,7 +148,7 @@ def test_extremes_are_one_operator_each(function: Callable[..., Any], tensors: l
     graph = dml.Graph()
     (node,) = (each for each in module.graph.nodes if each.op == "call_function")
     inputs = {each: part.added_input(graph, each.name, each.meta["val"]) for each in node.all_input_nodes}
-    Conversion(node, graph, inputs.__getitem__).converted()
+    TorchConversion(node, graph, inputs.__getitem__).converted()
     assert "; 1 operator>" in repr(graph)
 
 
@@ -472,3 +477,29 @@ def test_parts_alternate_with_what_is_left() -> None:
     run, report = compiled(function, A)
     assert report.part_count == 2
     torch.testing.assert_close(run(A), function(A), rtol=1e-5, atol=1e-4)
+
+
+def test_every_overload_that_is_converted_is_one_of_pytorch() -> None:
+    for _, name in CONVERTERS.names():
+        namespace, operator, overload = name.split(".")
+        assert str(getattr(getattr(getattr(torch.ops, namespace), operator), overload)) == name
+
+
+def test_the_page_about_adding_an_operator_adds_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The block of docs/design/adding_a_pytorch_operator.md, in a registry of its own."""
+    page = Path(__file__).parents[2] / "docs" / "design" / "adding_a_pytorch_operator.md"
+    (block,) = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+
+    schema = "(Tensor x, float scale=0.5) -> Tensor"
+    made = torch.library.custom_op(
+        "example::half_square", lambda x, scale=0.5: scale * x * x, mutates_args=(), schema=schema
+    )
+    made.register_fake(lambda x, scale=0.5: torch.empty_like(x))
+    require_equal(torch.ops.example.half_square, X, left=1)
+    for name in ("_converters", "_operators"):
+        monkeypatch.setattr(CONVERTERS, name, copy.copy(getattr(CONVERTERS, name)))
+    exec(block, dict(vars(elementwise)))
+    assert CONVERTERS.directml_names()["example.half_square.default"] == {"ELEMENT_WISE_MULTIPLY"}
+    require_equal(torch.ops.example.half_square, X)
+    require_equal(torch.ops.example.half_square, X, 0.25)
+    require_equal(torch.ops.example.half_square, whole(3), left=1)

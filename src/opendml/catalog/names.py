@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from string import digits
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.registry import CONVERTERS
+from opendml.frontends.torch.registry import directml_names
 from opendml.operators.registry import implemented
 from opendml.spec.facts import alias_facts
 from opendml.spec.naming import nearest
@@ -62,10 +65,29 @@ def _by_other_name() -> dict[str, set[str]]:
         for prefix in _PREFIXES:
             if name.startswith(prefix):
                 found.setdefault(_key(name.removeprefix(prefix)), set()).add(name)
-    for names in alias_facts().values():
-        for alias, meant in names.items():
-            found.setdefault(_key(alias), set()).update(meant)
+    for alias, meant in framework_names():
+        found.setdefault(_key(alias), set()).update(meant)
     return found
+
+
+def framework_names() -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield the names of operators in ONNX, PyTorch and WebNN, and DirectML's operators that say the same.
+
+    The converters of ONNX and PyTorch state those that they have, of which each includes its elder variants.
+    data/aliases.json has those without a converter.
+    """
+    for stated in (CONVERTERS.directml_names(), directml_names()):
+        for name, meant in stated.items():
+            yield name, frozenset(each for each in operators() if any(_is_elder(each, one) for one in meant))
+    for names in alias_facts().values():
+        for name, each in names.items():
+            yield name, frozenset(each)
+
+
+def _is_elder(name: str, variant: str) -> bool:
+    """Return whether an operator is a variant of another, or what it was before: GEMM of GEMM1, say."""
+    stem = variant.rstrip(digits)
+    return name.rstrip(digits) == stem and name[len(stem) :] <= variant[len(stem) :]
 
 
 def _hint(key: str) -> str:

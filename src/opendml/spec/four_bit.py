@@ -14,9 +14,6 @@ Bytes = npt.NDArray[np.uint8]
 CARRIERS = {TensorDataType.UINT4: np.dtype(np.uint8), TensorDataType.INT4: np.dtype(np.int8)}
 """The types whose elements have 4 bits, and the NumPy types that hold such a number in a byte."""
 
-NUMPY_NAMES = {data_type.name.lower(): data_type for data_type in CARRIERS}
-"""The names of the types that ml_dtypes adds to NumPy."""
-
 
 def pack(elements: npt.NDArray[Any]) -> Bytes:
     """Return two elements in each byte.

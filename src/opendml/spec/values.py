@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import IntEnum, IntFlag
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from opendml.spec.element_types import element_type
 from opendml.spec.enums import TensorDataType
 
 
@@ -91,19 +92,9 @@ def as_member(members: type[IntEnum] | type[IntFlag], value: Any) -> Any:
     """
     if type(value) is members or value is None:
         return value
-    name = value
-    if members is TensorDataType and not isinstance(value, str | int) and getattr(value, "isnative", True):
-        # NumPy's dtypes and scalar types, and PyTorch's dtypes, which print as "torch.float32".
-        name = getattr(value, "name", None) or getattr(value, "__name__", None) or _text(value)
-        name = {"bool": "uint8", "bool_": "uint8"}.get(name, name) if isinstance(name, str) else value
-    return members.__members__.get(name.upper(), value) if isinstance(name, str) else value
-
-
-def _text(value: Any) -> str:
-    try:
-        return str(value).rpartition(".")[2]
-    except Exception:  # whatever a foreign __str__ raises
-        return ""
+    if members is TensorDataType and not isinstance(value, str | int):
+        return element_type(value) or value
+    return members.__members__.get(value.upper(), value) if isinstance(value, str) else value
 
 
 def is_integer(value: Any, low: int, high: int) -> bool:

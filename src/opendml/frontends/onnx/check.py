@@ -11,7 +11,8 @@ import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error
-from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe

@@ -1,91 +1,90 @@
-"""One ONNX node on its way into a graph: what a converter asks of it, and how it says what DirectML lacks."""
+"""An ONNX node as converters see it: inputs, attributes, and outputs in ONNX's sizes and types."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from opendml.errors import Error, Unsupported
-from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.values import (
-    BOOLEAN,
-    Array,
-    Computed,
-    Known,
-    Type,
-    Value,
-    carrier_of,
-    data_type_of,
-    most_dimensions,
-)
+from opendml.errors import Unsupported
+from opendml.frontends.common.conversion import Conversion
+from opendml.frontends.common.tensors import broadcast_sizes, shaped, with_rank
+from opendml.frontends.common.types import NotExpressible, data_type_of, require_expressible
+from opendml.frontends.onnx.values import BOOLEAN, Array, Computed, Known, Type, Value, carrier_of
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from opendml.frontends.onnx.node import OnnxNode
 
 Result = GraphTensor | Computed | Known | tuple[GraphTensor | Computed | Known | None, ...]
-"""What a converter returns: the outputs, None for those that the node has not. A graph's tensor stands for
-ONNX's sizes and type as it is; `Conversion.result` says others."""
-
-
-class NotExpressible(Error):  # noqa: N818 - says a fact about the node, caught where nodes are taken
-    """DirectML cannot say what the node means; the message says why."""
+"""The outputs of a node, None for those that the converter does not make. A tensor of the graph has ONNX's
+sizes and type as it is; `OnnxConversion.result` states others."""
 
 
 class NotRunnable(Unsupported):
-    """Neither DirectML nor onnx's evaluator computes what a node means; the message says why."""
+    """Neither DirectML's operators nor onnx's evaluator compute a node; the message says why."""
 
 
 class ValueNeeded(Exception):  # noqa: N818 - a question, not an error
-    """A converter needs to know the content of a tensor that is not known yet."""
+    """A converter needs the content of a tensor that is not known yet."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
 
 
-class Conversion:
-    """A node with its inputs' values, while it becomes operators of a graph.
+class OnnxConversion(Conversion):
+    """An ONNX node with the values of its inputs, while it becomes operators of a graph.
 
     Args:
         node: the node.
-        graph: where its operators go.
+        graph: the graph that receives the operators.
         values: the inputs, None for absent ones.
-        tensors: gives the graph's tensor of an input, by its number.
+        tensors: returns the graph's tensor of an input, by its number.
     """
 
-    def __init__(self, node: OnnxNode, graph: Graph, values: Sequence[Value | None], tensors: Any) -> None:
-        self.node, self.graph = node, graph
+    def __init__(
+        self,
+        node: OnnxNode,
+        graph: Graph,
+        values: Sequence[Value | None],
+        tensors: Callable[[int], GraphTensor],
+    ) -> None:
+        super().__init__(graph)
+        self.node = node
         self._values, self._tensors = values, tensors
 
     @property
     def version(self) -> int:
-        """Of the operator set."""
+        """The version of the operator set."""
         return self.node.version
 
     @property
     def input_count(self) -> int:
-        """How many inputs the node names, absent ones too."""
+        """The number of inputs that the node names, absent ones included."""
         return len(self._values)
 
     def has(self, number: int) -> bool:
-        """Whether the node has that input."""
+        """Return whether the node has an input."""
         return number < len(self._values) and self._values[number] is not None
 
     def wants(self, number: int) -> bool:
-        """Whether the node has that output."""
+        """Return whether the node has an output."""
         return number < len(self.node.outputs) and bool(self.node.outputs[number])
 
-    def attribute(self, name: str, default: T) -> T:
-        """An attribute, or its default."""
-        value: T = self.node.attributes.get(name, default)
-        return value
+    def attribute(self, name: str) -> Any:
+        """Return an attribute, or its default in the operator's schema; None if it has none."""
+        return self.node.attribute(name)
+
+    def flag(self, name: str) -> bool:
+        """Return whether an attribute, or its default, is not 0."""
+        return bool(self.node.attribute(name))
 
     def required(self, name: str) -> Any:
-        """An attribute that must be there.
+        """Return an attribute that has no default.
 
         Raises:
             NotExpressible: it is missing.
@@ -94,27 +93,70 @@ class Conversion:
             raise NotExpressible(f"attribute {name} is missing")
         return self.node.attributes[name]
 
+    def list_attribute(self, name: str, count: int, default: int = 1) -> list[int]:
+        """Return an attribute with `count` integers, which are `default` if it is absent.
+
+        Raises:
+            NotExpressible: it has another number of integers.
+        """
+        given = list(self.attribute(name) or [default] * count)
+        if len(given) != count:
+            raise NotExpressible(f"{name} {given}: {count} numbers are needed")
+        return given
+
+    def type_attribute(self, name: str) -> Type | None:
+        """Return the element type that an attribute names; None if it names none.
+
+        Raises:
+            NotExpressible: there is no such type.
+        """
+        try:
+            return self.node.type_attribute(name)
+        except KeyError as error:
+            raise NotExpressible(f"{name}: {self.attribute(name)} is no type") from error
+
+    def axis(self, value: int, rank: int) -> int:
+        """Return an axis counted from the front.
+
+        Raises:
+            NotExpressible: there is no such axis.
+        """
+        if not -rank <= value < rank:
+            raise NotExpressible(f"axis {value} of {rank} dimensions")
+        return value % rank
+
+    def axis_attribute(self, rank: int | None = None) -> int:
+        """Return the attribute `axis` counted from the front.
+
+        Args:
+            rank: the number of dimensions; None: that of input 0.
+
+        Raises:
+            NotExpressible: there is no such axis.
+        """
+        return self.axis(self.attribute("axis"), len(self.sizes(0)) if rank is None else rank)
+
     def sizes(self, number: int) -> tuple[int, ...]:
-        """ONNX's sizes of an input; () for a scalar."""
+        """Return ONNX's sizes of an input; () for a scalar."""
         sizes = self._value(number).sizes
         if sizes is None:
             raise NotExpressible(f"input {number} is no tensor")
         return sizes
 
     def type(self, number: int) -> Type:
-        """The element type of an input as NumPy has it, `bool` for truth values."""
+        """Return NumPy's element type of an input, `bool` for truth values."""
         type = self._value(number).type
         if type is None:
             raise NotExpressible(f"input {number} is no tensor")
         return type
 
     def is_known(self, number: int) -> bool:
-        """Whether the content of an input is the same in every run: weights, sizes computed from sizes."""
+        """Return whether an input is the same in every run: a weight, or computed from sizes."""
         return isinstance(self._value(number), Known)
 
     def known(self, number: int) -> Array:
-        """The content of an input. If it is not known yet, the model is compiled for each of its values: for
-        sizes, axes and the like alone.
+        """Return the content of an input. If it is not known yet, the model is compiled for each of its
+        values, so ask for sizes, axes and the like alone.
 
         Raises:
             NotExpressible: there is no such input.
@@ -125,63 +167,79 @@ class Conversion:
         return np.asarray(value.content)
 
     def known_list(self, number: int) -> list[int]:
-        """The integers of such an input, in a list."""
+        """Return the integers of a known input."""
         return [int(each) for each in self.known(number).reshape(-1)]
 
-    def tensor(self, number: int, dimensions: int | None = None) -> GraphTensor:
-        """An input as a tensor of the graph. A scalar has one dimension.
+    def known_integer(self, number: int) -> int:
+        """Return the first integer of a known input."""
+        return self.known_list(number)[0]
+
+    def tensor(self, number: int, rank: int | None = None) -> GraphTensor:
+        """Return an input as a tensor of the graph. A scalar has one dimension.
 
         Args:
-            dimensions: fill up with sizes of 1 in front to so many.
+            rank: the least number of dimensions; new ones have size 1 and lie in front.
 
         Raises:
             NotExpressible: DirectML has no such tensor: of strings, without elements, of 9 dimensions ...
         """
-        return self._taken(number, self.type(number), dimensions)
+        return self._taken(number, self.type(number), rank)
 
-    def moved(self, number: int, dimensions: int | None = None) -> GraphTensor:
-        """An input whose elements are but moved, as `tensor` otherwise: those of types that DirectML has not,
-        such as bfloat16, are of an integer type then. The result must say the input's type."""
-        return self._taken(number, carrier_of(self.type(number)), dimensions)
+    def moved(self, number: int, rank: int | None = None) -> GraphTensor:
+        """Return an input whose elements are only moved, as `tensor` otherwise.
 
-    def _taken(self, number: int, type: Type, dimensions: int | None) -> GraphTensor:
-        require_expressible(self.sizes(number), type, f"input {number}")
-        tensor: GraphTensor = self._tensors(number)
-        missing = 0 if dimensions is None else dimensions - len(tensor.sizes)
-        return tensor.reinterpret([1] * missing + list(tensor.sizes)) if missing > 0 else tensor
+        Elements of types that DirectML lacks, such as bfloat16, are integers then. The result must state the
+        type of the input.
+        """
+        return self._taken(number, carrier_of(self.type(number)), rank)
+
+    def _taken(self, number: int, type: Type, rank: int | None) -> GraphTensor:
+        data_type_of(type, f"input {number}")
+        require_expressible(self.sizes(number), f"input {number}")
+        tensor = self._tensors(number)
+        return tensor if rank is None else with_rank(tensor, rank)
 
     def optional(self, number: int) -> GraphTensor | None:
-        """An input as a tensor of the graph, None if the node has it not."""
+        """Return an input as a tensor of the graph; None if the node lacks it."""
         return self.tensor(number) if self.has(number) else None
 
-    def constant(self, content: Any, type: Any = None) -> GraphTensor:
-        """An array of the converter's own as a tensor of the graph."""
-        array = np.atleast_1d(np.asarray(content, type))
-        return self.graph.constant(np.ascontiguousarray(array))
-
-    def result(self, tensor: GraphTensor, sizes: Sequence[int] | None = None, type: Any = None) -> Computed:
-        """An output with ONNX's sizes, if they differ from the tensor's, and its type: `bool` for UINT8."""
-        found = tuple(tensor.sizes if sizes is None else sizes)
-        shaped = tensor if (found or (1,)) == tuple(tensor.sizes) else tensor.reinterpret(found or (1,))
-        return Computed(shaped, found, numpy_type(tensor) if type is None else np.dtype(type))
-
-    def empty(self, sizes: Sequence[int], type: Any) -> Known:
-        """An output without elements."""
-        return Known(np.empty(tuple(sizes), type))
-
-    def truth(self, tensor: GraphTensor, sizes: Sequence[int] | None = None) -> Computed:
-        """An output of truth values."""
-        return self.result(tensor, sizes, BOOLEAN)
-
-    def axis(self, value: int, rank: int) -> int:
-        """An axis counted from the front.
+    def common_sizes(self, *numbers: int) -> tuple[int, ...]:
+        """Return the sizes to which inputs are repeated.
 
         Raises:
-            NotExpressible: there is no such axis.
+            NotExpressible: there are none, or they have too many dimensions.
         """
-        if not -rank <= value < rank:
-            raise NotExpressible(f"axis {value} of {rank} dimensions")
-        return value % rank
+        return broadcast_sizes(*map(self.sizes, numbers))
+
+    def operands(self, *numbers: int) -> list[GraphTensor]:
+        """Return inputs with the number of dimensions of their common sizes; calls repeat them."""
+        rank = max(1, len(self.common_sizes(*numbers)))
+        return [self.tensor(number, rank) for number in numbers]
+
+    def result(self, tensor: GraphTensor, sizes: Sequence[int] | None = None, type: Any = None) -> Computed:
+        """Return an output with ONNX's sizes and type, where the tensor has others.
+
+        Args:
+            type: NumPy's type; None: that of the tensor's elements.
+        """
+        found = tuple(tensor.sizes if sizes is None else sizes)
+        return Computed(shaped(tensor, found), found, numpy_type(tensor) if type is None else np.dtype(type))
+
+    def reshaped(self, sizes: Sequence[int]) -> Computed:
+        """Return input 0 in other sizes."""
+        return self.result(self.moved(0), sizes, self.type(0))
+
+    def truth(self, tensor: GraphTensor, sizes: Sequence[int] | None = None) -> Computed:
+        """Return an output of truth values."""
+        return self.result(tensor, sizes, BOOLEAN)
+
+    def empty(self, sizes: Sequence[int], type: Any = None) -> Known:
+        """Return an output without elements.
+
+        Args:
+            type: NumPy's type; None: that of input 0.
+        """
+        return Known(np.empty(tuple(sizes), self.type(0) if type is None else type))
 
     def _value(self, number: int) -> Value:
         value = self._values[number] if number < len(self._values) else None
@@ -191,19 +249,5 @@ class Conversion:
 
 
 def numpy_type(tensor: GraphTensor) -> Type:
-    """The type of a tensor's elements as NumPy has it."""
+    """Return NumPy's type of the elements of a tensor."""
     return np.dtype(ScalarType.of(tensor.data_type).numpy)
-
-
-def require_expressible(sizes: Sequence[int], type: Type, name: str) -> None:
-    """Checks that DirectML has tensors of these sizes and this type.
-
-    Raises:
-        NotExpressible: it has not.
-    """
-    if data_type_of(type) is None:
-        raise NotExpressible(f"{name} is of type {type.name}")
-    if 0 in sizes:
-        raise NotExpressible(f"{name} of sizes {list(sizes)} has no elements")
-    if len(sizes) > most_dimensions():
-        raise NotExpressible(f"{name} has {len(sizes)} dimensions")

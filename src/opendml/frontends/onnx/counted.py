@@ -11,8 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.node import OWN, OnnxNode, nodes_of
-from opendml.frontends.onnx.values import Value, data_type_of
+from opendml.frontends.onnx.node import OnnxNode, nodes_of
+from opendml.frontends.onnx.registry import OWN
+from opendml.frontends.onnx.values import Value
+from opendml.spec.element_types import element_type
 
 _SEARCHED = {"NonZero": 0, "Compress": 1}
 """The number of the input whose nonzero elements are found."""
@@ -37,7 +39,7 @@ def _is_searchable(value: Value | None) -> bool:
         value is not None
         and value.type is not None
         and bool(value.sizes)
-        and data_type_of(value.type) is not None
+        and element_type(value.type) is not None
         and value.type.itemsize * value.type.kind.count("f") < 8
         and 0 not in (value.sizes or ())
     )

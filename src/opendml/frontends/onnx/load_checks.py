@@ -14,14 +14,14 @@ import onnx
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped,unused-ignore]
 
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.onnx.inlining import functions_of, has_body
 from opendml.frontends.onnx.evaluate import Evaluator
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import is_safe
+from opendml.frontends.onnx.inlining import functions_of, has_body
 from opendml.frontends.onnx.loops import is_loop
 from opendml.frontends.onnx.node import OnnxNode, messages_in, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET
-from opendml.frontends.onnx.registry import converter_of
+from opendml.frontends.onnx.registry import CONVERTERS
 
 _MOST_STATED = 5
 """Greatest number of operators that one message names."""
@@ -82,7 +82,7 @@ def _reason(node: OnnxNode) -> str | None:
         node = replace(node, version=FIRST_MODERN_OPSET)  # The tracer does the same.
     if is_loop(node) or hosted(node) is not None or (node.operator == "If" and not node.domain):
         return None
-    if converter_of(node.domain, node.operator, node.version) is not None or has_body(node):
+    if CONVERTERS.find(node.operator, node.version, node.domain) is not None or has_body(node):
         return None
     try:
         Evaluator(node)

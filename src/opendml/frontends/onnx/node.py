@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import Any, TypeVar
 
+import numpy as np
 import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped,unused-ignore]
 
-MICROSOFT = "com.microsoft"
-"""The domain of the operators that ONNX Runtime adds."""
+from opendml.frontends.onnx.attributes import defaults_of, value_of
 
 ONNX_ERRORS = (
     onnx.checker.ValidationError,
@@ -28,9 +28,6 @@ _LONGEST = 200
 _CONTAINERS = frozenset({"AttributeProto", "FunctionProto", "GraphProto", "NodeProto", "SparseTensorProto"})
 """Messages that may contain nodes or tensors."""
 M = TypeVar("M", bound=Message)
-
-OWN = "opendml"
-"""The domain of internal operators, which replace parts of ONNX operators."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,21 @@ class OnnxNode:
     def __str__(self) -> str:
         domain = f"{self.domain}." if self.domain else ""
         return f"node {self.name[:_LONGEST]!r} ({domain}{self.operator[:_LONGEST]}-{self.version})"
+
+    def attribute(self, name: str) -> Any:
+        """Return an attribute, or its default in the operator's schema; None if it has none."""
+        if name in self.attributes:
+            return self.attributes[name]
+        return defaults_of(self.domain, self.operator, self.version).get(name)
+
+    def type_attribute(self, name: str) -> np.dtype[Any] | None:
+        """Return the element type that an attribute names; None if it is 0 or absent.
+
+        Raises:
+            KeyError: there is no such type.
+        """
+        named = self.attribute(name)
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(named)) if named else None
 
     @property
     def schema(self) -> onnx.defs.OpSchema | None:
@@ -156,16 +168,7 @@ def nodes_of(messages: Iterable[onnx.NodeProto], opsets: Mapping[str, int]) -> t
 def _node(message: onnx.NodeProto, opsets: Mapping[str, int]) -> OnnxNode:
     domain = domain_of(message.domain)
     name = message.name or next(filter(None, message.output), message.op_type)
-    attributes = {each.name: _attribute(each) for each in message.attribute if not each.ref_attr_name}
+    attributes = {each.name: value_of(each) for each in message.attribute if not each.ref_attr_name}
     inputs, outputs = tuple(message.input), tuple(message.output)
     version = opsets.get(domain, 1)
     return OnnxNode(message.op_type, domain, version, name, inputs, outputs, attributes, opsets, message)
-
-
-def _attribute(attribute: onnx.AttributeProto) -> Any:
-    value = onnx.helper.get_attribute_value(attribute)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if attribute.type == onnx.AttributeProto.STRINGS:
-        return [each.decode("utf-8", "replace") for each in value]
-    return list(value) if attribute.type in (onnx.AttributeProto.INTS, onnx.AttributeProto.FLOATS) else value

@@ -11,19 +11,14 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import Error, LimitExceeded, Unsupported
-from opendml.frontends.onnx.conversion import (
-    Conversion,
-    NotExpressible,
-    NotRunnable,
-    Result,
-    require_expressible,
-)
+from opendml.frontends.common.types import NotExpressible, require_expressible
+from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.evaluate import evaluator_of
 from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.evaluator_limits import require_memory
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.registry import converter_of
+from opendml.frontends.onnx.registry import CONVERTERS
 from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
     Array,
@@ -126,10 +121,12 @@ class Segment:
         return {name: Known(content) for name, content in results.items()}
 
     def _converted(self, node: OnnxNode, values: list[Value | None]) -> dict[str, Value]:
-        converter = converter_of(node.domain, node.operator, node.version)
+        converter = CONVERTERS.find(node.operator, node.version, node.domain)
         if converter is None:
             raise NotExpressible("opendml has no mapping to DirectML's operators")
-        conversion = Conversion(node, self._graph, values, lambda number: self._tensor(node.inputs[number]))
+        conversion = OnnxConversion(
+            node, self._graph, values, lambda number: self._tensor(node.inputs[number])
+        )
         try:
             result = converter(conversion)
         except (LimitExceeded, NotExpressible):
@@ -163,7 +160,7 @@ class Segment:
         return self._graph.input(name, stored_type(type), sizes or (1,))
 
 
-def _named(node: OnnxNode, conversion: Conversion, result: Result) -> dict[str, Value]:
+def _named(node: OnnxNode, conversion: OnnxConversion, result: Result) -> dict[str, Value]:
     """Return a converter's results by the names of the node's outputs."""
     results = result if isinstance(result, tuple) else (result,)
     named: dict[str, Value] = {}
@@ -200,7 +197,8 @@ def stored(array: Array) -> Array:
     Raises:
         NotExpressible: DirectML has no such tensor.
     """
-    require_expressible(array.shape, carrier_of(array.dtype), "the tensor")
+    stored_type(array.dtype)
+    require_expressible(array.shape, "the tensor")
     return _packed(array)
 
 

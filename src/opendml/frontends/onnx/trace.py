@@ -20,7 +20,8 @@ import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.conversion import NotExpressible, ValueNeeded
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.hosted import hosted

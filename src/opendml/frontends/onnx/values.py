@@ -9,71 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
-import onnx
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.common.types import data_type_of
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
+
+if TYPE_CHECKING:
+    import onnx
 
 Array = np.ndarray[Any, Any]
 Type = np.dtype[Any]
 
 BOOLEAN = np.dtype(np.bool_)
 
-_DATA_TYPES = {
-    np.dtype(type): data_type
-    for type, data_type in (
-        (np.float32, TensorDataType.FLOAT32),
-        (np.float16, TensorDataType.FLOAT16),
-        (np.float64, TensorDataType.FLOAT64),
-        (np.bool_, TensorDataType.UINT8),
-        (np.uint8, TensorDataType.UINT8),
-        (np.uint16, TensorDataType.UINT16),
-        (np.uint32, TensorDataType.UINT32),
-        (np.uint64, TensorDataType.UINT64),
-        (np.int8, TensorDataType.INT8),
-        (np.int16, TensorDataType.INT16),
-        (np.int32, TensorDataType.INT32),
-        (np.int64, TensorDataType.INT64),
-        (ml_dtypes.uint4, TensorDataType.UINT4),
-        (ml_dtypes.int4, TensorDataType.INT4),
-    )
-}
-
-_CARRIERS: dict[Type, Type] = {
-    BOOLEAN: np.dtype(np.uint8),
-    np.dtype(np.complex64): np.dtype(np.uint64),
-    np.dtype(ml_dtypes.bfloat16): np.dtype(np.uint16),
-    np.dtype(ml_dtypes.float8_e4m3fn): np.dtype(np.uint8),
-    np.dtype(ml_dtypes.float8_e4m3fnuz): np.dtype(np.uint8),
-    np.dtype(ml_dtypes.float8_e5m2): np.dtype(np.uint8),
-    np.dtype(ml_dtypes.float8_e5m2fnuz): np.dtype(np.uint8),
-    np.dtype(ml_dtypes.float8_e8m0fnu): np.dtype(np.uint8),
+_CARRIERS: dict[str, Type] = {
+    "bool": np.dtype(np.uint8),
+    "complex64": np.dtype(np.uint64),
+    "bfloat16": np.dtype(np.uint16),
+    "float8_e4m3fn": np.dtype(np.uint8),
+    "float8_e4m3fnuz": np.dtype(np.uint8),
+    "float8_e5m2": np.dtype(np.uint8),
+    "float8_e5m2fnuz": np.dtype(np.uint8),
+    "float8_e8m0fnu": np.dtype(np.uint8),
 }
 
 
 def carrier_of(type: Type) -> Type:
     """Return the type that carries elements of `type` through operators that only move them."""
-    return _CARRIERS.get(type, type)
-
-
-def data_type_of(type: Type) -> TensorDataType | None:
-    """Return DirectML's type for a NumPy type; None: there is none, as for strings, bfloat16 and complex."""
-    return _DATA_TYPES.get(type)
+    return _CARRIERS.get(type.name, type)
 
 
 def stored_type(type: Type) -> TensorDataType:
-    """Return DirectML's type that carries elements of `type`, which must exist."""
-    return _DATA_TYPES[carrier_of(type)]
+    """Return DirectML's type that carries elements of `type`.
 
-
-def most_dimensions() -> int:
-    """Return the greatest number of dimensions of a DirectML tensor."""
-    return 8
+    Raises:
+        NotExpressible: DirectML has none, as for strings.
+    """
+    return data_type_of(carrier_of(type))
 
 
 def array_of(tensor: onnx.TensorProto) -> Array:
@@ -82,13 +58,15 @@ def array_of(tensor: onnx.TensorProto) -> Array:
     Raises:
         InvalidArgument: the type is unknown, or the data do not fit the sizes.
     """
+    from onnx import TensorProto, numpy_helper  # Names of converters are read without the package.
+
     try:
-        if tensor.data_type == onnx.TensorProto.STRING:
+        if tensor.data_type == TensorProto.STRING:
             # All strings of a NumPy string array take as much as the longest.
             texts = np.empty(len(tensor.string_data), object)
             texts[:] = [each.decode() for each in tensor.string_data]
             return texts.reshape(tensor.dims)
-        return np.asarray(onnx.numpy_helper.to_array(tensor))
+        return np.asarray(numpy_helper.to_array(tensor))
     except (LookupError, TypeError, ValueError) as error:
         raise InvalidArgument(f"tensor {tensor.name!r}: {error}") from error
 

@@ -12,7 +12,8 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from opendml.frontends.onnx.inference import inferred_outputs
-from opendml.frontends.onnx.node import MICROSOFT, OWN, OnnxNode, nodes_of
+from opendml.frontends.onnx.node import OnnxNode, nodes_of
+from opendml.frontends.onnx.registry import MICROSOFT, OWN
 from opendml.frontends.onnx.values import Value
 
 _HALF, _ELEMENT = np.dtype(np.float16), TensorProto.FLOAT16

@@ -1,6 +1,5 @@
-"""PyTorch's graphs on DirectML's operators.
+"""The importer of PyTorch's graphs, for `torch.compile`.
 
-`backend` is what `torch.compile` calls, `partition` divides a graph, `part` compiles what DirectML says of
-it through the converters in `operators`, `report` tells what is left to PyTorch. `opendml.torch` is what
-programs import.
+`backend` is what `torch.compile` calls. `partition` divides a graph. `part` compiles a part of it through the
+converters in `operators`. `report` lists what is left to PyTorch. Programs import `opendml.torch`.
 """

@@ -51,9 +51,9 @@ def backend(
         mode: one of PyTorch's; all compile alike.
         options: "freezing": True reads the parameters of graphs without gradients ahead of the runs, and
             again after each change that PyTorch counts. "check_indices": True refuses indices that are out of
-            range; without it they stand for the nearest element. "most_kept_bytes": how much memory each
-            graph may keep for sizes of its inputs that ran before, beside what the last ones need (None: a
-            quarter of the memory that the process may use).
+            range; without it they stand for the nearest element. "most_kept_bytes": the memory that a graph
+            may keep for earlier sizes of its inputs, beside what the last ones need. None stands for a
+            quarter of the memory that the process may use.
 
     Raises:
         InvalidArgument: an unknown mode or option.
@@ -71,8 +71,9 @@ def backend(
 
 
 def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
-    """Compiles a function or a module, runs it once, forward and backward, and tells what DirectML computes
-    of it and what is left to PyTorch. What was compiled before is forgotten.
+    """Compile a function or a module, run it once, and report what is left to PyTorch.
+
+    It runs forward and backward. Everything that was compiled before is forgotten.
 
     Args:
         function: what would be given to `torch.compile`.
@@ -91,7 +92,7 @@ def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanat
 
 
 def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """All options by name."""
+    """Return all options by name."""
     if mode is not None and mode not in _MODES:
         raise InvalidArgument(f"torch.compile: mode={mode!r}; known are {', '.join(_MODES)}")
     for name, value in options.items():
@@ -150,8 +151,8 @@ def _compile(
 
 
 def _parameters() -> list[int]:
-    """Which inputs of the graph that PyTorch is compiling are a module's parameters and buffers that it does
-    not write."""
+    """Return the numbers of the inputs of the graph that PyTorch is compiling which are a module's parameters
+    and buffers that it does not write."""
     context = TracingContext.try_get()
     known = context and context.fw_metadata
     if known is None:
@@ -160,7 +161,7 @@ def _parameters() -> list[int]:
 
 
 def _left(kind: str, module: GraphModule, reason: str) -> GraphModule:
-    """A graph that PyTorch runs as a whole."""
+    """Leave a whole graph to PyTorch."""
     nodes = [node for node in module.graph.nodes if node.op == "call_function"]
     report(kind, module, [], dict.fromkeys(nodes, reason))
     return module
@@ -173,7 +174,7 @@ def _compiled(
     checks: bool = False,
     shared: SharedMemory | None = None,
 ) -> GraphModule:
-    """A graph whose sizes are all known."""
+    """Compile a graph whose sizes are all known."""
     without_empty_operands(module)
     if checks:
         with_checked_indices(module)

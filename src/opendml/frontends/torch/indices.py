@@ -77,7 +77,7 @@ def checked(indices: torch.Tensor, size: int, least: int, operator: str) -> torc
 
 
 def _indices_of(node: Node) -> Iterator[tuple[Node, int, int]]:
-    """The indices that a node takes, with the size of the dimension and the least index allowed."""
+    """Yield the indices that a node takes, the size of the dimension, and the least index allowed."""
     if node.target is _aten.embedding.default:
         yield node.args[1], _size(node.args[0], 0), 0
     elif node.target in _ALONG_AN_AXIS:
@@ -95,7 +95,7 @@ def _size(tensor: Any, axis: Any) -> int:
 
 
 def _called(module: GraphModule, target: Any, *args: Any) -> Node:
-    """A new node with what it computes."""
+    """Add a node, with the value that PyTorch's trace has for it."""
     node = module.graph.call_function(target, args)
     node.meta["val"] = target(*map_arg(args, lambda each: each.meta["val"]))
     return node

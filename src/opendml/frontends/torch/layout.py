@@ -1,4 +1,4 @@
-"""How tensors lie in memory."""
+"""Layouts of tensors in memory, by sizes and strides."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def written_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
-    """The dimensions from the one with the greatest stride to the one with the smallest."""
+    """Return the dimensions from the greatest stride to the smallest."""
     return sorted(range(len(sizes)), key=lambda axis: (-strides[axis], axis))
 
 
 def is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether elements lie side by side, each in its own place."""
+    """Return whether elements lie side by side, each in its own place."""
     expected = 1
     for axis in reversed(written_order(sizes, strides)):
         if sizes[axis] > 1:

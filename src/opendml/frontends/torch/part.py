@@ -1,4 +1,4 @@
-"""A stretch of PyTorch's graph as one compiled model, over PyTorch's own memory."""
+"""A part of PyTorch's graph as one compiled model, over PyTorch's own memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import torch
 from torch.fx import GraphModule, Node
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.torch.conversion import Conversion, data_type_of
+from opendml.frontends.common.types import data_type_of
+from opendml.frontends.torch.conversion import TorchConversion
 from opendml.frontends.torch.layout import is_dense, written_order
-from opendml.frontends.torch.views import seen_of
-from opendml.frontends.torch.weights import Weights
+from opendml.frontends.torch.views import base_of
+from opendml.frontends.torch.weights import FrozenParameters
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.shared import Footprint, SharedMemory
 from opendml.runtime.graphs.tensor import GraphTensor
@@ -21,14 +22,16 @@ from opendml.runtime.objects.device import Device
 
 
 class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-    """Takes and returns tensors as the stretch does, with the strides that PyTorch's trace promised. What the
-    stretch only sees otherwise of an input or of another output, it returns as PyTorch's view.
+    """A compiled part of a graph, which takes and returns the tensors that PyTorch's trace has.
+
+    Results have the strides of the trace. A view of an input or of another output is returned as PyTorch's
+    view.
 
     Args:
-        module: the stretch, of which DirectML can say all.
+        module: the part, which DirectML's operators express.
         device: of the tensors.
-        held: which inputs are read ahead of the runs, as long as they stay what they are.
-        shared: memory that the same stretch has for other sizes too.
+        held: the numbers of the inputs that are read ahead of the runs, while they do not change.
+        shared: memory that models of the same part for other sizes use too.
     """
 
     def __init__(
@@ -45,29 +48,29 @@ class Part(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         output = next(node for node in module.graph.nodes if node.op == "output")
         returned = output.args[0]
         self._is_single = isinstance(returned, Node)
-        seen = [seen_of(node) for node in ([returned] if self._is_single else returned)]
+        seen = [base_of(node) for node in ([returned] if self._is_single else returned)]
         computed = list(dict.fromkeys(base for base, _ in seen if base.op != "placeholder"))
         self._strides = [tuple(node.meta["val"].stride()) for node in inputs]
         places = {node: place for place, node in enumerate([*inputs, *computed])}
         self._returned = [(places[base], [_View(view) for view in views]) for base, views in seen]
-        self._made = [_Made(node.meta["val"]) for node in computed]
+        self._made = [_ResultLayout(node.meta["val"]) for node in computed]
         self._model = None
         if computed:
             graph = Graph()
             traced = _traced(graph, module, inputs, computed, held)
             outputs = {f"y{number}": tensor for number, tensor in enumerate(traced)}
             self._model = graph._compile(outputs, Device(str(device)), shared)
-            self._weights = Weights(self._model)
+            self._weights = FrozenParameters(self._model)
 
     @property
     def footprint(self) -> Footprint:
-        """What the model takes by now."""
+        """The memory that the model takes now."""
         if self._model is None:
             return Footprint()
         return self._model._footprint(self._weights.all_prepared if self._held else None)
 
     def forward(self, *tensors: torch.Tensor) -> Any:
-        """The outputs, in new memory, or views of it and of the inputs.
+        """Return the outputs, in new memory, or views of it and of the inputs.
 
         Raises:
             InvalidArgument: an input has no memory.
@@ -116,8 +119,8 @@ class _View:
         return self._operator(tensor, *self._arguments, **self._keywords)
 
 
-class _Made:
-    """How a result lies in memory: the model writes it with its dimensions in the order of their strides."""
+class _ResultLayout:
+    """The layout of a result. The model writes its dimensions in the order of their strides."""
 
     def __init__(self, value: torch.Tensor) -> None:
         self._sizes, self._strides = tuple(value.shape), tuple(value.stride())
@@ -125,16 +128,16 @@ class _Made:
         self.is_dense = is_dense(self._sizes, self._strides)
 
     def empty(self) -> torch.Tensor:
-        """Memory for it."""
+        """Return new memory for the result."""
         return torch.empty_strided(self._sizes, self._strides, dtype=self._type, device=self._device)
 
     def packed(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Where the model writes: into the memory itself, unless there are gaps between its elements."""
+        """Return what the model writes to: the memory itself, unless there are gaps between its elements."""
         return tensor if self.is_dense else torch.empty(self._sizes, dtype=self._type, device=self._device)
 
 
 def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = False) -> GraphTensor:
-    """An input of the graph that lies as PyTorch's tensor does."""
+    """Add an input to the graph that has the layout of PyTorch's tensor."""
     type, sizes = data_type_of(value.dtype), tuple(value.shape) or (1,)
     strides = None if value.is_contiguous() else tuple(value.stride())
     if is_held:
@@ -145,7 +148,7 @@ def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = Fa
 def _traced(
     graph: Graph, module: GraphModule, inputs: list[Node], computed: list[Node], held: Collection[int]
 ) -> list[GraphTensor]:
-    """The stretch in a graph of DirectML's operators: what is computed, as it is written."""
+    """Convert a part to a graph, and return its results in the layouts in which they are written."""
     values: dict[Node, Any] = {
         node: added_input(graph, f"x{number}", node.meta["val"], number in held)
         for number, node in enumerate(inputs)
@@ -156,7 +159,7 @@ def _traced(
         if node.target is operator.getitem:
             values[node] = values[node.args[0]][node.args[1]]
             continue
-        results = Conversion(node, graph, values.__getitem__).converted()
+        results = TorchConversion(node, graph, values.__getitem__).converted()
         values[node] = results if isinstance(node.meta["val"], tuple | list) else results[0]
     return [_as_written(values[node], node.meta["val"]) for node in computed]
 
@@ -169,7 +172,7 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
 
 
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """A tensor as the trace saw it: with its strides, and with its elements in memory."""
+    """Return a tensor with the strides of the trace, and with its elements in memory."""
     lying = zip(tensor.shape, tensor.stride(), strides, strict=True)
     # The memory of a lazy tensor has the negatives of its elements, or there is none for its zeros.
     is_lazy = tensor.is_neg() or tensor._is_zerotensor()
@@ -182,7 +185,7 @@ def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
 
 
 def _stream_of(tensor: torch.Tensor) -> int | None:
-    """The current stream of a tensor's device; None for the CPU."""
+    """Return the current stream of a tensor's device; None for the CPU."""
     if tensor.device.type != "cuda":
         return None
     stream: int = torch.cuda.current_stream(tensor.device).cuda_stream

@@ -1,4 +1,4 @@
-"""Divides PyTorch's graph: what DirectML can say, in as few parts as possible, and the rest."""
+"""The division of PyTorch's graph into parts for DirectML, as few as possible, and the rest."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 from torch.fx.passes.utils.fuser_utils import fuse_by_partitions
 
-from opendml.frontends.torch.conversion import (
-    Conversion,
-    NotExpressible,
-    outputs_of,
-    require_expressible,
-    wanted_of,
-)
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.torch.conversion import TorchConversion, outputs_of, require_tensor, wanted_of
 from opendml.frontends.torch.layout import overlaps
 from opendml.frontends.torch.part import Part, added_input
 from opendml.frontends.torch.registry import converter_of
@@ -29,7 +24,7 @@ _PREFIX = "opendml_"
 
 
 def without_empty_operands(module: GraphModule) -> None:
-    """Leaves out of joins what has no elements, as an empty past, and then what nothing reads."""
+    """Remove operands of joins without elements, such as an empty past, and then nodes that nothing reads."""
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.cat.default:
             tensors, *axis = node.args
@@ -62,7 +57,7 @@ def with_own_memory(module: GraphModule, trusts_inputs: bool) -> None:
 
 
 def reasons_against(module: GraphModule, device: torch.device) -> dict[Node, str]:
-    """The nodes that DirectML cannot say, each with the reason. Each node is tried alone."""
+    """Return the nodes that DirectML does not express, with the reasons. Each node is tried alone."""
     reasons: dict[Node, str] = {}
     for node in module.graph.nodes:
         if node.op != "call_function" or node.target is operator.getitem:
@@ -75,40 +70,40 @@ def reasons_against(module: GraphModule, device: torch.device) -> dict[Node, str
 
 
 def _try(node: Node, device: torch.device) -> None:
-    """Converts a node by itself.
+    """Convert a node in a graph of its own.
 
     Raises:
-        NotExpressible: DirectML cannot say it.
+        NotExpressible: DirectML's operators do not express it.
     """
     if converter_of(node.target) is None:
         raise NotExpressible("opendml has no mapping to DirectML's operators")
     outputs = [each for each, wanted in zip(outputs_of(node), wanted_of(node), strict=True) if wanted]
     tensors = [*outputs, *(each.meta.get("val") for each in node.all_input_nodes)]
     for tensor in tensors:
-        require_expressible(tensor)
+        require_tensor(tensor)
         if tensor.device != device:
             raise NotExpressible(f"a tensor on {tensor.device} beside others on {device}")
     graph = Graph()
     inputs = {each: added_input(graph, each.name, each.meta["val"]) for each in node.all_input_nodes}
-    results = Conversion(node, graph, inputs.__getitem__).converted()
+    results = TorchConversion(node, graph, inputs.__getitem__).converted()
     for number, (result, wanted) in enumerate(zip(results, wanted_of(node), strict=True)):
         if wanted and result is None:
             raise NotExpressible(f"output {number} has no mapping to DirectML's operators")
 
 
 def device_of(module: GraphModule) -> torch.device:
-    """Where the graph computes: on the first device that is not the CPU, if there is one."""
+    """Return the first device of a graph that is not the CPU, or the CPU."""
     tensors = [each for node in module.graph.nodes for each in outputs_of(node)]
     devices = [each.device for each in tensors if isinstance(each, torch.Tensor)]
     return next((each for each in devices if each.type != "cpu"), torch.device("cpu"))
 
 
 def parts_of(module: GraphModule, reasons: dict[Node, str]) -> list[list[Node]]:
-    """The nodes of each part.
+    """Return the nodes of each part.
 
-    A part has all nodes between which and the inputs lie as many changes from DirectML to PyTorch and back:
-    so no part waits for itself, and there are no more parts than changes on the longest path. Nodes that
-    compute nothing do not make a part.
+    The level of a node is the number of changes from DirectML to PyTorch and back on the way to it. A part
+    has the nodes of one level, so no part waits for itself. There are no more parts than changes on the
+    longest path. Nodes that compute nothing do not make a part.
     """
     levels: dict[Node, int] = {}
     parts: dict[int, list[Node]] = defaultdict(list)
@@ -124,14 +119,14 @@ def parts_of(module: GraphModule, reasons: dict[Node, str]) -> list[list[Node]]:
 
 
 def _is_said(node: Node, reasons: dict[Node, str]) -> bool:
-    """Whether a node is for DirectML; one that takes an output of another goes with it."""
+    """Return whether a node is for DirectML. One that takes an output of another goes with it."""
     if node.target is operator.getitem:
         return _is_said(node.all_input_nodes[0], reasons)
     return node.op == "call_function" and node not in reasons
 
 
 def _computes(node: Node) -> bool:
-    """Whether a node does more than see memory otherwise, or make a constant."""
+    """Return whether a node does more than view memory, or make a constant."""
     return bool(node.all_input_nodes) and not is_view(node) and node.target is not operator.getitem
 
 
@@ -142,8 +137,12 @@ def divided(
     held: Collection[int] = (),
     shared: SharedMemory | None = None,
 ) -> GraphModule:
-    """The graph with its parts compiled. `held` are the inputs that they read ahead of the runs, `shared` is
-    memory that they have in common with those for other sizes."""
+    """Return the graph with its parts compiled.
+
+    Args:
+        held: the numbers of the inputs that parts read ahead of the runs.
+        shared: memory that parts for other sizes use too.
+    """
     fused: GraphModule = fuse_by_partitions(module, [dict.fromkeys(nodes) for nodes in parts], prefix=_PREFIX)
     inputs = [node for node in fused.graph.nodes if node.op == "placeholder"]
     read_ahead = {inputs[number] for number in held}

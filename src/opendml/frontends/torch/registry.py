@@ -1,53 +1,54 @@
-"""Which function converts which operator of PyTorch."""
+"""The converters of PyTorch's operators, by overload."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from opendml.frontends.common.registry import Registry
 from opendml.runtime.graphs.tensor import GraphTensor
 
-Result = GraphTensor | tuple[GraphTensor | None, ...]
-"""What a converter returns: the outputs, None for those that only PyTorch can compute."""
+if TYPE_CHECKING:
+    from opendml.frontends.torch.conversion import TorchConversion
 
-Converter = Callable[..., Result]
-"""Takes the `Conversion` and the operator's arguments, tensors as those of the graph."""
+TorchNode: TypeAlias = "TorchConversion"
+Tensor: TypeAlias = GraphTensor
+Operand: TypeAlias = Tensor | float
+Result: TypeAlias = Tensor | tuple[Tensor | None, ...]
+"""The outputs of a node, None for those that only PyTorch can compute."""
 
-C = TypeVar("C", bound=Converter)
+Converter: TypeAlias = Callable[..., Result]
+"""A function of the node and of the operator's arguments, with tensors of the graph."""
 
-_converters: dict[Any, Converter] = {}
+F = TypeVar("F", bound=Converter)
+
+CONVERTERS: Registry[Converter] = Registry("opendml.frontends.torch.operators")
 
 
-def converts(*operators: Any) -> Callable[[C], C]:
-    """Registers the function below as what converts these overloads (`torch.ops.aten.relu.default`).
+def converts(*names: str, to: str | Callable[..., Any] = "") -> Callable[[F], F]:
+    """Register the decorated function as the converter of overloads.
 
-    Raises:
-        ValueError: there is one already.
+    Args:
+        names: the overloads: "prims.sum.default", "add.Tensor" for "aten.add.Tensor", or "relu" for
+            "aten.relu.default".
+        to: DirectML's operators that say the same, as `Registry.converts` takes them.
     """
-
-    def register(converter: C) -> C:
-        for operator in operators:
-            if operator in _converters:
-                raise ValueError(f"{operator} is converted twice")
-            _converters[operator] = converter
-        return converter
-
-    return register
+    return CONVERTERS.converts(*map(_full_name, names), to=to)
 
 
-def converter_of(operator: Any) -> Converter | None:
-    """What converts an overload; None: nothing does."""
-    _load()
-    return _converters.get(operator)
+def directml_names() -> dict[str, frozenset[str]]:
+    """Return DirectML's operators by the names of PyTorch's operators, without namespaces and overloads."""
+    found: dict[str, frozenset[str]] = {}
+    for name, meant in CONVERTERS.directml_names().items():
+        operator = name.split(".")[1]
+        found[operator] = found.get(operator, frozenset()) | meant
+    return found
 
 
-@cache
-def _load() -> None:
-    """Imports the families of operators, which register their converters."""
-    from opendml.frontends.torch import operators
+def _full_name(name: str) -> str:
+    return {0: f"aten.{name}.default", 1: f"aten.{name}"}.get(name.count("."), name)
 
-    for module in iter_modules(operators.__path__):
-        import_module(f"{operators.__name__}.{module.name}")
+
+def converter_of(operator: object) -> Converter | None:
+    """Return the converter of an overload (`torch.ops.aten.relu.default`); None if there is none."""
+    return CONVERTERS.find(str(operator))

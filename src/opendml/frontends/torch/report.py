@@ -1,4 +1,4 @@
-"""What of PyTorch's graphs DirectML computes, and what is left to PyTorch."""
+"""Reports of the operators that DirectML computes, and of those left to PyTorch."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _listener: ContextVar[Explanation | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def explained() -> Iterator[Explanation]:
-    """Collects what is reported meanwhile, without warnings."""
+    """Collect the reports of the block, without warnings."""
     explanation = Explanation()
     token = _listener.set(explanation)
     try:
@@ -74,8 +74,10 @@ def explained() -> Iterator[Explanation]:
 
 
 def report(kind: str, module: GraphModule, parts: list[list[Node]], reasons: dict[Node, str]) -> None:
-    """Tells of a graph before its parts are compiled: to `explained`, or to the log with one warning for all
-    that is left to PyTorch."""
+    """Report a graph before its parts are compiled: to `explained`, or to the log.
+
+    In the log there is one warning for all that is left to PyTorch.
+    """
     in_parts = {node for nodes in parts for node in nodes}
     nodes = [
         node

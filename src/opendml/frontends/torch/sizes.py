@@ -23,12 +23,12 @@ Run = Callable[..., Any]
 
 
 def has_symbols(module: GraphModule) -> bool:
-    """Whether a graph has sizes that differ from run to run."""
+    """Return whether a graph has sizes that differ from run to run."""
     return any(_is_symbolic(each) for node in module.graph.nodes for each in outputs_of(node))
 
 
 def depends_on_values(module: GraphModule) -> bool:
-    """Whether a graph has sizes or numbers that are known only when what is before them has run."""
+    """Return whether a graph has sizes or numbers that depend on the values of tensors."""
     return any(free_unbacked_symbols(each) for node in module.graph.nodes for each in outputs_of(node))
 
 
@@ -42,7 +42,7 @@ class _Size:
 
     @property
     def footprint(self) -> Footprint:
-        """What its parts take."""
+        """The memory that its parts take."""
         every = [each.footprint for each in self.run.children() if isinstance(each, Part)]
         return Footprint(
             sum(each.own_bytes for each in every),
@@ -77,7 +77,7 @@ class Sized(Locked):
         self._last: _Size | None = None
 
     def __call__(self, *given: Any) -> Any:
-        """The results for these inputs."""
+        """Return the results for these inputs."""
         size = self._size_of(given)
         try:
             return size.run(*given)
@@ -99,7 +99,10 @@ class Sized(Locked):
             return found
 
     def _specialized(self, given: Sequence[Any]) -> GraphModule:
-        """The graph for the sizes of these tensors. PyTorch's tracer would refuse calls of other threads."""
+        """Return the graph for the sizes of these tensors.
+
+        PyTorch's tracer would refuse calls of other threads.
+        """
         mode, graph = FakeTensorMode(), Graph()
         inputs = iter(given)
         values: dict[Node, Any] = {}
@@ -126,7 +129,7 @@ class Sized(Locked):
 
 
 def _fake(mode: FakeTensorMode, value: Any) -> Any:
-    """A tensor without content; others as they are."""
+    """Return a tensor without content, and other values as they are."""
     return mode.from_tensor(value.detach()) if isinstance(value, torch.Tensor) else value
 
 

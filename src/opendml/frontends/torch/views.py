@@ -30,12 +30,12 @@ _VIEWS = frozenset(
 
 
 def is_view(node: Node) -> bool:
-    """Whether the result is the first argument's memory."""
+    """Return whether the result is the first argument's memory."""
     return node.target in _VIEWS
 
 
-def seen_of(node: Node) -> tuple[Node, list[Node]]:
-    """What a node is a view of, and the views on the way to it, in their order."""
+def base_of(node: Node) -> tuple[Node, list[Node]]:
+    """Return what a node is a view of, and the views on the way to it, in their order."""
     views = []
     while is_view(node):
         views.append(node)

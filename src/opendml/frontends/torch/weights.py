@@ -14,9 +14,10 @@ from opendml.runtime.locked import Locked
 from opendml.targets.memory import TensorMemory
 
 
-class Weights(Locked):
-    """What a model prepared of its parameters, for each of the modules that run it; again where one of them
-    was written since, or lies elsewhere.
+class FrozenParameters(Locked):
+    """The parameters that a model has read ahead, for each of the modules that run it.
+
+    They are prepared again after one was written, or lies elsewhere.
 
     Args:
         model: holds the parameters as constants, in their order.
@@ -25,10 +26,10 @@ class Weights(Locked):
     def __init__(self, model: Model) -> None:
         super().__init__()
         self._model = model
-        self._kept: dict[tuple[int, ...], _Kept] = {}
+        self._kept: dict[tuple[int, ...], _Prepared] = {}
 
     def prepared(self, tensors: Sequence[torch.Tensor]) -> Prepared:
-        """The model over the parameters as they are now.
+        """Return the model over the parameters as they are now.
 
         Args:
             tensors: the parameters, with the strides that the model expects.
@@ -40,7 +41,7 @@ class Weights(Locked):
                 self._kept = {known: each for known, each in self._kept.items() if each.is_alive()}
                 identities = [_identity(each) for each in tensors]
                 prepared = self._model._prepare(self._memories(tensors), identities)
-                kept = self._kept[key] = _Kept(tensors, prepared)
+                kept = self._kept[key] = _Prepared(tensors, prepared)
         return kept.prepared
 
     @property
@@ -58,8 +59,8 @@ class Weights(Locked):
         ]
 
 
-class _Kept:
-    """What was prepared, and of which state of the parameters."""
+class _Prepared:
+    """A prepared model, and the state of the parameters that it was made of."""
 
     def __init__(self, tensors: Sequence[torch.Tensor], prepared: Prepared) -> None:
         self.prepared = prepared
@@ -67,11 +68,11 @@ class _Kept:
         self._states = [_state(each) for each in tensors]
 
     def is_alive(self) -> bool:
-        """Whether all of the parameters are still there."""
+        """Return whether all parameters are still there."""
         return all(each() is not None for each in self._tensors)
 
     def is_of(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether these are the parameters, unchanged."""
+        """Return whether these are the parameters, unchanged."""
         return all(
             known() is each and state == _state(each)
             for known, state, each in zip(self._tensors, self._states, tensors, strict=True)
@@ -84,7 +85,7 @@ _numbers = itertools.count()
 
 
 def _identity(tensor: torch.Tensor) -> Hashable:
-    """What a tensor's values are known by: equal ones mean equal values."""
+    """Return a key of a tensor's values: equal keys mean equal values."""
     known = _names.get(id(tensor))
     if known is None or known[0]() is not tensor:
         for key in [key for key, (each, _) in list(_names.items()) if each() is None]:
@@ -94,5 +95,8 @@ def _identity(tensor: torch.Tensor) -> Hashable:
 
 
 def _state(tensor: torch.Tensor) -> object:
-    """Differs after a write and after a move; of tensors whose writes PyTorch does not count, every time."""
+    """Return a key that changes with each write and each move of a tensor.
+
+    PyTorch does not count the writes of inference tensors, so their keys are never equal.
+    """
     return object() if tensor.is_inference() else (tensor._version, tensor.data_ptr())

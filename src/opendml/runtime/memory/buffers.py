@@ -14,7 +14,8 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.memory.ranges import MemoryRange
-from opendml.spec.four_bit import NUMPY_NAMES
+from opendml.spec.element_types import element_type
+from opendml.spec.four_bit import CARRIERS
 from opendml.spec.tensor_desc import packed_strides
 from opendml.targets.memory import Place
 from opendml.targets.registry import backend_at, place_of
@@ -135,7 +136,7 @@ def _array(buffer: Any, name: str) -> _Array:
     place = place_of(buffer)
     if place is None:
         array = _host_array(buffer, name)
-        if array.dtype.name in NUMPY_NAMES:
+        if element_type(array.dtype) in CARRIERS:
             raise InvalidArgument(
                 f"{name}: an array of {array.dtype}, each in a byte; opendml.to_buffer makes a buffer of it"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,15 +13,14 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.ranges import MemoryRange, check_overlap
+from opendml.spec.element_types import DATA_TYPES, element_type
 from opendml.spec.enums import TensorDataType
-from opendml.spec.four_bit import NUMPY_NAMES
 from opendml.spec.overlap import overlaps
 from opendml.targets.memory import TensorMemory, aligned_bytes, new_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_NUMBERS = {np.dtype(type.name.lower()): type for type in TensorDataType if hasattr(np, type.name.lower())}
-_DATA_TYPES = _NUMBERS | {np.dtype(np.bool_): TensorDataType.UINT8}
+_element_type = lru_cache(maxsize=256)(element_type)
 
 
 def data_type_of(array: Array, name: str) -> TensorDataType:
@@ -31,12 +30,11 @@ def data_type_of(array: Array, name: str) -> TensorDataType:
         InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not
         aligned to it.
     """
-    data_type = _DATA_TYPES.get(array.dtype) or NUMPY_NAMES.get(array.dtype.name)
+    data_type = _element_type(array.dtype)
     if data_type is None or not array.dtype.isnative:
         order = "" if array.dtype.isnative else " in the processor's byte order"
         raise InvalidArgument(
-            f"{name}: elements of {array.dtype!r}; "
-            f"DirectML has {', '.join([*map(str, _NUMBERS), *NUMPY_NAMES])}{order}"
+            f"{name}: elements of {array.dtype!r}; DirectML has {', '.join(DATA_TYPES)}{order}"
         )
     if not array.flags.aligned:
         raise _misaligned(name, array.dtype)

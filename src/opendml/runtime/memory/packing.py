@@ -9,7 +9,7 @@ import numpy as np
 from opendml.errors import InvalidArgument
 from opendml.runtime.memory.host_array import Array, data_type_of
 from opendml.spec.enums import TensorDataType
-from opendml.spec.four_bit import CARRIERS, Bytes, pack, unpack
+from opendml.spec.four_bit import CARRIERS, Bytes, numpy_type, pack, unpack
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, reach
 from opendml.spec.wording import shown
 
@@ -79,7 +79,7 @@ def from_buffer(buffer: Any, tensor: TensorDesc) -> Array:
 
 def _elements(data: Bytes, data_type: TensorDataType, count: int) -> Array:
     if data_type not in CARRIERS:
-        dtype = np.dtype(data_type.name.lower())
+        dtype = numpy_type(data_type)
         return data[: count * dtype.itemsize].copy().view(dtype)
     import ml_dtypes
 

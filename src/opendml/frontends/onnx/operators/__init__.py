@@ -1,1 +1,1 @@
-"""How ONNX's operators are said with DirectML's, by family. Each module registers its converters."""
+"""Converters of ONNX operators to DirectML's operators, by family. Each module registers its converters."""

@@ -1,140 +1,193 @@
-"""Activations, and the functions along axes that end networks."""
+"""Activations, and softmax and its like along axes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.operators.broadcasting import broadcast_sizes
-from opendml.frontends.onnx.operators.shapes import reshaped
-from opendml.frontends.onnx.registry import converts
+from opendml import functions as dml
+from opendml.frontends.common.tensors import along
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result
+from opendml.frontends.onnx.registry import MICROSOFT, Converter, converts
 from opendml.runtime.graphs.tensor import GraphTensor
 
-Activation = Callable[..., GraphTensor]
-
-_ACTIVATIONS: dict[str, tuple[Activation, dict[str, float]]] = {
-    "Celu": (dml.activation_celu, {"alpha": 1.0}),
-    "Elu": (dml.activation_elu, {"alpha": 1.0}),
-    "HardSigmoid": (dml.activation_hard_sigmoid, {"alpha": 0.2, "beta": 0.5}),
-    "LeakyRelu": (dml.activation_leaky_relu, {"alpha": 0.01}),
-    "ParametricSoftplus": (dml.activation_parametric_softplus, {"alpha": 1.0, "beta": 1.0}),
-    "ScaledTanh": (dml.activation_scaled_tanh, {"alpha": 1.0, "beta": 1.0}),
-    "Selu": (
-        dml.activation_scaled_elu,
-        {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
-    ),
-    "Sigmoid": (dml.activation_sigmoid, {}),
-    "Softplus": (dml.activation_softplus, {}),
-    "Softsign": (dml.activation_softsign, {}),
-    "Tanh": (dml.activation_tanh, {}),
-    "ThresholdedRelu": (dml.activation_thresholded_relu, {"alpha": 1.0}),
+_ACTIVATIONS: dict[tuple[str, str], tuple[Callable[..., GraphTensor], str]] = {
+    ("", "Affine"): (dml.activation_linear, "alpha beta"),
+    ("", "Celu"): (dml.activation_celu, "alpha"),
+    ("", "Elu"): (dml.activation_elu, "alpha"),
+    ("", "HardSigmoid"): (dml.activation_hard_sigmoid, "alpha beta"),
+    ("", "LeakyRelu"): (dml.activation_leaky_relu, "alpha"),
+    ("", "ParametricSoftplus"): (dml.activation_parametric_softplus, "alpha beta"),
+    ("", "ScaledTanh"): (dml.activation_scaled_tanh, "alpha beta"),
+    ("", "Selu"): (dml.activation_scaled_elu, "alpha gamma"),
+    ("", "Shrink"): (dml.activation_shrink, "bias threshold=lambd"),
+    ("", "Sigmoid"): (dml.activation_sigmoid, ""),
+    ("", "Softplus"): (dml.activation_softplus, ""),
+    ("", "Softsign"): (dml.activation_softsign, ""),
+    ("", "Swish"): (dml.activation_swish, "sigmoid_input_scale=alpha"),
+    ("", "Tanh"): (dml.activation_tanh, ""),
+    ("", "ThresholdedRelu"): (dml.activation_thresholded_relu, "alpha"),
+    (MICROSOFT, "Gelu"): (dml.activation_gelu, ""),
+    (MICROSOFT, "QuickGelu"): (dml.activation_swish, "sigmoid_input_scale=alpha"),
 }
-"""ONNX's activations: DirectML's, and ONNX's defaults of their attributes, which have DirectML's names."""
+"""DirectML's activations, and their keywords by ONNX's attributes, which have other names after `=`."""
 
-_ALONG_AXES: dict[str, Activation] = {
+_ALONG_AXES: dict[str, Callable[..., GraphTensor]] = {
     "Hardmax": dml.activation_hardmax1,
     "LogSoftmax": dml.activation_log_softmax1,
     "Softmax": dml.activation_softmax1,
 }
 
 
-def _activation(function: Activation, defaults: dict[str, float]) -> Callable[[Conversion], Result]:
-    def convert(node: Conversion) -> Result:
-        given = {name: float(node.attribute(name, default)) for name, default in defaults.items()}
+def _activation(function: Callable[..., GraphTensor], keywords: str) -> Converter:
+    pairs = [each.partition("=") for each in keywords.split()]
+
+    def convert(node: OnnxConversion) -> Result:
+        given = {keyword: float(node.attribute(name or keyword)) for keyword, _, name in pairs}
         return node.result(function(node.tensor(0), **given), node.sizes(0))
 
     return convert
 
 
-def _along_last_axes(function: Activation) -> Callable[[Conversion], Result]:
-    """All axes from the attribute's on are taken as one."""
+def _along_axes(function: Callable[..., GraphTensor], is_one: bool) -> Converter:
+    """Return a converter of a function along the axis of the attribute (`is_one`), or all from it on."""
 
-    def convert(node: Conversion) -> Result:
-        rank = len(node.sizes(0))
-        axis = node.attribute("axis", 1)
-        first = rank if axis == rank else node.axis(axis, rank)
-        return node.result(function(node.tensor(0), axes=list(range(first, rank))), node.sizes(0))
-
-    return convert
-
-
-def _along_axis(function: Activation) -> Callable[[Conversion], Result]:
-    def convert(node: Conversion) -> Result:
-        axis = node.axis(node.attribute("axis", -1), max(1, len(node.sizes(0))))
-        return node.result(function(node.tensor(0), axes=[axis]), node.sizes(0))
+    def convert(node: OnnxConversion) -> Result:
+        rank, axis = len(node.sizes(0)), node.attribute("axis")
+        if is_one:
+            axes = [node.axis(axis, max(1, rank))]
+        else:
+            axes = list(range(rank if axis == rank else node.axis(axis, rank), rank))
+        return node.result(function(node.tensor(0), axes=axes), node.sizes(0))
 
     return convert
 
 
-for _name, (_function, _defaults) in _ACTIVATIONS.items():
-    converts(_name)(_activation(_function, _defaults))
+for (_domain, _name), (_function, _keywords) in _ACTIVATIONS.items():
+    converts(_name, domain=_domain, to=_function)(_activation(_function, _keywords))
 for _name, _function in _ALONG_AXES.items():
-    converts(_name)(_along_last_axes(_function))
-    converts(_name, since=13)(_along_axis(_function))
+    converts(_name, to=_function)(_along_axes(_function, is_one=False))
+    converts(_name, since=13)(_along_axes(_function, is_one=True))
 
 
-@converts("Relu")
-def relu(node: Conversion) -> Result:
-    """INT64 has no RELU of its own in DirectML."""
+@converts("Relu", to="ACTIVATION_RELU")
+def relu(node: OnnxConversion) -> Result:
+    """Convert Relu. INT64, which RELU does not take, uses MAX."""
     x = node.tensor(0)
     y = dml.element_wise_max(x, 0) if node.type(0) == np.int64 else dml.activation_relu(x)
     return node.result(y, node.sizes(0))
 
 
-@converts("PRelu", since=7)
-def prelu(node: Conversion) -> Result:
-    """The slope is repeated to the sizes of the input, never the other way."""
+@converts("PRelu", since=7, to="ACTIVATION_PARAMETERIZED_RELU")
+def prelu(node: OnnxConversion) -> Result:
+    """Convert PRelu. The slope is repeated to the sizes of the input, never the other way."""
     sizes = node.sizes(0)
-    if broadcast_sizes(node, (0, 1)) != sizes:
+    if node.common_sizes(0, 1) != sizes:
         raise NotExpressible(f"slope of sizes {list(node.sizes(1))} for an input of {list(sizes)}")
     if node.type(0).kind == "u":
-        return reshaped(node, sizes)
-    rank = max(1, len(sizes))
-    return node.result(dml.activation_parameterized_relu(node.tensor(0, rank), node.tensor(1, rank)), sizes)
+        return node.reshaped(sizes)
+    return node.result(dml.activation_parameterized_relu(*node.operands(0, 1)), sizes)
 
 
-@converts("Shrink")
-def shrink(node: Conversion) -> Result:
-    """Towards zero by a bias, or to zero within a threshold."""
-    bias, threshold = float(node.attribute("bias", 0.0)), float(node.attribute("lambd", 0.5))
-    return node.result(dml.activation_shrink(node.tensor(0), bias=bias, threshold=threshold), node.sizes(0))
-
-
-@converts("HardSwish")
-def hard_swish(node: Conversion) -> Result:
-    """Its constants are fixed."""
+@converts("HardSwish", to="ACTIVATION_HARD_SWISH")
+def hard_swish(node: OnnxConversion) -> Result:
+    """Convert HardSwish, whose constants are fixed."""
     return node.result(dml.activation_hard_swish(node.tensor(0), alpha=1 / 6, beta=0.5), node.sizes(0))
 
 
-@converts("Swish")
-def swish(node: Conversion) -> Result:
-    """The input times the sigmoid of `alpha` times it."""
-    scale = float(node.attribute("alpha", 1.0))
-    return node.result(dml.activation_swish(node.tensor(0), sigmoid_input_scale=scale), node.sizes(0))
-
-
-@converts("Gelu")
-def gelu(node: Conversion) -> Result:
-    """The exact form; that by tanh is made of the operator's body."""
-    if node.attribute("approximate", "none") != "none":
+@converts("Gelu", to="ACTIVATION_GELU")
+def gelu(node: OnnxConversion) -> Result:
+    """Convert the exact Gelu. The function body of ONNX serves the approximation by tanh."""
+    if node.attribute("approximate") != "none":
         raise NotExpressible("DirectML has no GELU by tanh")
     return node.result(dml.activation_gelu(node.tensor(0)), node.sizes(0))
 
 
-@converts("Affine")
-def affine(node: Conversion) -> Result:
-    """An experimental operator of old models: alpha * x + beta."""
-    alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 0.0))
-    return node.result(dml.activation_linear(node.tensor(0), alpha=alpha, beta=beta), node.sizes(0))
+@converts("ImageScaler", to="VALUE_SCALE_2D")
+def image_scaler(node: OnnxConversion) -> Result:
+    """Convert ImageScaler, an experimental operator: x * scale + the bias of its channel."""
+    scale = float(node.attribute("scale"))
+    return node.result(dml.value_scale_2d(node.tensor(0), scale=scale, bias=node.required("bias")))
 
 
-@converts("ImageScaler")
-def image_scaler(node: Conversion) -> Result:
-    """An experimental operator of old models: x * scale + the bias of its channel."""
-    scaled = dml.value_scale_2d(
-        node.tensor(0), scale=float(node.attribute("scale", 1.0)), bias=node.required("bias")
-    )
-    return node.result(scaled)
+def _with_bias(node: OnnxConversion, number: int) -> GraphTensor:
+    """Return input 0 plus a bias along its last axis, if there is one."""
+    tensor = node.tensor(0)
+    if not node.has(number):
+        return tensor
+    if node.sizes(number) != node.sizes(0)[-1:]:
+        raise NotExpressible(f"bias of sizes {list(node.sizes(number))} for {list(node.sizes(0))}")
+    rank = len(tensor.sizes)
+    return tensor + along(node.tensor(number), rank - 1, rank)
+
+
+@converts("BiasGelu", domain=MICROSOFT, to="ELEMENT_WISE_ADD1 ACTIVATION_GELU")
+def bias_gelu(node: OnnxConversion) -> Result:
+    """Convert the exact GELU of a sum."""
+    return dml.activation_gelu(_with_bias(node, 1))
+
+
+@converts("FastGelu", domain=MICROSOFT, to="ACTIVATION_GELU")
+def fast_gelu(node: OnnxConversion) -> Result:
+    """Convert GELU by tanh: 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))."""
+    x = _with_bias(node, 1)
+    inner = x * dml.activation_linear(x * x, alpha=0.044715, beta=1.0)
+    half = dml.activation_linear(dml.activation_tanh(inner * math.sqrt(2 / math.pi)), alpha=0.5, beta=0.5)
+    return node.result(x * half, node.sizes(0))
+
+
+@converts("BiasSplitGelu", domain=MICROSOFT, to="ACTIVATION_GELU")
+def bias_split_gelu(node: OnnxConversion) -> Result:
+    """Convert the product of the first half of a sum and the GELU of its second half."""
+    whole = _with_bias(node, 1)
+    if whole.sizes[-1] % 2:
+        raise NotExpressible(f"no halves of {whole.sizes[-1]} elements")
+    values, gates = dml.split(whole, axis=len(whole.sizes) - 1, sizes=[whole.sizes[-1] // 2] * 2)
+    return values * dml.activation_gelu(gates)
+
+
+@converts("BiasAdd", domain=MICROSOFT, to="ELEMENT_WISE_ADD")
+def bias_add(node: OnnxConversion) -> Result:
+    """Convert the sum of the input, a bias along its last axis, and what was skipped."""
+    if node.sizes(2) != node.sizes(0):
+        raise NotExpressible(f"sizes {list(node.sizes(2))} of what was skipped for {list(node.sizes(0))}")
+    return _with_bias(node, 1) + node.tensor(2)
+
+
+_FUSED: dict[str, tuple[Callable[..., Any], str, tuple[float | None, ...]]] = {
+    "Clip": (dml.element_wise_clip, "min max", (None, None)),
+    "Elu": (dml.activation_elu, "alpha", (1.0,)),
+    "HardSigmoid": (dml.activation_hard_sigmoid, "alpha beta", (0.2, 0.5)),
+    "LeakyRelu": (dml.activation_leaky_relu, "alpha", (0.01,)),
+    "Relu": (dml.activation_relu, "", ()),
+    "Sigmoid": (dml.activation_sigmoid, "", ()),
+    "Softplus": (dml.activation_softplus, "", ()),
+    "Softsign": (dml.activation_softsign, "", ()),
+    "Tanh": (dml.activation_tanh, "", ()),
+    "ThresholdedRelu": (dml.activation_thresholded_relu, "alpha", (1.0,)),
+}
+"""Activations that fused nodes name, with their keywords and the defaults of these; None: there is none."""
+
+
+def activated(tensor: GraphTensor, name: str, parameters: list[float | None]) -> GraphTensor:
+    """Apply the activation that a fused node names; "" for none.
+
+    Args:
+        parameters: the activation's attributes in their order (alpha, beta); None for those left out.
+
+    Raises:
+        NotExpressible: there is no such activation, or a parameter is missing.
+    """
+    if not name:
+        return tensor
+    function, keywords, defaults = _FUSED.get(name, (None, "", ()))
+    given = [*parameters, *[None] * len(defaults)]
+    values = [default if value is None else value for value, default in zip(given, defaults, strict=False)]
+    if function is None or None in values:
+        raise NotExpressible(f"activation {name!r} with {parameters}")
+    result: GraphTensor = function(tensor, **dict(zip(keywords.split(), values, strict=True)))
+    return result

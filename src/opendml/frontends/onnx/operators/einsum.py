@@ -1,4 +1,4 @@
-"""Einstein's sums: operands are multiplied two by two, each time by one matrix product."""
+"""Einsum: operands are multiplied two by two, each time by one matrix product."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml import functions as dml
+from opendml.frontends.common.tensors import permuted, shaped
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.matrix import product
-from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.tensor_desc import packed_strides
@@ -20,33 +21,30 @@ Labels = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Operand:
+class LabelledTensor:
     """A tensor and the labels of its dimensions, each once."""
 
     tensor: GraphTensor
     labels: Labels
 
     def ordered(self, *groups: Sequence[str]) -> GraphTensor:
-        """The tensor with one dimension for each group of labels."""
-        labels = [label for group in groups for label in group]
-        moved = (
-            permuted(self.tensor, [self.labels.index(label) for label in labels]) if labels else self.tensor
-        )
+        """Return the tensor with one dimension for each group of labels."""
+        order = [self.labels.index(label) for group in groups for label in group]
+        moved = permuted(self.tensor, order) if order else self.tensor
         return shaped(moved, [math.prod(self.sizes[label] for label in group) for group in groups])
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Sizes by labels."""
+        """The sizes by labels."""
         return dict(zip(self.labels, self.tensor.sizes, strict=False))
 
 
-@converts("Einsum", since=12)
-def einsum(node: Conversion) -> Result:
-    """The sum over all labels that the output lacks, of the products of the operands' elements."""
+@converts("Einsum", since=12, to="GEMM ELEMENT_WISE_MULTIPLY REDUCE")
+def einsum(node: OnnxConversion) -> Result:
+    """Convert Einsum: the sum, over all labels that the output lacks, of products of elements."""
     ranks = [len(node.sizes(number)) for number in range(node.input_count)]
     terms, output = parsed(node.required("equation"), ranks)
-    operands = [_operand(node.tensor(number), labels) for number, labels in enumerate(terms)]
-    operands = _repeated(operands)
+    operands = _repeated([_operand(node.tensor(number), labels) for number, labels in enumerate(terms)])
     while len(operands) > 1:
         left, right = min(itertools.combinations(operands, 2), key=lambda pair: _result_size(*pair))
         operands = [each for each in operands if each is not left and each is not right]
@@ -55,17 +53,16 @@ def einsum(node: Conversion) -> Result:
     result = _summed(operands[0], set(output))
     if set(result.labels) != set(output):
         raise NotExpressible(f"equation {node.required('equation')!r}: its output has labels of no operand")
-    return node.result(
-        result.ordered(*((label,) for label in output)), [result.sizes[each] for each in output]
-    )
+    sizes = [result.sizes[label] for label in output]
+    return node.result(result.ordered(*((label,) for label in output)), sizes)
 
 
 def parsed(equation: str, ranks: Sequence[int]) -> tuple[list[Labels], Labels]:
-    """The labels of the operands and of the output; dimensions under an ellipsis have labels of their own,
-    counted from the last.
+    """Return the labels of the operands and of the output. Dimensions under an ellipsis have labels of their
+    own, counted from the last.
 
     Raises:
-        NotExpressible: an equation that does not fit the operands.
+        NotExpressible: the equation does not fit the operands.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
     written = left.split(",")
@@ -92,10 +89,10 @@ def _labels(term: str, rank: int) -> Labels:
     return (*front, *(f".{number}" for number in range(hidden, 0, -1)), *back)
 
 
-def _operand(tensor: GraphTensor, labels: Labels) -> Operand:
-    """A tensor with each label once: repeated ones are a diagonal."""
+def _operand(tensor: GraphTensor, labels: Labels) -> LabelledTensor:
+    """Return a tensor with each label once: repeated ones are a diagonal."""
     if len(set(labels)) == len(labels):
-        return Operand(tensor, labels)
+        return LabelledTensor(tensor, labels)
     sizes: dict[str, int] = {}
     strides = dict.fromkeys(labels, 0)
     for label, size, stride in zip(labels, tensor.sizes, packed_strides(tensor.sizes), strict=True):
@@ -103,11 +100,13 @@ def _operand(tensor: GraphTensor, labels: Labels) -> Operand:
             raise NotExpressible(f"label {label!r} stands for sizes {sizes[label]} and {size}")
         strides[label] += stride
     kept = tuple(sizes)
-    return Operand(tensor.reinterpret(list(sizes.values()), strides=[strides[label] for label in kept]), kept)
+    return LabelledTensor(
+        tensor.reinterpret(list(sizes.values()), strides=[strides[label] for label in kept]), kept
+    )
 
 
-def _repeated(operands: Sequence[Operand]) -> list[Operand]:
-    """Operands without dimensions of size 1 that others repeat."""
+def _repeated(operands: Sequence[LabelledTensor]) -> list[LabelledTensor]:
+    """Return the operands without dimensions of size 1 that others repeat."""
     sizes: dict[str, int] = {}
     for operand in operands:
         for label, size in operand.sizes.items():
@@ -122,28 +121,28 @@ def _repeated(operands: Sequence[Operand]) -> list[Operand]:
     ]
 
 
-def _without(operand: Operand, dropped: set[str]) -> Operand:
-    """The operand without dimensions, all of size 1."""
+def _without(operand: LabelledTensor, dropped: set[str]) -> LabelledTensor:
+    """Return the operand without some dimensions of size 1."""
     labels = tuple(label for label in operand.labels if label not in dropped)
-    return Operand(shaped(operand.tensor, [operand.sizes[label] for label in labels]), labels)
+    return LabelledTensor(shaped(operand.tensor, [operand.sizes[label] for label in labels]), labels)
 
 
-def _result_size(left: Operand, right: Operand) -> int:
-    """Of the product before any sum."""
+def _result_size(left: LabelledTensor, right: LabelledTensor) -> int:
+    """Return the number of elements of a product before any sum."""
     return math.prod({**left.sizes, **right.sizes}.values())
 
 
-def _summed(operand: Operand, kept: set[str]) -> Operand:
-    """The operand summed over what is not kept."""
+def _summed(operand: LabelledTensor, kept: set[str]) -> LabelledTensor:
+    """Sum an operand over the labels that are not kept."""
     axes = [axis for axis, label in enumerate(operand.labels) if label not in kept]
     if not axes:
         return operand
     reduced = dml.reduce(operand.tensor, function="SUM", axes=axes)
-    return _without(Operand(reduced, operand.labels), set(operand.labels) - kept)
+    return _without(LabelledTensor(reduced, operand.labels), set(operand.labels) - kept)
 
 
-def _multiplied(left: Operand, right: Operand, kept: set[str]) -> Operand:
-    """The product of two operands, summed over what is not kept."""
+def _multiplied(left: LabelledTensor, right: LabelledTensor, kept: set[str]) -> LabelledTensor:
+    """Multiply two operands, and sum over the labels that are not kept."""
     left, right = _summed(left, {*kept, *right.labels}), _summed(right, {*kept, *left.labels})
     shared = [label for label in left.labels if label in right.labels]
     batch = [label for label in shared if label in kept]
@@ -151,7 +150,7 @@ def _multiplied(left: Operand, right: Operand, kept: set[str]) -> Operand:
     rows = [label for label in left.labels if label not in shared]
     columns = [label for label in right.labels if label not in shared]
     a, b = left.ordered(batch, rows, inner), right.ordered(batch, inner, columns)
-    result = product(a, b) if inner else dml.element_wise_multiply(a, b)
+    result = product(a, b) if inner else a * b
     sizes = {**left.sizes, **right.sizes}
     labels = (*batch, *rows, *columns)
-    return Operand(shaped(result, [sizes[label] for label in labels]), labels)
+    return LabelledTensor(shaped(result, [sizes[label] for label in labels]), labels)

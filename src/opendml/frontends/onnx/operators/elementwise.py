@@ -1,198 +1,157 @@
-"""Element-wise operators: of one tensor, of two with common sizes, of any number."""
+"""Element-wise operators, of one or several tensors, and changes of types."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.operators.broadcasting import broadcast, broadcast_sizes
-from opendml.frontends.onnx.operators.shapes import reshaped
-from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import BOOLEAN, data_type_of
+from opendml import functions as dml
+from opendml.frontends.common.functions import SAME_NAME
+from opendml.frontends.common.types import NotExpressible, data_type_of
+from opendml.frontends.onnx.conversion import OnnxConversion, Result
+from opendml.frontends.onnx.registry import OWN, Converter, converts
+from opendml.frontends.onnx.values import BOOLEAN, Known, Type
 from opendml.runtime.graphs.tensor import GraphTensor
 
-Binary = Callable[[GraphTensor, GraphTensor], GraphTensor]
+Function = Callable[..., Any]
 
-_UNARY: dict[str, Callable[[GraphTensor], GraphTensor]] = {
-    "Acos": dml.element_wise_acos,
-    "Acosh": dml.element_wise_acosh,
-    "Asin": dml.element_wise_asin,
-    "Asinh": dml.element_wise_asinh,
-    "Atan": dml.element_wise_atan,
-    "Atanh": dml.element_wise_atanh,
+_ONE_TENSOR: dict[str, Function] = {
+    **{name.capitalize(): function for name, function in SAME_NAME.items()},
     "BitwiseNot": dml.element_wise_bit_not,
-    "Ceil": dml.element_wise_ceil,
-    "Cos": dml.element_wise_cos,
-    "Cosh": dml.element_wise_cosh,
-    "Erf": dml.element_wise_erf,
-    "Exp": dml.element_wise_exp,
-    "Floor": dml.element_wise_floor,
-    "Log": dml.element_wise_log,
+    "IsNaN": dml.element_wise_is_nan,
     "Neg": dml.element_wise_negate,
+    "Not": dml.element_wise_logical_not,
     "Reciprocal": dml.element_wise_recip,
-    "Round": dml.element_wise_round,
-    "Sign": dml.element_wise_sign,
-    "Sin": dml.element_wise_sin,
-    "Sinh": dml.element_wise_sinh,
-    "Sqrt": dml.element_wise_sqrt,
-    "Tan": dml.element_wise_tan,
 }
 
-_BINARY: dict[str, Binary] = {
+_SEVERAL_TENSORS: dict[str, Function] = {
     "Add": dml.element_wise_add,
+    "And": dml.element_wise_logical_and,
     "BitwiseAnd": dml.element_wise_bit_and,
     "BitwiseOr": dml.element_wise_bit_or,
     "BitwiseXor": dml.element_wise_bit_xor,
     "Div": dml.element_wise_divide,
-    "Mul": dml.element_wise_multiply,
-    "Sub": dml.element_wise_subtract,
-}
-
-_COMPARISONS: dict[str, Binary] = {
-    "And": dml.element_wise_logical_and,
     "Equal": dml.element_wise_logical_equals,
     "Greater": dml.element_wise_logical_greater_than,
     "GreaterOrEqual": dml.element_wise_logical_greater_than_or_equal,
     "Less": dml.element_wise_logical_less_than,
     "LessOrEqual": dml.element_wise_logical_less_than_or_equal,
+    "Max": dml.element_wise_max,
+    "Min": dml.element_wise_min,
+    "Mul": dml.element_wise_multiply,
     "Or": dml.element_wise_logical_or,
+    "Sub": dml.element_wise_subtract,
+    "Sum": dml.element_wise_add,
     "Xor": dml.element_wise_logical_xor,
 }
 
-_VARIADIC: dict[str, Binary] = {
-    "Max": dml.element_wise_max,
-    "Min": dml.element_wise_min,
-    "Sum": dml.element_wise_add,
-}
+_TRUTH = frozenset(
+    ["IsNaN", "Not", "And", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Or", "Xor"]
+)
+"""Operators whose results are truth values."""
+
+_VARIADIC = frozenset(("Max", "Min", "Sum"))
 
 
-def _unary(function: Callable[[GraphTensor], GraphTensor]) -> Callable[[Conversion], Result]:
-    def convert(node: Conversion) -> Result:
-        return node.result(function(node.tensor(0)), node.sizes(0))
-
-    return convert
-
-
-def _binary(function: Binary) -> Callable[[Conversion], Result]:
-    def convert(node: Conversion) -> Result:
-        sizes = broadcast_sizes(node, (0, 1))
-        if 0 in sizes:
-            return node.empty(sizes, node.type(0))
-        return node.result(function(*broadcast(node, (0, 1))), sizes)
+def _of_one(function: Function, is_truth: bool) -> Converter:
+    def convert(node: OnnxConversion) -> Result:
+        return node.result(function(node.tensor(0)), node.sizes(0), BOOLEAN if is_truth else None)
 
     return convert
 
 
-def _comparison(function: Binary) -> Callable[[Conversion], Result]:
-    def convert(node: Conversion) -> Result:
-        sizes = broadcast_sizes(node, (0, 1))
-        if 0 in sizes:
-            return node.empty(sizes, BOOLEAN)
-        return node.truth(function(*broadcast(node, (0, 1))), sizes)
+def _of_several(function: Function, is_truth: bool = False) -> Converter:
+    """Return a converter that applies a function of two tensors from the first input to the last."""
 
-    return convert
-
-
-def _variadic(function: Binary) -> Callable[[Conversion], Result]:
-    def convert(node: Conversion) -> Result:
+    def convert(node: OnnxConversion) -> Result:
         numbers = range(node.input_count)
-        sizes = broadcast_sizes(node, numbers)
+        sizes, type = node.common_sizes(*numbers), BOOLEAN if is_truth else None
         if 0 in sizes:
-            return node.empty(sizes, node.type(0))
-        return node.result(reduce(function, broadcast(node, numbers)), sizes)
+            return node.empty(sizes, type)
+        return node.result(reduce(function, node.operands(*numbers)), sizes, type)
 
     return convert
 
 
-for _name, _function in _UNARY.items():
-    converts(_name)(_unary(_function))
-for _name, _pair in _BINARY.items():
-    converts(_name, since=7)(_binary(_pair))
-for _name, _pair in _COMPARISONS.items():
-    converts(_name, since=7)(_comparison(_pair))
-for _name, _pair in _VARIADIC.items():
-    converts(_name, since=6)(_variadic(_pair))
+for _name, _function in _ONE_TENSOR.items():
+    converts(_name, to=_function)(_of_one(_function, _name in _TRUTH))
+for _name, _function in _SEVERAL_TENSORS.items():
+    _since = 6 if _name in _VARIADIC else 7
+    converts(_name, since=_since, to=_function)(_of_several(_function, _name in _TRUTH))
 
 
-@converts("Mean", since=6)
-def mean(node: Conversion) -> Result:
-    """The sum, divided by how many there are."""
+@converts("Mean", since=6, to="ELEMENT_WISE_MEAN")
+def mean(node: OnnxConversion) -> Result:
+    """Convert Mean to a sum and a division by the number of inputs."""
     numbers = range(node.input_count)
-    sizes = broadcast_sizes(node, numbers)
+    sizes = node.common_sizes(*numbers)
     if 0 in sizes:
-        return node.empty(sizes, node.type(0))
-    total = reduce(dml.element_wise_add, broadcast(node, numbers))
+        return node.empty(sizes)
+    total = reduce(dml.element_wise_add, node.operands(*numbers))
     return node.result(dml.element_wise_divide(total, float(node.input_count)), sizes)
 
 
-@converts("Abs")
-def absolute(node: Conversion) -> Result:
-    """What is unsigned stays as it is: DirectML's ABS does not take it."""
+@converts("Abs", to="ELEMENT_WISE_ABS")
+def absolute(node: OnnxConversion) -> Result:
+    """Convert Abs. Unsigned elements, which ABS does not take, stay as they are."""
     if node.type(0).kind == "u":
-        return reshaped(node, node.sizes(0))
+        return node.reshaped(node.sizes(0))
     return node.result(dml.element_wise_abs(node.tensor(0)), node.sizes(0))
 
 
-@converts("Not")
-def logical_not(node: Conversion) -> Result:
-    """The other truth value."""
-    return node.truth(dml.element_wise_logical_not(node.tensor(0)), node.sizes(0))
-
-
-@converts("IsNaN")
-def is_nan(node: Conversion) -> Result:
-    """Whether an element is no number."""
-    return node.truth(dml.element_wise_is_nan(node.tensor(0), output_type=dml.UINT8), node.sizes(0))
-
-
-@converts("IsInf")
-def is_infinity(node: Conversion) -> Result:
-    """Whether an element is one of the infinities that the attributes name; with none of them nothing is."""
-    negative, positive = node.attribute("detect_negative", 1), node.attribute("detect_positive", 1)
+@converts("IsInf", to="ELEMENT_WISE_IS_INFINITY")
+def is_infinity(node: OnnxConversion) -> Result:
+    """Convert IsInf, which finds the infinities that its attributes name, or none."""
+    sizes = node.sizes(0)
+    negative, positive = node.flag("detect_negative"), node.flag("detect_positive")
     if not negative and not positive:
-        require_float(node, 0)
-        return node.truth(node.constant(np.zeros(node.sizes(0), np.uint8)), node.sizes(0))
+        if node.type(0) not in (np.float32, np.float16):
+            raise NotExpressible(f"input 0 is of type {node.type(0).name}")
+        return node.truth(node.constant(np.zeros(sizes, np.uint8)), sizes)
     mode = "EITHER" if negative and positive else "NEGATIVE" if negative else "POSITIVE"
-    return node.truth(dml.element_wise_is_infinity(node.tensor(0), infinity_mode=mode), node.sizes(0))
+    return node.truth(dml.element_wise_is_infinity(node.tensor(0), infinity_mode=mode), sizes)
 
 
-@converts("Mod", since=10)
-def modulus(node: Conversion) -> Result:
-    """`fmod` takes the sign of the dividend; floats know no other way."""
-    truncates = bool(node.attribute("fmod", 0))
+@converts("Mod", since=10, to="ELEMENT_WISE_MODULUS_TRUNCATE ELEMENT_WISE_MODULUS_FLOOR")
+def modulus(node: OnnxConversion) -> Result:
+    """Convert Mod. The result has the sign of the dividend if `fmod` is set, else of the divisor."""
+    truncates = node.flag("fmod")
     if node.type(0).kind == "f" and not truncates:
         raise NotExpressible("fmod is 0; of floats it must be 1")
     function = dml.element_wise_modulus_truncate if truncates else dml.element_wise_modulus_floor
-    return _binary(function)(node)
+    return _of_several(function)(node)
 
 
 @converts("Mod", since=28)
-def modulus_of_any_type(node: Conversion) -> Result:
-    """Floats too may take the sign of the divisor, zeros included, whose sign DirectML does not say."""
-    if node.type(0).kind == "f" and not node.attribute("fmod", 0):
-        return _binary(_floored)(node)
+def modulus_of_any_type(node: OnnxConversion) -> Result:
+    """Convert the version of Mod whose results have the sign of the divisor for floats too.
+
+    Zeros have that sign as well, which MODULUS_FLOOR leaves open.
+    """
+    if node.type(0).kind == "f" and not node.flag("fmod"):
+        return _of_several(_floored)(node)
     return modulus(node)
 
 
 def _floored(a: GraphTensor, b: GraphTensor) -> GraphTensor:
     remainder = dml.element_wise_modulus_floor(a, b)
-    zero = dml.element_wise_multiply(dml.element_wise_sign(b), 0.0)
-    is_zero = dml.element_wise_logical_equals(remainder, 0.0, output_type=dml.UINT8)
-    return dml.element_wise_if(is_zero, zero, remainder)
+    return dml.element_wise_if(remainder == 0.0, dml.element_wise_sign(b) * 0.0, remainder)
 
 
-@converts("BitShift")
-def bit_shift(node: Conversion) -> Result:
-    """DirectML shifts unsigned numbers. Signed ones are their bits; to the right they keep their sign: where
-    they are negative, the inverse of their inverse is shifted."""
-    sizes, type = broadcast_sizes(node, (0, 1)), node.type(0)
+@converts("BitShift", to="ELEMENT_WISE_BIT_SHIFT_LEFT ELEMENT_WISE_BIT_SHIFT_RIGHT")
+def bit_shift(node: OnnxConversion) -> Result:
+    """Convert BitShift. DirectML shifts unsigned numbers, so the bits of signed ones are shifted as such.
+
+    A shift to the right keeps the sign: of a negative number the inverse of its inverse is shifted.
+    """
+    sizes, type = node.common_sizes(0, 1), node.type(0)
     if 0 in sizes:
-        return node.empty(sizes, type)
-    x, count = broadcast(node, (0, 1))
+        return node.empty(sizes)
+    x, count = node.operands(0, 1)
     left = node.required("direction") == "LEFT"
     shift = dml.element_wise_bit_shift_left if left else dml.element_wise_bit_shift_right
     if type.kind == "u":
@@ -201,17 +160,17 @@ def bit_shift(node: Conversion) -> Result:
     bits, count = (dml.cast(each, output_type=unsigned) for each in (x, count))
     if left:
         return node.result(dml.cast(shift(bits, count), output_type=signed), sizes)
-    is_negative = dml.element_wise_logical_less_than(x, 0, output_type=dml.UINT8)
+    is_negative = x < 0
     bits = dml.element_wise_if(is_negative, dml.element_wise_bit_not(bits), bits)
     shifted = shift(bits, count)
     kept = dml.element_wise_if(is_negative, dml.element_wise_bit_not(shifted), shifted)
     return node.result(dml.cast(kept, output_type=signed), sizes)
 
 
-@converts("Where")
-def where(node: Conversion) -> Result:
-    """Elements of either of two tensors."""
-    sizes, type = broadcast_sizes(node, (0, 1, 2)), node.type(1)
+@converts("Where", to="ELEMENT_WISE_IF")
+def where(node: OnnxConversion) -> Result:
+    """Convert Where. Its elements are only moved, so they have any type."""
+    sizes, type = node.common_sizes(0, 1, 2), node.type(1)
     if 0 in sizes:
         return node.empty(sizes, type)
     rank = max(1, len(sizes))
@@ -219,34 +178,31 @@ def where(node: Conversion) -> Result:
     return node.result(chosen, sizes, type)
 
 
-@converts("Clip", since=6)
-def clip_by_attributes(node: Conversion) -> Result:
-    """Bounds that the file gives."""
-    least, most = node.attribute("min", None), node.attribute("max", None)
-    return node.result(_clipped(node.tensor(0), least, most), node.sizes(0))
+@converts("Clip", since=6, to="ELEMENT_WISE_CLIP1")
+def clip_by_attributes(node: OnnxConversion) -> Result:
+    """Convert Clip with bounds as attributes. Their defaults bound nothing but infinities."""
+    bounds = node.attribute("min"), node.attribute("max")
+    return node.result(_clipped(node.tensor(0), *bounds), node.sizes(0))
 
 
 @converts("Clip", since=11)
-def clip(node: Conversion) -> Result:
-    """Bounds that may be absent, or computed; where they cross, the upper one holds."""
+def clip(node: OnnxConversion) -> Result:
+    """Convert Clip with bounds that may be absent or computed. Where they cross, the upper one holds."""
     return node.result(_clipped(node.tensor(0), _bound(node, 1), _bound(node, 2)), node.sizes(0))
 
 
 def _clipped(
     x: GraphTensor, least: GraphTensor | float | None, most: GraphTensor | float | None
 ) -> GraphTensor:
-    if least is not None:
-        x = dml.element_wise_max(x, least)
-    if most is not None:
-        x = dml.element_wise_min(x, most)
-    return x
+    x = x if least is None else dml.element_wise_max(x, least)
+    return x if most is None else dml.element_wise_min(x, most)
 
 
-def _bound(node: Conversion, number: int) -> GraphTensor | float | None:
-    """A bound of Clip: a number if it is known."""
+def _bound(node: OnnxConversion, number: int) -> GraphTensor | float | None:
+    """Return a bound of Clip: a number if it is known."""
     if not node.has(number):
         return None
-    if int(np.prod(node.sizes(number))) != 1:
+    if math.prod(node.sizes(number)) != 1:
         raise NotExpressible(f"input {number} has sizes {list(node.sizes(number))}; must be one number")
     if node.is_known(number) and node.type(number) == node.type(0):
         value: float = node.known(number).reshape(()).item()
@@ -254,11 +210,104 @@ def _bound(node: Conversion, number: int) -> GraphTensor | float | None:
     return node.tensor(number).reinterpret([1] * max(1, len(node.sizes(0))))
 
 
-def require_float(node: Conversion, number: int) -> None:
-    """Checks that an input is of one of the floats that DirectML computes with.
+_ODD = 2**24
+"""Below it FLOAT32 tells odd numbers from even ones."""
+_MOST_MULTIPLIED = 64
+"""Greater powers of integers do not fit into 64 bits, except those of 0, 1 and -1."""
+_GREATEST_EVEN = 2**31 - 2
+"""The greatest even INT32."""
 
-    Raises:
-        NotExpressible: it is not.
+
+@converts("Pow", since=7, to="ELEMENT_WISE_POW ELEMENT_WISE_CONSTANT_POW")
+def power(node: OnnxConversion) -> Result:
+    """Convert Pow. The result has the type of the base; the exponent may have another one."""
+    sizes = node.common_sizes(0, 1)
+    if 0 in sizes:
+        return node.empty(sizes)
+    rank = max(1, len(sizes))
+    base, number = node.tensor(0, rank), _one_number(node)
+    if number is not None and node.type(0).kind == "f":
+        return node.result(dml.element_wise_constant_pow(base, exponent=number), sizes)
+    if number is not None and node.type(1).kind in "iu" and 0 < number <= _MOST_MULTIPLIED:
+        return node.result(_multiplied(base, int(number)), sizes)
+    return node.result(dml.element_wise_pow(base, _exponent(node, rank)), sizes)
+
+
+def _multiplied(base: GraphTensor, exponent: int) -> GraphTensor:
+    """Return a power of integers by products, which wrap around."""
+    if exponent == 1:
+        return base
+    half = _multiplied(base, exponent // 2)
+    return half * half * base if exponent % 2 else half * half
+
+
+def _one_number(node: OnnxConversion) -> float | None:
+    """Return a known exponent of one element that FLOAT32 holds exactly; None if there is none."""
+    if not node.is_known(1) or math.prod(node.sizes(1)) != 1 or len(node.sizes(1)) > len(node.sizes(0)):
+        return None
+    value: float = node.known(1).reshape(()).item()
+    return float(value) if abs(value) < _ODD and float(np.float32(value)) == value else None
+
+
+def _exponent(node: OnnxConversion, rank: int) -> GraphTensor:
+    """Return the exponent in a type that POW takes.
+
+    One of 64 bits is clipped to 32 bits: powers of floats beyond differ in their sign at most, so odd
+    numbers stay odd.
     """
-    if node.type(number) not in (np.float32, np.float16):
-        raise NotExpressible(f"input {number} is of type {node.type(number).name}")
+    type, exponent = node.type(1), node.tensor(1, rank)
+    if type.kind not in "iu" or type.itemsize < 8:
+        return exponent
+    if node.type(0).kind != "f":
+        raise NotExpressible(f"an integer to the power of {type.name}")
+    least = -_GREATEST_EVEN if type.kind == "i" else 0
+    within = dml.element_wise_clip1(exponent, min=least, max=_GREATEST_EVEN)
+    odd = dml.element_wise_bit_and(exponent, 1)
+    return dml.cast(dml.element_wise_bit_or(within, odd), output_type="INT32")
+
+
+_MOST_WIDENED = 1024
+"""The most elements of a weight that is stored as float32 rather than converted in every run."""
+
+
+@converts("Cast", since=6, to="CAST")
+def cast(node: OnnxConversion) -> Result:
+    """Convert Cast, to the type of its attribute."""
+    node.required("to")
+    type = node.type_attribute("to")
+    if type is None:
+        raise NotExpressible(f"to: {node.attribute('to')} is no type")
+    return _cast(node, type)
+
+
+@converts("CastLike", to="CAST")
+def cast_like(node: OnnxConversion) -> Result:
+    """Convert CastLike, to the type of its second input."""
+    return _cast(node, node.type(1))
+
+
+def _cast(node: OnnxConversion, type: Type) -> Result:
+    """Cast input 0. A truth value is whether a number is not 0; 0.5, which CAST truncates, is not either."""
+    sizes = node.sizes(0)
+    if type == node.type(0):
+        return node.reshaped(sizes)
+    data_type = data_type_of(type, "the result")
+    if type == BOOLEAN:
+        return node.truth(node.tensor(0) != 0, sizes)
+    return node.result(dml.cast(node.tensor(0), output_type=data_type), sizes, type)
+
+
+@converts("Widen", domain=OWN)
+def widen(node: OnnxConversion) -> Result:
+    """Convert float16 to float32, for `wide_nodes`. Large weights are converted where they are read."""
+    if node.is_known(0) and node.known(0).size <= _MOST_WIDENED:
+        return Known(node.known(0).astype(np.float32))
+    return node.empty(node.sizes(0), np.float32) if 0 in node.sizes(0) else _cast(node, np.dtype(np.float32))
+
+
+@converts("Narrow", domain=OWN)
+def narrow(node: OnnxConversion) -> Result:
+    """Convert the float32 that a node in float32 made to float16."""
+    if node.is_known(0):
+        return Known(node.known(0).astype(np.float16))
+    return node.empty(node.sizes(0), np.float16) if 0 in node.sizes(0) else _cast(node, np.dtype(np.float16))

@@ -1,30 +1,27 @@
-"""Elements by their indices."""
+"""Elements by their indices, also the parts that `frontends.onnx.counted` takes operators apart into."""
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
+import math
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
-from opendml.frontends.onnx.registry import converts
+import numpy as np
+
+from opendml import functions as dml
+from opendml.frontends.common.tensors import with_rank
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result
+from opendml.frontends.onnx.registry import OWN, converts
 from opendml.frontends.onnx.values import Known
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
-def padded(tensor: GraphTensor, rank: int) -> GraphTensor:
-    """A tensor with so many dimensions: further ones of size 1 in front."""
-    return tensor.reinterpret([1] * (rank - len(tensor.sizes)) + list(tensor.sizes))
-
-
-@converts("Gather")
-def gather(node: Conversion) -> Result:
-    """Slices along an axis, in the sizes of the indices."""
-    sizes, indices = node.sizes(0), node.sizes(1)
-    axis = node.axis(node.attribute("axis", 0), len(sizes))
+@converts("Gather", to="GATHER")
+def gather(node: OnnxConversion) -> Result:
+    """Convert Gather: slices along an axis, in the sizes of the indices."""
+    sizes, indices, axis = node.sizes(0), node.sizes(1), node.axis_attribute()
     wanted = (*sizes[:axis], *indices, *sizes[axis + 1 :])
     if 0 in wanted:
-        return node.empty(wanted, node.type(0))
+        return node.empty(wanted)
     rank = max(1, len(sizes), len(indices), len(wanted))
     gathered = dml.gather(
         node.moved(0, rank),
@@ -35,33 +32,24 @@ def gather(node: Conversion) -> Result:
     return node.result(gathered, wanted, node.type(0))
 
 
-@converts("GatherElements")
-def gather_elements(node: Conversion) -> Result:
-    """An index of its own for each element."""
-    sizes, indices = node.sizes(0), node.sizes(1)
-    axis = node.axis(node.attribute("axis", 0), len(sizes))
+@converts("GatherElements", to="GATHER_ELEMENTS")
+def gather_elements(node: OnnxConversion) -> Result:
+    """Convert GatherElements. The input is cut to the sizes of the indices but along the axis."""
+    sizes, indices, axis = node.sizes(0), node.sizes(1), node.axis_attribute()
     if 0 in indices:
-        return node.empty(indices, node.type(0))
-    return node.result(
-        dml.gather_elements(_within(node, axis), node.tensor(1), axis=axis), indices, node.type(0)
-    )
+        return node.empty(indices)
+    some = [sizes[axis] if each == axis else size for each, size in enumerate(indices)]
+    tensor = node.moved(0) if some == list(sizes) else dml.slice1(node.moved(0), input_window_sizes=some)
+    return node.result(dml.gather_elements(tensor, node.tensor(1), axis=axis), indices, node.type(0))
 
 
-def _within(node: Conversion, axis: int) -> GraphTensor:
-    """Input 0, cut to the sizes of the indices but along the axis: DirectML wants them equal."""
-    sizes, indices = node.sizes(0), node.sizes(1)
-    wanted = [sizes[axis] if i == axis else size for i, size in enumerate(indices)]
-    return node.moved(0) if wanted == list(sizes) else dml.slice1(node.moved(0), input_window_sizes=wanted)
-
-
-@converts("GatherND")
-def gather_nd(node: Conversion) -> Result:
-    """Slices by index tuples, which lie along the last axis of the indices."""
-    sizes, indices = node.sizes(0), node.sizes(1)
-    batch = node.attribute("batch_dims", 0)
+@converts("GatherND", to="GATHER_ND1")
+def gather_nd(node: OnnxConversion) -> Result:
+    """Convert GatherND: slices by index tuples, which lie along the last axis of the indices."""
+    sizes, indices, batch = node.sizes(0), node.sizes(1), node.attribute("batch_dims") or 0
     wanted = (*indices[:-1], *sizes[batch + indices[-1] :])
     if 0 in wanted:
-        return node.empty(wanted, node.type(0))
+        return node.empty(wanted)
     rank = max(1, len(sizes), len(indices), len(wanted))
     gathered = dml.gather_nd1(
         node.moved(0, rank),
@@ -73,61 +61,94 @@ def gather_nd(node: Conversion) -> Result:
     return node.result(gathered, wanted, node.type(0))
 
 
-@converts("OneHot", since=9)
-def one_hot(node: Conversion) -> Result:
-    """A new axis, on at the index and off elsewhere."""
-    sizes, depth = node.sizes(0), node.known_list(1)[0]
-    axis = node.axis(node.attribute("axis", -1), len(sizes) + 1)
+@converts("OneHot", since=9, to="ONE_HOT")
+def one_hot(node: OnnxConversion) -> Result:
+    """Convert OneHot: a new axis, on at the index and off elsewhere."""
+    sizes, depth = node.sizes(0), node.known_integer(1)
+    axis = node.axis_attribute(len(sizes) + 1)
     wanted = (*sizes[:axis], depth, *sizes[axis:])
     if 0 in wanted:
         return node.empty(wanted, node.type(2))
     indices = node.tensor(0)
     if node.type(0) not in (np.int64, np.int32, np.uint64, np.uint32):
-        indices = dml.cast(indices, output_type=dml.INT64)
-    indices = indices.reinterpret([1 if i == axis else size for i, size in enumerate(wanted)])
-    values = padded(node.moved(2), len(wanted))
-    return node.result(dml.one_hot(indices, values, axis=axis, sizes=wanted), wanted, node.type(2))
+        indices = dml.cast(indices, output_type="INT64")
+    indices = indices.reinterpret([1 if each == axis else size for each, size in enumerate(wanted)])
+    hot = dml.one_hot(indices, node.moved(2, len(wanted)), axis=axis, sizes=wanted)
+    return node.result(hot, wanted, node.type(2))
 
 
 @converts("Compress", since=9)
-def compress(node: Conversion) -> Result:
-    """Slices for which a known condition holds; see `counted` for those that are computed."""
+def compress(node: OnnxConversion) -> Result:
+    """Convert Compress with a known condition. `counted` has those that are computed."""
     if not node.is_known(1):
         raise NotExpressible("the output's sizes depend on the condition")
-    chosen = np.flatnonzero(node.known(1))
-    sizes = node.sizes(0)
-    if "axis" not in node.node.attributes:
-        sizes = (int(np.prod(sizes)),)
-    axis = node.axis(node.attribute("axis", 0), len(sizes))
+    chosen, sizes = np.flatnonzero(node.known(1)), node.sizes(0)
+    if node.attribute("axis") is None:
+        sizes = (math.prod(sizes),)
+    axis = node.axis(node.attribute("axis") or 0, len(sizes))
     if chosen.size and chosen[-1] >= sizes[axis]:
         raise NotExpressible(f"condition holds for element {chosen[-1]} of {sizes[axis]}")
     wanted = (*sizes[:axis], len(chosen), *sizes[axis + 1 :])
     if 0 in wanted:
-        return node.empty(wanted, node.type(0))
-    indices = padded(node.constant(chosen, np.int64), len(sizes))
-    tensor = node.moved(0).reinterpret(sizes)
+        return node.empty(wanted)
+    indices, tensor = with_rank(node.constant(chosen, np.int64), len(sizes)), node.moved(0).reinterpret(sizes)
     return node.result(dml.gather(tensor, indices, axis=axis, index_dimensions=1), wanted, node.type(0))
 
 
-@converts("NonZero")
-def nonzero(node: Conversion) -> Result:
-    """Where the elements are that are not 0; see `counted`."""
+@converts("NonZero", to="NONZERO_COORDINATES")
+def nonzero(node: OnnxConversion) -> Result:
+    """Refuse NonZero, whose sizes are known when it has run. `counted` takes it apart."""
     raise NotExpressible("the output's sizes depend on the input")
 
 
-@converts("EyeLike", since=9)
-def eye_like(node: Conversion) -> Result:
-    """Ones on a diagonal, of which only the sizes matter."""
+@converts("EyeLike", since=9, to="DIAGONAL_MATRIX DIAGONAL_MATRIX1")
+def eye_like(node: OnnxConversion) -> Result:
+    """Convert EyeLike to its result, of which only the sizes of the input matter."""
     rows, columns = node.sizes(0)
-    given = node.attribute("dtype", None)
-    type = node.type(0) if given is None else onnx.helper.tensor_dtype_to_np_dtype(given)
-    return Known(np.eye(rows, columns, node.attribute("k", 0)).astype(type))
+    type = node.type_attribute("dtype") or node.type(0)
+    return Known(np.eye(rows, columns, node.attribute("k")).astype(type))
 
 
-@converts("ConstantOfShape", since=9)
-@converts("Range", since=11)
-def filled(node: Conversion) -> Result:
-    """All inputs say sizes: they must be known, and what is known is computed at once."""
+@converts("ConstantOfShape", since=9, to="FILL_VALUE_CONSTANT")
+@converts("Range", since=11, to="FILL_VALUE_SEQUENCE")
+def filled(node: OnnxConversion) -> Result:
+    """Ask for the inputs, which state sizes. Once they are known, the evaluator computes the result."""
     for number in range(node.input_count):
         node.known(number)
     raise NotExpressible("its inputs are no numbers")
+
+
+@converts("Coordinates", domain=OWN)
+def coordinates(node: OnnxConversion) -> Result:
+    """Find the coordinates of all elements that are not 0, followed by zeros, and their number."""
+    tensor = node.tensor(0) != 0 if node.type(0).itemsize == 8 else node.tensor(0)
+    found = dml.nonzero_coordinates(tensor)
+    return found.output_coordinates, found.output_count
+
+
+@converts("NonZero", domain=OWN)
+def nonzero_found(node: OnnxConversion) -> Result:
+    """Return the coordinates that were found, a column for each element."""
+    count, rank = node.known_integer(1), node.sizes(0)[1]
+    if not count:
+        return node.empty((rank, 0), np.int64)
+    return node.result(dml.cast(_first(node, 0, count).T, output_type="INT64"))
+
+
+@converts("Compress", domain=OWN)
+def compress_found(node: OnnxConversion) -> Result:
+    """Return the slices at the coordinates that were found."""
+    count, sizes, axis = node.known_integer(2), node.sizes(0), node.attribute("axis")
+    sizes = (math.prod(sizes),) if axis is None else sizes
+    axis = node.axis(axis or 0, len(sizes))
+    wanted = (*sizes[:axis], count, *sizes[axis + 1 :])
+    if not count:
+        return node.empty(wanted)
+    numbers = _first(node, 1, count).reinterpret([1] * (len(sizes) - 1) + [count])
+    tensor = node.moved(0).reinterpret(sizes)
+    return node.result(dml.gather(tensor, numbers, axis=axis, index_dimensions=1), wanted, node.type(0))
+
+
+def _first(node: OnnxConversion, number: int, count: int) -> GraphTensor:
+    """Return the first rows of an input."""
+    return node.tensor(number)[:count]

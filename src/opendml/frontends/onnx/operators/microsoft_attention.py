@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result, numpy_type
-from opendml.frontends.onnx.node import MICROSOFT
+from opendml import functions as dml
+from opendml.frontends.common.tensors import permuted, shaped
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
 from opendml.frontends.onnx.operators.microsoft_quantized import float_product
-from opendml.frontends.onnx.operators.views import permuted, shaped
-from opendml.frontends.onnx.registry import converts
+from opendml.frontends.onnx.registry import MICROSOFT, converts
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.spec.enums import TensorDataType
 
 
 @dataclass(frozen=True)
-class Heads:
-    """What attention works on.
+class AttentionHeads:
+    """The operands of attention.
 
     Args:
         query, key, value: [batch, sequence, heads of one size each].
-        count: of heads.
+        count: the number of heads.
         past: keys and values of earlier runs, [batch, heads, sequence, size].
     """
 
@@ -35,26 +35,21 @@ class Heads:
     past: tuple[GraphTensor, GraphTensor] | None = None
 
     @property
-    def past_length(self) -> int:
-        return self.past[0].sizes[2] if self.past else 0
-
-    @property
     def scores(self) -> tuple[int, int, int, int]:
         """The sizes of what softmax takes."""
         batch, rows, _ = self.query.sizes
-        return batch, self.count, rows, self.past_length + self.key.sizes[1]
+        past = self.past[0].sizes[2] if self.past else 0
+        return batch, self.count, rows, past + self.key.sizes[1]
 
 
-def attended(
-    node: Conversion, heads: Heads, mask: int, bias: int
+def _attended(
+    node: OnnxConversion, heads: AttentionHeads, mask: int, bias: int
 ) -> tuple[GraphTensor, GraphTensor, GraphTensor]:
-    """The output, and the keys and values up to here.
+    """Return the output, and the keys and values up to here.
 
     Args:
         mask, bias: the numbers of the inputs that hide keys and that are added to the scores.
     """
-    size = heads.query.sizes[2] // heads.count
-    scale = node.attribute("scale", 0.0) or 1 / math.sqrt(size)
     past = heads.past or (None, None)
     result = dml.multihead_attention(
         heads.query,
@@ -63,7 +58,7 @@ def attended(
         relative_position_bias=_added_to_scores(node, heads, mask, bias),
         past_key=past[0],
         past_value=past[1],
-        scale=scale,
+        scale=node.attribute("scale") or 1 / math.sqrt(heads.query.sizes[2] // heads.count),
         head_count=heads.count,
         mask_type="NONE",
         output_present_key=True,
@@ -75,93 +70,82 @@ def attended(
     return result.output, key, value
 
 
-def _added_to_scores(node: Conversion, heads: Heads, mask: int, bias: int) -> GraphTensor | None:
-    """What is added before softmax; None: nothing."""
-    batch, count, rows, columns = heads.scores
-    parts = []
-    if node.has(bias):
-        parts.append(node.tensor(bias, 4))
+def _added_to_scores(node: OnnxConversion, heads: AttentionHeads, mask: int, bias: int) -> GraphTensor | None:
+    """Return what is added before softmax; None: nothing."""
+    rows, columns = heads.scores[2:]
+    parts = [node.tensor(bias, 4)] if node.has(bias) else []
     if node.has(mask):
         parts.append(_hiding(node, mask, heads))
-    if node.attribute("unidirectional", 0):
+    if node.flag("unidirectional"):
         type = numpy_type(heads.query)
         seen = np.tri(rows, columns, columns - rows, dtype=bool)
         parts.append(node.constant(np.where(seen, 0, np.finfo(type).min)[None, None], type))
     if not parts:
         return None
-    total = parts[0]
-    for each in parts[1:]:
-        total = dml.element_wise_add(total, each)
+    total = reduce(dml.element_wise_add, parts)
     if any(given not in (1, size) for given, size in zip(total.sizes, heads.scores, strict=True)):
         raise NotExpressible(f"masks and biases of sizes {list(total.sizes)} for {list(heads.scores)}")
-    return repeated(total, (batch, count, rows, columns))
+    return repeated(total, heads.scores)
 
 
-def _hiding(node: Conversion, number: int, heads: Heads) -> GraphTensor:
-    """`mask_filter_value` where a mask hides a key, else 0; of four dimensions."""
+def _hiding(node: OnnxConversion, number: int, heads: AttentionHeads) -> GraphTensor:
+    """Return `mask_filter_value` where a mask hides a key, else 0; of four dimensions."""
     sizes, (batch, _, rows, columns) = node.sizes(number), heads.scores
-    mask = dml.cast(node.tensor(number), output_type=TensorDataType.INT32)
+    mask = dml.cast(node.tensor(number), output_type="INT32")
     places = node.constant(np.arange(columns).reshape(1, 1, 1, -1), np.int32)
     if sizes == (batch,):
-        seen = dml.element_wise_logical_less_than(places, shaped(mask, (batch, 1, 1, 1)))
+        seen = places < shaped(mask, (batch, 1, 1, 1))
     elif sizes == (2 * batch,):
         ends, starts = (shaped(each, (batch, 1, 1, 1)) for each in dml.split(mask, axis=0, sizes=[batch] * 2))
-        seen = dml.element_wise_logical_and(
-            dml.element_wise_logical_less_than(places, ends),
-            dml.element_wise_logical_greater_than_or_equal(places, starts),
-        )
+        seen = dml.element_wise_logical_and(places < ends, places >= starts)
     elif sizes in ((batch, columns), (batch, rows, columns)):
-        given = shaped(mask, (batch, 1, rows if len(sizes) == 3 else 1, columns))
-        seen = dml.element_wise_logical_greater_than(given, 0)
+        seen = shaped(mask, (batch, 1, rows if len(sizes) == 3 else 1, columns)) > 0
     else:
         raise NotExpressible(f"a mask of sizes {list(sizes)} for scores of {list(heads.scores)}")
-    hidden = node.constant(
-        np.full((1, 1, 1, 1), node.attribute("mask_filter_value", -10000.0)), numpy_type(heads.query)
-    )
-    return dml.element_wise_if(seen, 0.0, hidden)
+    hidden = np.full((1, 1, 1, 1), node.attribute("mask_filter_value"))
+    return dml.element_wise_if(seen, 0.0, node.constant(hidden, numpy_type(heads.query)))
 
 
-def _require_plain(node: Conversion, *unknown: int) -> None:
-    """Raises NotExpressible for what has no mapping."""
+def _require_plain(node: OnnxConversion, *unknown: int) -> None:
+    """Raise NotExpressible for attributes and inputs that have no mapping."""
     for name in ("do_rotary", "past_present_share_buffer"):
-        if node.attribute(name, 0):
-            raise NotExpressible(f"{name} {node.attribute(name, 0)}")
+        if node.flag(name):
+            raise NotExpressible(f"{name} {node.attribute(name)}")
     for number in unknown:
         if node.has(number):
             raise NotExpressible(f"input {number}")
 
 
-def _past(node: Conversion, number: int) -> tuple[GraphTensor, GraphTensor] | None:
-    """Keys and values of earlier runs, which lie in one tensor."""
+def _past(node: OnnxConversion, number: int) -> tuple[GraphTensor, GraphTensor] | None:
+    """Return keys and values of earlier runs, which lie in one tensor."""
     if not node.has(number) or 0 in node.sizes(number):
         return None
     if len(node.sizes(number)) != 5 or node.sizes(number)[0] != 2:
         raise NotExpressible(f"past of sizes {list(node.sizes(number))}")
-    sizes = node.sizes(number)[1:]
-    keys, values = dml.split(node.tensor(number), axis=0, sizes=[1, 1])
-    return shaped(keys, sizes), shaped(values, sizes)
+    past = node.tensor(number)
+    return past[0], past[1]
 
 
-def _with_present(node: Conversion, projected: GraphTensor, sizes: list[int], mask: int, past: int) -> Result:
-    """Attention of queries, keys and values that lie in one tensor; the state in one, too."""
+def _with_present(
+    node: OnnxConversion, projected: GraphTensor, sizes: list[int], mask: int, past: int
+) -> Result:
+    """Return attention of queries, keys and values that lie in one tensor, and the state in one, too."""
     count = node.required("num_heads")
     query, key, value = dml.split(projected, axis=2, sizes=sizes)
-    heads = Heads(query, key, value, count, _past(node, past))
-    output, keys, values = attended(node, heads, mask, 5 if mask == 3 else node.input_count)
+    heads = AttentionHeads(query, key, value, count, _past(node, past))
+    output, *state = _attended(node, heads, mask, 5 if mask == 3 else node.input_count)
     if not node.wants(1):
         return (output,)
-    stacked = dml.join([shaped(each, (1, *each.sizes)) for each in (keys, values)], axis=0)
-    return output, stacked
+    return output, dml.join([shaped(each, (1, *each.sizes)) for each in state], axis=0)
 
 
-@converts("Attention", domain=MICROSOFT)
-def attention(node: Conversion) -> Result:
-    """Queries, keys and values are projected from one input."""
+@converts("Attention", domain=MICROSOFT, to="MULTIHEAD_ATTENTION")
+def attention(node: OnnxConversion) -> Result:
+    """Convert Attention, whose queries, keys and values are projected from one input."""
     _require_plain(node, 6)
     batch, length, size = node.sizes(0)
     width = node.sizes(1)[1]
-    given: list[int] = node.attribute("qkv_hidden_sizes", [])
-    sizes = given or [width // 3] * 3
+    sizes = node.attribute("qkv_hidden_sizes") or [width // 3] * 3
     if len(sizes) != 3 or sum(sizes) != width or min(sizes) < 1:
         raise NotExpressible(f"qkv_hidden_sizes {sizes} of weights of {list(node.sizes(1))}")
     bias = repeated(node.tensor(2), (batch * length, width)) if node.has(2) else None
@@ -169,46 +153,39 @@ def attention(node: Conversion) -> Result:
     return _with_present(node, shaped(projected, (batch, length, width)), sizes, mask=3, past=4)
 
 
-@converts("QAttention", domain=MICROSOFT)
-def quantized_attention(node: Conversion) -> Result:
-    """The same with a projection of quantized numbers."""
+@converts("QAttention", domain=MICROSOFT, to="MULTIHEAD_ATTENTION MATRIX_MULTIPLY_INTEGER_TO_FLOAT")
+def quantized_attention(node: OnnxConversion) -> Result:
+    """Convert Attention with a projection of quantized numbers."""
     _require_plain(node)
     batch, length, size = node.sizes(0)
     width = node.sizes(1)[1]
-    columns = {number: (1, 1, math.prod(node.sizes(number))) for number in (2, 4, 7) if node.has(number)}
-    projected = float_product(
-        (
-            shaped(node.tensor(0), (1, batch * length, size)),
-            shaped(node.tensor(3), (1, 1, 1)),
-            shaped(node.tensor(6), (1, 1, 1)) if node.has(6) else None,
-        ),
-        (
-            shaped(node.tensor(1), (1, size, width)),
-            shaped(node.tensor(4), columns[4]),
-            shaped(node.tensor(7), columns[7]) if node.has(7) else None,
-        ),
-        shaped(node.tensor(2), columns[2]),
-    )
-    return _with_present(node, shaped(projected, (batch, length, width)), [width // 3] * 3, mask=5, past=8)
+
+    def row(number: int) -> GraphTensor | None:
+        given = node.optional(number)
+        return None if given is None else shaped(given, (1, 1, math.prod(given.sizes)))
+
+    a_scale, b_scale = row(3), row(4)
+    assert a_scale is not None
+    assert b_scale is not None
+    a = shaped(node.tensor(0), (1, batch * length, size)), a_scale, row(6)
+    b = shaped(node.tensor(1), (1, size, width)), b_scale, row(7)
+    projected = shaped(float_product(a, b, row(2)), (batch, length, width))
+    return _with_present(node, projected, [width // 3] * 3, mask=5, past=8)
 
 
-@converts("MultiHeadAttention", domain=MICROSOFT)
-def multi_head_attention(node: Conversion) -> Result:
-    """Queries, keys and values are given: apart, or in one tensor."""
+@converts("MultiHeadAttention", domain=MICROSOFT, to="MULTIHEAD_ATTENTION1")
+def multi_head_attention(node: OnnxConversion) -> Result:
+    """Convert MultiHeadAttention, whose queries, keys and values are given: apart, or in one tensor."""
     _require_plain(node, 8, 9)
-    count = node.required("num_heads")
-    query, key, value = _given(node, count)
+    query, key, value = _given(node)
     if node.has(3):
         query, key, value = _biased(node, query, key, value)
-    past = None
-    if node.has(6) and 0 not in node.sizes(6):
-        past = node.tensor(6), node.tensor(7)
-    output, keys, values = attended(node, Heads(query, key, value, count, past), 4, 5)
-    return output, keys, values
+    past = (node.tensor(6), node.tensor(7)) if node.has(6) and 0 not in node.sizes(6) else None
+    return _attended(node, AttentionHeads(query, key, value, node.required("num_heads"), past), 4, 5)
 
 
-def _given(node: Conversion, count: int) -> tuple[GraphTensor, GraphTensor, GraphTensor]:
-    """Queries, keys and values of three dimensions."""
+def _given(node: OnnxConversion) -> tuple[GraphTensor, GraphTensor, GraphTensor]:
+    """Return queries, keys and values of three dimensions."""
     query, rank = node.tensor(0), len(node.sizes(0))
     if rank == 5 and not node.has(1):
         first, second, third = (_flat(each) for each in dml.split(query, axis=3, sizes=[1, 1, 1]))
@@ -219,33 +196,29 @@ def _given(node: Conversion, count: int) -> tuple[GraphTensor, GraphTensor, Grap
         first, second = (_flat(each) for each in dml.split(node.tensor(1), axis=3, sizes=[1, 1]))
         return query, first, second
     key, value = node.tensor(1), node.tensor(2)
-    if len(node.sizes(1)) == 4:
-        return query, _in_rows(key), _in_rows(value)
-    return query, key, value
+    return (query, _in_rows(key), _in_rows(value)) if len(node.sizes(1)) == 4 else (query, key, value)
 
 
 def _flat(stacked: GraphTensor) -> GraphTensor:
-    """One of [batch, sequence, heads, 1, size] in three dimensions."""
+    """Return [batch, sequence, heads, 1, size] in three dimensions."""
     batch, length, heads, _, size = stacked.sizes
     return shaped(stacked, (batch, length, heads * size))
 
 
 def _in_rows(heads: GraphTensor) -> GraphTensor:
-    """[batch, heads, sequence, size] as [batch, sequence, heads * size]."""
+    """Return [batch, heads, sequence, size] as [batch, sequence, heads * size]."""
     batch, count, length, size = heads.sizes
     return shaped(permuted(heads, (0, 2, 1, 3)), (batch, length, count * size))
 
 
 def _biased(
-    node: Conversion, query: GraphTensor, key: GraphTensor, value: GraphTensor
+    node: OnnxConversion, query: GraphTensor, key: GraphTensor, value: GraphTensor
 ) -> tuple[GraphTensor, GraphTensor, GraphTensor]:
-    """With the bias of the projection; keys and values that earlier runs made have theirs already."""
+    """Add the bias of the projection. Keys and values that earlier runs made have theirs already."""
     sizes = [query.sizes[2], key.sizes[2], value.sizes[2]]
     if node.sizes(3) != (sum(sizes),):
         raise NotExpressible(f"a bias of sizes {list(node.sizes(3))} for {sizes}")
     parts = [shaped(each, (1, 1, *each.sizes)) for each in dml.split(node.tensor(3), axis=0, sizes=sizes)]
-    given = (query, key, value)
     if node.has(1) and len(node.sizes(1)) == 4:
-        return dml.element_wise_add(query, parts[0]), key, value
-    first, second, third = (dml.element_wise_add(*pair) for pair in zip(given, parts, strict=True))
-    return first, second, third
+        return query + parts[0], key, value
+    return query + parts[0], key + parts[1], value + parts[2]

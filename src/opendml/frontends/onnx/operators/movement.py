@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, NotRunnable, Result
-from opendml.frontends.onnx.operators.views import permuted
+from opendml import functions as dml
+from opendml.frontends.common.tensors import joined, permuted
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import Array, Computed, Known, carrier_of
+from opendml.frontends.onnx.values import Array, carrier_of
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
-@converts("Transpose")
-def transpose(node: Conversion) -> Result:
-    """The dimensions in the order given, or reversed."""
-    sizes = node.sizes(0)
-    order = node.attribute("perm", list(reversed(range(len(sizes)))))
+@converts("Transpose", to="ELEMENT_WISE_IDENTITY")
+def transpose(node: OnnxConversion) -> Result:
+    """Convert Transpose. Without an order the dimensions are reversed."""
+    sizes, order = node.sizes(0), node.attribute("perm")
+    order = list(reversed(range(len(sizes)))) if order is None else order
     if sorted(order) != list(range(len(sizes))):
         raise NotExpressible(f"perm {order} is no order of {len(sizes)} dimensions")
     tensor = permuted(node.moved(0), order) if order else node.moved(0)
     return node.result(tensor, [sizes[axis] for axis in order], node.type(0))
 
 
-@converts("Tile", since=6)
-def tile(node: Conversion) -> Result:
-    """Repeated along each dimension."""
+@converts("Tile", since=6, to="TILE")
+def tile(node: OnnxConversion) -> Result:
+    """Convert Tile to strides of 0, which need no operator."""
     sizes, repeats = node.sizes(0), node.known_list(1)
     if len(repeats) != len(sizes):
         raise NotExpressible(f"{len(repeats)} repeats of {len(sizes)} dimensions")
     wanted = [size * count for size, count in zip(sizes, repeats, strict=True)]
     if 0 in wanted:
-        return node.empty(wanted, node.type(0))
+        return node.empty(wanted)
     tensor = node.moved(0)
     for axis, count in enumerate(repeats):
         if count != 1:
@@ -42,74 +44,73 @@ def tile(node: Conversion) -> Result:
 
 
 def _tiled(tensor: GraphTensor, axis: int, count: int) -> GraphTensor:
-    """A tensor repeated along one dimension: as a matrix whose rows are read several times."""
-    row = int(np.prod(tensor.sizes[axis:]))
-    rows = int(np.prod(tensor.sizes[:axis]))
+    """Repeat a tensor along one dimension: as a matrix whose rows are read several times."""
+    rows, row = math.prod(tensor.sizes[:axis]), math.prod(tensor.sizes[axis:])
     sizes = list(tensor.sizes)
     sizes[axis] *= count
     return tensor.reinterpret([rows, count, row], strides=[row, 0, 1]).reinterpret(sizes)
 
 
-@converts("Concat", since=4)
-def concat(node: Conversion) -> Result:
-    """Inputs without elements add none."""
+@converts("Concat", since=4, to="JOIN")
+def concat(node: OnnxConversion) -> Result:
+    """Convert Concat. Inputs without elements add none."""
     numbers = range(node.input_count)
-    sizes, type = list(node.sizes(0)), node.type(0)
-    axis = node.axis(node.required("axis"), len(sizes))
-    for number in numbers[1:]:
-        other = node.sizes(number)
-        if len(other) != len(sizes) or any(
-            a != b for i, (a, b) in enumerate(zip(sizes, other, strict=True)) if i != axis
+    sizes, axis = list(node.sizes(0)), node.axis(node.required("axis"), len(node.sizes(0)))
+    for other in map(node.sizes, numbers):
+        if (*other[:axis], *other[axis + 1 :]) != (*sizes[:axis], *sizes[axis + 1 :]) or len(other) != len(
+            sizes
         ):
-            raise NotExpressible(f"sizes {list(other)} beside {list(node.sizes(0))} along axis {axis}")
+            raise NotExpressible(f"sizes {list(other)} beside {sizes} along axis {axis}")
     sizes[axis] = sum(node.sizes(number)[axis] for number in numbers)
     if 0 in sizes:
-        return node.empty(sizes, type)
+        return node.empty(sizes)
     parts = [node.moved(number) for number in numbers if 0 not in node.sizes(number)]
-    return node.result(parts[0] if len(parts) == 1 else dml.join(parts, axis=axis), sizes, type)
+    return node.result(joined(parts, axis), sizes, node.type(0))
 
 
-@converts("Split", since=2)
-def split(node: Conversion) -> Result:
-    """Parts of the sizes given, or equal ones; the last one may be smaller."""
-    count, sizes = len(node.node.outputs), node.sizes(0)
-    axis = node.axis(node.attribute("axis", 0), len(sizes))
+@converts("Split", since=2, to="SPLIT")
+def split(node: OnnxConversion) -> Result:
+    """Convert Split into parts of the sizes given, or equal ones, of which the last may be smaller."""
+    count, sizes, type = len(node.node.outputs), node.sizes(0), node.type(0)
+    axis = node.axis_attribute()
+    given = node.attribute("split")
     if node.version >= 13:
         given = node.known_list(1) if node.has(1) else None
-    else:
-        given = node.attribute("split", None)
     if given is None:
-        part = -(-sizes[axis] // count)
-        given = [max(0, min(part, sizes[axis] - index * part)) for index in range(count)]
+        each = -(-sizes[axis] // count)
+        given = [max(0, min(each, sizes[axis] - index * each)) for index in range(count)]
     if sum(given) != sizes[axis] or len(given) != count or min(given) < 0:
         raise NotRunnable(f"parts {given} for {count} outputs of {sizes[axis]} elements")
-    whole = [part for part in given if part]
+    whole = [size for size in given if size]
     parts = iter(dml.split(node.moved(0), axis=axis, sizes=whole) if len(whole) > 1 else [node.moved(0)])
-    results: list[Computed | Known] = []
-    for size in given:
-        found = (*sizes[:axis], size, *sizes[axis + 1 :])
-        results.append(
-            node.result(next(parts), found, node.type(0)) if size else node.empty(found, node.type(0))
-        )
-    return tuple(results)
+    found = [(*sizes[:axis], size, *sizes[axis + 1 :]) for size in given]
+    return tuple(node.empty(each) if 0 in each else node.result(next(parts), each, type) for each in found)
 
 
-@converts("Slice")
-def slice_by_attributes(node: Conversion) -> Result:
-    """Every element between starts and ends."""
-    starts, ends = node.required("starts"), node.required("ends")
-    return _sliced(node, starts, ends, node.attribute("axes", None), None)
+@converts("Slice", to="SLICE1")
+def slice_by_attributes(node: OnnxConversion) -> Result:
+    """Convert Slice with starts and ends as attributes."""
+    return _sliced(node, node.required("starts"), node.required("ends"), node.attribute("axes"), None)
 
 
 @converts("Slice", since=10)
-def slice_by_inputs(node: Conversion) -> Result:
-    """Every so manieth element between starts and ends, backwards too."""
+def slice_by_inputs(node: OnnxConversion) -> Result:
+    """Convert Slice with starts, ends and steps, which may be negative, as inputs."""
     axes, steps = (node.known_list(number) if node.has(number) else None for number in (3, 4))
     return _sliced(node, node.known_list(1), node.known_list(2), axes, steps)
 
 
+@converts("Crop", to="SLICE")
+def crop(node: OnnxConversion) -> Result:
+    """Convert Crop, an experimental operator: pictures without borders."""
+    left, top, right, bottom = node.required("border")
+    sizes = node.sizes(0)
+    height, width = node.attribute("scale") or (sizes[2] - top - bottom, sizes[3] - left - right)
+    return _sliced(node, [top, left], [top + height, left + width], [2, 3], None)
+
+
 def _sliced(
-    node: Conversion,
+    node: OnnxConversion,
     starts: Sequence[int],
     ends: Sequence[int],
     axes: Sequence[int] | None,
@@ -125,15 +126,15 @@ def _sliced(
         ranges[axis] = slice_range(start, end, step, sizes[axis])
     wanted = [len(each) for each in ranges]
     if 0 in wanted:
-        return node.empty(wanted, type)
+        return node.empty(wanted)
     if not sizes or (wanted == list(sizes) and all(each.step > 0 for each in ranges)):
         return node.result(node.moved(0), sizes, type)
     return node.result(_window(node.moved(0), ranges), wanted, type)
 
 
 def slice_range(start: int, end: int, step: int, size: int) -> range:
-    """The indices of a slice. A start in front of all elements is moved to the first, backwards too, where
-    Python finds nothing."""
+    """Return the indices of a slice. A start in front of all elements is moved to the first, backwards too,
+    where Python finds nothing."""
     start, end = (each + size if each < 0 else each for each in (start, end))
     if step > 0:
         return range(min(max(start, 0), size), min(max(end, 0), size), step)
@@ -141,7 +142,7 @@ def slice_range(start: int, end: int, step: int, size: int) -> range:
 
 
 def _window(tensor: GraphTensor, ranges: Sequence[range]) -> GraphTensor:
-    """The elements of which each index lies in its range."""
+    """Return the elements of which each index lies in its range."""
     return dml.slice1(
         tensor,
         input_window_offsets=[min(each) for each in ranges],
@@ -154,15 +155,15 @@ def _window(tensor: GraphTensor, ranges: Sequence[range]) -> GraphTensor:
 _PADDING_MODES = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION", "wrap": "WRAP"}
 
 
-@converts("Pad", since=2)
-def pad_by_attributes(node: Conversion) -> Result:
-    """With a float, or with what lies inside."""
-    return _padded(node, node.required("pads"), np.array(node.attribute("value", 0.0), node.type(0)))
+@converts("Pad", since=2, to="PADDING1")
+def pad_by_attributes(node: OnnxConversion) -> Result:
+    """Convert Pad with pads and a float as attributes."""
+    return _padded(node, node.required("pads"), np.array(node.attribute("value"), node.type(0)))
 
 
 @converts("Pad", since=11)
-def pad_by_inputs(node: Conversion) -> Result:
-    """With a value of the input's type, or with what lies inside, along some axes."""
+def pad_by_inputs(node: OnnxConversion) -> Result:
+    """Convert Pad along some axes, with pads and a value of the input's type as inputs."""
     rank, pads = len(node.sizes(0)), node.known_list(1)
     value = node.known(2).reshape(-1)[:1] if node.has(2) else np.zeros(1, node.type(0))
     axes = node.known_list(3) if node.has(3) else range(rank)
@@ -172,111 +173,95 @@ def pad_by_inputs(node: Conversion) -> Result:
     for index, each in enumerate(axes):
         axis = node.axis(each, rank)
         full[axis], full[axis + rank] = pads[index], pads[index + len(axes)]
-    return _padded(node, full, np.zeros(1, node.type(0)) if value.size == 0 else value)
+    return _padded(node, full, value if value.size else np.zeros(1, node.type(0)))
 
 
-def _padded(node: Conversion, pads: Sequence[int], value: Array) -> Result:
-    """What negative pads cut off goes first."""
+def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
+    """Pad input 0. Elements that negative pads cut off go first."""
     sizes, type = node.sizes(0), node.type(0)
-    mode = _PADDING_MODES.get(node.attribute("mode", "constant"))
+    mode = _PADDING_MODES.get(node.attribute("mode"))
     before, after = pads[: len(sizes)], pads[len(sizes) :]
     if mode is None or len(pads) != 2 * len(sizes):
-        raise NotExpressible(f"mode {node.attribute('mode', 'constant')}, {len(pads)} pads")
+        raise NotExpressible(f"mode {node.attribute('mode')}, {len(pads)} pads")
     wanted = [size + a + b for size, a, b in zip(sizes, before, after, strict=True)]
     if 0 in wanted:
-        return node.empty(wanted, type)
+        return node.empty(wanted)
     if mode != "CONSTANT" and min(pads, default=0) < 0:
         raise NotExpressible(f"negative pads in mode {mode}")
     kept = [range(max(0, -a), size - max(0, -b)) for size, a, b in zip(sizes, before, after, strict=True)]
     if not all(kept) or not sizes:
         raise NotExpressible(f"pads {list(pads)} leave nothing of sizes {list(sizes)}")
-    tensor = node.moved(0)
-    if min(pads) < 0:
-        tensor = _window(tensor, kept)
-    if max(pads) <= 0:
-        return node.result(tensor, wanted, type)
-    padded = dml.padding1(
-        tensor,
-        padding_mode=mode,
-        padding_value=value.astype(type).view(carrier_of(type)).reshape(()).item(),
-        start_padding=[max(0, each) for each in before],
-        end_padding=[max(0, each) for each in after],
-    )
-    return node.result(padded, wanted, type)
+    tensor = node.moved(0) if min(pads) >= 0 else _window(node.moved(0), kept)
+    if max(pads) > 0:
+        tensor = dml.padding1(
+            tensor,
+            padding_mode=mode,
+            padding_value=value.astype(type).view(carrier_of(type)).reshape(()).item(),
+            start_padding=[max(0, each) for each in before],
+            end_padding=[max(0, each) for each in after],
+        )
+    return node.result(tensor, wanted, type)
 
 
-@converts("Crop")
-def crop(node: Conversion) -> Result:
-    """An experimental operator of old models: pictures without borders."""
-    left, top, right, bottom = node.required("border")
+def _order(node: OnnxConversion) -> str:
+    return "COLUMN_ROW_DEPTH" if node.attribute("mode") == "CRD" else "DEPTH_COLUMN_ROW"
+
+
+@converts("DepthToSpace", to="DEPTH_TO_SPACE1")
+def depth_to_space(node: OnnxConversion) -> Result:
+    """Convert DepthToSpace: channels become blocks of pixels."""
+    moved = dml.depth_to_space1(node.moved(0), block_size=node.required("blocksize"), order=_order(node))
+    return node.result(moved, None, node.type(0))
+
+
+@converts("SpaceToDepth", to="SPACE_TO_DEPTH1")
+def space_to_depth(node: OnnxConversion) -> Result:
+    """Convert SpaceToDepth: blocks of pixels become channels."""
+    moved = dml.space_to_depth1(node.moved(0), block_size=node.required("blocksize"), order=_order(node))
+    return node.result(moved, None, node.type(0))
+
+
+@converts("ReverseSequence", to="REVERSE_SUBSEQUENCES")
+def reverse_sequence(node: OnnxConversion) -> Result:
+    """Convert ReverseSequence, which reverses each sequence up to its length."""
+    batch, time, given = node.attribute("batch_axis"), node.attribute("time_axis"), node.sizes(0)
+    sizes = [given[axis] if axis == batch else 1 for axis in range(len(given))]
+    lengths = dml.cast(node.tensor(1), output_type="UINT64").reinterpret(sizes)
+    strides = [int(axis == batch) for axis in range(len(given))]
+    wanted = [1 if axis == time else size for axis, size in enumerate(given)]
+    spread = lengths.reinterpret(wanted, strides=strides)
+    return node.result(dml.reverse_subsequences(node.moved(0), spread, axis=time), None, node.type(0))
+
+
+@converts("Trilu", to="DIAGONAL_MATRIX1")
+def trilu(node: OnnxConversion) -> Result:
+    """Convert Trilu: one side of the diagonals of matrices, 0 on the other."""
     sizes = node.sizes(0)
-    height, width = node.attribute("scale", [sizes[2] - top - bottom, sizes[3] - left - right])
-    return _sliced(node, [top, left], [top + height, left + width], [2, 3], None)
-
-
-@converts("DepthToSpace")
-def depth_to_space(node: Conversion) -> Result:
-    """Channels become blocks of pixels."""
-    order = "COLUMN_ROW_DEPTH" if node.attribute("mode", "DCR") == "CRD" else "DEPTH_COLUMN_ROW"
-    block = node.required("blocksize")
-    moved = dml.depth_to_space1(node.moved(0), block_size=block, order=order)
-    return node.result(moved, None, node.type(0))
-
-
-@converts("SpaceToDepth")
-def space_to_depth(node: Conversion) -> Result:
-    """Blocks of pixels become channels."""
-    order = "COLUMN_ROW_DEPTH" if node.attribute("mode", "DCR") == "CRD" else "DEPTH_COLUMN_ROW"
-    moved = dml.space_to_depth1(node.moved(0), block_size=node.required("blocksize"), order=order)
-    return node.result(moved, None, node.type(0))
-
-
-@converts("ReverseSequence")
-def reverse_sequence(node: Conversion) -> Result:
-    """Each sequence reversed up to its length."""
-    batch, time = node.attribute("batch_axis", 1), node.attribute("time_axis", 0)
-    sizes = [1] * len(node.sizes(0))
-    sizes[batch] = node.sizes(0)[batch]
-    lengths = dml.cast(node.tensor(1), output_type=dml.UINT64).reinterpret(sizes)
-    strides = [1 if axis == batch else 0 for axis in range(len(sizes))]
-    wanted = [1 if axis == time else size for axis, size in enumerate(node.sizes(0))]
-    reversed_ = dml.reverse_subsequences(
-        node.moved(0), lengths.reinterpret(wanted, strides=strides), axis=time
-    )
-    return node.result(reversed_, None, node.type(0))
-
-
-@converts("Trilu")
-def trilu(node: Conversion) -> Result:
-    """One side of the diagonals of matrices, 0 on the other."""
-    sizes, type = node.sizes(0), node.type(0)
     if len(sizes) < 2:
         raise NotExpressible(f"{len(sizes)} dimensions; matrices have two")
-    offset = node.known_list(1)[0] if node.has(1) else 0
     rows, columns = sizes[-2:]
-    upper = bool(node.attribute("upper", 1))
-    offset = max(-rows, min(offset, columns))
-    begin, end = (-rows, offset) if upper else (offset + 1, columns + 1)
+    offset = max(-rows, min(node.known_integer(1) if node.has(1) else 0, columns))
+    begin, end = (-rows, offset) if node.flag("upper") else (offset + 1, columns + 1)
     if begin >= end:
-        return node.result(node.moved(0), sizes, type)
-    matrices = node.moved(0).reinterpret([int(np.prod(sizes[:-2])), rows, columns])
+        return node.reshaped(sizes)
+    matrices = node.moved(0).reinterpret([math.prod(sizes[:-2]), rows, columns])
     value = dml.diagonal_matrix1(matrices, value=0, diagonal_fill_begin=begin, diagonal_fill_end=end)
-    return node.result(value, sizes, type)
+    return node.result(value, sizes, node.type(0))
 
 
-@converts("Col2Im")
-def col2im(node: Conversion) -> Result:
-    """Blocks added up to pictures."""
+@converts("Col2Im", to="FOLD")
+def col2im(node: OnnxConversion) -> Result:
+    """Convert Col2Im, which adds blocks up to pictures."""
     image, block = node.known_list(1), node.known_list(2)
     batch, rows, _ = node.sizes(0)
-    pads = node.attribute("pads", [0] * (2 * len(image)))
-    folded = dml.fold(
+    count = len(image)
+    pads = node.list_attribute("pads", 2 * count, 0)
+    return dml.fold(
         node.tensor(0),
         window_sizes=block,
-        strides=node.attribute("strides", [1] * len(image)),
-        dilations=node.attribute("dilations", [1] * len(image)),
-        start_padding=pads[: len(image)],
-        end_padding=pads[len(image) :],
-        sizes=[batch, rows // int(np.prod(block)), *image],
+        strides=node.list_attribute("strides", count),
+        dilations=node.list_attribute("dilations", count),
+        start_padding=pads[:count],
+        end_padding=pads[count:],
+        sizes=[batch, rows // math.prod(block), *image],
     )
-    return node.result(folded)

@@ -2,237 +2,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
-import opendml as dml
+from opendml import functions as dml
 from opendml.errors import Error
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, NotRunnable, Result
-from opendml.frontends.onnx.operators.views import permuted, shaped
+from opendml.frontends.common.tensors import permuted, shaped
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.spec.enums import TensorDataType
+from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc
 
 _DIRECTIONS = {"forward": "FORWARD", "reverse": "BACKWARD", "bidirectional": "BIDIRECTIONAL"}
 
-_PLAIN: dict[str, Callable[[], OperatorDesc]] = {
-    "relu": dml.descs.ActivationRelu,
-    "sigmoid": dml.descs.ActivationSigmoid,
-    "softsign": dml.descs.ActivationSoftsign,
-    "tanh": dml.descs.ActivationTanh,
+_ACTIVATIONS: dict[str, tuple[Callable[..., OperatorDesc], dict[str, float | None]]] = {
+    "affine": (descs.ActivationLinear, {"alpha": None, "beta": None}),
+    "elu": (descs.ActivationElu, {"alpha": 1.0}),
+    "hardsigmoid": (descs.ActivationHardSigmoid, {"alpha": 0.2, "beta": 0.5}),
+    "leakyrelu": (descs.ActivationLeakyRelu, {"alpha": 0.01}),
+    "relu": (descs.ActivationRelu, {}),
+    "scaledtanh": (descs.ActivationScaledTanh, {"alpha": None, "beta": None}),
+    "sigmoid": (descs.ActivationSigmoid, {}),
+    "softplus": (descs.ActivationSoftplus, {"steepness": 1.0}),
+    "softsign": (descs.ActivationSoftsign, {}),
+    "tanh": (descs.ActivationTanh, {}),
+    "thresholdedrelu": (descs.ActivationThresholdedRelu, {"alpha": 1.0}),
 }
-_ALPHA: dict[str, tuple[Callable[..., OperatorDesc], float | None]] = {
-    "elu": (dml.descs.ActivationElu, 1.0),
-    "leakyrelu": (dml.descs.ActivationLeakyRelu, 0.01),
-    "thresholdedrelu": (dml.descs.ActivationThresholdedRelu, 1.0),
-}
-_ALPHA_BETA: dict[str, tuple[Callable[..., OperatorDesc], float | None, float | None]] = {
-    "affine": (dml.descs.ActivationLinear, None, None),
-    "hardsigmoid": (dml.descs.ActivationHardSigmoid, 0.2, 0.5),
-    "scaledtanh": (dml.descs.ActivationScaledTanh, None, None),
-}
+"""DirectML's activations by ONNX's names, and the defaults of their attributes; None: there is none."""
 
 
-def _activations(node: Conversion, defaults: Sequence[str]) -> list[OperatorDesc]:
-    """What `activations` names, by default the same for each direction. Those that take alpha or beta take
-    the next of the lists.
+def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
+    """Return the descs of the activations that a node names, by default the usual ones for each direction.
+
+    Those that take alpha or beta take the next one of the node's lists.
 
     Raises:
         NotExpressible: unknown names, another number of them, or missing numbers.
     """
-    names = node.attribute("activations", None) or list(defaults) * _directions(node)
-    if len(names) != len(defaults) * _directions(node):
-        raise NotExpressible(f"{len(names)} activations for {_directions(node)} directions")
-    alphas: Iterator[float] = iter(node.attribute("activation_alpha", []))
-    betas: Iterator[float] = iter(node.attribute("activation_beta", []))
+    directions = 2 if node.attribute("direction") == "bidirectional" else 1
+    names = node.node.attributes.get("activations") or usual.split() * directions
+    if len(names) != len(usual.split()) * directions:
+        raise NotExpressible(f"{len(names)} activations for {directions} directions")
+    numbers = {each: iter(node.attribute(f"activation_{each}") or ()) for each in ("alpha", "beta")}
     try:
-        return [_activation(name.lower(), alphas, betas) for name in names]
+        return [_activation(name.lower(), numbers) for name in names]
     except NotExpressible as reason:
-        raise _outside(node, str(reason)) from reason
+        raise _refused(node, str(reason)) from reason
 
 
-def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> OperatorDesc:
-    if name in _PLAIN:
-        return _PLAIN[name]()
-    if name == "softplus":
-        return dml.descs.ActivationSoftplus(steepness=1.0)
-    if name in _ALPHA:
-        make, alpha = _ALPHA[name]
-        return make(alpha=_number(name, alphas, alpha))
-    if name in _ALPHA_BETA:
-        make, alpha, beta = _ALPHA_BETA[name]
-        return make(alpha=_number(name, alphas, alpha), beta=_number(name, betas, beta))
-    raise NotExpressible(f"activation {name!r}")
-
-
-def _number(name: str, given: Iterator[float], default: float | None) -> float:
-    number = next(given, default)
-    if number is None:
+def _activation(name: str, numbers: dict[str, Iterator[float]]) -> OperatorDesc:
+    if name not in _ACTIVATIONS:
+        raise NotExpressible(f"activation {name!r}")
+    make, defaults = _ACTIVATIONS[name]
+    given = {keyword: next(numbers.get(keyword, iter(())), each) for keyword, each in defaults.items()}
+    if None in given.values():
         raise NotExpressible(f"activation {name!r} without its alpha and beta")
-    return number
+    return make(**given)
 
 
-def _outside(node: Conversion, reason: str) -> Error:
-    """What is raised where DirectML does not say it: the evaluator knows plain networks alone."""
+def _refused(node: OnnxConversion, reason: str) -> Error:
+    """Return the error of a network that DirectML does not express. The evaluator knows plain ones alone."""
     names = ("activations", "clip", "input_forget")
-    steps = node.sizes(0)[1 if node.attribute("layout", 0) else 0]
+    steps = node.sizes(0)[1 if node.flag("layout") else 0]
     is_cut = node.has(4) and any(length != steps for length in node.known_list(4))
-    if is_cut or any(node.attribute(name, None) for name in names):
+    if is_cut or any(node.node.attributes.get(name) for name in names):
         return NotRunnable(f"{node.node}: {reason}; onnx's evaluator ignores lengths, {', '.join(names)}")
     return NotExpressible(reason)
 
 
-def _directions(node: Conversion) -> int:
-    return 2 if node.attribute("direction", "forward") == "bidirectional" else 1
-
-
 class _Network:
-    """The tensors that all recurrent operators have, as DirectML has them, and outputs on their way back."""
+    """The tensors and options that all recurrent operators have, and the outputs on their way back."""
 
-    def __init__(self, node: Conversion) -> None:
-        direction = node.attribute("direction", "forward")
+    def __init__(self, node: OnnxConversion, activations: str) -> None:
+        direction = node.attribute("direction")
         if direction not in _DIRECTIONS:
             raise NotExpressible(f"direction {direction!r}")
-        self._node, self._by_batch = node, bool(node.attribute("layout", 0))
-        self.direction = _DIRECTIONS[direction]
+        self._node, self._by_batch = node, node.flag("layout")
         if node.type(0) not in (np.float32, np.float16):
-            raise _outside(node, f"input 0 is of type {node.type(0).name}")
+            raise _refused(node, f"input 0 is of type {node.type(0).name}")
         tensor = node.tensor(0)
         if len(tensor.sizes) != 3:
             raise NotExpressible(f"input of sizes {list(tensor.sizes)}")
+        weight, recurrence = (shaped(each, (1, *each.sizes)) for each in (node.tensor(1), node.tensor(2)))
+        hidden = node.attribute("hidden_size")
+        if hidden not in (None, recurrence.sizes[-1]):
+            raise NotExpressible(f"hidden_size {hidden}, recurrence of {recurrence.sizes[-1]}")
         steps = permuted(tensor, (1, 0, 2)) if self._by_batch else tensor
-        self.input = shaped(steps, (1, *steps.sizes))
-        self.weight, self.recurrence = (
-            shaped(each, (1, *each.sizes)) for each in (node.tensor(1), node.tensor(2))
-        )
-        hidden = self.recurrence.sizes[-1]
-        if node.attribute("hidden_size", hidden) != hidden:
-            raise NotExpressible(
-                f"hidden_size {node.attribute('hidden_size', hidden)}, recurrence of {hidden}"
-            )
-        self.bias = self.of_directions(3)
+        self.operands = (shaped(steps, (1, *steps.sizes)), weight, recurrence, self.of_directions(3))
         self.lengths = self._lengths()
+        self.options: dict[str, Any] = {
+            "activation_descs": _activations(node, activations),
+            "direction": _DIRECTIONS[direction],
+            "output_sequence": node.wants(0) or not any(node.wants(each) for each in (1, 2)),
+            "output_single": node.wants(1),
+        }
 
     def _lengths(self) -> GraphTensor | None:
         given = self._node.optional(4)
-        if given is None:
-            return None
-        return dml.cast(shaped(given, (1, 1, 1, *given.sizes)), output_type=TensorDataType.UINT32)
+        return (
+            None if given is None else dml.cast(shaped(given, (1, 1, 1, *given.sizes)), output_type="UINT32")
+        )
 
     def of_directions(self, number: int) -> GraphTensor | None:
-        """An optional input with a row for each direction."""
+        """Return an optional input with a row for each direction."""
         given = self._node.optional(number)
         return None if given is None else shaped(given, (1, 1, *given.sizes))
 
     def state(self, number: int) -> GraphTensor | None:
-        """An optional input with the state before the first step."""
+        """Return an optional input with the state before the first step."""
         given = self._node.optional(number)
         if given is None:
             return None
         turned = permuted(given, (1, 0, 2)) if self._by_batch else given
         return shaped(turned, (1, *turned.sizes))
 
-    def wants(self, number: int) -> bool:
-        """Whether to compute an output: one at least, the first if the node has none."""
+    def outputs(self, sequence: GraphTensor | None, *states: GraphTensor | None) -> Result:
+        """Return all steps, and states behind the last one, in ONNX's order."""
         node = self._node
-        return node.wants(number) or (number == 0 and not any(node.wants(each) for each in (1, 2)))
-
-    def sequence(self, tensor: GraphTensor | None) -> Computed | None:
-        """All steps in ONNX's order."""
-        if tensor is None:
-            return None
-        return self._node.result(permuted(tensor, (2, 0, 1, 3)) if self._by_batch else tensor)
-
-    def last(self, tensor: GraphTensor | None) -> Computed | None:
-        """A state behind the last step in ONNX's order."""
-        if tensor is None:
-            return None
-        flat = shaped(tensor, tensor.sizes[1:])
-        return self._node.result(permuted(flat, (1, 0, 2)) if self._by_batch else flat)
+        results: list[Computed | None] = [None]
+        if sequence is not None:
+            results = [node.result(permuted(sequence, (2, 0, 1, 3)) if self._by_batch else sequence)]
+        for state in states:
+            flat = None if state is None else shaped(state, state.sizes[1:])
+            turned = flat if flat is None or not self._by_batch else permuted(flat, (1, 0, 2))
+            results.append(None if turned is None else node.result(turned))
+        return tuple(results)
 
 
-def _require_no_clip(node: Conversion) -> None:
-    if node.attribute("clip", 0.0):
-        raise _outside(node, "DirectML clips in LSTM alone")
+def _require_no_clip(node: OnnxConversion) -> None:
+    if node.attribute("clip"):
+        raise _refused(node, "DirectML clips in LSTM alone")
 
 
-@converts("RNN", since=7)
-def rnn(node: Conversion) -> Result:
-    """h = f(X W + h R + b)."""
-    network = _Network(node)
+@converts("RNN", since=7, to="RNN")
+def rnn(node: OnnxConversion) -> Result:
+    """Convert RNN: h = f(X W + h R + b)."""
+    network = _Network(node, "Tanh")
     _require_no_clip(node)
-    result = dml.rnn(
-        network.input,
-        network.weight,
-        network.recurrence,
-        network.bias,
-        network.state(5),
-        network.lengths,
-        activation_descs=_activations(node, ["Tanh"]),
-        direction=network.direction,
-        output_sequence=network.wants(0),
-        output_single=network.wants(1),
-    )
-    return network.sequence(result.output_sequence), network.last(result.output_single)
+    result = dml.rnn(*network.operands, network.state(5), network.lengths, **network.options)
+    return network.outputs(result.output_sequence, result.output_single)
 
 
-@converts("GRU", since=7)
-def gru(node: Conversion) -> Result:
-    """Gates for update and reset."""
-    network = _Network(node)
+@converts("GRU", since=7, to="GRU")
+def gru(node: OnnxConversion) -> Result:
+    """Convert GRU, with gates for update and reset."""
+    network = _Network(node, "Sigmoid Tanh")
     _require_no_clip(node)
-    result = dml.gru(
-        network.input,
-        network.weight,
-        network.recurrence,
-        network.bias,
-        network.state(5),
-        network.lengths,
-        activation_descs=_activations(node, ["Sigmoid", "Tanh"]),
-        direction=network.direction,
-        linear_before_reset=bool(node.attribute("linear_before_reset", 0)),
-        output_sequence=network.wants(0),
-        output_single=network.wants(1),
-    )
-    return network.sequence(result.output_sequence), network.last(result.output_single)
+    options = {**network.options, "linear_before_reset": node.flag("linear_before_reset")}
+    result = dml.gru(*network.operands, network.state(5), network.lengths, **options)
+    return network.outputs(result.output_sequence, result.output_single)
 
 
-def _require_no_output_peephole(node: Conversion) -> None:
+def _require_no_output_peephole(node: OnnxConversion) -> None:
     if not node.has(7):
         return
     hidden = node.sizes(7)[-1] // 3
     if not node.is_known(7) or np.any(node.known(7)[:, hidden : 2 * hidden]):
-        raise _outside(node, "the output gate's peephole of DirectML sees the cell before the step")
+        raise _refused(node, "the output gate's peephole of DirectML sees the cell before the step")
 
 
-@converts("LSTM", since=7)
-def lstm(node: Conversion) -> Result:
-    """Gates for input, output and forgetting, and a cell."""
+@converts("LSTM", since=7, to="LSTM")
+def lstm(node: OnnxConversion) -> Result:
+    """Convert LSTM, with gates for input, output and forgetting, and a cell."""
     _require_no_output_peephole(node)
-    network, clip = _Network(node), node.attribute("clip", 0.0)
+    network, clip = _Network(node, "Sigmoid Tanh Tanh"), node.attribute("clip") or 0.0
     result = dml.lstm(
-        network.input,
-        network.weight,
-        network.recurrence,
-        network.bias,
+        *network.operands,
         network.state(5),
         network.state(6),
         network.lengths,
         network.of_directions(7),
-        activation_descs=_activations(node, ["Sigmoid", "Tanh", "Tanh"]),
-        direction=network.direction,
+        **network.options,
         clip_threshold=clip,
         use_clip_threshold=clip > 0,
-        couple_input_forget=bool(node.attribute("input_forget", 0)),
-        output_sequence=network.wants(0),
-        output_single=network.wants(1),
-        output_cell_single=network.wants(2),
+        couple_input_forget=node.flag("input_forget"),
+        output_cell_single=node.wants(2),
     )
-    return (
-        network.sequence(result.output_sequence),
-        network.last(result.output_single),
-        network.last(result.output_cell_single),
-    )
+    return network.outputs(result.output_sequence, result.output_single, result.output_cell_single)

@@ -9,20 +9,19 @@ from functools import partial
 
 import numpy as np
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml import functions as dml
+from opendml.frontends.common.tensors import along, inverse, permuted, shaped
+from opendml.frontends.common.types import FLOATS, NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.matrix import product
-from opendml.frontends.onnx.operators.views import along, permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, stored_type
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
-_FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
-
 
 @dataclass(frozen=True)
-class Axis:
+class ResizedAxis:
     """One axis and how it changes.
 
     Args:
@@ -39,11 +38,16 @@ class Axis:
     start: float = 0.0
     end: float = 1.0
 
+    @property
+    def changes(self) -> bool:
+        """True if an element of the output may differ from the input's."""
+        return (self.length, self.scale, self.start, self.end) != (self.output, 1.0, 0.0, 1.0)
+
     def coordinates(self, mode: str) -> Array:
-        """Where the output's elements lie among the input's.
+        """Return where the output's elements lie among the input's.
 
         Raises:
-            NotExpressible: an unknown mode.
+            NotExpressible: the mode is unknown.
         """
         places, last, whole = np.arange(self.output), self.length - 1, self.scale * self.length
         if mode == "align_corners":
@@ -52,35 +56,42 @@ class Axis:
             return places / self.scale
         if mode == "tf_crop_and_resize":
             seen = (self.end - self.start) * last
-            return self.start * last + (
-                places * seen / (whole - 1) if whole != 1 else places * 0.0 + seen / 2
-            )
+            moved = places * seen / (whole - 1) if whole != 1 else places * 0.0 + seen / 2
+            return self.start * last + moved
         if mode == "pytorch_half_pixel" and self.output == 1:
             return np.zeros(1)
         if mode == "tf_half_pixel_for_nn":
             return (places + 0.5) / self.scale
         if mode not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
             raise NotExpressible(f"coordinate_transformation_mode {mode!r}")
-        shift = self.length / 2 * (1 - self.output / whole) if mode == "half_pixel_symmetric" else 0.0
-        return shift + (places + 0.5) / self.scale - 0.5
+        return self.shift(mode) + (places + 0.5) / self.scale - 0.5
+
+    def shift(self, mode: str) -> float:
+        """Return what the mode adds to all coordinates."""
+        is_symmetric = mode == "half_pixel_symmetric"
+        return self.length / 2 * (1 - self.output / (self.scale * self.length)) if is_symmetric else 0.0
+
+
+_ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round_prefer_ceil": lambda each: np.floor(each + 0.5),
+    "round_prefer_floor": lambda each: np.ceil(each - 0.5),
+}
 
 
 def nearest(coordinates: Array, mode: str, length: int) -> Array:
-    """The index of the element next to each coordinate. What is a rounding off a whole or a half is that.
+    """Return the index of the element next to each coordinate.
+
+    Coordinates are float32 first: one that is a rounding off a whole or a half is that.
 
     Raises:
-        NotExpressible: an unknown mode.
+        NotExpressible: the mode is unknown.
     """
-    rounded: dict[str, Callable[[Array], Array]] = {
-        "ceil": np.ceil,
-        "floor": np.floor,
-        "round_prefer_ceil": lambda each: np.floor(each + 0.5),
-        "round_prefer_floor": lambda each: np.ceil(each - 0.5),
-    }
-    if mode not in rounded:
+    if mode not in _ROUNDINGS:
         raise NotExpressible(f"nearest_mode {mode!r}")
     places = coordinates.astype(np.float32).astype(np.float64)
-    indices: Array = np.clip(rounded[mode](places), 0, length - 1).astype(np.int32)
+    indices: Array = np.clip(_ROUNDINGS[mode](places), 0, length - 1).astype(np.int32)
     return indices
 
 
@@ -97,8 +108,8 @@ def _cubic(distance: Array, a: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Filter:
-    """How much an element counts by its distance.
+class InterpolationFilter:
+    """The weights of elements by their distances.
 
     Args:
         weight: by the distance in elements.
@@ -112,8 +123,8 @@ class Filter:
     is_wide: bool
     excludes: bool
 
-    def matrix(self, axis: Axis, coordinates: Array) -> Array:
-        """Weights of all elements of the input for each of the output."""
+    def matrix(self, axis: ResizedAxis, coordinates: Array) -> Array:
+        """Return the weights of all elements of the input for each of the output."""
         scale = min(axis.scale, 1.0) if self.is_wide else 1.0
         reach = math.ceil(self.reach / scale)
         near = np.floor(coordinates)[:, None] + np.arange(-reach, reach + 1)
@@ -128,47 +139,52 @@ class Filter:
         return result
 
 
-def _axes(node: Conversion, scales: int, sizes: int, roi: int | None) -> list[Axis]:
-    """The axes that change, from the node's scales or sizes."""
+def _filter(node: OnnxConversion, mode: str) -> InterpolationFilter:
+    is_wide, excludes = node.flag("antialias"), node.flag("exclude_outside")
+    if mode in ("linear", "bilinear", "trilinear"):
+        return InterpolationFilter(_linear, 1, is_wide, excludes)
+    if mode == "cubic":
+        a = node.attribute("cubic_coeff_a")
+        return InterpolationFilter(partial(_cubic, a=-0.75 if a is None else a), 2, is_wide, excludes)
+    raise NotExpressible(f"mode {mode!r}")
+
+
+def _axes(node: OnnxConversion, scales: int, sizes: int, roi: int | None) -> list[ResizedAxis]:
+    """Return the axes that change, from the node's scales or sizes."""
     given = node.sizes(0)
-    rank = len(given)
-    numbers = [node.axis(axis, rank) for axis in node.attribute("axes", None) or range(rank)]
-    lengths = [given[number] for number in numbers]
+    numbers = [node.axis(axis, len(given)) for axis in node.attribute("axes") or range(len(given))]
+    lengths, count = [given[number] for number in numbers], len(numbers)
     if node.has(sizes) and node.sizes(sizes) != (0,):
         outputs, factors = _fitted(node, lengths, node.known_list(sizes))
     else:
         factors = [float(each) for each in node.known(scales).reshape(-1)]
         outputs = _scaled(lengths, factors)
-    if not len(numbers) == len(outputs) == len(factors):
-        raise NotExpressible(f"{len(factors)} scales for {len(numbers)} axes")
-    seen = [0.0] * len(numbers) + [1.0] * len(numbers)
-    if roi is not None and node.attribute("coordinate_transformation_mode", "") == "tf_crop_and_resize":
+    if not count == len(outputs) == len(factors):
+        raise NotExpressible(f"{len(factors)} scales for {count} axes")
+    seen = [0.0] * count + [1.0] * count
+    if roi is not None and node.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
         seen = [float(each) for each in node.known(roi).reshape(-1)]
-    if len(seen) != 2 * len(numbers):
-        raise NotExpressible(f"roi of {len(seen)} numbers for {len(numbers)} axes")
-    each = zip(numbers, lengths, outputs, factors, seen[: len(numbers)], seen[len(numbers) :], strict=True)
-    axes = [Axis(*values) for values in each]
+    if len(seen) != 2 * count:
+        raise NotExpressible(f"roi of {len(seen)} numbers for {count} axes")
+    each = zip(numbers, lengths, outputs, factors, seen[:count], seen[count:], strict=True)
+    axes = [ResizedAxis(*values) for values in each]
     if any(axis.output < min(axis.length, 1) or axis.scale <= 0 for axis in axes):
         raise NotExpressible(f"an output of sizes {outputs} has no elements")
-    return [
-        axis
-        for axis in axes
-        if (axis.length, axis.scale, axis.start, axis.end) != (axis.output, 1.0, 0.0, 1.0)
-    ]
+    return [axis for axis in axes if axis.changes]
 
 
 def _scaled(lengths: Sequence[int], factors: Sequence[float]) -> list[int]:
-    """Sizes times scales in float32, rounded down."""
-    return [
-        int(np.floor(np.float32(length) * np.float32(factor)))
-        for length, factor in zip(lengths, factors, strict=False)
-    ]
+    """Return sizes times scales in float32, rounded down."""
+    each = zip(lengths, factors, strict=False)
+    return [int(np.floor(np.float32(length) * np.float32(factor))) for length, factor in each]
 
 
-def _fitted(node: Conversion, lengths: Sequence[int], outputs: list[int]) -> tuple[list[int], list[float]]:
-    """Sizes and scales for wanted sizes, which `keep_aspect_ratio_policy` may make others."""
+def _fitted(
+    node: OnnxConversion, lengths: Sequence[int], outputs: list[int]
+) -> tuple[list[int], list[float]]:
+    """Return sizes and scales for wanted sizes, which `keep_aspect_ratio_policy` may make others."""
     factors = [output / length if length else 1.0 for output, length in zip(outputs, lengths, strict=False)]
-    policy = node.attribute("keep_aspect_ratio_policy", "stretch")
+    policy = node.attribute("keep_aspect_ratio_policy") or "stretch"
     if policy == "stretch":
         return outputs, factors
     if policy not in ("not_larger", "not_smaller"):
@@ -177,19 +193,19 @@ def _fitted(node: Conversion, lengths: Sequence[int], outputs: list[int]) -> tup
     return [int(factor * length + 0.5) for length in lengths], [factor] * len(lengths)
 
 
-@converts("Resize", since=11)
-def resize(node: Conversion) -> Result:
-    """By the nearest element, by lines or by cubic curves between elements."""
-    coordinates = node.attribute("coordinate_transformation_mode", "half_pixel")
+@converts("Resize", since=11, to="RESAMPLE3")
+def resize(node: OnnxConversion) -> Result:
+    """Convert Resize by the nearest element, or by lines or cubic curves between elements."""
+    coordinates, mode = node.attribute("coordinate_transformation_mode"), node.attribute("mode")
     axes = _axes(node, 2, 3, 1)
     sizes = list(node.sizes(0))
     for axis in axes:
         sizes[axis.number] = axis.output
     if 0 in sizes:
-        return node.empty(sizes, node.type(0))
-    mode = node.attribute("mode", "nearest")
+        return node.empty(sizes)
     if mode == "nearest":
-        result = _by_nearest(node, axes, coordinates, node.attribute("nearest_mode", "round_prefer_floor"))
+        rounding = node.attribute("nearest_mode")
+        result = _by_nearest(node, axes, lambda axis: (coordinates, rounding))
     else:
         result = _by_weights(node, axes, coordinates, _filter(node, mode))
     if coordinates == "tf_crop_and_resize":
@@ -197,80 +213,70 @@ def resize(node: Conversion) -> Result:
     return node.result(result, type=node.type(0))
 
 
-def _filter(node: Conversion, mode: str) -> Filter:
-    is_wide, excludes = bool(node.attribute("antialias", 0)), bool(node.attribute("exclude_outside", 0))
-    if mode in ("linear", "bilinear", "trilinear"):
-        return Filter(_linear, 1, is_wide, excludes)
-    if mode == "cubic":
-        return Filter(partial(_cubic, a=node.attribute("cubic_coeff_a", -0.75)), 2, is_wide, excludes)
-    raise NotExpressible(f"mode {mode!r}")
-
-
 @converts("Resize", since=10)
-@converts("Upsample", since=9)
-def upsample(node: Conversion) -> Result:
-    """By scales alone; indices are rounded down, or up where the output is smaller."""
+@converts("Upsample", since=9, to="UPSAMPLE_2D RESAMPLE3")
+def upsample(node: OnnxConversion) -> Result:
+    """Convert Upsample, by scales alone."""
     return _upsampled(node, _axes(node, 1, node.input_count, None))
 
 
 @converts("Upsample", since=7)
-def upsample_by_attribute(node: Conversion) -> Result:
-    """The same with scales as an attribute."""
+def upsample_by_attribute(node: OnnxConversion) -> Result:
+    """Convert Upsample with scales as an attribute."""
     scales, lengths = node.required("scales"), node.sizes(0)
     if len(scales) != len(lengths):
         raise NotExpressible(f"{len(scales)} scales for {len(lengths)} axes")
     each = enumerate(zip(lengths, _scaled(lengths, scales), scales, strict=True))
-    axes = [Axis(number, *values) for number, values in each if values[2] != 1.0]
-    return _upsampled(node, axes)
+    return _upsampled(node, [ResizedAxis(number, *values) for number, values in each if values[2] != 1.0])
 
 
-def _upsampled(node: Conversion, axes: Sequence[Axis]) -> Result:
-    mode = node.attribute("mode", "nearest")
+def _upsampled(node: OnnxConversion, axes: Sequence[ResizedAxis]) -> Result:
+    """Resize an input. Indices are rounded down, or up where the output is smaller."""
+    mode = node.attribute("mode")
     if mode != "nearest":
         return _by_weights(node, axes, "asymmetric", _filter(node, mode))
-    tensor = node.tensor(0)
-    for axis in axes:
-        rounding = "ceil" if axis.scale < 1 else "floor"
-        tensor = _gathered(node, tensor, axis, nearest(axis.coordinates("asymmetric"), rounding, axis.length))
-    return node.result(tensor, type=node.type(0))
+    result = _by_nearest(node, axes, lambda axis: ("asymmetric", "ceil" if axis.scale < 1 else "floor"))
+    return node.result(result, type=node.type(0))
 
 
-def _by_nearest(node: Conversion, axes: Sequence[Axis], coordinates: str, mode: str) -> GraphTensor:
+def _by_nearest(
+    node: OnnxConversion, axes: Sequence[ResizedAxis], modes: Callable[[ResizedAxis], tuple[str, str]]
+) -> GraphTensor:
+    """Gather the nearest elements. The modes of an axis are those of its coordinates and of rounding."""
     tensor = node.tensor(0)
     for axis in axes:
-        tensor = _gathered(node, tensor, axis, nearest(axis.coordinates(coordinates), mode, axis.length))
+        coordinates, rounding = modes(axis)
+        indices = nearest(axis.coordinates(coordinates), rounding, axis.length)
+        rank = len(tensor.sizes)
+        places = along(node.constant(indices), rank - 1, rank)
+        tensor = dml.gather(tensor, places, axis=axis.number, index_dimensions=1)
     return tensor
 
 
-def _gathered(node: Conversion, tensor: GraphTensor, axis: Axis, indices: Array) -> GraphTensor:
-    rank = len(tensor.sizes)
-    places = along(node.constant(indices), rank - 1, rank)
-    return dml.gather(tensor, places, axis=axis.number, index_dimensions=1)
-
-
-def _by_weights(node: Conversion, axes: Sequence[Axis], coordinates: str, filter: Filter) -> GraphTensor:
-    """Sums of weighted elements, rounded where they are integers."""
-    tensor = node.tensor(0)
-    is_float = tensor.data_type in _FLOATS
-    result = tensor if is_float else dml.cast(tensor, output_type=TensorDataType.FLOAT32)
-    resampled = None if not is_float else _resampled(result, axes, coordinates, filter)
-    if resampled is not None:
-        return resampled
+def _by_weights(
+    node: OnnxConversion, axes: Sequence[ResizedAxis], coordinates: str, filter: InterpolationFilter
+) -> GraphTensor:
+    """Return sums of weighted elements, rounded where they are integers."""
+    result = tensor = node.tensor(0)
+    if tensor.data_type in FLOATS:
+        resampled = _resampled(tensor, axes, coordinates, filter)
+        if resampled is not None:
+            return resampled
+    else:
+        result = dml.cast(tensor, output_type="FLOAT32")
+    type = np.float16 if result.data_type == TensorDataType.FLOAT16 else np.float32
     for axis in axes:
-        matrix = filter.matrix(axis, axis.coordinates(coordinates))
-        weights = node.constant(
-            matrix.T, np.float16 if result.data_type == TensorDataType.FLOAT16 else np.float32
-        )
+        weights = node.constant(filter.matrix(axis, axis.coordinates(coordinates)).T, type)
         order = [*(each for each in range(len(result.sizes)) if each != axis.number), axis.number]
         moved = permuted(result, order)
         rows = shaped(moved, (math.prod(moved.sizes[:-1]), axis.length))
         made = shaped(product(rows, weights), (*moved.sizes[:-1], axis.output))
-        result = permuted(made, [order.index(each) for each in range(len(order))])
-    return result if is_float else _rounded(node, result)
+        result = permuted(made, inverse(order))
+    return result if tensor.data_type in FLOATS else _rounded(node, result)
 
 
-def _rounded(node: Conversion, tensor: GraphTensor) -> GraphTensor:
-    """Floats as the node's integers, within their limits."""
+def _rounded(node: OnnxConversion, tensor: GraphTensor) -> GraphTensor:
+    """Return floats as the node's integers, within their limits."""
     type = node.type(0)
     if type.kind not in "iu" or type.itemsize > 2:
         raise NotExpressible(f"interpolation of {type.name}")
@@ -279,45 +285,48 @@ def _rounded(node: Conversion, tensor: GraphTensor) -> GraphTensor:
     return dml.cast(whole, output_type=stored_type(type))
 
 
+_PIXEL_OFFSETS = {
+    "align_corners": (0.0, 0.0),
+    "asymmetric": (0.0, 0.0),
+    "half_pixel": (0.5, -0.5),
+    "half_pixel_symmetric": (0.5, -0.5),
+    "pytorch_half_pixel": (0.5, -0.5),
+}
+"""RESAMPLE's offsets of input and output pixels by the modes of coordinates that it has."""
+
+
 def _resampled(
-    tensor: GraphTensor, axes: Sequence[Axis], coordinates: str, filter: Filter
+    tensor: GraphTensor, axes: Sequence[ResizedAxis], coordinates: str, filter: InterpolationFilter
 ) -> GraphTensor | None:
-    """The same by DirectML's operator, where it says this; None: it does not."""
-    offsets = {
-        "align_corners": (0.0, 0.0),
-        "asymmetric": (0.0, 0.0),
-        "half_pixel": (0.5, -0.5),
-        "half_pixel_symmetric": (0.5, -0.5),
-        "pytorch_half_pixel": (0.5, -0.5),
-    }
-    if filter.weight is not _linear or filter.is_wide or coordinates not in offsets or len(tensor.sizes) > 4:
+    """Resize by RESAMPLE; None if it does not mean the same."""
+    rank, is_corners = len(tensor.sizes), coordinates == "align_corners"
+    if filter.weight is not _linear or filter.is_wide or coordinates not in _PIXEL_OFFSETS or rank > 4:
         return None
     if not axes:
         return tensor
-    rank, is_corners = len(tensor.sizes), coordinates == "align_corners"
     if any(1 in (axis.length, axis.output) or axis.scale * axis.length == 1 for axis in axes):
         return None
-    scales, starts, sizes = [1.0] * rank, [offsets[coordinates][0]] * rank, list(tensor.sizes)
+    before, behind = _PIXEL_OFFSETS[coordinates]
+    scales, starts, sizes = [1.0] * rank, [before] * rank, list(tensor.sizes)
     for axis in axes:
-        whole = axis.scale * axis.length
-        scales[axis.number] = (whole - 1) / (axis.length - 1) if is_corners else axis.scale
+        corners = (axis.scale * axis.length - 1) / (axis.length - 1)
+        scales[axis.number] = corners if is_corners else axis.scale
         sizes[axis.number] = axis.output
-        if coordinates == "half_pixel_symmetric":
-            starts[axis.number] -= axis.length / 2 * (1 - axis.output / whole)
+        starts[axis.number] -= axis.shift(coordinates)
     return dml.resample3(
         tensor,
         interpolation_mode="LINEAR",
         rounding_direction="DECREASING",
         scales=scales,
         input_pixel_offsets=starts,
-        output_pixel_offsets=[offsets[coordinates][1]] * rank,
+        output_pixel_offsets=[behind] * rank,
         antialiased=False,
         sizes=sizes,
     )
 
 
-def _extrapolated(node: Conversion, tensor: GraphTensor, axes: Sequence[Axis]) -> GraphTensor:
-    """`extrapolation_value` where a coordinate lies outside of the input."""
+def _extrapolated(node: OnnxConversion, tensor: GraphTensor, axes: Sequence[ResizedAxis]) -> GraphTensor:
+    """Put `extrapolation_value` where a coordinate lies outside of the input."""
     outside = np.zeros([1] * len(tensor.sizes), np.bool_)
     for axis in axes:
         places = axis.coordinates("tf_crop_and_resize")
@@ -327,4 +336,5 @@ def _extrapolated(node: Conversion, tensor: GraphTensor, axes: Sequence[Axis]) -
     if not outside.any():
         return tensor
     mask = node.constant(np.broadcast_to(outside, tensor.sizes), np.uint8)
-    return dml.element_wise_if(mask, node.attribute("extrapolation_value", 0.0), tensor)
+    value: float = node.attribute("extrapolation_value")
+    return dml.element_wise_if(mask, value, tensor)

@@ -1,132 +1,129 @@
-"""Operators about sizes, and those that change sizes alone."""
+"""Operators about sizes, and those that only change sizes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml.frontends.common.tensors import broadcast_sizes
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import Computed, Known
+from opendml.frontends.onnx.values import Known
 from opendml.runtime.graphs.repeat import repeated
 
-
-def reshaped(node: Conversion, sizes: Sequence[int]) -> Computed:
-    """Input 0 in other sizes."""
-    return node.result(node.moved(0), sizes, node.type(0))
+_IDENTITY = "ELEMENT_WISE_IDENTITY"
 
 
-@converts("Identity")
-def identity(node: Conversion) -> Result:
-    """The input."""
-    return reshaped(node, node.sizes(0))
+@converts("Identity", to=_IDENTITY)
+def identity(node: OnnxConversion) -> Result:
+    """Convert Identity to its input."""
+    return node.reshaped(node.sizes(0))
 
 
 @converts("Shape")
-def shape(node: Conversion) -> Result:
-    """Sizes, known when the model is compiled."""
-    sizes = node.sizes(0)
-    return Known(np.array(sizes[slice(node.attribute("start", 0), node.attribute("end", None))], np.int64))
+def shape(node: OnnxConversion) -> Result:
+    """Convert Shape to its result, which is known when the model is compiled."""
+    some = slice(node.attribute("start"), node.attribute("end"))
+    return Known(np.array(node.sizes(0)[some], np.int64))
 
 
 @converts("Size")
-def size(node: Conversion) -> Result:
-    """The number of elements."""
+def size(node: OnnxConversion) -> Result:
+    """Convert Size to its result, which is known when the model is compiled."""
     return Known(np.array(np.prod(node.sizes(0), dtype=np.int64)))
 
 
-@converts("Reshape", since=5)
-def reshape(node: Conversion) -> Result:
-    """0 keeps a size unless `allowzero` says that it means 0; -1 is what remains."""
+@converts("Reshape", since=5, to=_IDENTITY)
+def reshape(node: OnnxConversion) -> Result:
+    """Convert Reshape. 0 keeps a size unless `allowzero` says that it means 0; -1 is what remains."""
     given, sizes = node.sizes(0), node.known_list(1)
-    if not node.attribute("allowzero", 0):
+    if not node.flag("allowzero"):
         if any(size == 0 and axis >= len(given) for axis, size in enumerate(sizes)):
             raise NotExpressible(f"sizes {sizes} keep a size that {list(given)} has not")
-        sizes = [given[i] if size == 0 else size for i, size in enumerate(sizes)]
+        sizes = [given[axis] if size == 0 else size for axis, size in enumerate(sizes)]
     if -1 in sizes:
         rest = math.prod(size for size in sizes if size != -1)
         sizes[sizes.index(-1)] = math.prod(given) // rest if rest else 0
     if min(sizes, default=0) < 0 or math.prod(sizes) != math.prod(given):
         raise NotExpressible(f"sizes {sizes} have not as many elements as {list(given)}")
-    return reshaped(node, sizes)
+    return node.reshaped(sizes)
 
 
-@converts("Flatten")
-def flatten(node: Conversion) -> Result:
-    """A matrix: the sizes in front of the axis, and those from it on."""
+@converts("Flatten", to=_IDENTITY)
+def flatten(node: OnnxConversion) -> Result:
+    """Convert Flatten to a matrix: the sizes in front of the axis, and those from it on."""
+    sizes, axis = node.sizes(0), node.attribute("axis")
+    axis = len(sizes) if axis == len(sizes) else node.axis(axis, max(1, len(sizes)))
+    return node.reshaped([math.prod(sizes[:axis]), math.prod(sizes[axis:])])
+
+
+@converts("Squeeze", to=_IDENTITY)
+def squeeze(node: OnnxConversion) -> Result:
+    """Convert Squeeze, which drops the axes that are given, or all of size 1."""
     sizes = node.sizes(0)
-    given = node.attribute("axis", 1)
-    axis = len(sizes) if given == len(sizes) else node.axis(given, max(1, len(sizes)))
-    return reshaped(node, [int(np.prod(sizes[:axis])), int(np.prod(sizes[axis:]))])
-
-
-@converts("Squeeze")
-def squeeze(node: Conversion) -> Result:
-    """Without the axes, or all axes, of size 1."""
-    sizes, axes = node.sizes(0), axes_of(node, len(node.sizes(0)), input_since=13)
-    gone = [axis for axis, size in enumerate(sizes) if size == 1] if axes is None else axes
+    gone = axes_of(node, len(sizes), input_since=13)
+    if gone is None:
+        gone = [axis for axis, size in enumerate(sizes) if size == 1]
     if any(sizes[axis] != 1 for axis in gone):
         raise NotExpressible(f"axes {gone} of sizes {list(sizes)} are not all of size 1")
-    return reshaped(node, [size for axis, size in enumerate(sizes) if axis not in gone])
+    return node.reshaped([size for axis, size in enumerate(sizes) if axis not in gone])
 
 
-@converts("Unsqueeze")
-def unsqueeze(node: Conversion) -> Result:
-    """With new axes of size 1, counted in the output."""
-    count = len(node.known(1).reshape(-1)) if node.version >= 13 else len(node.required("axes"))
+@converts("Unsqueeze", to=_IDENTITY)
+def unsqueeze(node: OnnxConversion) -> Result:
+    """Convert Unsqueeze, which adds axes of size 1, counted in the output."""
+    count = node.known(1).size if node.version >= 13 else len(node.required("axes"))
     rank = len(node.sizes(0)) + count
-    axes = axes_of(node, rank, input_since=13)
-    rest = iter(node.sizes(0))
-    return reshaped(node, [1 if axis in (axes or ()) else next(rest) for axis in range(rank)])
+    axes, rest = axes_of(node, rank, input_since=13) or (), iter(node.sizes(0))
+    return node.reshaped([1 if axis in axes else next(rest) for axis in range(rank)])
 
 
-@converts("Expand", since=8)
-def expand(node: Conversion) -> Result:
-    """Repeated to common sizes with the ones given."""
-    wanted = node.known_list(1)
-    try:
-        sizes = np.broadcast_shapes(node.sizes(0), tuple(wanted))
-    except ValueError as error:
-        raise NotExpressible(f"sizes {list(node.sizes(0))} do not broadcast to {wanted}") from error
+@converts("Expand", since=8, to=_IDENTITY)
+def expand(node: OnnxConversion) -> Result:
+    """Convert Expand, which repeats to common sizes with the ones given."""
+    sizes = broadcast_sizes(node.sizes(0), node.known_list(1))
     if 0 in sizes:
-        return node.empty(sizes, node.type(0))
+        return node.empty(sizes)
     return node.result(repeated(node.moved(0), sizes or (1,)), sizes, node.type(0))
 
 
-@converts("Dropout", since=7)
-def dropout(node: Conversion) -> Result:
-    """In inference it does nothing, and keeps everything."""
+@converts("Dropout", since=7, to="ACTIVATION_IDENTITY")
+def dropout(node: OnnxConversion) -> Result:
+    """Convert Dropout in inference, which keeps all elements."""
     mask_type = node.type(0) if node.version < 10 else np.bool_
-    return reshaped(node, node.sizes(0)), Known(np.ones(node.sizes(0), mask_type))
+    return node.reshaped(node.sizes(0)), Known(np.ones(node.sizes(0), mask_type))
 
 
 @converts("Dropout", since=12)
-def dropout_in_training(node: Conversion) -> Result:
-    """Training with a ratio above 0 draws random numbers, which DirectML draws otherwise."""
+def dropout_in_training(node: OnnxConversion) -> Result:
+    """Convert Dropout with an input that tells training from inference.
+
+    Training with a ratio above 0 draws random numbers, which DirectML draws otherwise.
+    """
     training = node.has(2) and bool(node.known(2).any())
     if training and (not node.has(1) or bool(node.known(1).any())):
         raise NotExpressible("in training elements are dropped at random")
     return dropout(node)
 
 
-def axes_of(node: Conversion, rank: int, input_since: int) -> list[int] | None:
-    """Axes that are an attribute in old versions and input 1 in new ones, counted from the front.
+def axes_of(node: OnnxConversion, rank: int, input_since: int) -> list[int] | None:
+    """Return axes that are an attribute in old versions and input 1 in new ones, counted from the front.
 
     Args:
-        input_since: the version from which on they are an input.
+        input_since: the first version in which they are an input.
 
     Returns:
-        None: there are none.
+        None if the node states none.
 
     Raises:
-        NotExpressible: an axis out of range, or twice.
+        NotExpressible: an axis is out of range, or there twice.
     """
-    if node.version >= input_since:
-        given = node.known_list(1) if node.has(1) else None
+    if node.version < input_since:
+        given = node.attribute("axes")
     else:
-        given = node.attribute("axes", None)
+        given = node.known_list(1) if node.has(1) else None
     if given is None:
         return None
     axes = [node.axis(axis, rank) for axis in given]

@@ -6,22 +6,25 @@ import math
 
 import numpy as np
 
-import opendml as dml
-from opendml.frontends.onnx.conversion import Conversion, NotExpressible, Result
+from opendml import functions as dml
+from opendml.frontends.common.tensors import inverse as inverse_order
+from opendml.frontends.common.tensors import permuted, shaped
+from opendml.frontends.common.types import FLOATS, NotExpressible
+from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
 from opendml.frontends.onnx.operators.matrix import product
-from opendml.frontends.onnx.operators.views import permuted, shaped
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.spec.enums import TensorDataType
 
 _MOST_ELEMENTS = 1 << 24
-"""Of a transform's matrix; longer lines are transformed faster otherwise."""
+"""The most elements of a transform's matrix. Longer lines are transformed faster otherwise."""
 
 
 def fourier_matrix(count: int, parts: int, length: int, inverse: bool, onesided: bool) -> Array:
-    """What multiplies `count` numbers, interleaved real and imaginary parts if `parts` is 2, to their
-    transform of `length`. Numbers that are missing are 0, those too many are left out.
+    """Return the matrix that multiplies `count` numbers to their transform of `length`.
+
+    Numbers are interleaved real and imaginary parts if `parts` is 2. Missing ones are 0, those too many are
+    left out.
 
     Raises:
         NotExpressible: it has too many elements.
@@ -37,23 +40,22 @@ def fourier_matrix(count: int, parts: int, length: int, inverse: bool, onesided:
     return np.stack([kept.real, kept.imag], -1).reshape(count * parts, -1)
 
 
-def _times(node: Conversion, rows: GraphTensor, matrix: Array) -> GraphTensor:
-    if rows.data_type not in (TensorDataType.FLOAT32, TensorDataType.FLOAT16):
+def _times(node: OnnxConversion, rows: GraphTensor, matrix: Array) -> GraphTensor:
+    if rows.data_type not in FLOATS:
         raise NotExpressible(f"elements of type {rows.data_type.name}")
-    type = np.float16 if rows.data_type == TensorDataType.FLOAT16 else np.float32
-    return product(rows, node.constant(matrix, type))
+    return product(rows, node.constant(matrix, numpy_type(rows)))
 
 
-def _dft(node: Conversion, axis: int) -> Result:
+def _dft(node: OnnxConversion, axis: int) -> Result:
     sizes = node.sizes(0)
     axis, parts = node.axis(axis, len(sizes)), sizes[-1]
     if axis == len(sizes) - 1 or parts not in (1, 2):
         raise NotExpressible(
             f"axis {axis} of {list(sizes)}, whose last dimension holds real and imaginary parts"
         )
-    inverse, onesided = bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
+    inverse, onesided = node.flag("inverse"), node.flag("onesided")
     usual = 2 * (sizes[axis] - 1) if inverse and onesided else sizes[axis]
-    length = int(node.known(1).reshape(-1)[0]) if node.has(1) else usual
+    length = node.known_integer(1) if node.has(1) else usual
     if length < 1 or (onesided and parts != (2 if inverse else 1)):
         raise NotExpressible(f"dft_length {length} of {list(sizes)}, onesided {int(onesided)}")
     order = [*(each for each in range(len(sizes) - 1) if each != axis), axis, len(sizes) - 1]
@@ -62,32 +64,29 @@ def _dft(node: Conversion, axis: int) -> Result:
     result = _times(node, rows, fourier_matrix(sizes[axis], parts, length, inverse, onesided))
     made = 1 if inverse and onesided else 2
     shape = (*moved.sizes[:-2], result.sizes[-1] // made, made)
-    return permuted(shaped(result, shape), [order.index(each) for each in range(len(order))])
+    return permuted(shaped(result, shape), inverse_order(order))
 
 
 @converts("DFT", since=17)
-def dft_by_attribute(node: Conversion) -> Result:
-    """Along the attribute `axis`."""
-    return _dft(node, node.attribute("axis", 1))
+def dft_by_attribute(node: OnnxConversion) -> Result:
+    """Convert DFT along the axis of an attribute."""
+    return _dft(node, node.attribute("axis"))
 
 
 @converts("DFT", since=20)
-def dft(node: Conversion) -> Result:
-    """Along the axis of input 2."""
-    return _dft(node, int(node.known(2).reshape(-1)[0]) if node.has(2) else -2)
+def dft(node: OnnxConversion) -> Result:
+    """Convert DFT along the axis of input 2, by default the last but one."""
+    return _dft(node, node.known_integer(2) if node.has(2) else -2)
 
 
 @converts("STFT", since=17)
-def stft(node: Conversion) -> Result:
-    """Transforms of frames of a signal."""
-    sizes, step = node.sizes(0), int(node.known(1).reshape(-1)[0])
+def stft(node: OnnxConversion) -> Result:
+    """Convert STFT: transforms of frames of a signal."""
+    sizes, step, onesided = node.sizes(0), node.known_integer(1), node.flag("onesided")
     if len(sizes) not in (2, 3) or sizes[2:] not in ((), (1,), (2,)):
         raise NotExpressible(f"a signal of sizes {list(sizes)}")
     batch, count, parts = (*sizes, 1)[:3]
-    frame = int(node.known(3).reshape(-1)[0]) if node.has(3) else None
-    if frame is None:
-        frame = node.sizes(2)[0] if node.has(2) else count
-    onesided = bool(node.attribute("onesided", 1))
+    frame = node.known_integer(3) if node.has(3) else node.sizes(2)[0] if node.has(2) else count
     if not 1 <= frame <= count or step < 1 or (onesided and parts == 2):
         raise NotExpressible(f"frames of {frame} every {step} of {list(sizes)}, onesided {int(onesided)}")
     frames, strides = (count - frame) // step + 1, [count * parts, step * parts, parts, 1]
@@ -95,15 +94,15 @@ def stft(node: Conversion) -> Result:
     if node.has(2):
         if node.sizes(2) != (frame,):
             raise NotExpressible(f"a window of {list(node.sizes(2))} for frames of {frame}")
-        parted = dml.element_wise_multiply(parted, shaped(node.tensor(2), (1, 1, frame, 1)))
+        parted = parted * shaped(node.tensor(2), (1, 1, frame, 1))
     rows = shaped(parted, (batch * frames, frame * parts))
     result = _times(node, rows, fourier_matrix(frame, parts, frame, False, onesided))
     return node.result(result, (batch, frames, result.sizes[-1] // 2, 2))
 
 
 @converts("Det", since=11)
-def det(node: Conversion) -> Result:
-    """Determinants of matrices of up to three rows."""
+def det(node: OnnxConversion) -> Result:
+    """Convert the determinants of matrices of up to three rows."""
     sizes = node.sizes(0)
     if len(sizes) < 2 or sizes[-1] != sizes[-2] or sizes[-1] > 3:
         raise NotExpressible(f"matrices of sizes {list(sizes)}")
@@ -115,14 +114,9 @@ def det(node: Conversion) -> Result:
 
 
 def _determinant(rows: list[list[GraphTensor]]) -> GraphTensor:
-    """Along the first row."""
-    if len(rows) == 1:
-        return rows[0][0]
-    result: GraphTensor | None = None
-    for column, element in enumerate(rows[0]):
-        minor = _determinant([row[:column] + row[column + 1 :] for row in rows[1:]])
-        term = dml.element_wise_multiply(element, minor)
-        combined = dml.element_wise_subtract if column % 2 else dml.element_wise_add
-        result = term if result is None else combined(result, term)
-    assert result is not None
+    """Return a determinant, expanded along the first row."""
+    result = rows[0][0]
+    for column, element in enumerate(rows[0] if len(rows) > 1 else []):
+        term = element * _determinant([row[:column] + row[column + 1 :] for row in rows[1:]])
+        result = term if not column else result - term if column % 2 else result + term
     return result

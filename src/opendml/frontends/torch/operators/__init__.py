@@ -1,1 +1,1 @@
-"""How PyTorch's operators are said with DirectML's, by family. Each module registers its converters."""
+"""Converters of PyTorch's operators to DirectML's, by family. Each module registers its converters."""

@@ -1,38 +1,56 @@
-"""Changes of the type, and copies."""
+"""Changes of the type, copies, and tensors that are the same in every run."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import torch
+import numpy as np
 
-from opendml.frontends.torch.conversion import Conversion
-from opendml.frontends.torch.operators.elementwise import truth
-from opendml.frontends.torch.registry import converts
+from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.repeat import repeated
-from opendml.runtime.graphs.tensor import GraphTensor
-
-_aten = torch.ops.aten
 
 
 @converts(
-    _aten._to_copy.default,
-    _aten.alias.default,
-    _aten.clone.default,
-    _aten.detach.default,
-    _aten.lift_fresh_copy.default,
-    torch.ops.prims.convert_element_type.default,
+    "_to_copy", "alias", "clone", "detach", "lift_fresh_copy", "prims.convert_element_type.default", to="CAST"
 )
-def copied(node: Conversion, x: GraphTensor, *given: Any, **options: Any) -> GraphTensor:
-    """The elements in another type or another order in memory, both of which the output says."""
-    if node.dtype is torch.bool:
-        return truth(node, x, node.given(0).dtype)
-    return node.cast(x, node.dtype)
+def copied(node: TorchNode, x: Tensor, *given: Any, **options: Any) -> Tensor:
+    """Convert copies in another type or another order in memory, both of which the output states."""
+    return node.truth(x, 0) if node.is_truth else node.cast(x)
 
 
-@converts(_aten.copy.default)
-def written_over(node: Conversion, x: GraphTensor, source: GraphTensor, *given: Any) -> GraphTensor:
-    """The elements of the source, repeated, in the type of what they are written to."""
-    if node.dtype is torch.bool:
-        source = truth(node, source, node.given(1).dtype)
-    return repeated(node.cast(source, node.dtype), node.sizes or (1,))
+@converts("copy")
+def written_over(node: TorchNode, x: Tensor, source: Tensor, *given: Any) -> Tensor:
+    """Convert a copy of a source, repeated, in the type of what it is written to."""
+    source = node.truth(source, 1) if node.is_truth else source
+    return repeated(node.cast(source), node.sizes or (1,))
+
+
+@converts("full", "full_like", "new_full", to="FILL_VALUE_CONSTANT")
+def full(node: TorchNode, like: Any, *values: Any, **options: Any) -> Tensor:
+    """Convert a number in all elements."""
+    return node.filled(values[-1], node.sizes, node.data_type)
+
+
+@converts("scalar_tensor")
+def scalar_tensor(node: TorchNode, value: float, **options: Any) -> Tensor:
+    """Convert a number."""
+    return node.filled(value, (), node.data_type)
+
+
+def _filling(value: int) -> Converter:
+    def convert(node: TorchNode, *given: Any, **options: Any) -> Tensor:
+        return node.filled(value, node.sizes, node.data_type)
+
+    return convert
+
+
+converts("zeros", "zeros_like", "new_zeros", to="FILL_VALUE_CONSTANT")(_filling(0))
+converts("ones", "ones_like", "new_ones", to="FILL_VALUE_CONSTANT")(_filling(1))
+
+
+@converts("arange.start_step", to="FILL_VALUE_SEQUENCE")
+def arange(node: TorchNode, start: float, end: float, step: float = 1, **options: Any) -> Tensor:
+    """Convert numbers in equal steps."""
+    numbers = start + np.arange(node.sizes[0]) * step
+    return node.constant(numbers.astype(ScalarType.of(node.data_type).numpy))

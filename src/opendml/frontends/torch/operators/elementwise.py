@@ -3,332 +3,258 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-import torch
+import numpy as np
 
-import opendml as dml
-from opendml.frontends.torch.conversion import Conversion, NotExpressible
-from opendml.frontends.torch.operators.operands import Operand, common_type, operands, with_rank
-from opendml.frontends.torch.registry import Converter, converts
-from opendml.runtime.graphs.tensor import GraphTensor
+from opendml import functions as dml
+from opendml.frontends.common.functions import SAME_NAME
+from opendml.frontends.common.tensors import aligned
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.torch.registry import Converter, Operand, Tensor, TorchNode, converts
+from opendml.program.scalar_type import ScalarType
 
-_aten = torch.ops.aten
+Function = Callable[..., Tensor]
 
-_OF_FLOATS: dict[Any, Callable[[GraphTensor], GraphTensor]] = {
-    _aten.acos.default: dml.element_wise_acos,
-    _aten.acosh.default: dml.element_wise_acosh,
-    _aten.asin.default: dml.element_wise_asin,
-    _aten.asinh.default: dml.element_wise_asinh,
-    _aten.atan.default: dml.element_wise_atan,
-    _aten.atanh.default: dml.element_wise_atanh,
-    _aten.cos.default: dml.element_wise_cos,
-    _aten.cosh.default: dml.element_wise_cosh,
-    _aten.erf.default: dml.element_wise_erf,
-    _aten.exp.default: dml.element_wise_exp,
-    _aten.log.default: dml.element_wise_log,
-    _aten.reciprocal.default: dml.element_wise_recip,
-    _aten.sigmoid.default: dml.activation_sigmoid,
-    _aten.sin.default: dml.element_wise_sin,
-    _aten.sinh.default: dml.element_wise_sinh,
-    _aten.sqrt.default: dml.element_wise_sqrt,
-    _aten.tan.default: dml.element_wise_tan,
-    _aten.tanh.default: dml.activation_tanh,
+_ROUNDINGS: dict[str, Function] = {
+    **{name: SAME_NAME[name] for name in ("ceil", "floor", "round")},
+    "trunc": partial(dml.element_wise_round, rounding_mode="TOWARD_ZERO"),
 }
-"""Integers become floats before these."""
+"""Functions that leave integers as they are."""
 
-_OF_NUMBERS: dict[Any, Callable[[GraphTensor], GraphTensor]] = {
-    _aten.abs.default: dml.element_wise_abs,
-    _aten.neg.default: dml.element_wise_negate,
-    _aten.relu.default: dml.activation_relu,
-    _aten.sign.default: dml.element_wise_sign,
+_ONE_TENSOR: dict[str, Function] = {
+    **{name: function for name, function in SAME_NAME.items() if name not in _ROUNDINGS},
+    "abs": dml.element_wise_abs,
+    "neg": dml.element_wise_negate,
+    "reciprocal": dml.element_wise_recip,
+    "relu": dml.activation_relu,
+    "sigmoid": dml.activation_sigmoid,
+    "tanh": dml.activation_tanh,
+}
+"""Functions in the type of the output, so most make floats of integers first."""
+
+_COMPARISONS: dict[str, Function] = {
+    "eq": dml.element_wise_logical_equals,
+    "ge": dml.element_wise_logical_greater_than_or_equal,
+    "gt": dml.element_wise_logical_greater_than,
+    "le": dml.element_wise_logical_less_than_or_equal,
+    "lt": dml.element_wise_logical_less_than,
 }
 
-_ROUNDINGS: dict[Any, Callable[[GraphTensor], GraphTensor]] = {
-    _aten.ceil.default: dml.element_wise_ceil,
-    _aten.floor.default: dml.element_wise_floor,
-    _aten.round.default: dml.element_wise_round,
-    _aten.trunc.default: lambda x: dml.element_wise_round(x, rounding_mode="TOWARD_ZERO"),
+_TWO_TENSORS: dict[str, Function] = {
+    "atan2.default": dml.element_wise_atan_yx,
+    "bitwise_and.Scalar": dml.element_wise_bit_and,
+    "bitwise_and.Tensor": dml.element_wise_bit_and,
+    "bitwise_or.Scalar": dml.element_wise_bit_or,
+    "bitwise_or.Tensor": dml.element_wise_bit_or,
+    "bitwise_xor.Scalar": dml.element_wise_bit_xor,
+    "bitwise_xor.Tensor": dml.element_wise_bit_xor,
+    "div.Scalar": dml.element_wise_divide,
+    "div.Tensor": dml.element_wise_divide,
+    "fmod.Scalar": dml.element_wise_modulus_truncate,
+    "fmod.Tensor": dml.element_wise_modulus_truncate,
+    "maximum.default": dml.element_wise_max,
+    "minimum.default": dml.element_wise_min,
+    "mul.Scalar": dml.element_wise_multiply,
+    "mul.Tensor": dml.element_wise_multiply,
+    "pow.Scalar": dml.element_wise_pow,
+    "pow.Tensor_Tensor": dml.element_wise_pow,
+    "remainder.Scalar": dml.element_wise_modulus_floor,
+    "remainder.Tensor": dml.element_wise_modulus_floor,
 }
-"""Integers stay what they are."""
+"""Functions in the type of the output. The extremes are NaN where an operand is, as in PyTorch."""
 
+_TESTS: dict[str, Function] = {"isinf": dml.element_wise_is_infinity, "isnan": dml.element_wise_is_nan}
 
-def _differs(x: GraphTensor, y: Operand) -> GraphTensor:
-    return dml.element_wise_logical_not(dml.element_wise_logical_equals(x, y))
-
-
-_COMPARISONS: dict[Any, Callable[..., GraphTensor]] = {
-    _aten.eq: dml.element_wise_logical_equals,
-    _aten.ge: dml.element_wise_logical_greater_than_or_equal,
-    _aten.gt: dml.element_wise_logical_greater_than,
-    _aten.le: dml.element_wise_logical_less_than_or_equal,
-    _aten.lt: dml.element_wise_logical_less_than,
-    _aten.ne: _differs,
-}
-
-_BITS: dict[Any, Callable[..., GraphTensor]] = {
-    _aten.bitwise_and: dml.element_wise_bit_and,
-    _aten.bitwise_or: dml.element_wise_bit_or,
-    _aten.bitwise_xor: dml.element_wise_bit_xor,
-}
-
-_EXTREMES: dict[Any, Callable[..., GraphTensor]] = {
-    _aten.maximum.default: dml.element_wise_max,
-    _aten.minimum.default: dml.element_wise_min,
-}
-"""NaN where an operand is, as in PyTorch."""
-
-_OF_TRUTH: dict[Any, Callable[..., GraphTensor]] = {
-    _aten.logical_and.default: dml.element_wise_logical_and,
-    _aten.logical_or.default: dml.element_wise_logical_or,
-    _aten.logical_xor.default: dml.element_wise_logical_xor,
+_OF_TRUTH: dict[str, Function] = {
+    "logical_and": dml.element_wise_logical_and,
+    "logical_or": dml.element_wise_logical_or,
+    "logical_xor": dml.element_wise_logical_xor,
 }
 
 
-def _of_one(function: Callable[[GraphTensor], GraphTensor]) -> Converter:
-    def convert(node: Conversion, x: GraphTensor) -> GraphTensor:
-        return function(node.cast(x, node.dtype))
+def _of_one(function: Function) -> Converter:
+    def convert(node: TorchNode, x: Tensor) -> Tensor:
+        return function(node.cast(x))
 
     return convert
 
 
-def _rounding(function: Callable[[GraphTensor], GraphTensor]) -> Converter:
-    def convert(node: Conversion, x: GraphTensor) -> GraphTensor:
-        return function(x) if node.dtype.is_floating_point else x
+def _test(function: Function) -> Converter:
+    def convert(node: TorchNode, x: Tensor) -> Tensor:
+        return function(x)
 
     return convert
 
 
-def _comparison(function: Callable[..., GraphTensor]) -> Converter:
-    def convert(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
-        return function(*operands(node, x, y, dtype=common_type(node)))
+def _rounding(function: Function) -> Converter:
+    def convert(node: TorchNode, x: Tensor) -> Tensor:
+        return function(x) if node.is_float else x
 
     return convert
 
 
-def _of_two(function: Callable[..., GraphTensor]) -> Converter:
-    def convert(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
-        return function(*operands(node, x, y))
+def _comparison(function: Function) -> Converter:
+    def convert(node: TorchNode, x: Tensor, y: Operand) -> Tensor:
+        return function(*node.operands(x, y, type=node.common_type))
 
     return convert
 
 
-for _operator, _function in (_OF_FLOATS | _OF_NUMBERS).items():
-    converts(_operator)(_of_one(_function))
-for _operator, _function in _ROUNDINGS.items():
-    converts(_operator)(_rounding(_function))
-for _operator, _pair in _COMPARISONS.items():
-    converts(_operator.Tensor, _operator.Scalar)(_comparison(_pair))
-for _operator, _pair in _EXTREMES.items():
-    converts(_operator)(_of_two(_pair))
-for _operator, _pair in _BITS.items():
-    converts(_operator.Tensor, _operator.Scalar)(_of_two(_pair))
-
-
-def truth(node: Conversion, x: GraphTensor, type: torch.dtype) -> GraphTensor:
-    """Whether elements are not 0, as UINT8."""
-    if type is torch.bool:
-        return x
-    return dml.element_wise_logical_not(dml.element_wise_logical_equals(x, 0))
-
-
-def _of_truth(function: Callable[..., GraphTensor]) -> Converter:
-    def convert(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
-        first, second = truth(node, x, node.given(0).dtype), truth(node, y, node.given(1).dtype)
-        return function(*operands(node, first, second))
+def _of_two(function: Function) -> Converter:
+    def convert(node: TorchNode, x: Operand, y: Operand) -> Tensor:
+        return function(*node.operands(x, y))
 
     return convert
 
 
-for _operator, _both in _OF_TRUTH.items():
-    converts(_operator)(_of_truth(_both))
+def _of_truth(function: Function) -> Converter:
+    def convert(node: TorchNode, x: Tensor, y: Tensor) -> Tensor:
+        return function(*node.operands(node.truth(x, 0), node.truth(y, 1)))
+
+    return convert
 
 
-@converts(_aten.logical_not.default)
-def logical_not(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """1 where the element is 0."""
-    return dml.element_wise_logical_not(truth(node, x, node.given(0).dtype))
+for _name, _function in _ONE_TENSOR.items():
+    converts(_name, to=_function)(_of_one(_function))
+for _name, _function in _TESTS.items():
+    converts(_name, to=_function)(_test(_function))
+for _name, _function in _ROUNDINGS.items():
+    converts(_name, to="ELEMENT_WISE_ROUND" if _name == "trunc" else _function)(_rounding(_function))
+for _name, _function in _COMPARISONS.items():
+    converts(f"{_name}.Tensor", f"{_name}.Scalar", to=_function)(_comparison(_function))
+converts("ne.Tensor", "ne.Scalar")(_comparison(operator.ne))
+for _name, _function in _TWO_TENSORS.items():
+    converts(_name, to=_function)(_of_two(_function))
+for _name, _function in _OF_TRUTH.items():
+    converts(_name, to=_function)(_of_truth(_function))
 
 
-@converts(_aten.bitwise_not.default)
-def bitwise_not(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """Of truth values the opposite."""
-    if node.dtype is torch.bool:
-        return dml.element_wise_logical_not(x)
-    return dml.element_wise_bit_not(x)
+@converts("logical_not", to="ELEMENT_WISE_LOGICAL_NOT")
+def logical_not(node: TorchNode, x: Tensor) -> Tensor:
+    """Convert 1 where the element is 0."""
+    return dml.element_wise_logical_not(node.truth(x, 0))
 
 
-@converts(_aten.add.Tensor, _aten.add.Scalar)
-def add(node: Conversion, x: GraphTensor, y: Operand, alpha: float = 1) -> GraphTensor:
-    """x + alpha * y; of truth values whether one is true."""
-    if node.dtype is torch.bool:
-        return dml.element_wise_logical_or(*operands(node, x, y))
-    return dml.element_wise_add(*_scaled(node, x, y, alpha))
+@converts("bitwise_not", to="ELEMENT_WISE_BIT_NOT")
+def bitwise_not(node: TorchNode, x: Tensor) -> Tensor:
+    """Convert the inverse bits; of truth values the opposite."""
+    return dml.element_wise_logical_not(x) if node.is_truth else dml.element_wise_bit_not(x)
 
 
-@converts(_aten.sub.Tensor, _aten.sub.Scalar)
-def subtract(node: Conversion, x: GraphTensor, y: Operand, alpha: float = 1) -> GraphTensor:
-    """x - alpha * y"""
-    return dml.element_wise_subtract(*_scaled(node, x, y, alpha))
+@converts("add.Tensor", "add.Scalar", to="ELEMENT_WISE_ADD")
+def add(node: TorchNode, x: Tensor, y: Operand, alpha: float = 1) -> Tensor:
+    """Convert x + alpha * y; of truth values whether one is true."""
+    if node.is_truth:
+        return dml.element_wise_logical_or(*node.operands(x, y))
+    first, second = node.operands(x, y)
+    return dml.element_wise_add(first, second if alpha == 1 else second * alpha)
 
 
-@converts(_aten.rsub.Scalar)
-def subtract_reversed(node: Conversion, x: GraphTensor, y: float, alpha: float = 1) -> GraphTensor:
-    """y - alpha * x"""
-    second, first = operands(node, x, y)
-    return dml.element_wise_subtract(
-        first, second if alpha == 1 else dml.element_wise_multiply(second, alpha)
-    )
+@converts("sub.Tensor", "sub.Scalar", to="ELEMENT_WISE_SUBTRACT")
+def subtract(node: TorchNode, x: Tensor, y: Operand, alpha: float = 1) -> Tensor:
+    """Convert x - alpha * y."""
+    first, second = node.operands(x, y)
+    return dml.element_wise_subtract(first, second if alpha == 1 else second * alpha)
 
 
-def _scaled(node: Conversion, x: GraphTensor, y: Operand, alpha: float) -> list[Operand]:
-    first, second = operands(node, x, y)
-    if alpha == 1:
-        return [first, second]
-    if isinstance(second, GraphTensor):
-        return [first, dml.element_wise_multiply(second, alpha)]
-    return [first, second * alpha]
+@converts("rsub.Scalar")
+def subtract_reversed(node: TorchNode, x: Tensor, y: float, alpha: float = 1) -> Tensor:
+    """Convert y - alpha * x."""
+    second, first = node.operands(x, y)
+    return dml.element_wise_subtract(first, second if alpha == 1 else second * alpha)
 
 
-@converts(_aten.mul.Tensor, _aten.mul.Scalar)
-def multiply(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
-    """x * y"""
-    return dml.element_wise_multiply(*operands(node, x, y))
+@converts("div.Tensor_mode", "div.Scalar_mode")
+def divide_rounded(node: TorchNode, x: Tensor, y: Operand, rounding_mode: str | None = None) -> Tensor:
+    """Convert the quotient, rounded down or toward 0.
 
-
-@converts(_aten.div.Tensor, _aten.div.Scalar)
-def divide(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
-    """x / y, of integers a float."""
-    return dml.element_wise_divide(*operands(node, x, y))
-
-
-@converts(_aten.div.Tensor_mode, _aten.div.Scalar_mode)
-def divide_rounded(
-    node: Conversion, x: GraphTensor, y: Operand, rounding_mode: str | None = None
-) -> GraphTensor:
-    """The quotient, rounded down or toward 0; of integers what the dividend without the rest has."""
-    if rounding_mode is None:
-        return divide(node, x, y)
-    dividend, divisor = operands(node, x, y)
-    if node.dtype.is_floating_point:
-        quotient = dml.element_wise_divide(dividend, divisor)
-        if rounding_mode == "floor":
-            return dml.element_wise_floor(quotient)
-        return dml.element_wise_round(quotient, rounding_mode="TOWARD_ZERO")
+    Of integers it is the quotient of the dividend without the rest, which is exact.
+    """
+    dividend, divisor = node.operands(x, y)
     is_floor = rounding_mode == "floor"
-    rest = (dml.element_wise_modulus_floor if is_floor else dml.element_wise_modulus_truncate)(
-        dividend, divisor
-    )
-    return dml.element_wise_divide(dml.element_wise_subtract(dividend, rest), divisor)
+    if rounding_mode is None or node.is_float:
+        quotient = dml.element_wise_divide(dividend, divisor)
+        return quotient if rounding_mode is None else _ROUNDINGS["floor" if is_floor else "trunc"](quotient)
+    modulus = dml.element_wise_modulus_floor if is_floor else dml.element_wise_modulus_truncate
+    return dml.element_wise_divide(dividend - modulus(dividend, divisor), divisor)
 
 
-@converts(_aten.remainder.Tensor, _aten.remainder.Scalar)
-def remainder(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
-    """With the sign of y."""
-    return dml.element_wise_modulus_floor(*operands(node, x, y))
-
-
-@converts(_aten.fmod.Tensor, _aten.fmod.Scalar)
-def fmod(node: Conversion, x: GraphTensor, y: Operand) -> GraphTensor:
-    """With the sign of x."""
-    return dml.element_wise_modulus_truncate(*operands(node, x, y))
-
-
-@converts(_aten.atan2.default)
-def atan2(node: Conversion, x: GraphTensor, y: GraphTensor) -> GraphTensor:
-    """The angle of (y, x)."""
-    return dml.element_wise_atan_yx(*operands(node, x, y))
-
-
-@converts(_aten.pow.Tensor_Scalar)
-def power(node: Conversion, x: GraphTensor, exponent: float) -> GraphTensor:
-    """x to a constant power."""
-    base = node.cast(x, node.dtype)
-    if exponent == 2:
-        return dml.element_wise_multiply(base, base)
-    if exponent == 3:
-        return dml.element_wise_multiply(dml.element_wise_multiply(base, base), base)
+@converts("pow.Tensor_Scalar", to="ELEMENT_WISE_CONSTANT_POW")
+def power(node: TorchNode, x: Tensor, exponent: float) -> Tensor:
+    """Convert x to a constant power."""
+    base = node.cast(x)
+    if exponent in (2, 3):
+        return base * base if exponent == 2 else base * base * base
     if exponent == 0.5:
         return dml.element_wise_sqrt(base)
     return dml.element_wise_constant_pow(base, exponent=float(exponent))
 
 
-@converts(_aten.pow.Tensor_Tensor, _aten.pow.Scalar)
-def power_of(node: Conversion, x: Operand, exponent: GraphTensor) -> GraphTensor:
-    """x to a power that differs from element to element."""
-    return dml.element_wise_pow(*operands(node, x, exponent))
+@converts("rsqrt", to="ELEMENT_WISE_SQRT ELEMENT_WISE_RECIP")
+def reciprocal_root(node: TorchNode, x: Tensor) -> Tensor:
+    """Convert 1 / sqrt(x)."""
+    return dml.element_wise_recip(dml.element_wise_sqrt(node.cast(x)))
 
 
-@converts(_aten.rsqrt.default)
-def reciprocal_root(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """1 / sqrt(x)"""
-    return dml.element_wise_recip(dml.element_wise_sqrt(node.cast(x, node.dtype)))
+def _logarithm(base: int) -> Converter:
+    def convert(node: TorchNode, x: Tensor) -> Tensor:
+        return dml.element_wise_log(node.cast(x)) * (1 / math.log(base))
+
+    return convert
 
 
-@converts(_aten.log2.default, _aten.log10.default)
-def logarithm(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """log(x) / log(base)"""
-    base = 2 if node.node.target is _aten.log2.default else 10
-    return dml.element_wise_multiply(dml.element_wise_log(node.cast(x, node.dtype)), 1 / math.log(base))
+converts("log2")(_logarithm(2))
+converts("log10")(_logarithm(10))
 
 
-@converts(_aten.expm1.default)
-def exponential_less_one(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """exp(x) - 1, without losing small x: where u = exp(x) is rounded, so is x = log(u), by as much."""
-    base = node.cast(x, node.dtype)
+@converts("expm1")
+def exponential_less_one(node: TorchNode, x: Tensor) -> Tensor:
+    """Convert exp(x) - 1 without losing small x.
+
+    Where u = exp(x) is rounded, so is log(u), by as much.
+    """
+    base = node.cast(x)
     power = dml.element_wise_exp(base)
-    less = dml.element_wise_subtract(power, 1.0)
-    exact = dml.element_wise_multiply(less, dml.element_wise_divide(base, dml.element_wise_log(power)))
-    is_far = dml.element_wise_logical_greater_than(dml.element_wise_abs(base), 1.0)
-    is_small = dml.element_wise_logical_equals(power, 1.0)
-    return dml.element_wise_if(is_small, base, dml.element_wise_if(is_far, less, exact))
+    less = power - 1.0
+    exact = less * (base / dml.element_wise_log(power))
+    return dml.element_wise_if(power == 1.0, base, dml.element_wise_if(abs(base) > 1.0, less, exact))
 
 
-@converts(_aten.log1p.default)
-def logarithm_of_one_more(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """log(1 + x), without losing small x: where u = 1 + x is rounded, so is x = u - 1, by as much."""
-    base = node.cast(x, node.dtype)
-    more = dml.element_wise_add(base, 1.0)
-    ratio = dml.element_wise_divide(base, dml.element_wise_subtract(more, 1.0))
+@converts("log1p")
+def logarithm_of_one_more(node: TorchNode, x: Tensor) -> Tensor:
+    """Convert log(1 + x) without losing small x.
+
+    Where u = 1 + x is rounded, so is u - 1, by as much.
+    """
+    base = node.cast(x)
+    more = base + 1.0
     logarithm = dml.element_wise_log(more)
-    is_far = dml.element_wise_logical_greater_than(dml.element_wise_abs(base), 1.0)
-    near = dml.element_wise_multiply(logarithm, ratio)
-    is_small = dml.element_wise_logical_equals(more, 1.0)
-    return dml.element_wise_if(is_small, base, dml.element_wise_if(is_far, logarithm, near))
+    near = logarithm * (base / (more - 1.0))
+    return dml.element_wise_if(more == 1.0, base, dml.element_wise_if(abs(base) > 1.0, logarithm, near))
 
 
-@converts(_aten.isnan.default)
-def is_nan(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """Whether elements are no numbers."""
-    return dml.element_wise_is_nan(x)
-
-
-@converts(_aten.isinf.default)
-def is_infinite(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """Whether elements are infinite, of either sign."""
-    return dml.element_wise_is_infinity(x)
-
-
-@converts(_aten.where.self)
-def where(node: Conversion, condition: GraphTensor, x: GraphTensor, y: GraphTensor) -> GraphTensor:
-    """x where the condition holds, y elsewhere."""
-    if node.given(0).dtype is not torch.bool:
+@converts("where.self", to="ELEMENT_WISE_IF")
+def where(node: TorchNode, condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """Convert x where the condition holds, y elsewhere."""
+    if not node.is_truth_value(0):
         raise NotExpressible("a condition that is not of truth values")
-    return dml.element_wise_if(*with_rank(condition, node.cast(x, node.dtype), node.cast(y, node.dtype)))
+    return dml.element_wise_if(*aligned(condition, node.cast(x), node.cast(y)))
 
 
-@converts(_aten.clamp.default, _aten.hardtanh.default)
-def clamp(
-    node: Conversion, x: GraphTensor, min: float | None = None, max: float | None = None
-) -> GraphTensor:
-    """x within bounds; NaN stays."""
-    if node.node.target is _aten.hardtanh.default:
-        min, max = (-1.0 if min is None else min), (1.0 if max is None else max)
-    base = node.cast(x, node.dtype)
-    if node.dtype.is_floating_point:
-        low, high = (-math.inf if min is None else min), (math.inf if max is None else max)
-    else:
-        limits = torch.iinfo(node.dtype)
-        low, high = (limits.min if min is None else min), (limits.max if max is None else max)
-    return dml.element_wise_clip1(base, min=low, max=high)
+@converts("clamp", to="ELEMENT_WISE_CLIP1")
+def clamp(node: TorchNode, x: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+    """Convert x within bounds; NaN stays."""
+    limits: Any = np.iinfo(ScalarType.of(node.data_type).numpy) if not node.is_float else None
+    least = min if min is not None else -math.inf if limits is None else limits.min
+    most = max if max is not None else math.inf if limits is None else limits.max
+    return dml.element_wise_clip1(node.cast(x), min=least, max=most)
+
+
+@converts("hardtanh", to="ELEMENT_WISE_CLIP1")
+def hard_tanh(node: TorchNode, x: Tensor, min: float = -1, max: float = 1) -> Tensor:
+    """Convert x within bounds that have defaults."""
+    return clamp(node, x, min, max)

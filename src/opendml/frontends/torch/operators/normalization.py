@@ -1,136 +1,129 @@
-"""Normalizations. The gradients of most are decomposed by PyTorch."""
+"""Normalizations. PyTorch decomposes the gradients of most."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-import torch
+from opendml import functions as dml
+from opendml.frontends.common.tensors import along, shaped
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 
-import opendml as dml
-from opendml.frontends.torch.conversion import Conversion, NotExpressible
-from opendml.frontends.torch.registry import converts
-from opendml.runtime.graphs.tensor import GraphTensor
-
-_aten = torch.ops.aten
+Results = tuple[Tensor | None, ...]
+Parameter = Tensor | None
 
 
-@converts(_aten.native_layer_norm.default)
-def layer_norm(
-    node: Conversion,
-    x: GraphTensor,
+def _normalized(
+    node: TorchNode,
+    x: Tensor,
+    parameters: tuple[Parameter, Parameter],
     sizes: Sequence[int],
-    weight: GraphTensor | None,
-    bias: GraphTensor | None,
+    axes: list[int],
     epsilon: float,
-) -> tuple[GraphTensor | None, ...]:
-    """The elements relative to mean and deviation over the last dimensions; both, if they are wanted."""
-    axes = list(range(len(x.sizes) - len(sizes), len(x.sizes)))
-    lead = [1] * (len(x.sizes) - len(sizes))
-    scale, shift = (None if each is None else each.reinterpret([*lead, *sizes]) for each in (weight, bias))
-    result = dml.mean_variance_normalization1(x, scale, shift, axes=axes, epsilon=epsilon)
+) -> Results:
+    """Return elements relative to mean and deviation over axes; and both, if they are wanted.
+
+    Args:
+        parameters: scale and bias, which have these `sizes`.
+    """
+    scale, bias = (None if each is None else shaped(each, sizes) for each in parameters)
+    result = dml.mean_variance_normalization1(x, scale, bias, axes=axes, epsilon=epsilon)
     if not any(node.wanted[1:]):
         return result, None, None
     center = dml.reduce(x, function="AVERAGE", axes=axes)
-    return result, center, _reciprocal_deviation(_variance(x, center, axes), epsilon)
+    variance = dml.reduce(dml.element_wise_difference_square(x, center), function="AVERAGE", axes=axes)
+    return result, center, _reciprocal_deviation(variance, epsilon)
 
 
-@converts(_aten.native_group_norm.default)
+@converts("native_layer_norm", to="MEAN_VARIANCE_NORMALIZATION1")
+def layer_norm(
+    node: TorchNode, x: Tensor, sizes: Sequence[int], weight: Parameter, bias: Parameter, epsilon: float
+) -> Results:
+    """Convert the normalization of the last dimensions."""
+    lead = x.ndim - len(sizes)
+    axes = list(range(lead, x.ndim))
+    return _normalized(node, x, (weight, bias), [*[1] * lead, *sizes], axes, epsilon)
+
+
+@converts("native_group_norm", to="MEAN_VARIANCE_NORMALIZATION1")
 def group_norm(
-    node: Conversion,
-    x: GraphTensor,
-    weight: GraphTensor | None,
-    bias: GraphTensor | None,
+    node: TorchNode,
+    x: Tensor,
+    weight: Parameter,
+    bias: Parameter,
     samples: int,
     channels: int,
     extent: int,
     groups: int,
     epsilon: float,
-) -> tuple[GraphTensor | None, ...]:
-    """The elements relative to the mean and the deviation of groups of channels; both, if they are wanted."""
-    sizes = [samples, groups, channels // groups, extent]
-    grouped, axes = x.reinterpret(sizes), [2, 3]
-    scale, shift = (
-        None if each is None else each.reinterpret([1, groups, channels // groups, 1])
-        for each in (weight, bias)
-    )
-    result = dml.mean_variance_normalization1(grouped, scale, shift, axes=axes, epsilon=epsilon)
-    if not any(node.wanted[1:]):
-        return result, None, None
-    center = dml.reduce(grouped, function="AVERAGE", axes=axes)
-    return result, center, _reciprocal_deviation(_variance(grouped, center, axes), epsilon)
+) -> Results:
+    """Convert the normalization of groups of channels."""
+    size = channels // groups
+    grouped = x.reinterpret([samples, groups, size, extent])
+    return _normalized(node, grouped, (weight, bias), [1, groups, size, 1], [2, 3], epsilon)
 
 
-@converts(_aten._native_batch_norm_legit_no_training.default)
+@converts("_native_batch_norm_legit_no_training", to="BATCH_NORMALIZATION")
 def batch_norm(
-    node: Conversion,
-    x: GraphTensor,
-    weight: GraphTensor | None,
-    bias: GraphTensor | None,
-    mean: GraphTensor,
-    variance: GraphTensor,
+    node: TorchNode,
+    x: Tensor,
+    weight: Parameter,
+    bias: Parameter,
+    mean: Tensor,
+    variance: Tensor,
     momentum: float,
     epsilon: float,
-) -> tuple[GraphTensor | None, ...]:
-    """The elements relative to mean and deviation that are given for each channel."""
-    return (
-        dml.batch_normalization(
-            x,
-            _per_channel(mean, x),
-            _per_channel(variance, x),
-            1.0 if weight is None else _per_channel(weight, x),
-            0.0 if bias is None else _per_channel(bias, x),
-            epsilon=epsilon,
-        ),
-        None,
-        None,
-    )
+) -> Results:
+    """Convert the normalization of each channel by statistics that are given."""
+    center, spread = (along(each, 1, x.ndim) for each in (mean, variance))
+    scale = 1.0 if weight is None else along(weight, 1, x.ndim)
+    shift = 0.0 if bias is None else along(bias, 1, x.ndim)
+    return dml.batch_normalization(x, center, spread, scale, shift, epsilon=epsilon), None, None
 
 
-@converts(_aten._native_batch_norm_legit_functional.default)
+@converts("_native_batch_norm_legit_functional", to="BATCH_NORMALIZATION_TRAINING")
 def batch_norm_of_batch(
-    node: Conversion,
-    x: GraphTensor,
-    weight: GraphTensor | None,
-    bias: GraphTensor | None,
-    running_mean: GraphTensor,
-    running_variance: GraphTensor,
+    node: TorchNode,
+    x: Tensor,
+    weight: Parameter,
+    bias: Parameter,
+    running_mean: Tensor,
+    running_variance: Tensor,
     training: bool,
     momentum: float,
     epsilon: float,
-) -> tuple[GraphTensor | None, ...]:
-    """The elements relative to the mean and the deviation of their channel in the batch; both; and the
-    running statistics, moved towards them."""
+) -> Results:
+    """Convert the normalization of each channel by statistics of the batch.
+
+    The running statistics move towards these.
+    """
     if not training:
-        result, *_ = batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
-        return result, None, None, running_mean, running_variance
+        results = batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
+        return *results, running_mean, running_variance
     count = math.prod(x.sizes) // x.sizes[1]
     if count == 1:
         raise NotExpressible("a batch with one element in each channel")
     result, center, spread = _of_batch(node, x, weight, bias, epsilon)
-    unbiased = dml.element_wise_multiply(spread, count / (count - 1))
-    return (
-        result,
-        center,
-        _reciprocal_deviation(spread, epsilon),
-        _moved(running_mean, center, momentum),
-        _moved(running_variance, unbiased, momentum),
-    )
+    unbiased = spread * (count / (count - 1))
+    pairs = ((running_mean, center), (running_variance, unbiased))
+    moved = (new * momentum + running * (1 - momentum) for running, new in pairs)
+    return (result, center, _reciprocal_deviation(spread, epsilon), *moved)
 
 
-@converts(_aten.native_batch_norm.default)
+@converts("native_batch_norm", to="BATCH_NORMALIZATION_TRAINING")
 def batch_norm_without_statistics(
-    node: Conversion,
-    x: GraphTensor,
-    weight: GraphTensor | None,
-    bias: GraphTensor | None,
-    running_mean: GraphTensor | None,
-    running_variance: GraphTensor | None,
+    node: TorchNode,
+    x: Tensor,
+    weight: Parameter,
+    bias: Parameter,
+    running_mean: Parameter,
+    running_variance: Parameter,
     training: bool,
     momentum: float,
     epsilon: float,
-) -> tuple[GraphTensor | None, ...]:
-    """With statistics that are given, or with those of the batch that nothing keeps."""
+) -> Results:
+    """Convert the normalization by statistics that are given, or by those of the batch that nothing keeps."""
     if not training and running_mean is not None and running_variance is not None:
         return batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
     if running_mean is not None:
@@ -140,32 +133,17 @@ def batch_norm_without_statistics(
 
 
 def _of_batch(
-    node: Conversion, x: GraphTensor, weight: GraphTensor | None, bias: GraphTensor | None, epsilon: float
-) -> tuple[GraphTensor, GraphTensor, GraphTensor]:
-    """The normalized elements, and the mean and the variance of each channel."""
+    node: TorchNode, x: Tensor, weight: Parameter, bias: Parameter, epsilon: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the normalized elements, and the mean and the variance of each channel."""
     channels = (x.sizes[1],)
-    scale = node.filled(1, channels, node.dtype) if weight is None else weight
-    shift = node.filled(0, channels, node.dtype) if bias is None else bias
+    scale = node.filled(1, channels, node.data_type) if weight is None else weight
+    shift = node.filled(0, channels, node.data_type) if bias is None else bias
     result, mean, variance = dml.batch_normalization_training(
-        x, _per_channel(scale, x), _per_channel(shift, x), epsilon=epsilon
+        x, along(scale, 1, x.ndim), along(shift, 1, x.ndim), epsilon=epsilon
     )
     return result, mean.reinterpret(channels), variance.reinterpret(channels)
 
 
-def _moved(running: GraphTensor, new: GraphTensor, momentum: float) -> GraphTensor:
-    return dml.element_wise_add(
-        dml.element_wise_multiply(new, momentum), dml.element_wise_multiply(running, 1 - momentum)
-    )
-
-
-def _per_channel(statistic: GraphTensor, x: GraphTensor) -> GraphTensor:
-    """One number for each channel, with the dimensions of x."""
-    return statistic.reinterpret([1, statistic.sizes[0], *[1] * (len(x.sizes) - 2)])
-
-
-def _variance(x: GraphTensor, center: GraphTensor, axes: Sequence[int]) -> GraphTensor:
-    return dml.reduce(dml.element_wise_difference_square(x, center), function="AVERAGE", axes=axes)
-
-
-def _reciprocal_deviation(variance: GraphTensor, epsilon: float) -> GraphTensor:
-    return dml.element_wise_recip(dml.element_wise_sqrt(dml.element_wise_add(variance, epsilon)))
+def _reciprocal_deviation(variance: Tensor, epsilon: float) -> Tensor:
+    return dml.element_wise_recip(dml.element_wise_sqrt(variance + epsilon))

@@ -6,134 +6,129 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-import opendml as dml
-from opendml.frontends.pooling_windows import end_padding, pooling_fields
-from opendml.frontends.torch.conversion import Conversion, NotExpressible, numpy_type
-from opendml.frontends.torch.registry import converts
+from opendml import functions as dml
+from opendml.frontends.common.pooling import end_padding, pooling_fields
+from opendml.frontends.common.tensors import shaped
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.torch.registry import Tensor, TorchNode, converts
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.repeat import repeated
-from opendml.runtime.graphs.tensor import GraphTensor
-
-_aten = torch.ops.aten
 
 
-@converts(_aten.max_pool2d_with_indices.default)
+@converts("max_pool2d_with_indices", to="MAX_POOLING2")
 def max_pool(
-    node: Conversion,
-    x: GraphTensor,
+    node: TorchNode,
+    x: Tensor,
     kernel: Sequence[int],
     stride: Sequence[int] = (),
     padding: Sequence[int] = (0,),
     dilation: Sequence[int] = (1,),
     ceil_mode: bool = False,
-) -> tuple[GraphTensor | None, ...]:
-    """The greatest element of each window, and, if they are wanted, its number in its channel's image."""
+) -> tuple[Tensor | None, ...]:
+    """Convert the greatest element of each window, and, if wanted, its number in its channel's image."""
     image, options = _windows(x, node.sizes, kernel, stride, padding, dilation)
     if not node.wanted[1]:
         return dml.max_pooling2(image, **options), None
-    values, numbers = dml.max_pooling2(image, output_indices=True, output_type=dml.UINT32, **options)
+    values, numbers = dml.max_pooling2(image, output_indices=True, output_type="UINT32", **options)
     height, width = x.sizes[-2:]
     channels = image.sizes[0] * image.sizes[1]
     starts = np.arange(channels, dtype=np.uint32) * np.uint32(height * width)
-    firsts = node.constant(starts).reinterpret([*image.sizes[:2], 1, 1])
-    return values, dml.element_wise_subtract(numbers, firsts)
+    return values, numbers - node.constant(starts).reinterpret([*image.sizes[:2], 1, 1])
 
 
-@converts(_aten.max_pool2d_with_indices_backward.default)
+@converts("max_pool2d_with_indices_backward", to="MAX_POOLING_GRAD")
 def max_pool_backward(
-    node: Conversion,
-    gradient: GraphTensor,
-    x: GraphTensor,
+    node: TorchNode,
+    gradient: Tensor,
+    x: Tensor,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
     ceil_mode: bool,
-    indices: GraphTensor,
-) -> GraphTensor:
-    """The gradient of each window at its first greatest element, which is found again."""
+    indices: Tensor,
+) -> Tensor:
+    """Convert the gradient of each window at its first greatest element, which is found again."""
     image, options = _windows(x, gradient.sizes, kernel, stride, padding, dilation)
-    of_windows = gradient.reinterpret([*image.sizes[:2], *gradient.sizes[-2:]])
-    result: GraphTensor = dml.max_pooling_grad(image, of_windows, **options)
+    result: Tensor = dml.max_pooling_grad(image, _of_windows(gradient, image), **options)
     return result
 
 
-@converts(_aten.avg_pool2d.default)
+@converts("avg_pool2d", to="AVERAGE_POOLING1")
 def average_pool(
-    node: Conversion,
-    x: GraphTensor,
+    node: TorchNode,
+    x: Tensor,
     kernel: Sequence[int],
     stride: Sequence[int] = (),
     padding: Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
-) -> GraphTensor:
-    """The mean of each window."""
-    image, options = _windows(x, node.sizes, kernel, stride, padding, (1,))
+) -> Tensor:
+    """Convert the mean of each window."""
+    image, options = _windows(x, node.sizes, kernel, stride, padding)
     include = _includes_padding(options, padding, count_include_pad, divisor_override)
-    result: GraphTensor = dml.average_pooling1(image, include_padding=include, **options)
+    result: Tensor = dml.average_pooling1(image, include_padding=include, **options)
     return result
 
 
-@converts(_aten.avg_pool2d_backward.default)
+@converts("avg_pool2d_backward", to="AVERAGE_POOLING_GRAD")
 def average_pool_backward(
-    node: Conversion,
-    gradient: GraphTensor,
-    x: GraphTensor,
+    node: TorchNode,
+    gradient: Tensor,
+    x: Tensor,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> GraphTensor:
-    """The gradient of each window, shared by its elements."""
-    image, options = _windows(x, gradient.sizes, kernel, stride, padding, (1,))
-    include = _includes_padding(options, padding, count_include_pad, divisor_override)
+) -> Tensor:
+    """Convert the gradient of each window, shared by its elements."""
+    image, options = _windows(x, gradient.sizes, kernel, stride, padding)
+    options["include_padding"] = _includes_padding(options, padding, count_include_pad, divisor_override)
     del options["dilations"]
-    of_windows = gradient.reinterpret([*image.sizes[:2], *gradient.sizes[-2:]])
-    result: GraphTensor = dml.average_pooling_grad(
-        of_windows, include_padding=include, sizes=list(image.sizes), **options
+    result: Tensor = dml.average_pooling_grad(
+        _of_windows(gradient, image), sizes=list(image.sizes), **options
     )
     return result
 
 
-@converts(_aten._adaptive_avg_pool2d.default)
-def adaptive_average_pool(node: Conversion, x: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
-    """The mean of windows that cover the image; where they do not divide it, their sizes differ by 1 and they
-    overlap."""
+@converts("_adaptive_avg_pool2d", to="AVERAGE_POOLING1")
+def adaptive_average_pool(node: TorchNode, x: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Convert the mean of windows that cover the image.
+
+    Where they do not divide it, their sizes differ by 1 and they overlap.
+    """
     if windows := _dividing(x.sizes[-2:], sizes):
-        image, options = _windows(x, node.sizes, windows, (), (0,), (1,))
-        result: GraphTensor = dml.average_pooling1(image, include_padding=False, **options)
-        return result
-    windows_of = _covering(x.sizes[-2:], sizes)
-    sums = _summed(node, _summed(node, x, -2, windows_of[0]), -1, windows_of[1])
-    return dml.element_wise_divide(sums, _counts(node, windows_of, len(x.sizes)))
+        return average_pool(node, x, windows, count_include_pad=False)
+    stretches = _covering(x.sizes[-2:], sizes)
+    sums = _summed(node, _summed(node, x, x.ndim - 2, stretches[0]), x.ndim - 1, stretches[1])
+    return sums / _counts(node, stretches, x.ndim)
 
 
-@converts(_aten._adaptive_avg_pool2d_backward.default)
-def adaptive_average_pool_backward(node: Conversion, gradient: GraphTensor, x: GraphTensor) -> GraphTensor:
-    """The gradient of each window, shared by its elements."""
+@converts("_adaptive_avg_pool2d_backward", to="AVERAGE_POOLING_GRAD")
+def adaptive_average_pool_backward(node: TorchNode, gradient: Tensor, x: Tensor) -> Tensor:
+    """Convert the gradient of each window, shared by its elements."""
     if windows := _dividing(x.sizes[-2:], gradient.sizes[-2:]):
         return average_pool_backward(node, gradient, x, windows, (), (0,), False, False, None)
     windows_of = _covering(x.sizes[-2:], gradient.sizes[-2:])
-    shared = dml.element_wise_divide(gradient, _counts(node, windows_of, len(x.sizes)))
-    for axis, stretches in zip((-2, -1), windows_of, strict=True):
+    shared = gradient / _counts(node, windows_of, x.ndim)
+    for axis, stretches in zip((x.ndim - 2, x.ndim - 1), windows_of, strict=True):
         shared = _summed(node, shared, axis, _windows_over(x.sizes[axis], stretches))
     return shared
 
 
 def _dividing(extents: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """The windows of so many that divide an image; none where they would be of unequal sizes."""
+    """Return the windows of so many that divide an image; none where they would be of unequal sizes."""
     if any(extent % count for extent, count in zip(extents, counts, strict=True)):
         return []
     return [extent // count for extent, count in zip(extents, counts, strict=True)]
 
 
 def _covering(extents: Sequence[int], counts: Sequence[int]) -> list[list[range]]:
-    """The elements of each of so many windows, along each dimension."""
+    """Return the elements of each of so many windows, along each dimension."""
     return [
         [range(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
         for extent, count in zip(extents, counts, strict=True)
@@ -141,57 +136,61 @@ def _covering(extents: Sequence[int], counts: Sequence[int]) -> list[list[range]
 
 
 def _windows_over(extent: int, windows: Sequence[range]) -> list[range]:
-    """The windows that each element is in."""
+    """Return the windows that each element is in."""
     over = [[number for number, each in enumerate(windows) if place in each] for place in range(extent)]
     return [range(each[0], each[-1] + 1) for each in over]
 
 
-def _counts(node: Conversion, windows: Sequence[Sequence[range]], rank: int) -> GraphTensor:
-    """How many elements each window has."""
-    heights, widths = (np.array([len(each) for each in several]) for several in windows)
-    counts = np.outer(heights, widths).astype(numpy_type(node.dtype))
+def _counts(node: TorchNode, windows: Sequence[Sequence[range]], rank: int) -> Tensor:
+    """Return how many elements each window has."""
+    heights, widths = (np.array([len(each) for each in stretches]) for stretches in windows)
+    counts = np.multiply.outer(heights, widths).astype(ScalarType.of(node.data_type).numpy)
     return node.constant(counts.reshape([1] * (rank - 2) + list(counts.shape)))
 
 
-def _summed(node: Conversion, x: GraphTensor, axis: int, stretches: Sequence[range]) -> GraphTensor:
-    """The sums of stretches of a dimension, which may overlap."""
-    sizes = [1] * len(x.sizes)
-    sizes[axis] = len(stretches)
-    result: GraphTensor | None = None
+def _summed(node: TorchNode, x: Tensor, axis: int, stretches: Sequence[range]) -> Tensor:
+    """Return the sums of stretches of a dimension, which may overlap."""
+    sizes = [len(stretches) if each == axis else 1 for each in range(x.ndim)]
+    result: Tensor | None = None
     for step in range(max(map(len, stretches))):
         is_there = np.array([step < len(each) for each in stretches])
         places = np.array([each.start + step if step < len(each) else 0 for each in stretches], np.uint32)
-        row = node.constant(places.reshape([1] * (len(x.sizes) - 1) + [-1]))
-        part = dml.gather(x, row, axis=axis % len(x.sizes), index_dimensions=1)
+        row = node.constant(places.reshape([1] * (x.ndim - 1) + [-1]))
+        term = dml.gather(x, row, axis=axis, index_dimensions=1)
         if not is_there.all():
-            mask = repeated(node.constant(is_there.astype(np.uint8).reshape(sizes)), part.sizes)
-            part = dml.element_wise_if(mask, part, node.filled(0, part.sizes, node.dtype))
-        result = part if result is None else dml.element_wise_add(result, part)
+            mask = repeated(node.constant(is_there.astype(np.uint8).reshape(sizes)), term.sizes)
+            term = dml.element_wise_if(mask, term, node.filled(0, term.sizes, node.data_type))
+        result = term if result is None else result + term
     assert result is not None
     return result
 
 
 def _windows(
-    x: GraphTensor,
+    x: Tensor,
     result: Sequence[int],
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
-    dilation: Sequence[int],
-) -> tuple[GraphTensor, dict[str, Any]]:
-    """The image with samples and channels, and how windows lie in it. Where the last ones reach beyond the
-    padding, as with `ceil_mode`, there is more of it at the end."""
-    image = x if len(x.sizes) == 4 else x.reinterpret([1, *x.sizes])
-    window = _both(kernel)
-    steps, margins, holes = _both(stride or kernel), _both(padding), _both(dilation)
+    dilation: Sequence[int] = (1,),
+) -> tuple[Tensor, dict[str, Any]]:
+    """Return the image with samples and channels, and how windows lie in it.
+
+    Where the last ones reach beyond the padding, as with `ceil_mode`, there is more of it at the end.
+    """
+    image = shaped(x, (*[1] * (4 - x.ndim), *x.sizes))
+    window, steps, margins, holes = map(_both, (kernel, stride or kernel, padding, dilation))
     end = end_padding(result[-2:], steps, window, holes, image.sizes[2:], margins)
     return image, pooling_fields(window, steps, holes, margins, end)
+
+
+def _of_windows(gradient: Tensor, image: Tensor) -> Tensor:
+    return gradient.reinterpret([*image.sizes[:2], *gradient.sizes[-2:]])
 
 
 def _includes_padding(
     options: dict[str, Any], padding: Sequence[int], count_include_pad: bool, divisor: int | None
 ) -> bool:
-    """Whether padding counts among a window's elements; beyond what PyTorch calls padding nothing does."""
+    """Return whether padding counts among a window's elements. What lies beyond it does not count."""
     if divisor is not None:
         raise NotExpressible(f"divisor_override={divisor}")
     if not count_include_pad or not any(padding):

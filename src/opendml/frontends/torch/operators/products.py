@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import torch
-
-import opendml as dml
-from opendml.frontends.torch.conversion import Conversion
-from opendml.frontends.torch.registry import converts
+from opendml import functions as dml
+from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 from opendml.runtime.graphs.repeat import repeated
-from opendml.runtime.graphs.tensor import GraphTensor
-
-_aten = torch.ops.aten
 
 
-@converts(_aten.mm.default, _aten.bmm.default)
-def multiply(node: Conversion, a: GraphTensor, b: GraphTensor) -> GraphTensor:
-    """a b"""
+@converts("mm", "bmm", to="GEMM")
+def multiply(node: TorchNode, a: Tensor, b: Tensor) -> Tensor:
+    """Convert a b."""
     return dml.gemm(a, b)
 
 
-@converts(_aten.addmm.default, _aten.baddbmm.default)
+@converts("addmm", "baddbmm", to="GEMM")
 def multiply_add(
-    node: Conversion, c: GraphTensor, a: GraphTensor, b: GraphTensor, *, beta: float = 1, alpha: float = 1
-) -> GraphTensor:
-    """beta * c + alpha * a b; without beta, c does not count."""
+    node: TorchNode, c: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """Convert beta * c + alpha * a b; without beta, c does not count."""
     if beta == 0:
         return dml.gemm(a, b, alpha=float(alpha))
     return dml.gemm(a, b, repeated(c, node.sizes), alpha=float(alpha), beta=float(beta))

@@ -2,151 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import torch
-
-import opendml as dml
-from opendml.frontends.torch.conversion import Conversion, NotExpressible
-from opendml.frontends.torch.operators.elementwise import truth
-from opendml.frontends.torch.registry import Converter, converts
-from opendml.runtime.graphs.tensor import GraphTensor
-
-_aten = torch.ops.aten
+from opendml import functions as dml
+from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 
 
-def axes_of(x: GraphTensor, dims: Sequence[int] | int | None) -> list[int]:
-    """Dimensions counted from the front; all where none are said."""
+def axes_of(x: Tensor, dims: Sequence[int] | int | None) -> list[int]:
+    """Return dimensions counted from the front; all where none are stated."""
     if dims is None or dims == []:
-        return list(range(len(x.sizes)))
-    return [axis % len(x.sizes) for axis in ([dims] if isinstance(dims, int) else dims)]
+        return list(range(x.ndim))
+    return [axis % x.ndim for axis in ([dims] if isinstance(dims, int) else dims)]
 
 
-def _reduction(function: str) -> Converter:
+def _reduction(function: str, is_of_truth: bool = False) -> Converter:
     def convert(
-        node: Conversion, x: GraphTensor, dims: Any = None, keepdim: bool = False, **options: Any
-    ) -> GraphTensor:
-        return dml.reduce(node.cast(x, node.dtype), function=function, axes=axes_of(x, dims))
+        node: TorchNode, x: Tensor, dims: Any = None, keepdim: bool = False, **options: Any
+    ) -> Tensor:
+        given = node.truth(x, 0) if is_of_truth else node.cast(x)
+        return dml.reduce(given, function=function, axes=axes_of(x, dims))
 
     return convert
 
 
-converts(_aten.sum.default, _aten.sum.dim_IntList)(_reduction("SUM"))
-converts(_aten.mean.default, _aten.mean.dim)(_reduction("AVERAGE"))
-converts(_aten.amax.default)(_reduction("MAX"))
-converts(_aten.amin.default)(_reduction("MIN"))
-converts(_aten.prod.default, _aten.prod.dim_int)(_reduction("MULTIPLY"))
+def _extreme(function: Callable[..., Tensor]) -> Converter:
+    def convert(node: TorchNode, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+        return function(x, axes=axes_of(x, dim), output_type="INT64")
+
+    return convert
 
 
-@converts(_aten.any.default, _aten.any.dim, _aten.any.dims)
-def any_of(node: Conversion, x: GraphTensor, dims: Any = None, keepdim: bool = False) -> GraphTensor:
-    """Whether an element is not 0."""
-    return dml.reduce(truth(node, x, node.given(0).dtype), function="MAX", axes=axes_of(x, dims))
+def _extreme_along(reduction: str, function: Callable[..., Tensor]) -> Converter:
+    """Return a converter to the extreme elements along a dimension, and the numbers of the first ones."""
+
+    def convert(node: TorchNode, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        axes = axes_of(x, dim)
+        return dml.reduce(x, function=reduction, axes=axes), function(x, axes=axes, output_type="INT64")
+
+    return convert
 
 
-@converts(_aten.all.default, _aten.all.dim, _aten.all.dims)
-def all_of(node: Conversion, x: GraphTensor, dims: Any = None, keepdim: bool = False) -> GraphTensor:
-    """Whether no element is 0."""
-    return dml.reduce(truth(node, x, node.given(0).dtype), function="MIN", axes=axes_of(x, dims))
+def _running(function: Callable[..., Tensor]) -> Converter:
+    def convert(node: TorchNode, x: Tensor, dim: int, **options: Any) -> Tensor:
+        return function(node.cast(x), axis=dim % x.ndim)
+
+    return convert
 
 
-@converts(_aten.argmax.default)
-def argmax(node: Conversion, x: GraphTensor, dim: int | None = None, keepdim: bool = False) -> GraphTensor:
-    """The number of the first of the greatest elements."""
-    return dml.argmax(x, axes=axes_of(x, dim), output_type=dml.INT64)
+converts("sum", "sum.dim_IntList", to="REDUCE")(_reduction("SUM"))
+converts("mean", "mean.dim", to="REDUCE")(_reduction("AVERAGE"))
+converts("amax", to="REDUCE")(_reduction("MAX"))
+converts("amin", to="REDUCE")(_reduction("MIN"))
+converts("prod", "prod.dim_int", to="REDUCE")(_reduction("MULTIPLY"))
+converts("any", "any.dim", "any.dims", to="REDUCE")(_reduction("MAX", is_of_truth=True))
+converts("all", "all.dim", "all.dims", to="REDUCE")(_reduction("MIN", is_of_truth=True))
+converts("argmax", to="ARGMAX")(_extreme(dml.argmax))
+converts("argmin", to="ARGMIN")(_extreme(dml.argmin))
+converts("max.dim", to="REDUCE")(_extreme_along("MAX", dml.argmax))
+converts("min.dim", to="REDUCE")(_extreme_along("MIN", dml.argmin))
+converts("cumsum", to="CUMULATIVE_SUMMATION")(_running(dml.cumulative_summation))
+converts("cumprod", to="CUMULATIVE_PRODUCT")(_running(dml.cumulative_product))
 
 
-@converts(_aten.argmin.default)
-def argmin(node: Conversion, x: GraphTensor, dim: int | None = None, keepdim: bool = False) -> GraphTensor:
-    """The number of the first of the smallest elements."""
-    return dml.argmin(x, axes=axes_of(x, dim), output_type=dml.INT64)
-
-
-@converts(_aten.cumsum.default)
-def cumsum(node: Conversion, x: GraphTensor, dim: int, **options: Any) -> GraphTensor:
-    """Each element and all before it, summed."""
-    return dml.cumulative_summation(node.cast(x, node.dtype), axis=dim % len(x.sizes))
-
-
-@converts(_aten.cumprod.default)
-def cumprod(node: Conversion, x: GraphTensor, dim: int, **options: Any) -> GraphTensor:
-    """Each element and all before it, multiplied."""
-    return dml.cumulative_product(node.cast(x, node.dtype), axis=dim % len(x.sizes))
-
-
-@converts(_aten.max.dim)
-def max_along(
-    node: Conversion, x: GraphTensor, dim: int, keepdim: bool = False
-) -> tuple[GraphTensor, GraphTensor]:
-    """The greatest elements along a dimension, and the numbers of the first ones."""
-    axes = axes_of(x, dim)
-    return dml.reduce(x, function="MAX", axes=axes), dml.argmax(x, axes=axes, output_type=dml.INT64)
-
-
-@converts(_aten.min.dim)
-def min_along(
-    node: Conversion, x: GraphTensor, dim: int, keepdim: bool = False
-) -> tuple[GraphTensor, GraphTensor]:
-    """The smallest elements along a dimension, and the numbers of the first ones."""
-    axes = axes_of(x, dim)
-    return dml.reduce(x, function="MIN", axes=axes), dml.argmin(x, axes=axes, output_type=dml.INT64)
-
-
-@converts(_aten.var.correction)
+@converts("var.correction")
 def variance(
-    node: Conversion,
-    x: GraphTensor,
-    dims: Any = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-) -> GraphTensor:
-    """The mean of the squared distances from the mean, over the number of elements less a correction."""
+    node: TorchNode, x: Tensor, dims: Any = None, *, correction: float | None = None, **options: Any
+) -> Tensor:
+    """Convert the mean of the squared distances from the mean, over the count less a correction."""
     return _spread(x, axes_of(x, dims), correction)[0]
 
 
-@converts(_aten.var_mean.correction)
+@converts("var_mean.correction")
 def variance_and_mean(
-    node: Conversion,
-    x: GraphTensor,
-    dims: Any = None,
-    *,
-    correction: float | None = None,
-    keepdim: bool = False,
-) -> tuple[GraphTensor, GraphTensor]:
-    """Both."""
+    node: TorchNode, x: Tensor, dims: Any = None, *, correction: float | None = None, **options: Any
+) -> tuple[Tensor, Tensor]:
+    """Convert the variance and the mean."""
     return _spread(x, axes_of(x, dims), correction)
 
 
-def _spread(x: GraphTensor, axes: list[int], correction: float | None) -> tuple[GraphTensor, GraphTensor]:
-    count = 1
-    for axis in axes:
-        count *= x.sizes[axis]
+def _spread(x: Tensor, axes: list[int], correction: float | None) -> tuple[Tensor, Tensor]:
+    count = math.prod(x.sizes[axis] for axis in axes)
     left = count - (1 if correction is None else correction)
     if left <= 0:
         raise NotExpressible(f"a variance of {count} elements, {left} of which count")
     center = dml.reduce(x, function="AVERAGE", axes=axes)
     spread = dml.reduce(dml.element_wise_difference_square(x, center), function="AVERAGE", axes=axes)
-    return spread if left == count else dml.element_wise_multiply(spread, count / left), center
+    return spread if left == count else spread * (count / left), center
 
 
-@converts(_aten.linalg_vector_norm.default)
+@converts("linalg_vector_norm", to="REDUCE")
 def vector_norm(
-    node: Conversion, x: GraphTensor, ord: float = 2, dims: Any = None, keepdim: bool = False, **options: Any
-) -> GraphTensor:
-    """The sum of magnitudes, or the root of the sum of squares."""
-    functions = {1: "L1", 2: "L2"}
-    if ord not in functions:
+    node: TorchNode, x: Tensor, ord: float = 2, dims: Any = None, *options: Any, **keywords: Any
+) -> Tensor:
+    """Convert the sum of magnitudes, or the root of the sum of squares."""
+    if ord not in (1, 2):
         raise NotExpressible(f"a norm of order {ord}")
-    return dml.reduce(node.cast(x, node.dtype), function=functions[int(ord)], axes=axes_of(x, dims))
+    return dml.reduce(node.cast(x), function=f"L{int(ord)}", axes=axes_of(x, dims))
 
 
-@converts(_aten.topk.default)
+@converts("topk", to="TOP_K1")
 def topk(
-    node: Conversion, x: GraphTensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> tuple[GraphTensor, GraphTensor]:
-    """The greatest or the smallest elements in their order, and their numbers."""
+    node: TorchNode, x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Convert the greatest or the smallest elements in their order, and their numbers."""
     direction = "DECREASING" if largest else "INCREASING"
-    found = dml.top_k1(x, axis=dim % len(x.sizes), k=k, axis_direction=direction)
+    found = dml.top_k1(x, axis=dim % x.ndim, k=k, axis_direction=direction)
     return found[0], found[1]

@@ -4,142 +4,111 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
-import torch
-
-import opendml as dml
-from opendml.frontends.torch.conversion import Conversion, NotExpressible
+from opendml.frontends.common.tensors import inverse, part, shaped
+from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.layout import is_dense, written_order
-from opendml.frontends.torch.registry import converts
+from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 from opendml.runtime.graphs.repeat import repeated
-from opendml.runtime.graphs.tensor import GraphTensor
 
-_aten = torch.ops.aten
+_IDENTITY = "ELEMENT_WISE_IDENTITY"
 
 
 @converts(
-    _aten.reshape.default,
-    _aten.squeeze.default,
-    _aten.squeeze.dim,
-    _aten.squeeze.dims,
-    _aten.unsqueeze.default,
-    _aten.view.default,
-    _aten._unsafe_view.default,
+    *("reshape", "squeeze", "squeeze.dim", "squeeze.dims", "unsqueeze", "view", "_unsafe_view"), to=_IDENTITY
 )
-def reshape(node: Conversion, x: GraphTensor, *given: Any) -> GraphTensor:
-    """The elements in their order in the output's sizes."""
+def reshape(node: TorchNode, x: Tensor, *given: Any) -> Tensor:
+    """Convert the elements in their order in the output's sizes."""
     return x
 
 
-@converts(_aten.permute.default)
-def permute(node: Conversion, x: GraphTensor, order: Sequence[int]) -> GraphTensor:
-    """The dimensions in another order."""
+@converts("permute", to=_IDENTITY)
+def permute(node: TorchNode, x: Tensor, order: Sequence[int]) -> Tensor:
+    """Convert the dimensions in another order."""
     return x.permute(order) if order else x
 
 
-@converts(_aten.transpose.int)
-def transpose(node: Conversion, x: GraphTensor, first: int, second: int) -> GraphTensor:
-    """Two dimensions change their places."""
-    order = list(range(len(x.sizes)))
+@converts("transpose.int", to=_IDENTITY)
+def transpose(node: TorchNode, x: Tensor, first: int, second: int) -> Tensor:
+    """Convert an exchange of two dimensions."""
+    order = list(range(x.ndim))
     order[first], order[second] = order[second], order[first]
     return x.permute(order)
 
 
-@converts(_aten.t.default)
-def t(node: Conversion, x: GraphTensor) -> GraphTensor:
-    """A matrix transposed."""
-    return x.permute(range(len(x.sizes))[::-1])
+@converts("t", to=_IDENTITY)
+def t(node: TorchNode, x: Tensor) -> Tensor:
+    """Convert a transposed matrix."""
+    return x.T
 
 
-@converts(_aten.expand.default)
-def expand(node: Conversion, x: GraphTensor, sizes: Sequence[int], *, implicit: bool = False) -> GraphTensor:
-    """Dimensions of size 1, and new ones, repeated."""
+@converts("expand", to=_IDENTITY)
+def expand(node: TorchNode, x: Tensor, sizes: Sequence[int], *, implicit: bool = False) -> Tensor:
+    """Convert dimensions of size 1, and new ones, repeated."""
     return repeated(x, node.sizes or (1,))
 
 
-@converts(_aten.as_strided.default)
+@converts("as_strided")
 def as_strided(
-    node: Conversion, x: GraphTensor, sizes: Sequence[int], strides: Sequence[int], offset: int | None = None
-) -> GraphTensor:
-    """Elements by where they lie in memory, of a tensor that lies there without gaps."""
+    node: TorchNode, x: Tensor, sizes: Sequence[int], strides: Sequence[int], offset: Any = None
+) -> Tensor:
+    """Convert elements by where they lie in memory, of a tensor that lies there without gaps."""
     given = node.given(0)
     if given.storage_offset() or not is_dense(given.shape, given.stride()):
         raise NotExpressible("memory with gaps, seen in other sizes and strides")
     memory = x.permute(written_order(given.shape, given.stride())) if given.shape else x
-    flat = taken(memory.reinterpret([given.numel()]), 0, offset or 0, given.numel() - (offset or 0))
+    flat = part(memory.reinterpret([given.numel()]), 0, offset or 0, given.numel() - (offset or 0))
     return flat.reinterpret(list(sizes) or [1], strides=list(strides) or [1])
 
 
-@converts(_aten.as_strided_scatter.default)
+@converts("as_strided_scatter")
 def as_strided_scatter(
-    node: Conversion,
-    x: GraphTensor,
-    source: GraphTensor,
+    node: TorchNode,
+    x: Tensor,
+    source: Tensor,
     sizes: Sequence[int],
     strides: Sequence[int],
     offset: int | None = None,
-) -> GraphTensor:
-    """Other elements in the whole memory of a tensor, by where they lie in it."""
+) -> Tensor:
+    """Convert other elements in the whole memory of a tensor, by where they lie in it."""
     given = node.given(0)
     is_whole = given.numel() == math.prod(sizes) and not offset and not given.storage_offset()
     if not (is_whole and is_dense(sizes, strides) and is_dense(given.shape, given.stride())):
         raise NotExpressible("a part of the memory, written by where it lies")
     order = written_order(given.shape, given.stride())
     memory = source.permute(written_order(sizes, strides)) if sizes else source
-    lying = memory.reinterpret([given.shape[axis] for axis in order] or [1])
-    return lying.permute([order.index(axis) for axis in range(len(order))]) if order else lying
+    lying = shaped(memory, [given.shape[axis] for axis in order])
+    return lying.permute(inverse(order)) if order else lying
 
 
-@converts(_aten.slice.Tensor)
-def slice(
-    node: Conversion,
-    x: GraphTensor,
-    dim: int = 0,
-    start: int | None = None,
-    end: int | None = None,
-    step: int = 1,
-) -> GraphTensor:
-    """Every step-th element of a stretch of a dimension."""
-    axis = dim % len(x.sizes)
+@converts("slice.Tensor", to="SLICE1")
+def stretch_of(
+    node: TorchNode, x: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """Convert every step-th element of a stretch of a dimension."""
+    axis = dim % x.ndim
     stretch = range(x.sizes[axis])[start:end]
-    return taken(x, axis, stretch.start, len(stretch), step)
+    return part(x, axis, stretch.start, len(stretch), step)
 
 
-def taken(x: GraphTensor, axis: int, first: int, count: int, step: int = 1) -> GraphTensor:
-    """Every step-th of `count` elements of a dimension, from one on."""
-    if (first, count, step) == (0, x.sizes[axis], 1):
-        return x
-    offsets, sizes, strides = [0] * len(x.sizes), list(x.sizes), [1] * len(x.sizes)
-    offsets[axis], sizes[axis], strides[axis] = first, count, step
-    return dml.slice1(x, input_window_offsets=offsets, input_window_sizes=sizes, input_window_strides=strides)
+@converts("select.int", to="SLICE1")
+def select(node: TorchNode, x: Tensor, dim: int, index: int) -> Tensor:
+    """Convert one element of a dimension, which goes away."""
+    axis = dim % x.ndim
+    return part(x, axis, index % x.sizes[axis], 1)
 
 
-@converts(_aten.select.int)
-def select(node: Conversion, x: GraphTensor, dim: int, index: int) -> GraphTensor:
-    """One element of a dimension, which goes away."""
-    axis = dim % len(x.sizes)
-    return taken(x, axis, index % x.sizes[axis], 1)
+@converts("split_with_sizes", to="SPLIT")
+def split_with_sizes(node: TorchNode, x: Tensor, sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Convert stretches of a dimension."""
+    stretches = zip(accumulate(sizes, initial=0), sizes, strict=False)
+    return tuple(part(x, dim % x.ndim, first, count) for first, count in stretches)
 
 
-@converts(_aten.split_with_sizes.default)
-def split_with_sizes(
-    node: Conversion, x: GraphTensor, sizes: Sequence[int], dim: int = 0
-) -> tuple[GraphTensor, ...]:
-    """Stretches of a dimension."""
-    firsts = [sum(sizes[:number]) for number in range(len(sizes))]
-    return tuple(
-        taken(x, dim % len(x.sizes), first, count) for first, count in zip(firsts, sizes, strict=True)
-    )
-
-
-@converts(_aten.flip.default)
-def flip(node: Conversion, x: GraphTensor, dims: Sequence[int]) -> GraphTensor:
-    """Dimensions from their last element to their first."""
-    flipped = {axis % len(x.sizes) for axis in dims}
-    return dml.slice1(
-        x,
-        input_window_offsets=[0] * len(x.sizes),
-        input_window_sizes=list(x.sizes),
-        input_window_strides=[-1 if axis in flipped else 1 for axis in range(len(x.sizes))],
-    )
+@converts("flip", to="SLICE1")
+def flip(node: TorchNode, x: Tensor, dims: Sequence[int]) -> Tensor:
+    """Convert dimensions from their last element to their first."""
+    flipped = {axis % x.ndim for axis in dims}
+    return x[tuple(slice(None, None, -1 if axis in flipped else 1) for axis in range(x.ndim))]

@@ -1,4 +1,4 @@
-"""Windows of pooling as DirectML's operators have them, where a framework says how many there are."""
+"""Windows of pooling as DirectML's operators have them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ def end_padding(
     sizes: Sequence[int],
     start_padding: Sequence[int],
 ) -> tuple[int, ...]:
-    """The padding that the last of so many windows reaches into, per spatial dimension. What none reaches
-    changes nothing, but for how many windows there are."""
+    """Return the padding at the ends that gives a number of windows, per spatial dimension.
+
+    DirectML computes the number of windows from the padding. Frameworks state the number, which may be
+    rounded up, so that the last window reaches behind the padding that they state.
+    """
     each = zip(counts, strides, window, dilations, sizes, start_padding, strict=True)
     return tuple(
         max(0, (count - 1) * stride + (length - 1) * dilation + 1 - size - start)
@@ -30,7 +33,7 @@ def pooling_fields(
     start_padding: Sequence[int],
     end_padding: Sequence[int],
 ) -> dict[str, Any]:
-    """The fields of windows that operators of pooling share, as a call has them."""
+    """Return the fields of windows that operators of pooling share, as keywords of a call."""
     return {
         "strides": strides,
         "window_size": window,

@@ -1,0 +1,37 @@
+"""The base of what converters receive: the graph, and tensors that converters add to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.spec.enums import TensorDataType
+
+
+class Conversion:
+    """A node of a framework's graph while it becomes operators of a DirectML graph.
+
+    Args:
+        graph: the graph that receives the operators.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    def constant(self, content: Any, type: Any = None) -> GraphTensor:
+        """Return an array as a tensor of the graph. A number has one dimension.
+
+        Args:
+            type: NumPy's type of the elements; None: that of the content.
+        """
+        return self.graph.constant(np.ascontiguousarray(np.atleast_1d(np.asarray(content, type))))
+
+    def filled(self, value: float, sizes: tuple[int, ...], type: TensorDataType) -> GraphTensor:
+        """Return a tensor with the same number in all elements. It takes the memory of one."""
+        sizes = sizes or (1,)
+        single = self.constant(np.full(1, value, ScalarType.of(type).numpy))
+        return single.reinterpret(sizes, strides=(0,) * len(sizes))

@@ -1,0 +1,34 @@
+"""DirectML's types of elements by the names that libraries of arrays give them."""
+
+from __future__ import annotations
+
+from opendml.spec.enums import TensorDataType
+
+DATA_TYPES = {type.name.lower(): type for type in TensorDataType if type is not TensorDataType.UNKNOWN}
+"""DirectML's types by the names that NumPy, ml_dtypes, ONNX and PyTorch have for them."""
+
+_TRUTH_VALUES = ("bool", "bool_")
+"""Truth values are UINT8 in DirectML: 1 byte, 0 or 1."""
+
+
+def element_type(type: object) -> TensorDataType | None:
+    """Return DirectML's type for a dtype or a scalar type of NumPy, ml_dtypes or PyTorch; None: it has none.
+
+    >>> import numpy as np
+    >>> element_type(np.dtype(np.bool_))
+    <TensorDataType.UINT8: 5>
+    """
+    if not getattr(type, "isnative", True):  # elements in a foreign order of bytes
+        return None
+    name = getattr(type, "name", None) or getattr(type, "__name__", None) or _text(type)
+    if not isinstance(name, str):
+        return None
+    return TensorDataType.UINT8 if name in _TRUTH_VALUES else DATA_TYPES.get(name)
+
+
+def _text(type: object) -> str:
+    """Return the last part of a text such as "torch.float32"."""
+    try:
+        return str(type).rpartition(".")[2]
+    except Exception:  # whatever a foreign __str__ raises
+        return ""
