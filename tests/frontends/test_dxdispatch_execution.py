@@ -394,7 +394,7 @@ def test_a_text_that_memory_has_no_room_for_is_an_error(
     def nothing(elements: Any) -> str:
         raise MemoryError
 
-    monkeypatch.setattr("opendml.frontends.dxdispatch.printing.one_line", nothing)
+    monkeypatch.setattr("opendml.frontends.dxdispatch.execution._one_line", nothing)
     with pytest.raises(Error, match=r"^\$\.commands\[\d\]: cannot print \w+: no memory for \d+ elements$"):
         _prints(dxdispatch.prepare(load(model), device))
 

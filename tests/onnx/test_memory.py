@@ -407,7 +407,7 @@ def test_a_run_may_be_noted_while_another_one_is() -> None:
     model = dml_onnx.load(product(), most_kept_bytes=0)
     given = {rows: random(rows, K) for rows in (3, 4, 5, 6)}
     expected = {rows: model(x)["y"] for rows, x in given.items()}
-    files = {"kept_models.py", "arenas.py"}
+    files = {"model_cache.py", "arenas.py"}
     nested = 0
 
     def trace(frame: Any, event: str, argument: Any) -> Any:

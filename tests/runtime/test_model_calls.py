@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, Graph, InvalidArgument, Model
-from opendml.runtime.graphs import relaid
+from opendml.runtime.graphs import layout_copies
 from opendml.targets.memory import HostMemory
 from tests.running import same_bits
 
@@ -76,7 +76,7 @@ def test_copies_of_other_strides_live_while_the_model_runs(monkeypatch: pytest.M
 
     model = difference()
     instance = model._prepared.instance
-    monkeypatch.setattr(relaid, "HostMemory", Watched)
+    monkeypatch.setattr(layout_copies, "HostMemory", Watched)
     monkeypatch.setattr(instance, "dispatch", lambda: alive.extend(each() is not None for each in made))
     model.run({"a": A.copy("F"), "b": B}, {"y": np.zeros((3, 8), np.float32)[:, ::2]})
     assert alive == [True, True]

@@ -16,7 +16,7 @@ nn = torch.nn
 
 import opendml as dml  # noqa: E402
 from opendml.frontends.torch.report import explained  # noqa: E402
-from opendml.runtime.graphs.kept_models import KeptModels  # noqa: E402
+from opendml.runtime.graphs.model_cache import ModelCache  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
 # PyTorch's own compiler uses what it says is deprecated.
@@ -83,14 +83,14 @@ def test_without_bytes_for_others_the_last_size_is_kept() -> None:
 
 
 def test_sizes_share_parameters_that_are_read_ahead_and_arenas(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer, made = nn.Linear(64, 512), list[KeptModels]()
-    init = KeptModels.__init__
+    layer, made = nn.Linear(64, 512), list[ModelCache]()
+    init = ModelCache.__init__
 
-    def noted(self: KeptModels, *arguments: Any) -> None:
+    def noted(self: ModelCache, *arguments: Any) -> None:
         init(self, *arguments)
         made.append(self)
 
-    monkeypatch.setattr(KeptModels, "__init__", noted)
+    monkeypatch.setattr(ModelCache, "__init__", noted)
     function = compiled(
         lambda x: torch.softmax(layer(x).cumsum(0), 0),
         dynamic=True,

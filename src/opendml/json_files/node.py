@@ -27,7 +27,7 @@ _SPECIAL_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 class Failures:
-    """What is wrong in several places, so that one run of a parser names all of it.
+    """The mistakes in several places, so that one run of a parser names all of them.
 
     An object is a context manager, which raises at its end what was collected: `MOST_MESSAGES` at most.
     """

@@ -1,4 +1,4 @@
-"""JSON as model files are written: with comments and trailing commas, and exact positions in errors.
+"""Parse JSON with comments and trailing commas, and with exact positions in errors.
 
 DxDispatch reads its models with both extensions switched on, and its guide uses them.
 """
@@ -18,8 +18,8 @@ from opendml.errors import InvalidArgument
 
 STANDARD_INPUT = Path("-")
 
-# Whatever is not closed is kept up to the end of the text, where the JSON parser says what is missing.
-# Matches never go back (*+), so that every character is looked at once.
+# Unclosed strings and comments match up to the end of the text, where the JSON parser names what is missing.
+# Matches never backtrack (*+), so every character is read once.
 _KEPT = r'(?P<kept>"(?:\\.|[^"\\])*+"?'
 _COMMENT = re.compile(rf"//[^\n]*|/\*.*?\*/|{_KEPT}|/\*.*)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf",(?=\s*[\]}}])|{_KEPT})", re.DOTALL)
@@ -27,7 +27,7 @@ _NOT_A_LINE_BREAK = re.compile(r"[^\n]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPELLINGS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 _LARGEST_FILE = 2**30
-"""Bytes. More, such as the endless /dev/zero, would fill the memory; so many values belong in .npy files."""
+"""Bytes. The endless /dev/zero must not fill the memory, and so many values belong in .npy files."""
 _EXPANSION = 8
 """Bytes that a value takes for each byte of its text: a list holds 8 for `0,`, which is one object."""
 _DEEPEST = 32
@@ -44,9 +44,10 @@ class JsonObject(dict[str, object]):
 
 
 def read(path: Path) -> object:
-    """Return the value in the JSON file at `path`, or in standard input when that is "-".
+    """Return the value in a JSON file; the path "-" is standard input.
 
-    Raises InvalidArgument when it can't be read or is no JSON.
+    Raises:
+        InvalidArgument: it cannot be read, or is no JSON.
     """
     name = "standard input" if path == STANDARD_INPUT else str(path)
     try:
@@ -66,7 +67,7 @@ def read(path: Path) -> object:
 
 
 def _bytes(path: Path) -> bytes:
-    """Return the file's bytes, and no more than tell that it is too long."""
+    """Return the bytes of a file: of one that is too long, one more than is allowed."""
     if path != STANDARD_INPUT:
         with path.open("rb") as file:
             meter().require_memory(_EXPANSION * min(path.stat().st_size, _LARGEST_FILE), path)
@@ -77,8 +78,11 @@ def _bytes(path: Path) -> bytes:
 
 
 def parse(text: str) -> object:
-    """Return the value that `text` describes. Raises InvalidArgument with line and column when it is no
-    JSON."""
+    """Return the value of a JSON text.
+
+    Raises:
+        InvalidArgument: it is no JSON, with line and column.
+    """
     try:
         value = json.loads(_plain(text), object_pairs_hook=JsonObject, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
@@ -93,7 +97,7 @@ def parse(text: str) -> object:
 
 
 def _check(value: object) -> None:
-    """Refuse what is nested too deeply, and strings that are no text."""
+    """Refuse values that nest too deeply, and strings that are no text."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for each in level for inner in _inner(each)]
@@ -103,7 +107,7 @@ def _check(value: object) -> None:
 
 
 def _inner(value: object) -> Iterator[object]:
-    """Return the arrays and objects right inside of a value, whose strings are checked on the way."""
+    """Yield the arrays and objects directly within a value, and check its strings."""
     children = (
         [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
     )

@@ -1,4 +1,6 @@
-"""What a caller holds and runs, by rooms: `objects` (DirectML's object model), `graphs` (operators that are
-compiled together), `calls` (immediate functions) and `memory` (arrays and buffers of the caller). Here are
-only what several rooms need: programs of operators, the reprs of objects, locks across forks. All of it knows
-devices as backends (`opendml.targets.backend`), and no target."""
+"""The objects that callers hold and run.
+
+`objects` is DirectML's object model, `graphs` are operators that are compiled together, `calls` are immediate
+functions, `memory` is that of the caller, `saved` are files, and `explain` measures. A device is a backend
+(`opendml.targets.backend`); no module imports a target.
+"""

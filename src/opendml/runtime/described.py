@@ -1,4 +1,4 @@
-"""The reprs of objects: tensors and buffers in short, never their contents."""
+"""Describe tensors and buffers in reprs, without their contents."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 
 
 def tensor_text(name: str, layout: Layout) -> str:
-    """Return a tensor by its name, type and sizes: "x FLOAT32 [2, 3]"."""
+    """Return the name, type and sizes of a tensor: "x FLOAT32 [2, 3]"."""
     return f"{name} {layout.type.name} {list(layout.sizes)}"
 
 
 def fields_text(fields: Sequence[TensorField]) -> list[str]:
-    """Return the tensors that are present."""
+    """Describe the tensors that are present."""
     return [tensor_text(field.name, field.layout) for field in fields if field.layout is not None]
 
 
 def signature(inputs: Iterable[str], outputs: Iterable[str]) -> str:
-    """From what to what: "x FLOAT32 [2, 3] -> y FLOAT32 [2, 3]"."""
+    """Return inputs and outputs as "x FLOAT32 [2, 3] -> y FLOAT32 [2, 3]"."""
     return f"{', '.join(inputs) or 'no inputs'} -> {', '.join(outputs)}"
 
 
 def buffer_text(buffer: Any) -> str:
-    """Return an array by its kind, type and shape; a short repr of anything else."""
+    """Return the kind, type and shape of an array, or a short repr of anything else."""
     dtype, shape = getattr(buffer, "dtype", None), getattr(buffer, "shape", None)
     if dtype is None or not isinstance(shape, tuple):
         return shown(buffer)

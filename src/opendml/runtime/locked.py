@@ -1,4 +1,4 @@
-"""Locks across forks, handlers of signals and finalizers."""
+"""Locks that survive forks, signal handlers and finalizers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import weakref
 
 
 class Locked:
-    """An object with a lock, `_lock`. The child of a fork finds it free: the threads that may have held it
-    are not there.
+    """An object with a lock, `_lock`. In the child of a fork the lock is free, since no other thread exists.
 
-    A handler of a signal, a finalizer or a callback of a weak reference may run between any two steps of the
-    thread that holds the lock, and use the same object. So the lock admits its owner again, and what stands
-    under it must bear that.
+    A signal handler, a finalizer or a weak reference's callback may run within the thread that holds the
+    lock, and use the same object. Therefore the lock is reentrant, and code under it must allow that.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Operators as tensor programs."""
+"""Build the tensor programs of operators."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from opendml.spec.tensor_desc import TensorDesc
 
 
 def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
-    """Return the tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR, in the desc's order; arrays are
-    flattened."""
+    """Return the tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR. Arrays are flattened."""
     result: list[TensorDesc | None] = []
     for field in operator(desc.operator).tensors:
         if field.kind == kind:
@@ -25,26 +24,26 @@ def tensors_of(desc: OperatorDesc, kind: str) -> list[TensorDesc | None]:
 
 
 def layout_of(tensor: TensorDesc) -> Layout:
-    """Return where the elements of a valid tensor lie; of those of 4 bits, where they do in an array."""
+    """Return the layout of a valid tensor in an array, where each element of 4 bits takes a byte."""
     type = ScalarType.of(tensor.data_type)
     return Layout(type, tensor.sizes, tuple(stride * type.bytes for stride in tensor.effective_strides))
 
 
 def buffer_layout_of(tensor: TensorDesc) -> Layout:
-    """Return where the elements of a valid tensor lie in a buffer. Those of 4 bits share bytes, which alone
-    have a place."""
+    """Return the layout of a valid tensor in a buffer. Elements of 4 bits share bytes, which are its
+    elements."""
     layout = layout_of(tensor)
     return packed(ScalarType.UINT8, [(layout.span[1] + 1) // 2]) if layout.type.is_four_bit else layout
 
 
 def loaded(tensor: TensorDesc, source: Node) -> Node:
-    """Return the elements of a tensor whose buffer is read as `buffer_layout_of` has it."""
+    """Return the elements of a tensor, given its buffer in the layout of `buffer_layout_of`."""
     layout = layout_of(tensor)
     return unpacked(source, layout) if layout.type.is_four_bit else source
 
 
 def stored(tensor: TensorDesc, value: Node) -> Node:
-    """What a buffer of a tensor holds, as `buffer_layout_of` has it.
+    """Return the content of a tensor's buffer in the layout of `buffer_layout_of`.
 
     Raises:
         Unsupported: elements of 4 bits with gaps between them.
@@ -54,8 +53,7 @@ def stored(tensor: TensorDesc, value: Node) -> Node:
 
 
 def program_of(desc: OperatorDesc) -> Program:
-    """Return the program of one valid operator: its present inputs, of which those with OWNED_BY_DML are
-    constants, its outputs.
+    """Return the program of one valid operator. Inputs with OWNED_BY_DML are constants of it.
 
     Raises:
         Unsupported: the operator cannot be run yet.

@@ -1,8 +1,8 @@
 """JSON models of Microsoft's DxDispatch tool: resources, DirectML operators and commands in one file.
 
-The format is that of the guide and the parser in DxDispatch (microsoft/DirectML, folder DxDispatch),
-with these decisions: unknown and repeated fields are errors; counts that only repeat the length of an array
-may be left out; pictures may be NHWC; HLSL needs Direct3D.
+The format is that of the guide and the parser in DxDispatch (microsoft/DirectML, folder DxDispatch), with
+these decisions: unknown and repeated fields are errors; counts that only repeat the length of an array may be
+left out; pictures may be NHWC; HLSL needs Direct3D.
 
     model = dxdispatch.load(Path("model.json"))
     for event in dxdispatch.prepare(model, dml.Device("cpu")).run():

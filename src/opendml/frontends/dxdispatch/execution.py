@@ -12,7 +12,7 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import Error, located
-from opendml.frontends.dxdispatch import files, printing
+from opendml.frontends.dxdispatch import files
 from opendml.frontends.dxdispatch.foreign import CompiledOnnx
 from opendml.frontends.dxdispatch.model import (
     Bindings,
@@ -110,7 +110,7 @@ class PreparedModel:
         resource = self.model.resources[command.resource]
         data = self.buffers[resource.name][resource.offset :]
         elements = decode(data, resource.data_type, resource.initializer.element_count)
-        write = printing.one_element_a_line if command.verbose else printing.one_line
+        write = _one_element_a_line if command.verbose else _one_line
         try:
             return Printed(resource.name, write(elements), command.verbose, elements.copy())
         except MemoryError as error:
@@ -126,6 +126,22 @@ class PreparedModel:
             reason = getattr(error, "strerror", None) or error or "not enough memory"
             raise Error(f"{command.path}: cannot write {command.target}: {reason}") from error
         return Written(resource.name, command.target)
+
+
+def _one_line(elements: Elements) -> str:
+    """Return the elements as DxDispatch prints them: separated by commas, floats with six digits."""
+    form = "g" if elements.dtype.kind == "f" else "d"
+    return ", ".join([format(value, form) for value in elements.tolist()])
+
+
+def _one_element_a_line(elements: Elements) -> str:
+    """Return index, value and bits of each element. Floats have all digits that tell them apart."""
+    width, digits = len(str(elements.size - 1)), elements.dtype.itemsize * 2
+    bits = elements.view(f"u{elements.dtype.itemsize}").tolist()
+    return "\n".join(
+        f"[{index:{width}}] {value!s} (0x{pattern:0{digits}X})"
+        for index, (value, pattern) in enumerate(zip(elements, bits, strict=True))
+    )
 
 
 def _silently(name: str) -> None:

@@ -1,4 +1,4 @@
-"""A model as one serialized graph: its dispatches are the nodes, its resources the names between them."""
+"""Convert a model to one serialized graph: dispatches become nodes, and resources the names between them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from opendml.spec.tensor_desc import TensorDesc
 def graph_of(model: DispatchModel, name: str) -> SerializedGraph:
     """Return the dispatches of a model as a graph.
 
-    What is bound at initialization is constant. A resource that is read before it is written is an input of
-    the graph, by its name; one that is written is an output if a command prints it or writes it to a file, or
-    if no dispatch reads it afterwards.
+    Tensors that are bound at initialization become constants. A resource that is read before it is written
+    becomes an input with its name. A written resource becomes an output if a command prints it or writes it
+    to a file, or if no dispatch reads it afterwards.
 
     Args:
         model: the model.
@@ -37,7 +37,7 @@ def graph_of(model: DispatchModel, name: str) -> SerializedGraph:
 
     Raises:
         InvalidArgument: a model without dispatches.
-        Unsupported: what a graph cannot say: parts of resources, other dispatchables than operators.
+        Unsupported: a part of a resource, or a dispatchable that is no operator.
     """
     exporter = _Exporter(name)
     for command in model.commands:
@@ -54,7 +54,7 @@ class _Exporter:
         self._inputs: list[str] = []
         self._nodes: list[SerializedNode] = []
         self._written: dict[str, str] = {}
-        """The newest value of each resource that was written."""
+        """The name of the newest value of each resource that was written."""
         self._tensors: dict[str, TensorDesc] = {}
         self._read: set[str] = set()
         self.shown: set[str] = set()
@@ -94,7 +94,7 @@ class _Exporter:
     def _constant(
         self, dispatchable: NamedDispatchable, point: BindPoint, number: int, model: DispatchModel
     ) -> str | None:
-        """Return the name of what initialization reads for a tensor, None if it is bound at dispatch."""
+        """Return the name of the constant for a tensor, or None if it is bound at dispatch."""
         bound = dispatchable.initial_bindings.get(point.name)
         binding = bound[number] if bound else None
         if binding is None:
@@ -109,11 +109,11 @@ class _Exporter:
         return name
 
     def _version(self, resource: str) -> str:
-        """Return a name for what is written to a resource now."""
+        """Return a name for the next value of a resource."""
         return f"{resource}.{len(self._nodes)}"
 
     def _value(self, resource: str) -> str:
-        """What is read from a resource now."""
+        """Return the name of the current value of a resource."""
         if resource in self._written:
             self._read.add(self._written[resource])
             return self._written[resource]
@@ -122,7 +122,7 @@ class _Exporter:
         return resource
 
     def graph(self) -> SerializedGraph:
-        """Return the graph of all that was added."""
+        """Return the graph of the nodes that were added."""
         if not self._nodes:
             raise InvalidArgument(f"{self._name}: no dispatches")
         outputs = list(self._outputs())
@@ -147,7 +147,7 @@ _NONE = TensorDesc("FLOAT32", (1,))
 
 
 def _unowned(desc: OperatorDesc) -> OperatorDesc:
-    """Return the desc without OWNED_BY_DML: what is bound at initialization is a constant."""
+    """Return the desc without OWNED_BY_DML, because its tensors become constants."""
     fields = operator(desc.operator).inputs
     return desc.replace(**{each.python_name: _plain(getattr(desc, each.python_name)) for each in fields})
 

@@ -1,4 +1,4 @@
-"""The files that resources are read from and written to: NumPy arrays, pictures and raw bytes."""
+"""Read and write the files of resources: NumPy arrays, pictures and raw bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dispatchables that are files of their own: serialized graphs and ONNX models."""
+"""Serialized graphs and ONNX models as dispatchables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SerializedDispatchable:
         return list(self.graph.operators())
 
     def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOperator:
-        """Return the graph for a device of the runtime."""
+        """Compile the graph."""
         compiled: CompiledOperator = device.compile_graph(self.graph.desc(device), flags)
         return compiled
 
@@ -62,12 +62,12 @@ class OnnxDispatchable:
 
     Args:
         path: its file.
-        read: what the file has.
-        weights: those initializers of it that are not in the message.
-        sized: that with the sizes that are said before any binding.
-        fixed: the tensors whose shapes bindings do not say.
-        inputs: as it has them then; sizes that are still open count as 1, if a binding does not say them.
-        outputs: likewise.
+        read: its content.
+        weights: its initializers that are not in the message.
+        sized: the content with the sizes that are known before any binding.
+        fixed: the tensors whose shapes bindings cannot give.
+        inputs: its inputs. Sizes that are still open count as 1, unless a binding gives them.
+        outputs: its outputs, likewise.
     """
 
     path: Path
@@ -86,11 +86,11 @@ class OnnxDispatchable:
         )
 
     def operators(self) -> list[tuple[str, OperatorDesc]]:
-        """None: its nodes become operators when it runs."""
+        """Return no descs: the nodes become operators when the model runs."""
         return []
 
     def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOnnx:
-        """Return the model on a device of the runtime, which is compiled by its first dispatch."""
+        """Return the model for a device. Its first dispatch compiles it."""
         return CompiledOnnx(self, self.model(device), {})
 
     def model(self, device: Device) -> OnnxModel:
@@ -137,7 +137,7 @@ class _BoundOnnx:
     outputs: Sequence[Bytes | None]
 
     def dispatch(self) -> None:
-        """Run the model, and writes each output to the begin of its buffer.
+        """Run the model, and write each output to the start of its buffer.
 
         Raises:
             Error: an output is larger than its buffer.
@@ -167,7 +167,7 @@ def _bytes_of(array: Any) -> Bytes:
 
 
 def _content(buffer: Bytes | None, info: TensorInfo, sizes: tuple[int, ...]) -> Any:
-    """Return an input of a run in a buffer; zeros without one."""
+    """Return the input that a buffer holds; zeros without a buffer."""
     if buffer is None:
         return np.zeros(sizes, info.type)
     array = from_buffer(buffer, TensorDesc(_type_name(info), sizes or (1,))).reshape(sizes)
@@ -184,8 +184,8 @@ def read_onnx(
 
     Args:
         path: the file.
-        own: sizes that are meant for it.
-        given: sizes that count more, as far as it has them.
+        own: sizes for it alone.
+        given: sizes that override these, as far as it has them.
         folder: the folder that it must lie in; None: any.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Pictures as tensors: 8 bits a channel in the file, 0 to 1 (floats) or 0 to 255 (UINT8) in the buffer.
+"""Read and write pictures: 8 bits a channel in the file, 0 to 1 (floats) or 0 to 255 (UINT8) in the buffer.
 
-Pillow does the decoding; it comes with the extra `image`.
+Pillow decodes them. It comes with the extra `image`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def holds_pixels(data_type: TensorDataType) -> bool:
 
 
 def channel_axis(dimensions: tuple[int, ...]) -> int | None:
-    """Which of four dimensions counts the channels: 1 (NCHW), else 3 (NHWC); None if it isn't one picture."""
+    """Return the dimension of the channels: 1 (NCHW), else 3 (NHWC); None if the sizes are not one
+    picture's."""
     if len(dimensions) != 4 or dimensions[0] != 1 or 0 in dimensions:
         return None
     return next((axis for axis in (1, 3) if dimensions[axis] in _MODES), None)

@@ -1,4 +1,4 @@
-"""A serialized graph as a model of its own: resources for its inputs and outputs, and one dispatch."""
+"""Make a model of a serialized graph: resources for its inputs and outputs, and one dispatch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opendml.frontends.dxdispatch.model import (
     ResourceBinding,
     WriteFile,
 )
-from opendml.frontends.dxdispatch.resources import Ramp, Values
+from opendml.frontends.dxdispatch.resources import ramp, values_of
 from opendml.frontends.dxdispatch.values import encode
 from opendml.frontends.serialized.graph import read_graph
 from opendml.spec.enums import ExecutionFlags
@@ -30,7 +30,7 @@ from opendml.spec.tensor_desc import TensorDesc, reach
 
 @dataclass(frozen=True)
 class ImplicitModel:
-    """A model, and for each input the file that its values are from, None for zeros."""
+    """A model, and for each input the file of its values, or None for zeros."""
 
     model: DispatchModel
     sources: dict[str, Path | None]
@@ -38,8 +38,10 @@ class ImplicitModel:
 
 
 def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitModel:
-    """Return the graph in a file: each input is read from NAME.npy, or is zeros without such a file; each
-    output is printed or, if `writes`, written to NAME.npy.
+    """Return the model of the graph in a file.
+
+    Each input is read from NAME.npy, or is zeros without such a file. Each output is printed or, if `writes`,
+    written to NAME.npy.
 
     Raises:
         InvalidArgument: no graph, or a file of another type or size than its input.
@@ -52,7 +54,7 @@ def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitMod
         for tensor in point.tensors:
             name, file = point.name, _file_name(point.name)
             count = reach(tensor.sizes, tensor.effective_strides)
-            initializer: Initializer = Ramp(tensor.data_type, count, 0, 0)
+            initializer = ramp(tensor.data_type, count, 0)
             if point.is_output:
                 dimensions = None if tensor.strides else tensor.sizes
                 command = (
@@ -78,11 +80,11 @@ def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitMod
 
 
 def _file_name(name: str) -> str:
-    """Return a name as one of a file."""
+    """Return the name of the file of a tensor."""
     return re.sub(r"[^\w.-]", "_", name) + ".npy"
 
 
-def _read(path: Path, folder: Path | None, tensor: TensorDesc, count: int) -> Values:
+def _read(path: Path, folder: Path | None, tensor: TensorDesc, count: int) -> Initializer:
     try:
         with files.opened(path, folder) as file:
             elements, data_type = files.read_npy(file)
@@ -91,4 +93,4 @@ def _read(path: Path, folder: Path | None, tensor: TensorDesc, count: int) -> Va
     if data_type is not tensor.data_type or elements.size != count:
         given = f"{elements.size} elements of {data_type.name}"
         raise InvalidArgument(f"{path}: {given}; the input has {count} of {tensor.data_type.name}")
-    return Values(encode(elements, data_type), count)
+    return values_of(encode(elements, data_type), count)

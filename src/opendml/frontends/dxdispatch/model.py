@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from opendml.folders import within
 from opendml.frontends.dxdispatch.values import Bytes
@@ -24,7 +24,7 @@ class FileNotReadError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """The folders that a model may read from and write to, where its relative paths start."""
+    """The folders that a model may read from and write to. Its relative paths start there."""
 
     inputs: Path
     outputs: Path
@@ -62,19 +62,19 @@ class Folders:
         return path if os.path.isfile(path) and within(self.inputs, name) is not None else None
 
 
-class Initializer(Protocol):
-    """The initial values of a resource; nothing is allocated before `write`."""
+@dataclass(frozen=True, slots=True)
+class Initializer:
+    """The initial values of a resource. Nothing is allocated before `write`.
 
-    @property
-    def size_in_bytes(self) -> int:
-        """The bytes that the values take, without padding."""
+    Args:
+        size_in_bytes: bytes that the values take, without padding.
+        element_count: the number of values.
+        write: writes the values into an array of exactly `size_in_bytes` bytes.
+    """
 
-    @property
-    def element_count(self) -> int:
-        """Return how many values there are."""
-
-    def write(self, target: Bytes) -> None:
-        """Write the values into `target`, which has exactly `size_in_bytes` bytes."""
+    size_in_bytes: int
+    element_count: int
+    write: Callable[[Bytes], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,14 +64,14 @@ def load(
     *,
     allow_any_path: bool = False,
 ) -> DispatchModel:
-    """Read the model in the JSON file `path` ("-" is standard input), with all that it needs to run. It is
-    taken as hostile: whatever links and `..` there are, it reads files in one folder and writes files in
-    another one alone.
+    """Read the model in a JSON file, with all that it needs to run.
+
+    The file may be hostile: it reads files of one folder and writes files of another one alone, whatever
+    links and `..` it has.
 
     Args:
-        path: the model.
-        output_directory: where target files are written, and relative paths to them start; None for the
-            current directory.
+        path: the model; "-" is standard input.
+        output_directory: where target files are written; None for the current directory.
         input_directory: where source files are; None for the model's folder.
         sizes: of its ONNX models, which go before what it says itself.
         allow_any_path: let the model read and write all files that the process may, as DxDispatch does.
@@ -167,7 +167,7 @@ def _parse_dispatchables(
 def _parse_foreign(
     name: str, kind: str, node: JsonNode, folders: Folders | None, sizes: Sizes
 ) -> NamedDispatchable | None:
-    """Return a model in a file of its own."""
+    """Read a dispatchable that is a file."""
     node.members(_FOREIGN_FIELDS[kind])
     source, flags = node.member("sourcePath"), _parse_flags(node)
     names, denotations = (_parse_sizes(node, field) for field in _ONNX_SIZES)
@@ -278,7 +278,7 @@ def _parse_write_file(node: JsonNode, resource: Resource, folders: Folders | Non
 
 
 def _parse_target(node: JsonNode, folders: Folders | None) -> Path:
-    """Return where a file is to be written. Without `folders` it may be anywhere."""
+    """Return the path of a file to write. Without `folders` it may be anywhere."""
     name = node.string()
     target = folders.outputs / name if folders else Path(name)
     if not name or "\0" in name or (folders and os.path.isdir(target)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -38,52 +38,26 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Given values, already as bytes."""
-
-    data: Bytes
-    element_count: int
-
-    @property
-    def size_in_bytes(self) -> int:
-        """Bytes that the values take."""
-        return self.data.size
-
-    def write(self, target: Bytes) -> None:
-        """Write the values into `target`."""
-        target[:] = self.data
+def values_of(data: Bytes, element_count: int) -> Initializer:
+    """Return an initializer of given bytes."""
+    return Initializer(data.size, element_count, partial(np.copyto, src=data))
 
 
-@dataclass(frozen=True, slots=True)
-class Ramp:
-    """Values that grow by a step, in the arithmetic of their type: floats are rounded, and integers wrap.
+def ramp(data_type: TensorDataType, element_count: int, start: float, delta: float = 0) -> Initializer:
+    """Return an initializer of values that grow by a step; the step 0 repeats one value.
 
-    Args:
-        data_type: the type.
-        element_count: how many values there are.
-        start: the first value.
-        delta: the step; 0 repeats one value.
+    The arithmetic is that of the type: floats are rounded, and integers wrap.
     """
 
-    data_type: TensorDataType
-    element_count: int
-    start: int | float
-    delta: int | float
-
-    @property
-    def size_in_bytes(self) -> int:
-        """Bytes that the values take."""
-        return byte_count(self.data_type, self.element_count)
-
-    def write(self, target: Bytes) -> None:
-        """Write the values into `target`."""
-        elements = np.full(self.element_count, self.delta or self.start, numpy_type(self.data_type))
-        if self.delta:
-            elements[0] = self.start
+    def write(target: Bytes) -> None:
+        elements = np.full(element_count, delta or start, numpy_type(data_type))
+        if delta:
+            elements[0] = start
             with np.errstate(all="ignore"):
                 np.add.accumulate(elements, out=elements)
-        target[:] = encode(elements, self.data_type)
+        target[:] = encode(elements, data_type)
+
+    return Initializer(byte_count(data_type, element_count), element_count, write)
 
 
 def parse_resources(node: JsonNode, folders: Folders | None) -> dict[str, Resource | None]:
@@ -139,7 +113,7 @@ def _initializer(node: JsonNode, folders: Folders | None) -> tuple[Initializer, 
     return _generated(values, data_type), data_type
 
 
-def _generated(node: JsonNode, data_type: TensorDataType) -> Ramp:
+def _generated(node: JsonNode, data_type: TensorDataType) -> Initializer:
     """{valueCount, value} or {valueCount, valueStart, valueDelta}."""
     given = node.members()
     if "value" in given and "valueStart" in given:
@@ -151,16 +125,16 @@ def _generated(node: JsonNode, data_type: TensorDataType) -> Ramp:
         node.members(("valueCount", "valueStart", "valueDelta"))
         start = scalar(node.member("valueStart"), data_type)
         delta = scalar(node.member("valueDelta"), data_type)
-    return Ramp(data_type, node.member("valueCount").integer(1, UINT32_MAX), start, delta or 0)
+    return ramp(data_type, node.member("valueCount").integer(1, UINT32_MAX), start, delta or 0)
 
 
-def _array(node: JsonNode, data_type: TensorDataType) -> Values:
+def _array(node: JsonNode, data_type: TensorDataType) -> Initializer:
     """Return numbers of one type."""
     numbers = _not_empty(node).each(lambda element: scalar(element, data_type))
     return _values(np.array(numbers, numpy_type(data_type)), data_type)
 
 
-def _mixed(node: JsonNode) -> Values:
+def _mixed(node: JsonNode) -> Initializer:
     """Return numbers of several types, one after the other without padding. Each is an object {type,
     value}."""
     parts = []
@@ -173,11 +147,11 @@ def _mixed(node: JsonNode) -> Values:
             element.member("type").fail("a data type other than UNKNOWN")
         number = scalar(element.member("value"), data_type)
         parts.append(encode(np.array([number], numpy_type(data_type)), data_type))
-    return Values(np.concatenate(parts), len(parts))
+    return values_of(np.concatenate(parts), len(parts))
 
 
-def _values(elements: Elements, data_type: TensorDataType) -> Values:
-    return Values(encode(elements, data_type), elements.size)
+def _values(elements: Elements, data_type: TensorDataType) -> Initializer:
+    return values_of(encode(elements, data_type), elements.size)
 
 
 def _fail_unknown(resource: JsonNode) -> NoReturn:
@@ -231,22 +205,22 @@ def source_path(source: JsonNode, name: str, folders: Folders) -> Path:
     source.fail(f"a file in {folders.inputs} (--input-directory; --allow-any-path reads others too)")
 
 
-def _npy(source: JsonNode, file: BinaryIO, data_type: TensorDataType) -> tuple[Values, TensorDataType]:
+def _npy(source: JsonNode, file: BinaryIO, data_type: TensorDataType) -> tuple[Initializer, TensorDataType]:
     elements, own_type = files.read_npy(file)
     if data_type not in (_UNKNOWN, own_type):
         source.fail(f"elements of type {data_type.name} (initialValuesDataType)", own_type.name)
     return _values(elements, own_type), own_type
 
 
-def _raw(source: JsonNode, file: BinaryIO, data_type: TensorDataType) -> Values:
+def _raw(source: JsonNode, file: BinaryIO, data_type: TensorDataType) -> Initializer:
     data = np.frombuffer(read_all(file, source.path), np.uint8)
     element_size = numpy_type(data_type).itemsize
     if data.size % element_size:
         source.fail(f"a multiple of {element_size} bytes, the size of {data_type.name}", f"{data.size} bytes")
-    return Values(data, element_count(data_type, data.size))
+    return values_of(data, element_count(data_type, data.size))
 
 
-def _image(resource: JsonNode, file: BinaryIO, data_type: TensorDataType) -> Values:
+def _image(resource: JsonNode, file: BinaryIO, data_type: TensorDataType) -> Initializer:
     if not images.holds_pixels(data_type):
         resource.member("initialValuesDataType").fail("FLOAT16, FLOAT32, FLOAT64 or UINT8 for a picture")
     mode, size = resource.optional("resampleMode"), resource.optional("resampleSize")

@@ -1,4 +1,4 @@
-"""How often a dispatch runs, and statistics of the time that it takes."""
+"""Repeat and time dispatches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opendml.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How often each dispatch command runs. All runs write into the same buffers.
+    """The number of runs of each dispatch command. All runs write into the same buffers.
 
     Raises InvalidArgument for counts below 1, and for times that are negative or not finite.
     """
@@ -75,7 +75,6 @@ class Statistics:
 
 
 def cold_and_hot(seconds: Sequence[float], warmup: int) -> tuple[Sequence[float], Sequence[float]]:
-    """Return the first `warmup` measurements, which pay for cold caches and pages, and the others: at least
-    one."""
+    """Split measurements into the first `warmup`, which pay for cold caches, and the others, at least one."""
     cold = min(warmup, len(seconds) - 1)
     return seconds[:cold], seconds[cold:]

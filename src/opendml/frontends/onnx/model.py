@@ -19,8 +19,8 @@ from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.trace import Tracer
 from opendml.frontends.onnx.values import sizes_of_type
 from opendml.frontends.onnx.weights import Weights
-from opendml.runtime.graphs.kept_models import KeptModels
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
 
@@ -70,7 +70,7 @@ class OnnxModel:
         with self._named():
             require_runnable(model)
             require_possible(model)
-            self._kept = KeptModels(most_kept_bytes)
+            self._kept = ModelCache(most_kept_bytes)
             self._tracer = Tracer.of_model(model, device, weights or Weights(), self._kept)
 
     def __repr__(self) -> str:

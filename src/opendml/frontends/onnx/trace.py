@@ -50,7 +50,7 @@ from opendml.frontends.onnx.values import (
 )
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
-from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
@@ -110,7 +110,7 @@ class Tracer(Locked):
         known: Mapping[str, Known],
         functions: Functions,
         device: Device,
-        kept: KeptModels,
+        kept: ModelCache,
         weights: Weights,
     ) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Tracer(Locked):
 
     @classmethod
     def of_model(
-        cls, model: onnx.ModelProto, device: Device, weights: Weights, kept: KeptModels | None = None
+        cls, model: onnx.ModelProto, device: Device, weights: Weights, kept: ModelCache | None = None
     ) -> Self:
         """Make a tracer of a model's graph.
 
@@ -140,7 +140,7 @@ class Tracer(Locked):
         known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
         nodes = nodes_of(graph.node, opsets_of(model.opset_import))
         inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-        return cls(nodes, inputs, outputs, known, functions_of(model), device, kept or KeptModels(), weights)
+        return cls(nodes, inputs, outputs, known, functions_of(model), device, kept or ModelCache(), weights)
 
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.

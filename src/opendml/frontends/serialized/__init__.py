@@ -1,5 +1,5 @@
 """Serialized DirectML graphs: the flatbuffers (DmlGraphDesc) that ONNX Runtime writes and DxDispatch runs.
 
-`schema` is what they say, `flatbuffer_reader` and `flatbuffer_writer` take and make the bytes, `nodes` makes
-descs of what nodes say and the other way round, `graph` is a graph of both.
+`schema` lists tables and unions. `flatbuffer_reader` and `flatbuffer_writer` convert bytes, `nodes` converts
+operators, `calls` converts models, and `graph` reads and writes whole graphs.
 """

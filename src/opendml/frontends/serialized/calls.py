@@ -1,7 +1,7 @@
-"""Graphs that calls have built, in the form of serialized ones.
+"""Convert models to serialized graphs.
 
-Operators become nodes. What moves no data in a graph (other sizes, other orders of dimensions, repetition)
-becomes strides of the tensors that read it, where their operator takes such strides, and a copy elsewhere.
+Operators become nodes. A view becomes strides of the tensors that read it if their operator takes such
+strides, and a copy otherwise. A window becomes SLICE1.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from opendml.spec.validator import failures
 
 @dataclass(frozen=True)
 class _Tensor:
-    """A tensor of the graph: the name of the bytes that it lies in, and how it lies there."""
+    """A tensor of the graph: the name of its bytes, and its layout."""
 
     name: str
     desc: TensorDesc
@@ -49,7 +49,7 @@ class _Tensor:
         return self.desc.effective_strides == packed_strides(self.desc.sizes)
 
     def seen(self, sizes: Sequence[int], strides: Sequence[int] | None) -> _Tensor:
-        """Its bytes as another tensor."""
+        """Return its bytes as another tensor."""
         if strides is not None and tuple(strides) == packed_strides(sizes):
             strides = None
         desc = TensorDesc(self.desc.data_type, sizes, strides)
@@ -58,7 +58,7 @@ class _Tensor:
         return _Tensor(self.name, desc, self.bytes)
 
     def repeated(self, sizes: Sequence[int]) -> _Tensor:
-        """Return the tensor repeated to sizes of as many dimensions or more."""
+        """Repeat the tensor to sizes of as many dimensions or more."""
         own = self.desc.sizes
         if own == tuple(sizes):
             return self
@@ -76,8 +76,7 @@ def graph_of_model(model: Model, name: str = "serialized graph") -> SerializedGr
         name: for messages.
 
     Raises:
-        Unsupported: a model of another kind, or a graph that files cannot say: one with tensors that
-            DirectML's IDENTITY cannot copy, or an output of an operator that nothing reads.
+        Unsupported: a model of another kind, or a tensor that DirectML's IDENTITY cannot copy.
     """
     data = model._data
     if data is None:
@@ -97,10 +96,10 @@ class _Writer:
         self._taken = {*data.inputs, *data.outputs}
         self._tensors: list[_Tensor] = []
         self._unread: dict[str, int] = {}
-        """The nodes of operators' outputs that nothing reads yet, by the outputs' names."""
+        """The nodes of outputs that nothing reads yet, by the outputs' names."""
 
     def add(self, step: Step) -> None:
-        """Add the nodes of a step and takes note of its tensors."""
+        """Add the nodes and the tensors of a step."""
         match step:
             case InputStep():
                 made = [_Tensor(self._inputs[step.position], step.tensor, step.tensor.size_in_bytes)]
@@ -116,8 +115,7 @@ class _Writer:
         self._tensors += made
 
     def give(self, name: str, number: int) -> None:
-        """Make a tensor an output of the graph. It is a copy where something else has the tensor's place, or
-        sees it as another one."""
+        """Make a tensor an output of the graph: a copy, if others read it or it is a view."""
         tensor = self._tensors[number]
         node = self._unread.pop(tensor.name, None)
         if node is None or tensor.desc not in tensors_of(_desc(self.nodes[node]), "OUTPUT_TENSOR"):
@@ -143,7 +141,7 @@ class _Writer:
         return _Tensor(name, desc, desc.size_in_bytes)
 
     def _copy(self, tensor: _Tensor, name: str) -> _Tensor:
-        """Return a packed copy of a tensor."""
+        """Add a packed copy of a tensor."""
         desc = TensorDesc(tensor.desc.data_type, tensor.desc.sizes)
         copy = descs.ElementWiseIdentity(tensor.desc, desc)
         self._require_valid(copy)
@@ -191,7 +189,7 @@ class _Writer:
         ]
 
     def _append(self, desc: OperatorDesc, read: Sequence[_Tensor | None], outputs: tuple[str, ...]) -> None:
-        """Add an operator, and copies of its inputs if it does not take them as they lie."""
+        """Add an operator, and copies of its inputs if it does not take their strides."""
         lying = _reading(desc, read)
         if list(failures(lying, self._level)):
             read = [None if each is None else self._packed(each) for each in read]
@@ -218,7 +216,7 @@ def _desc(node: SerializedNode) -> OperatorDesc:
 
 
 def _reading(desc: OperatorDesc, read: Sequence[_Tensor | None]) -> OperatorDesc:
-    """Return the desc with its inputs as they lie."""
+    """Return the desc with the layouts of its inputs."""
     tensors = iter([None if each is None else each.desc for each in read])
     changes: dict[str, Any] = {}
     for each in operator(desc.operator).inputs:

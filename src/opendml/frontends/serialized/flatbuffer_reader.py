@@ -1,4 +1,4 @@
-"""Reads flatbuffers of the schema as hostile: every offset is checked, depth and work are bounded."""
+"""Read flatbuffers, which may be hostile: every offset is checked, and depth and work are bounded."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from opendml.errors import InvalidArgument
 from opendml.frontends.serialized.schema import NUMBERS, ROOT, STRUCTS, TABLES, UNIONS
 
 _MOST_BYTES = 2**31 - 1
-"""Offsets reach no further."""
+"""The largest flatbuffer, in bytes."""
 _DEEPEST = 16
 """Tables within tables; a graph with activations has six."""
 _SHARED = 8
-"""How often, on average, the bytes of a file may be read: writers share strings, and hardly anything else."""
+"""Reads of each byte of a file, on average at most. Writers share strings, and hardly anything else."""
 
 
 def read_flatbuffer(data: bytes, name: str) -> dict[str, Any]:
@@ -26,8 +26,8 @@ def read_flatbuffer(data: bytes, name: str) -> dict[str, Any]:
         name: what messages call it.
 
     Raises:
-        InvalidArgument: an offset, a size or a number that no flatbuffer of the schema has; more tables
-            within tables than graphs have, or more that are shared.
+        InvalidArgument: an offset, a size or a number that no flatbuffer of the schema has; too many
+            tables within tables, or too many that are shared.
     """
     return _Reader(data, name).root()
 
@@ -55,7 +55,7 @@ class _Reader:
         return values if len(values) > 1 else values[0]
 
     def _require(self, position: int, size: int) -> None:
-        """Check that there are so many bytes at a position, and that reading them is not too much."""
+        """Check that bytes exist at a position, and count them as read."""
         if position < 0 or position + size > len(self._data):
             self._fail(position, f"{size} bytes are said to be there; the file has {len(self._data)}")
         self._left -= size
@@ -63,7 +63,7 @@ class _Reader:
             self._fail(position, "the same bytes are said to be parts of ever more tables")
 
     def _target(self, position: int) -> int:
-        """Return where the offset at a position leads, always forward."""
+        """Return the position that the offset at a position leads to, always forward."""
         offset: int = self._number("<I", position)
         if offset < 4:
             self._fail(position, f"offset {offset}; it must lead behind itself")
@@ -82,8 +82,7 @@ class _Reader:
         return fields
 
     def _slots(self, position: int) -> Any:
-        """Return where the fields of a table lie: the position and the bytes up to the end of the table; None
-        for an absent one."""
+        """Yield for each field its position and the bytes to the end of its table; None for an absent one."""
         table = position - self._number("<i", position)
         size, length = self._number("<HH", table)
         if size < 4 or size % 2 or length < 4:
@@ -99,7 +98,7 @@ class _Reader:
             yield None
 
     def _inline(self, slot: tuple[int, int], size: int) -> int:
-        """Return the position of a field that has so many bytes within its table."""
+        """Return the position of a field of that size within its table."""
         position, left = slot
         if size > left:
             self._fail(position, f"a field of {size} bytes, {left} before the end of its table")
@@ -119,7 +118,7 @@ class _Reader:
     def _union(
         self, kind: str, type_slot: tuple[int, int] | None, slot: tuple[int, int] | None, depth: int
     ) -> tuple[str, Any] | None:
-        """Return the name of the member and its value; None: there is none."""
+        """Return the name of a union's member and its value, or None."""
         number = 0 if type_slot is None else self._number("<B", self._inline(type_slot, 1))
         if not number or slot is None:
             return None

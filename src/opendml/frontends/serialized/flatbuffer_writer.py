@@ -1,4 +1,4 @@
-"""Writes flatbuffers of the schema, tables before what they lead to."""
+"""Write flatbuffers: tables first, and then what they lead to."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _MOST_BYTES = 2**31 - 1
 
 
 def write_flatbuffer(root: Mapping[str, Any]) -> bytes:
-    """Return the flatbuffer of a root table, as `read_flatbuffer` gives it; fields that are left out are
-    absent.
+    """Return the flatbuffer of a root table, as `read_flatbuffer` returns it.
+
+    Missing fields are absent.
 
     Raises:
         InvalidArgument: it would have 2^31 bytes or more.
@@ -32,18 +33,18 @@ class _Writer:
         self.data = bytearray()
 
     def point(self, position: int, target: int) -> None:
-        """Write the offset that leads from one position to another behind it."""
+        """Write the offset from one position to a later one."""
         if len(self.data) > _MOST_BYTES:
             raise InvalidArgument("serialized graph: 2^31 bytes or more, which no flatbuffer can have")
         struct.pack_into("<I", self.data, position, target - position)
 
     def _aligned(self, alignment: int, ahead: int = 0) -> int:
-        """Return the end, at which `alignment` divides the position `ahead` bytes on."""
+        """Pad the data until `alignment` divides the position `ahead` bytes on, and return its end."""
         self.data += bytes(-(len(self.data) + ahead) % alignment)
         return len(self.data)
 
     def table(self, kind: str, fields: Mapping[str, Any]) -> int:
-        """Write a table and all that it leads to; gives its position."""
+        """Write a table and all that it leads to, and return its position."""
         slots = [slot for name, each in TABLES[kind] for slot in _slots(each, fields.get(name))]
         length, offsets = 4, list[int]()
         for format, _, _ in slots:
@@ -63,7 +64,7 @@ class _Writer:
         return position
 
     def _outside(self, kind: str, value: Any) -> int:
-        """Write what an offset leads to."""
+        """Write the target of an offset, and return its position."""
         if kind in STRUCTS:
             numbers = value if isinstance(value, tuple) else (value,)
             content = struct.pack(STRUCTS[kind], *numbers)
@@ -91,8 +92,8 @@ class _Writer:
 
 
 def _slots(kind: str, value: Any) -> list[tuple[str, str, Any]]:
-    """Return the slots of a field: the format of what lies in the table, "" for nothing; what an offset leads
-    to, "" for none; and the value."""
+    """Return the slots of a field: a format of `struct`, the kind of an offset's target ("" for none), a
+    value."""
     if kind in UNIONS:
         if value is None:
             return [("", "", None)] * 2

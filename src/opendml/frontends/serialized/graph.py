@@ -1,4 +1,4 @@
-"""Serialized graphs: nodes whose edges are names, and files of constants beside them."""
+"""Read and write serialized graphs. Names join their nodes, and files beside them hold constants."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class SerializedNode:
 
 @dataclass(frozen=True)
 class SerializedGraph:
-    """A graph of DirectML as files have it.
+    """A graph of DirectML in the form of files.
 
-    A name that inputs of nodes share with an input of the graph, or with an output of an earlier node, joins
-    them; an output of the graph is what has its name.
+    An input of a node reads the graph's input, or the output of an earlier node, that has its name. An output
+    of the graph is the tensor that has its name.
 
     Args:
         inputs: the names of the graph's inputs.
@@ -80,14 +80,17 @@ class SerializedGraph:
     name: str = "serialized graph"
 
     def operators(self) -> Iterator[tuple[str, OperatorDesc]]:
-        """Return the descs of its operators, and what messages call them."""
+        """Yield the descs of its operators, with their names in messages."""
         for number, node in enumerate(self.nodes):
             if isinstance(node.content, OperatorDesc):
                 yield _where(number, node), node.content
 
     def tensors(self, kind: str) -> dict[str, TensorDesc]:
-        """Return the tensors of the graph's "inputs" or "outputs" by name, as the first node that has them
-        sees them; without an input that no node reads."""
+        """Return the tensors of the graph's "inputs" or "outputs" by name, as in the first node that has
+        them.
+
+        An input that no node reads is left out.
+        """
         names, found = self.inputs if kind == "inputs" else self.outputs, dict[str, TensorDesc]()
         for node in self.nodes:
             if isinstance(node.content, OperatorDesc):
@@ -124,8 +127,7 @@ class SerializedGraph:
 
     @classmethod
     def of(cls, desc: GraphDesc, name: str = "serialized graph") -> SerializedGraph:
-        """Return the graph of a desc. Edges that lead from the same place have one name: their own or, if
-        they have none, one that is made up. Whether a tensor is OWNED_BY_DML cannot be said in files.
+        """Return the graph of a desc. Edges from the same place get one name. Files have no OWNED_BY_DML.
 
         Raises:
             InvalidArgument: the desc breaks a rule for graphs.
@@ -164,7 +166,7 @@ def _bytes_of(data: Any) -> Bytes:
 
 
 def _padded(content: Bytes) -> Bytes:
-    """Return a copy of bytes, filled up with zeros to a multiple of 4."""
+    """Return a copy of bytes, padded with zeros to a multiple of 4."""
     padded = np.zeros(-(-content.size // 4) * 4, np.uint8)
     padded[: content.size] = content
     return padded
@@ -196,7 +198,7 @@ class _Edges:
                 raise InvalidArgument(f"{graph.name}: {problem}")
 
     def add(self, number: int, node: SerializedNode) -> None:
-        """Enter the edges of a node whose sources are there."""
+        """Add the edges of a node after those that it reads."""
         for index, name in enumerate(node.inputs):
             if name in self._of_graph:
                 self.inputs.append(InputEdge(self._of_graph[name], number, index, name))
@@ -250,7 +252,7 @@ class _Names:
         return self.port(*source) if isinstance(source, tuple) else self.inputs[source]
 
     def _free(self, name: str) -> str:
-        """Return the name, or with a number behind it if it is taken."""
+        """Return the name, with a number behind it if it is taken."""
         wanted, number = name, 1
         while name in self._taken:
             name, number = f"{wanted}_{number}", number + 1
@@ -299,7 +301,7 @@ def _as_path(path: Any) -> Path:
 
 
 def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: Path, where: str) -> Bytes:
-    """Return the bytes of a constant, in the file or in one beside it, which must lie in a folder."""
+    """Return the bytes of a constant, from the graph or from a file beside it, which must lie in a folder."""
     if data is None:
         raise InvalidArgument(f"{where}: a constant without content")
     kind, value = data
@@ -322,8 +324,9 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: 
 
 
 def write_graph(graph: SerializedGraph, path: str | PathLike[str]) -> list[Path]:
-    """Write a graph, and beside it a file for each constant of 8 bytes or more: all of them, or none. A link
-    that has the name of one is replaced.
+    """Write a graph, and beside it a file for each constant of 8 bytes or more: all of them, or none.
+
+    A link that has the name of a file is replaced.
 
     Returns:
         The files that were written, the graph's own first.

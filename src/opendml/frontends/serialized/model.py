@@ -1,4 +1,4 @@
-"""Serialized graphs that run: called on arrays by name."""
+"""Compile and call serialized graphs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SerializedModel:
     """A compiled serialized graph. Calls from several threads are safe.
 
     Attributes:
-        graph: as the file has it.
+        graph: the graph.
         inputs: the tensors that a call gives, by name.
         outputs: the tensors that it returns, by name.
     """
@@ -43,13 +43,13 @@ class SerializedModel:
         return f"<SerializedModel {self.graph.name} on {self.device.kind}: {names}>"
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
-        """Return the outputs by name, for arrays in the order of the inputs or by their names."""
+        """Return the outputs by name for arrays, given in the order of the inputs or by their names."""
         if len(arrays) > len(self.inputs):
             raise InvalidArgument(f"{self.graph.name}: {len(arrays)} inputs; it has {len(self.inputs)}")
         return self.run({**dict(zip(self.inputs, arrays, strict=False)), **inputs})
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the outputs by name, as new NumPy arrays.
+        """Run the graph, and return its outputs by name as new NumPy arrays.
 
         Args:
             inputs: arrays by name, each of its tensor's type, with as many elements, or raw bytes.
@@ -72,8 +72,7 @@ class SerializedModel:
 def load(
     path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
 ) -> SerializedModel:
-    """Return the graph in a file, ready to be called; its constants that are files are read from the same
-    folder.
+    """Compile the graph in a file. Files of its constants are read from the same folder.
 
     Args:
         path: a file that ONNX Runtime or `save` wrote.

@@ -1,4 +1,4 @@
-"""Operators as nodes of a serialized graph say them, and as descs."""
+"""Convert operators between nodes of serialized graphs and descs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _fail(where: str, problem: str) -> NoReturn:
 
 
 def _by_field(fields: Sequence[Field], tensors: Sequence[TensorDesc | None], where: str) -> dict[str, Any]:
-    """Return the tensors of a node by the fields of its desc; an array of tensors takes all that others
+    """Return the tensors of a node by the fields of its desc. An array of tensors takes all that others
     leave."""
     single = sum(not field.is_array for field in fields)
     several = len(tensors) - single
@@ -104,7 +104,7 @@ def _read_tensor(tensor: Mapping[str, Any], where: str) -> TensorDesc:
 
 
 def _read_attributes(facts: OperatorSchema, given: Sequence[Mapping[str, Any]], where: str) -> dict[str, Any]:
-    """Return the attributes and counts of an operator by name, which stand in DirectML's order."""
+    """Return the attributes and counts of an operator by name. Nodes have them in DirectML's order."""
     fields = [field for field in facts.fields if not field.is_tensor]
     if len(given) != len(fields):
         _fail(f"{where}.attributes", f"{len(given)}; there are {len(fields)}")
@@ -131,7 +131,7 @@ def _read_attribute(field: Field, variant: tuple[str, Any] | None, where: str) -
 
 
 def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
-    """Return an activation in an operator, which has no tensors of its own."""
+    """Return an activation within an operator, which has no tensors of its own."""
     facts = operator_of(activation["type"], where)
     values = _read_attributes(facts, activation["attributes"] or [], f"{where}.{facts.name}")
     _check_counts(facts, values, f"{where}.{facts.name}")
@@ -140,7 +140,7 @@ def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
 
 
 def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> int | float:
-    """Return the number of a scalar union: 8 bytes of which the first are used, or a number of its type."""
+    """Return the number of a scalar union, which is 8 bytes or a number of its type."""
     kind, value = variant
     if data_type is TensorDataType.UNKNOWN:
         _fail(where, "a value of type UNKNOWN")
@@ -154,7 +154,7 @@ def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> 
 
 
 def _check_counts(facts: OperatorSchema, values: Mapping[str, Any], where: str) -> None:
-    """Count say how long the arrays are that are there."""
+    """Check that counts are the lengths of the arrays that are present."""
     for field in facts.fields:
         for array in field.count_of:
             given = values.get(array)
@@ -163,7 +163,7 @@ def _check_counts(facts: OperatorSchema, values: Mapping[str, Any], where: str) 
 
 
 def written_operator(desc: OperatorDesc) -> dict[str, Any]:
-    """Return the OperatorNodeDesc of a desc; what it leaves to the tensors' dimensions is written out."""
+    """Return the OperatorNodeDesc of a desc, with the defaults that depend on numbers of dimensions."""
     desc = with_rank_defaults(desc)
     facts = operator(desc.operator)
     return {
@@ -175,7 +175,7 @@ def written_operator(desc: OperatorDesc) -> dict[str, Any]:
 
 
 def _tensors(desc: OperatorDesc, fields: Sequence[Field]) -> Iterator[TensorDesc]:
-    """Return the tensors that are there."""
+    """Yield the tensors that are present."""
     for field in fields:
         value = getattr(desc, field.python_name)
         yield from value if isinstance(value, tuple) else () if value is None else (value,)

@@ -1,4 +1,4 @@
-"""What a serialized graph says: tables, unions, structs and numbers, each by its name.
+"""The schema of serialized graphs: tables, unions, structs and numbers by their names.
 
 A table is a dict of its fields, a union a pair of the name and the value, a struct a tuple of numbers.
 """

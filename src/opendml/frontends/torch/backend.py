@@ -28,7 +28,7 @@ from opendml.frontends.torch.partition import (
 )
 from opendml.frontends.torch.report import Explanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
-from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.targets.registry import KINDS
 
@@ -103,7 +103,7 @@ def _chosen(mode: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
         if name in _SWITCHES and not isinstance(value, bool):
             raise InvalidArgument(f"torch.compile: option {name!r} is {value!r}; needs True or False")
     most = options.get("most_kept_bytes")
-    KeptModels(most, _MOST)  # refuses what is no number of bytes
+    ModelCache(most, _MOST)  # refuses what is no number of bytes
     return {name: options.get(name, False) for name in _SWITCHES} | {"most_kept_bytes": most}
 
 
@@ -136,7 +136,7 @@ def _compile(
     elif device.type not in KINDS:
         run = _left(kind, module, f"its graph computes on {device}")
     elif has_symbols(module):
-        kept = KeptModels(most_kept_bytes, _MOST)
+        kept = ModelCache(most_kept_bytes, _MOST)
         run = Sized(module, partial(compiled, shared=kept.shared), kept)
     else:
         run = compiled(module)

@@ -15,7 +15,7 @@ from torch.fx.node import map_arg
 
 from opendml.frontends.torch.conversion import outputs_of
 from opendml.frontends.torch.part import Part
-from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.locked import Locked
 
@@ -66,7 +66,7 @@ class Sized(Locked):
     """
 
     def __init__(
-        self, module: GraphModule, compiled: Callable[[GraphModule], GraphModule], kept: KeptModels
+        self, module: GraphModule, compiled: Callable[[GraphModule], GraphModule], kept: ModelCache
     ) -> None:
         super().__init__()
         self._module, self._compiled = module, compiled

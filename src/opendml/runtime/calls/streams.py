@@ -14,7 +14,7 @@ from opendml.runtime.calls.operator_call import program_of_call, require_running
 from opendml.runtime.calls.plans import Plans
 from opendml.runtime.graphs.compiled_work import call_maker
 from opendml.runtime.memory.host_array import check_outputs, reject_truth_values
-from opendml.runtime.memory.places import common_place, require_device
+from opendml.runtime.memory.ranges import common_place, require_device
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.kinds import sizes_key
 from opendml.spec.schema import append_keys

@@ -1,2 +1,4 @@
-"""What a compiled graph or operator is made of and where its time goes: measured, and shown as text, JSON, a
-page or a trace. Nothing here is imported before somebody asks."""
+"""Measure the kernels of a compiled graph, and show them as text, JSON, a page or a trace.
+
+`Model.explain` and `CompiledOperator.explain` import it when they are called.
+"""

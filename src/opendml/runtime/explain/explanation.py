@@ -1,4 +1,4 @@
-"""Where the time of a compiled graph or operator goes, as data."""
+"""The result of measuring a compiled graph or operator."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ExplainedOperator:
         label: its place and its name, such as "nodes[2].ACTIVATION_CELU".
         operator: its name.
         outputs: the types and sizes of its outputs that are used.
-        reads: the labels of the operators, and the names of the inputs and constants, that it reads.
-        kernels: the numbers of the kernels that compute something of it; none where others read or write
-            what it would only have moved.
+        reads: the labels of operators and the names of inputs and constants that it reads.
+        kernels: the numbers of the kernels that compute something of it; none if others read or write the
+            elements that it moves.
     """
 
     label: str
@@ -36,20 +36,21 @@ class ExplainedOperator:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedKernel:
-    """A pass over memory, or as many equal ones as a recurrence has steps.
+    """A pass over memory. The equal passes of a recurrence count as one kernel.
 
     Args:
         number: its place in the order in which kernels run, from 0 on.
         operators: the labels of the operators that it computes.
-        result: the sizes of what the last of them gives; none where it only copies.
+        result: the sizes of the last operator's output; none if the kernel only copies.
         domain: the sizes that it runs over.
-        axes: the dimensions of these that it reduces.
-        times: how often it runs in a dispatch; all figures are of all of them together.
-        launches: how the launches of one run go about it.
-        bytes_read, bytes_written, operations: what it moves and computes.
-        floor_seconds: the time of a copy of as many bytes, or of as many operations of a matrix product:
+        axes: the dimensions of the domain that it reduces.
+        times: its runs in a dispatch. All figures are sums over them.
+        launches: the launches of one run.
+        bytes_read, bytes_written: the bytes that it moves.
+        operations: the arithmetic operations.
+        floor_seconds: the time of a copy of as many bytes, or of a matrix product of as many operations,
             whatever is more.
-        bound: "memory" or "arithmetic", whatever is more.
+        bound: "memory" or "arithmetic", by the larger of these times.
         seconds: the sum of the medians of its launches, each dispatched alone.
     """
 
@@ -69,7 +70,7 @@ class ExplainedKernel:
 
     @property
     def name(self) -> str:
-        """Its operators in short: "GEMM + 2 ELEMENT_WISE_ADD"."""
+        """The operators in short: "GEMM + 2 ELEMENT_WISE_ADD"."""
         counts = Counter(each.rpartition(".")[2] for each in self.operators)
         return (
             " + ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items()) or "copy"
@@ -94,19 +95,19 @@ class ExplainedTemporary:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
-    """What a model or a compiled operator is made of, and what was measured; `print` shows it as a table.
+    """The kernels of a model or a compiled operator, with their times. `print` shows a table.
 
     Args:
-        title: from what to what it computes.
+        title: the inputs and the outputs.
         device: the kind of the device.
-        threads: how many threads share a dispatch at most; None: all that the process may use.
-        seconds: the median of dispatches of the whole.
-        operators: the graph.
-        kernels: in their order; none on a device that fuses nothing.
-        temporaries: the plan of the arena's memory.
-        temporary_bytes: the arena with what kernels need beside these temporaries.
-        persistent_bytes: what is kept of the constants.
-        bandwidth: bytes in a second of copies of up to so many bytes, which floors are made of.
+        threads: the threads that share a dispatch, at most; None: all that the process may use.
+        seconds: the median time of a dispatch.
+        operators: the operators of the graph.
+        kernels: the kernels in their order; none on a device that fuses nothing.
+        temporaries: the plan of the arena.
+        temporary_bytes: bytes of the arena, with the scratch memory of kernels.
+        persistent_bytes: bytes of prepared constants.
+        bandwidth: pairs of a number of bytes and the bytes in a second of copies up to that size.
         operation_rate: operations in a second of a matrix product.
     """
 
@@ -124,7 +125,7 @@ class Explanation:
 
     @property
     def largest_first(self) -> list[ExplainedKernel]:
-        """The kernels by the time that they take."""
+        """The kernels by falling time."""
         return sorted(self.kernels, key=lambda kernel: -kernel.seconds)
 
     @property
@@ -133,24 +134,22 @@ class Explanation:
         return sum(kernel.seconds for kernel in self.kernels)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as dicts, lists, numbers and texts."""
+        """Return all data as dicts, lists, numbers and strings."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return found
 
     def json(self) -> str:
-        """Return all of it as JSON."""
+        """Return all data as JSON."""
         return json.dumps(asdict(self), indent=2)
 
     def html(self) -> str:
-        """Return one page that needs nothing else: the kernels with their times, the graph, and the
-        memory."""
+        """Return a self-contained page with the kernels, the graph and the memory."""
         from opendml.runtime.explain.page import page
 
         return page(self)
 
     def trace(self) -> str:
-        """Return the kernels one after the other as a trace in Chrome's JSON format, which Perfetto and
-        chrome://tracing show."""
+        """Return the kernels as a trace in Chrome's JSON format, which Perfetto and chrome://tracing show."""
         from opendml.runtime.explain.trace import trace
 
         return trace(self)

@@ -1,4 +1,4 @@
-"""How many bytes a kernel moves, and how many operations it does, by what it says of itself."""
+"""Count the bytes and the operations of a kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.program.node import COLLECTIVE, FUNCTIONS, PLACINGS, Node, Operation, broadcast, ordered
 
 _OPERATIONS = {Operation.MULTIPLY_ADD: 2, Operation.CONTRACTION: 2} | dict.fromkeys(FUNCTIONS, 10)
-"""Of an element; all others count as one. Functions take about so many on average."""
+"""Operations of an element; others count as one. Ten is the rounded average of functions."""
 _FREE = frozenset(
     {
         Operation.SOURCE,
@@ -25,17 +25,23 @@ _FREE = frozenset(
 )
 
 
-class Room(NamedTuple):
-    """The bytes of a buffer, from the first to the one after the last, that a tensor lies in."""
+class TensorBytes(NamedTuple):
+    """The bytes of a tensor in a buffer, from `first` to before `last`."""
 
     buffer: int
     first: int
     last: int
 
 
-def bytes_read(kernel: Kernel, rooms: Sequence[Room]) -> int:
-    """Return the bytes that it reads of tensors in `rooms` or elsewhere, each counted once however often it
-    is read; of what is found at computed places, every element that is asked for."""
+def bytes_read(kernel: Kernel, tensors: Sequence[TensorBytes]) -> int:
+    """Return the bytes that a kernel reads.
+
+    A byte counts once, however often it is read. Elements at computed positions count for each access.
+
+    Args:
+        kernel: the kernel.
+        tensors: the tensors that it may read.
+    """
     sources = {number_of(node): node for node in ordered(kernel.values) if node.operation is Operation.SOURCE}
     plain, computed = list[Access](), 0
     for number, load in enumerate(kernel.loads):
@@ -47,11 +53,11 @@ def bytes_read(kernel: Kernel, rooms: Sequence[Room]) -> int:
             computed += math.prod(sizes) * load.type.bytes
         else:
             plain.append(load)
-    return computed + _together(plain, kernel.domain, rooms)
+    return computed + _together(plain, kernel.domain, tensors)
 
 
 def bytes_written(kernel: Kernel) -> int:
-    """Return the bytes that it writes. What is put at computed places is all written, by their number."""
+    """Return the bytes that a kernel writes. Elements at computed positions count all."""
     node = kernel.values[0]
     if node.operation in PLACINGS:
         return math.prod(node.sizes) * node.type.bytes * len(kernel.stores)
@@ -59,8 +65,7 @@ def bytes_written(kernel: Kernel) -> int:
 
 
 def operations(kernel: Kernel) -> int:
-    """Return the arithmetic operations: one for each element of a result of a primitive, or of what is
-    reduced; of a multiply-add two, of a function about as many as it takes on average."""
+    """Return the arithmetic operations of a kernel: for each primitive, those of every element."""
     return sum(map(_operations_of, ordered(kernel.values)))
 
 
@@ -72,10 +77,11 @@ def _operations_of(node: Node) -> int:
     return math.prod(sizes) * _OPERATIONS.get(node.operation, 1)
 
 
-def _together(accesses: Sequence[Access], domain: tuple[int, ...], rooms: Sequence[Room] = ()) -> int:
-    """Return the bytes that several accesses touch: what they touch one by one, but no more than there are
-    from the first to the last where they overlap."""
-    spans = sorted(_span(access, domain, rooms) for access in accesses if access.buffer is not None)
+def _together(
+    accesses: Sequence[Access], domain: tuple[int, ...], tensors: Sequence[TensorBytes] = ()
+) -> int:
+    """Return the bytes of several accesses. Overlapping ones count no more than their common span."""
+    spans = sorted(_span(access, domain, tensors) for access in accesses if access.buffer is not None)
     total, index = 0, 0
     while index < len(spans):
         buffer, first, last, count = spans[index]
@@ -87,17 +93,25 @@ def _together(accesses: Sequence[Access], domain: tuple[int, ...], rooms: Sequen
     return total
 
 
-def _span(access: Access, domain: tuple[int, ...], rooms: Sequence[Room]) -> tuple[int, int, int, int]:
-    """Return the buffer of an access, its first byte, the one after its last, and the bytes of its elements.
-    What lies beside the tensor, as padding does, is not read."""
+def _span(
+    access: Access, domain: tuple[int, ...], tensors: Sequence[TensorBytes]
+) -> tuple[int, int, int, int]:
+    """Return the buffer of an access, its first byte, its end, and the bytes of its elements.
+
+    Bytes outside of the tensor, as of padding, are not read.
+    """
     buffer = access.buffer or 0
     moving = [(size, step) for size, step in zip(domain, access.strides, strict=True) if step]
     low = access.offset + sum(min((size - 1) * step, 0) for size, step in moving)
     high = access.offset + sum(max((size - 1) * step, 0) for size, step in moving) + access.type.bytes
     count = math.prod(size for size, _ in moving) * access.type.bytes
-    met = [(min(high, room.last) - max(low, room.first), room) for room in rooms if room.buffer == buffer]
+    met = [
+        (min(high, tensor.last) - max(low, tensor.first), tensor)
+        for tensor in tensors
+        if tensor.buffer == buffer
+    ]
     if met:
-        most, room = max(met, key=lambda each: each[0])
+        most, tensor = max(met, key=lambda each: each[0])
         if most > 0:
-            low, high = max(low, room.first), min(high, room.last)
+            low, high = max(low, tensor.first), min(high, tensor.last)
     return buffer, low, high, count

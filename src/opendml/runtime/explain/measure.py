@@ -1,4 +1,4 @@
-"""Explains compiled work: which operators became which kernels, and how long each takes."""
+"""Measure the kernels of compiled work, and find the operators that they compute."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from opendml.runtime.explain.explanation import (
     ExplainedTemporary,
     Explanation,
 )
-from opendml.runtime.explain.kernel_work import Room, bytes_read, bytes_written, operations
+from opendml.runtime.explain.kernel_work import TensorBytes, bytes_read, bytes_written, operations
 from opendml.runtime.explain.rates import Rates, filled, rates_of, rounds
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
-from opendml.runtime.memory.constant_store import KeptMemory
+from opendml.runtime.memory.constant_store import PreparedMemory
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.backend import Backend
 from opendml.targets.executable import Instance
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
 
 SECONDS = 0.3
-"""How long the launches are measured, all together; each at least a few times."""
+"""Seconds of measurement of all launches together. Each runs a few times at least."""
 
 
 def explained(
     device: Device,
     compiled: CompiledWork,
-    kept: MemoryRange | Sequence[KeptMemory] | None,
+    kept: MemoryRange | Sequence[PreparedMemory] | None,
     title: str,
     names: Mapping[int, str],
     given: Mapping[int, TensorMemory],
 ) -> Explanation:
-    """What compiled work is made of.
+    """Return the kernels of compiled work, with their times.
 
     Args:
         device: where it was compiled.
         compiled: the work.
-        kept: what is kept of its constants; None: as if all of them were zeros.
-        title: from what to what it computes.
-        names: what the buffers are called, by their numbers: inputs, constants and outputs.
-        given: inputs and outputs that are there. Other inputs are made up: floats lie between 0 and 1, the
-            same every time; integers are 0.
+        kept: its prepared constants; None: all of them are zeros.
+        title: the inputs and the outputs.
+        names: the names of inputs, constants and outputs, by their buffers.
+        given: the memory of inputs and outputs that exist. Other inputs are floats between 0 and 1, the same
+            every time, or integers that are 0.
 
     Raises:
         Unsupported: on a debug device, which runs another program; or out of memory.
@@ -90,8 +90,8 @@ def explained(
         for run in _runs(plan):
             numbers |= dict.fromkeys(run, len(kernels))
             measured = sum(seconds_of[number] for number in run)
-            rooms = _rooms(in_bytes(stage.program), plan, run[0])
-            kernels.append(_kernel(len(kernels), plan, run, measured, rooms, operators, rates))
+            tensors = _tensors(in_bytes(stage.program), plan, run[0])
+            kernels.append(_kernel(len(kernels), plan, run, measured, tensors, operators, rates))
         temporaries += _temporaries(plan, numbers)
     return Explanation(
         *common,
@@ -119,12 +119,12 @@ class _Memory:
                 self.addresses[number] = self._address(content, layout)
 
     def zeros(self, size: int) -> MemoryRange:
-        """So many zeros."""
+        """Return memory of zeros."""
         memory = filled(self._backend, np.zeros(size, np.uint8))
         return MemoryRange(self._keep(memory), size, memory, self._backend.place)
 
     def _address(self, content: TensorMemory, layout: Layout) -> int:
-        """Return where the first element is, copied to the device if it is elsewhere."""
+        """Return the address of the first element, after a copy to the device if it is elsewhere."""
         if content.place == self._backend.place:
             self._held.append(content)
             return content.address
@@ -161,7 +161,7 @@ def _parts(instance: Instance) -> Sequence[Instance]:
 
 
 def _seconds(backend: Backend, instance: Instance, plan: Planned) -> list[float]:
-    """Return the time of each kernel: of its launches, without what it takes to run none."""
+    """Return the time of each kernel: the sum of its launches, without that of empty launches."""
     nothing, *launches = map(median, rounds(backend.timers(instance), SECONDS))
     assert len(launches) == sum(map(len, plan.launches))
     each = iter(launches)
@@ -169,7 +169,7 @@ def _seconds(backend: Backend, instance: Instance, plan: Planned) -> list[float]
 
 
 def _runs(plan: Planned) -> Iterator[tuple[int, ...]]:
-    """Return the numbers of the kernels; together those that are one kernel in all steps of a recurrence."""
+    """Yield the numbers of kernels that are equal passes: the same kernel of all steps of a recurrence."""
     done = 0
     for repeat in plan.kernels.repeats:
         yield from ((number,) for number in range(done, repeat.first))
@@ -179,12 +179,11 @@ def _runs(plan: Planned) -> Iterator[tuple[int, ...]]:
     yield from ((number,) for number in range(done, len(plan.kernels.kernels)))
 
 
-def _rooms(program: Program, plan: Planned, step: int) -> list[Room]:
-    """Return where the tensors lie that the kernel of a number may read: inputs, and temporaries that hold
-    data."""
-    inputs = [Room(number, *layout.span) for number, layout in enumerate(program.inputs)]
+def _tensors(program: Program, plan: Planned, step: int) -> list[TensorBytes]:
+    """Return the tensors that a kernel may read: inputs, and temporaries that hold data."""
+    inputs = [TensorBytes(number, *layout.span) for number, layout in enumerate(program.inputs)]
     alive = [each for each in plan.kernels.temporaries if each.first <= step <= each.last]
-    return inputs + [Room(plan.kernels.arena, each.offset, each.offset + each.size) for each in alive]
+    return inputs + [TensorBytes(plan.kernels.arena, each.offset, each.offset + each.size) for each in alive]
 
 
 def _kernel(
@@ -192,16 +191,16 @@ def _kernel(
     plan: Planned,
     run: Sequence[int],
     seconds: float,
-    rooms: Sequence[Room],
+    tensors: Sequence[TensorBytes],
     operators: _Operators,
     rates: Rates,
 ) -> ExplainedKernel:
     kernel, times = plan.kernels.kernels[run[0]], len(run)
-    read, written, computed = bytes_read(kernel, rooms), bytes_written(kernel), operations(kernel)
+    read, written, computed = bytes_read(kernel, tensors), bytes_written(kernel), operations(kernel)
     memory = (read + written) / rates.bandwidth(read + written)
     arithmetic = computed / rates.operations
     nodes = ordered(kernel.values)
-    # Equal numbers of all operators are one node, which says nothing.
+    # Operators share nodes of equal numbers, so the origin of such a node tells nothing.
     computing = [
         node for node in nodes if node.sizes and (node.operands or node.operation is Operation.SOURCE)
     ]
@@ -225,7 +224,7 @@ def _kernel(
 
 
 def _temporaries(plan: Planned, numbers: Mapping[int, int]) -> Iterator[ExplainedTemporary]:
-    """What lies in the arena, by the numbers of the explained kernels."""
+    """Yield the tensors of the arena, by the numbers of the explained kernels."""
     for each in plan.kernels.temporaries:
         if each.size:
             first, last = sorted((numbers[each.first], numbers[each.last]))
@@ -236,23 +235,23 @@ def _temporaries(plan: Planned, numbers: Mapping[int, int]) -> Iterator[Explaine
 
 
 def _label(name: str) -> str:
-    """Return an operator by the name of one of its outputs."""
+    """Return the label of an operator, given the name of one of its outputs."""
     return name.rpartition(".")[0]
 
 
 def _claim(stage: WorkStage) -> None:
-    """Make every node that of the operator that it was defined for."""
+    """Set the origin of every node to the operator that defined it."""
     for each in stage.watched:
         claim(each.node, _label(each.name))
     for root in stage.program.results:
-        # How a result is stored belongs to the operator that it is of.
+        # The nodes that store a result belong to its operator.
         below = [node.origin for node in ordered([root]) if node.origin is not None]
         if below:
             claim(root, below[-1])
 
 
 class _Operators:
-    """The operators of some work; `names` are what its buffers are called."""
+    """The operators of some work, and the names of its buffers."""
 
     def __init__(self, work: Work, names: Mapping[int, str]) -> None:
         self._found: dict[str, list[tuple[WorkStage, Watched]]] = {}
@@ -262,7 +261,7 @@ class _Operators:
         self.labels, self._names = list(self._found), names
 
     def explained(self, kernels: Sequence[ExplainedKernel]) -> tuple[ExplainedOperator, ...]:
-        """Return the operators, with the kernels that compute something of them."""
+        """Return the operators with their kernels."""
         return tuple(
             ExplainedOperator(
                 label,
@@ -281,7 +280,7 @@ class _Operators:
         return tuple(self._found[label][-1][1].sizes)
 
     def _reads(self, label: str, stage: WorkStage, output: Watched) -> Iterator[str]:
-        """What an output is made of: operators, inputs and constants."""
+        """Yield the operators, inputs and constants that an output reads."""
         pending: list[Node] = [output.node]
         seen: set[int] = set()
         while pending:

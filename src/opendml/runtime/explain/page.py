@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 
 def page(explanation: Explanation) -> str:
-    """Return the largest kernels first, then the graph, then the memory. What lies under the pointer lights
-    up in all three."""
+    """Return the page: kernels by falling time, the graph, and the memory. Hovering marks related parts."""
     return "\n".join(
         [
             "<!doctype html>",
@@ -44,7 +43,7 @@ def page(explanation: Explanation) -> str:
 
 
 def _file(name: str) -> str:
-    """What stands beside this module."""
+    """Return the content of a file beside this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
@@ -123,7 +122,7 @@ def _memory(explanation: Explanation) -> Iterator[str]:
         yield (
             "<p>From left to right the kernels in their order, from bottom to top the bytes of the arena. "
             "What is not needed at the same time shares bytes. The arena has "
-            f"{bytes_text(explanation.temporary_bytes)}, with the rooms of threads and partial results.</p>"
+            f"{bytes_text(explanation.temporary_bytes)}, with scratch memory and partial results.</p>"
         )
         yield f'<div class="scroll" id="memory">{memory_picture(explanation)}</div>'
 

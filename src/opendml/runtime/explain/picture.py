@@ -1,4 +1,4 @@
-"""Pictures of an explanation: the graph of operators, and the arena's memory, as SVG."""
+"""Draw the graph of operators and the memory of the arena as SVG."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _MEMORY_HEIGHT, _STEP, _LEFT = 260, 26, 80
 
 
 def graph_picture(explanation: Explanation) -> str:
-    """Return the operators from top to bottom, each coloured by the share of the time that its kernels
-    take."""
+    """Return a picture of the operators, coloured by their kernels' share of the time."""
     rows = _rows(explanation.operators)
     if not rows:
         return ""
@@ -43,8 +42,10 @@ def graph_picture(explanation: Explanation) -> str:
 
 
 def _rows(operators: Sequence[ExplainedOperator]) -> list[list[str]]:
-    """Return the inputs, then operators, each below all that it reads, in the order of what is above them.
-    Constants are left out."""
+    """Return rows of names: inputs, and operators below all that they read, without constants.
+
+    Each row is ordered by the positions of what its operators read.
+    """
     known = {each.label for each in operators}
     inputs = {
         name: None
@@ -81,9 +82,9 @@ def _box(explanation: Explanation, operator: ExplainedOperator, place: tuple[flo
         names = ", ".join(str(kernel.number) for kernel in kernels[:4]) + (
             ", ..." if len(kernels) > 4 else ""
         )
-        told = f"kernel{'s' * (len(kernels) > 1)} {names} · {share_text(share)}"
+        subtitle = f"kernel{'s' * (len(kernels) > 1)} {names} · {share_text(share)}"
     else:
-        told = "no kernel of its own" if explanation.kernels else ""
+        subtitle = "no kernel of its own" if explanation.kernels else ""
     reads = [name for name in operator.reads if name.startswith("constant ")]
     title = "\n".join([operator.label, *operator.outputs, *([f"reads {', '.join(reads)}"] if reads else [])])
     return (
@@ -91,7 +92,7 @@ def _box(explanation: Explanation, operator: ExplainedOperator, place: tuple[flo
         f'<rect x="{x:.0f}" y="{y:.0f}" width="{_WIDTH}" height="{_HEIGHT}" rx="6" '
         f'style="fill:{heat(share)}"/>'
         f'<text x="{x + 10:.0f}" y="{y + 19:.0f}">{escape(_short(operator.operator))}</text>'
-        f'<text class="small" x="{x + 10:.0f}" y="{y + 36:.0f}">{escape(told)}</text></g>'
+        f'<text class="small" x="{x + 10:.0f}" y="{y + 36:.0f}">{escape(subtitle)}</text></g>'
     )
 
 
@@ -115,7 +116,7 @@ def _edge(above: tuple[float, float], below: tuple[float, float]) -> str:
 
 
 def heat(share: float) -> str:
-    """Return a colour from almost white to orange, by a share of the time."""
+    """Return a colour between white and orange for a share of the time."""
     return f"hsl(32 95% {96 - 34 * min(max(share, 0.0), 1.0) ** 0.5:.0f}%)"
 
 
@@ -124,7 +125,7 @@ def _short(text: str, most: int = 30) -> str:
 
 
 def memory_picture(explanation: Explanation) -> str:
-    """Return the temporaries in the arena: from left to right the kernels, from bottom to top the bytes."""
+    """Return a picture of the arena: kernels from left to right, bytes from bottom to top."""
     if not explanation.temporaries:
         return ""
     top = max(each.offset + each.size for each in explanation.temporaries)

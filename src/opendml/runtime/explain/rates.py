@@ -1,5 +1,4 @@
-"""What a device reaches at best: the bandwidth of copies and the rate of matrix products, measured once in a
-process."""
+"""Measure the bandwidth of copies and the rate of matrix products of a device, once in a process."""
 
 from __future__ import annotations
 
@@ -21,23 +20,23 @@ from opendml.targets.memory import OwnMemory
 from opendml.targets.planned import Timer
 
 _COPIES = (2**15, 2**18, 2**21, 2**24, 2**26)
-"""Bytes that a copy reads and writes together: from those that fit in a core's own caches to those that fit
-in none."""
+"""Bytes that a copy reads and writes together: from the sizes of a core's caches to those of no cache."""
 _LENGTHS = (256, 4096)
-"""Of the sides of the matrices: on the host, and on a device of its own."""
+"""Sides of the matrices on the host, and on a device with memory of its own."""
 _SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS = 0.02, 5, 50
 _FLOAT32 = TensorDataType.FLOAT32
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Bytes in a second by the bytes that are moved at most, and operations in a second."""
+    """The bandwidths of copies, by their largest sizes, and the operations in a second."""
 
     copies: tuple[tuple[int, float], ...]
     operations: float
 
     def bandwidth(self, moved: int) -> float:
-        """Bytes in a second of a copy of about so many; of more than was measured, those of the largest."""
+        """Return the bytes in a second of a copy of that size. The largest measured copy stands for larger
+        ones."""
         return next((rate for size, rate in self.copies if moved <= size), self.copies[-1][1])
 
 
@@ -59,8 +58,10 @@ _known = _Known()
 
 
 def rates_of(backend: Backend, threads: int | None) -> Rates:
-    """Return the rates of a device for a number of threads: opendml's own float32 copies and products there,
-    in the best of some rounds. It takes some tenths of a second, once."""
+    """Return the rates of opendml's own float32 copies and products on a device.
+
+    The first call for a device and a number of threads measures for some tenths of a second.
+    """
     return _known.of(backend, threads)
 
 
@@ -88,15 +89,17 @@ def _least_seconds(backend: Backend, threads: int | None, program: Program) -> f
 
 
 def filled(backend: Backend, content: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> OwnMemory:
-    """Memory of a device that holds these bytes."""
+    """Return memory of a device with these bytes."""
     memory = backend.allocate(content.size)
     memory.write(content.ctypes.data, content.size)
     return memory
 
 
 def rounds(timers: Sequence[Timer], seconds: float) -> list[list[float]]:
-    """Return the times of each timer, in rounds of all of them in their order, for about so many seconds.
-    What comes first of all, to no purpose, finds cold caches."""
+    """Return the times of each timer in several rounds, for about so many seconds.
+
+    A first round fills the caches and is not counted.
+    """
     for each in timers:
         each()
     times: list[list[float]] = [[] for _ in timers]

@@ -1,4 +1,4 @@
-"""An explanation as text."""
+"""Render an explanation as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDTH = 110
 
 
 def plain(explanation: Explanation) -> str:
-    """Return the text without colours, of a fixed width."""
+    """Return text without colours, of a fixed width."""
     written = StringIO()
     Console(file=written, width=_WIDTH, color_system=None, highlight=False, emoji=False).print(
         rendered(explanation)
@@ -35,7 +35,7 @@ def plain(explanation: Explanation) -> str:
 
 
 def rendered(explanation: Explanation) -> RenderableType:
-    """Return the largest kernels first."""
+    """Return the title and the kernels by falling time."""
     threads = "" if explanation.threads is None else f", {explanation.threads} threads at most"
     head = [
         Text(explanation.title),
@@ -50,7 +50,7 @@ NO_KERNELS = "This device evaluates each operation by itself; it has no kernels 
 
 
 def summary(explanation: Explanation) -> str:
-    """Return how much there is of everything, in a sentence."""
+    """Return the numbers of operators and kernels, and the bytes of memory."""
     operators, kernels = len(explanation.operators), len(explanation.kernels)
     return (
         f"{operators} operator{'s' * (operators != 1)} in {kernels} kernel{'s' * (kernels != 1)}, "

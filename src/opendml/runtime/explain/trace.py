@@ -1,4 +1,4 @@
-"""An explanation as a trace of events (the JSON format of Chrome's and Perfetto's traces)."""
+"""Convert an explanation to a trace of events (the JSON format of Chrome and Perfetto)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 
 def trace(explanation: Explanation) -> str:
-    """Return the kernels one after the other, each as long as it was measured to be, and the bytes of
-    temporaries that are alive meanwhile."""
+    """Return the kernels as consecutive events, with the bytes of live temporaries."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"opendml {explanation.device}"}},
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "kernels"}},

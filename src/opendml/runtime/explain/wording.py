@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Format numbers for readers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from opendml.runtime.explain.explanation import ExplainedKernel
 
 SHORTEST = 1e-7
-"""The seconds from which on times of kernels are measured."""
+"""Seconds. Shorter times of kernels are below the variation of an empty launch."""
 
 
 def time_text(seconds: float) -> str:
-    """Seconds with three digits: "12.3 µs"."""
+    """Return seconds with three digits: "12.3 µs"."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= scale:
             return f"{_three(seconds / scale)} {unit}"
@@ -20,28 +20,28 @@ def time_text(seconds: float) -> str:
 
 
 def kernel_time_text(kernel: ExplainedKernel) -> str:
-    """Its time; of the shortest ones, which cannot be measured, what they are below."""
+    """Return the time of a kernel, or the bound that it is below."""
     return time_text(kernel.seconds) if kernel.floors is not None else f"< {SHORTEST * 1e9:.0f} ns"
 
 
 def floors_text(kernel: ExplainedKernel) -> str:
-    """Return how many times its floor a kernel takes: "1.3"; nothing where that is not known."""
+    """Return the time of a kernel in multiples of its floor, "1.3", or nothing if that is unknown."""
     return "" if kernel.floors is None else f"{kernel.floors:.1f}"
 
 
 def share_text(share: float) -> str:
-    """Return a part of a whole: "42 %"."""
+    """Return a fraction as percentage: "42 %"."""
     return "< 1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
 def name_text(kernel: ExplainedKernel) -> str:
-    """What a kernel computes: "GEMM + ACTIVATION_RELU -> [1, 1, 8, 4]"."""
+    """Return the operators and the result of a kernel: "GEMM + ACTIVATION_RELU -> [1, 1, 8, 4]"."""
     sizes = f" -> {list(kernel.result)}" if kernel.result else ""
     return kernel.name + sizes + (f" ({kernel.times} times)" if kernel.times > 1 else "")
 
 
 def bytes_text(count: float) -> str:
-    """Bytes with three digits: "4.00 MB"."""
+    """Return bytes with three digits: "4.00 MB"."""
     return _scaled(count, "B")
 
 

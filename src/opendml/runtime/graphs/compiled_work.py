@@ -1,4 +1,4 @@
-"""Work as code for a device."""
+"""Compile work for a device."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from opendml.budget import meter
@@ -16,7 +16,7 @@ from opendml.program.four_bit import in_bytes
 from opendml.program.program import Program, packed
 from opendml.runtime.graphs.work import Work, WorkStage, require_work
 from opendml.runtime.memory.buffers import copy_bytes
-from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
+from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
 from opendml.runtime.memory.mapped import release
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.arenas import Arenas
@@ -25,6 +25,7 @@ from opendml.targets.executable import Executable, Instance
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.staged import Stage, StagedExecutable
+from opendml.targets.streams import StreamInstances
 from opendml.targets.watched import WatchedExecutable
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
 
 class CompiledWork:
-    """All that models and compiled operators have in common: the executable of some work on a device, whose
-    debug function sees what is watched; what it keeps of the constants; and its instances.
+    """The executable of some work on a device, which models and compiled operators share.
+
+    It prepares constants and makes instances. The debug function of the device sees watched values.
 
     Raises:
         Unsupported: the device lacks something that the work needs.
@@ -59,19 +61,18 @@ class CompiledWork:
 
     @property
     def shares_arenas(self) -> bool:
-        """Return whether instances may take their temporaries from arenas that others use, too. Those of
-        several stages have memory of their own."""
+        """True if instances may use shared arenas. Instances of several stages have memory of their own."""
         return not isinstance(self.executable, StagedExecutable)
 
     @property
     def persistent_bytes(self) -> int:
-        """Memory for what dispatches need of the constants."""
+        """Memory that dispatches need for constants."""
         return kept_bytes(self.executable.kept)
 
     def prepare(
         self, constants: Mapping[int, TensorMemory], persistent: MemoryRange | None = None
     ) -> MemoryRange:
-        """Prepare constants, if there are any, wherever they are, and waits; they are free again then.
+        """Prepare constants, which may be on any device, and wait. Afterwards they are free again.
 
         Args:
             constants: their memories, by the numbers of their buffers.
@@ -93,14 +94,13 @@ class CompiledWork:
         constants: Mapping[int, TensorMemory],
         identities: Mapping[int, Hashable],
         store: ConstantStore,
-    ) -> tuple[KeptMemory, ...]:
-        """Prepare constants as `prepare` does, but for what the store has already.
+    ) -> tuple[PreparedMemory, ...]:
+        """Prepare those constants that the store does not have.
 
         Args:
             constants: as of `prepare`.
-            identities: by which the store knows constants: those of equal identities are the same. What is
-                made of others is not shared.
-            store: has what other models keep.
+            identities: keys of constants; equal keys mean equal values. Constants without one are not shared.
+            store: the prepared constants of other models.
 
         Returns:
             The memory of all that the executable keeps.
@@ -113,10 +113,10 @@ class CompiledWork:
             keys.append((each.recipe.text, known) if is_shared else object())
         found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
         missing = [place for place in range(len(kept)) if place not in found]
-        # A step fills all of its memory: what is there already is made again, and thrown away.
+        # A step fills all of its memory, also the parts that the store has already.
         steps = {kept[place].step for place in missing}
         new = {
-            place: KeptMemory(self._backend.allocate(each.size), each.size)
+            place: PreparedMemory(self._backend.allocate(each.size), each.size)
             for place, each in enumerate(kept)
             if each.step in steps
         }
@@ -129,8 +129,10 @@ class CompiledWork:
     def _fill(
         self, constants: Mapping[int, TensorMemory], addresses: Sequence[int], wanted: Container[int]
     ) -> None:
-        """Run the steps of the initialization that fill the `wanted` among the memory at `addresses`. What a
-        step reads is copied where it must be, and only for that step."""
+        """Run the initialization steps that fill the wanted parts of the memory at `addresses`.
+
+        Constants elsewhere are copied for one step at a time.
+        """
         places: dict[int, dict[int, int]] = {}
         for place, each in enumerate(self.executable.kept):
             if place in wanted:
@@ -154,18 +156,18 @@ class CompiledWork:
     def instantiate(
         self,
         place: Place | None,
-        kept: MemoryRange | Sequence[KeptMemory] | None,
+        kept: MemoryRange | Sequence[PreparedMemory] | None,
         temporary: MemoryRange | None = None,
         arenas: Arenas | None = None,
     ) -> Instance:
-        """Return a new instance, with nothing bound but its constants.
+        """Return a new instance, to which only constants are bound.
 
         Args:
             place: where the tensors will be: host memory, or that of the device.
-            kept: what `prepare` or `keep` returns, which must live as long as the instance; None if
+            kept: the result of `prepare` or `keep`, which must live as long as the instance; None if
                 `persistent_bytes` is 0.
             temporary: `temporary_bytes` bytes where the work runs; None: the instance has its own.
-            arenas: where the instance may take its own from, for each dispatch anew.
+            arenas: arenas that the instance may use, another one for each dispatch.
         """
         if kept is None or isinstance(kept, MemoryRange):
             addresses = addresses_within(self.executable.kept, kept.address if kept else 0)
@@ -182,15 +184,52 @@ class CompiledWork:
         return MemoryRange(memory.address, size, memory, self._backend.place)
 
 
+class Prepared:
+    """Prepared constants of some work, and the instances that read them.
+
+    Args:
+        work: the compiled work.
+        place: the memory of its device; None: host memory.
+        kept: what it keeps of its constants (`CompiledWork.keep`).
+        arenas: where instances take their arenas from; None: each has its own.
+    """
+
+    def __init__(
+        self,
+        work: CompiledWork,
+        place: Place | None,
+        kept: Sequence[PreparedMemory],
+        arenas: Arenas | None = None,
+    ) -> None:
+        self._work, self._place, self.kept, self._arenas = work, place, kept, arenas
+        self.held_by: object = None
+        """The lock under which the instances run. The child of a fork has another one."""
+
+    @cached_property
+    def instance(self) -> Instance:
+        """The instance over host memory."""
+        return self._work.instantiate(None, self.kept, arenas=self._arenas)
+
+    @cached_property
+    def on_streams(self) -> StreamInstances:
+        """The instances over memory of the device."""
+        make = partial(self._work.instantiate, self._place, self.kept, arenas=self._arenas)
+        return StreamInstances(make)
+
+    def again(self) -> Prepared:
+        """Return the same constants with new instances."""
+        return Prepared(self._work, self._place, self.kept, self._arenas)
+
+
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
-    """Return a maker of instances for immediate calls, over memory of the device."""
-    with default_mode(), _told("call", program, device._backend):
+    """Compile a program for immediate calls, and return a function that makes instances."""
+    with default_mode(), _logged("call", program, device._backend):
         return device._backend.compile_for_calls(in_bytes(program), device.threads)
 
 
 @contextmanager
-def _told(what: str, program: Program, backend: Backend) -> Iterator[None]:
-    """Log how long a compilation takes."""
+def _logged(what: str, program: Program, backend: Backend) -> Iterator[None]:
+    """Log the time of a compilation."""
     start = time.perf_counter()
     yield
     milliseconds = (time.perf_counter() - start) * 1e3
@@ -200,8 +239,7 @@ def _told(what: str, program: Program, backend: Backend) -> Iterator[None]:
 
 @default_mode()
 def _compiled(work: Work, backend: Backend, threads: int | None, debug: DebugCallback | None) -> Executable:
-    """Work ready to run where the backend's programs do. `debug` is called with the values of all that is
-    watched, at every dispatch."""
+    """Compile all stages. `debug` is called with every watched value at every dispatch."""
     tensor_count = len(work.inputs) + len(work.outputs)
     stages = [Stage(_compiled_stage(stage, backend, threads, debug), stage.buffers) for stage in work.stages]
     if len(stages) == 1 and stages[0].buffers == tuple(range(tensor_count)):
@@ -213,7 +251,7 @@ def _compiled_stage(
     stage: WorkStage, backend: Backend, threads: int | None, debug: DebugCallback | None
 ) -> Executable:
     if debug is None or not stage.watched:
-        with _told("graph", stage.program, backend):
+        with _logged("graph", stage.program, backend):
             return backend.compile(in_bytes(stage.program), threads)
     outputs = [packed(each.node.type, each.sizes) for each in stage.watched]
     program = replace(

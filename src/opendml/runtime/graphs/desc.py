@@ -1,4 +1,4 @@
-"""Graphs in DirectML's form: nodes by number, and edges between their inputs and outputs (DML_GRAPH_DESC)."""
+"""Descriptions of graphs as DirectML has them: nodes by number, and edges between them (DML_GRAPH_DESC)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,13 @@ class OperatorNode(_Described):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ConstantNode:
-    """A node whose one output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC): an array that is contiguous in
-    row-major order, of the tensor's type or of uint8, or any object with the buffer protocol, in host memory,
-    which is copied when the graph is compiled."""
+    """A node whose output is known (DML_CONSTANT_DATA_GRAPH_NODE_DESC).
+
+    Args:
+        data: an array in row-major order of the tensor's type or of uint8, or any object with the buffer
+            protocol. It is in host memory, and copied when the graph is compiled.
+        name: a name for debugging.
+    """
 
     data: Any
     name: str = ""
@@ -65,8 +69,10 @@ class OutputEdge(_Described):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IntermediateEdge(_Described):
-    """From an output of a node to an input of another (DML_INTERMEDIATE_GRAPH_EDGE_DESC). Both are the same
-    bytes: they may have other types and sizes, if they have the same size in bytes."""
+    """From an output of a node to an input of another (DML_INTERMEDIATE_GRAPH_EDGE_DESC).
+
+    Both ends are the same bytes. They may have other types and sizes, if these have as many bytes.
+    """
 
     from_node_index: int
     from_node_output_index: int

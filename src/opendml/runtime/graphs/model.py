@@ -1,4 +1,4 @@
-"""Compiled graphs: called on arrays, run into arrays, bound to arrays."""
+"""Compiled graphs, which are called on arrays."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
-from opendml.runtime.graphs.compiled_work import CompiledWork
-from opendml.runtime.graphs.prepared import Prepared
-from opendml.runtime.graphs.relaid import (
+from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
+from opendml.runtime.graphs.layout_copies import (
+    ArraysInLayout,
     CopiesOnStream,
     Copy,
-    Relaid,
     copy_on_host,
     lie_alike,
     lies_so,
@@ -41,7 +40,7 @@ from opendml.runtime.memory.host_array import (
     memory_of,
     reject_truth_values,
 )
-from opendml.runtime.memory.places import common_place, require_device
+from opendml.runtime.memory.ranges import common_place, require_device
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
 from opendml.spec.naming import nearest
@@ -58,17 +57,15 @@ A = TypeVar("A")
 
 
 _NODE_BYTES = 2048
-"""About what a compiled model holds for each node of its program, beside constants and temporaries: objects
-of Python and the parameters of launches."""
+"""Bytes that a model holds for each node of its program, beside constants and temporaries; an estimate."""
 
 
 class Model(Locked):
     """A compiled graph. Calls from several threads take turns.
 
-    Arrays on the CUDA device of the model are used in place, on the current stream of the library that the
-    first of them is from, and are in its order when a call returns. On "cuda", arrays in host memory are
-    copied there and back. Constants are read once, when the graph is compiled: what depends on nothing else
-    is computed then.
+    Arrays on the CUDA device of the model are used in place. The work is added to the current stream of the
+    library of the first array. On "cuda", arrays in host memory are copied there and back. Constants are read
+    once, when the graph is compiled; values that depend only on them are computed then.
     """
 
     def __init__(
@@ -147,8 +144,9 @@ class Model(Locked):
         return self._work.persistent_bytes
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the graph, its constants and what device it was compiled for to a file, which `opendml.load`
-        compiles again, on any machine. A debug function of the device is left out.
+        """Write the graph, its constants and the kind of its device to a file.
+
+        `opendml.load` compiles the file on any machine. A debug function of the device is left out.
 
         Raises:
             InvalidArgument: the file cannot be written.
@@ -182,8 +180,9 @@ class Model(Locked):
     @overload
     def __call__(self, /, *arrays: A, **inputs: A) -> dict[str, A]: ...
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
-        """Return the outputs, in new arrays of the kind of the first input, by name; NumPy arrays if there is
-        none.
+        """Run the model, and return its outputs by name.
+
+        The outputs are new arrays of the first input's library, or NumPy arrays if there is no input.
 
         Args:
             arrays: the first inputs, in the order in which the graph got them (`input_names`); or one dict of
@@ -215,7 +214,7 @@ class Model(Locked):
         return {name: call.finished(array) for name, array in made.items()}
 
     def _named(self, arrays: tuple[Any, ...], inputs: dict[str, Any]) -> dict[str, Any]:
-        """Return all inputs by their names, of which the first are given without, or all in a dict."""
+        """Return all inputs by name. The first ones may be given by position, or all in a dict."""
         if len(arrays) == 1 and isinstance(arrays[0], dict) and not inputs:
             return arrays[0]
         names = self.input_names[: len(arrays)]
@@ -226,8 +225,11 @@ class Model(Locked):
         return dict(zip(names, arrays, strict=True)) | inputs
 
     def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
-        """Return the outputs, in new arrays, which nothing else shares memory with, if all inputs are NumPy
-        arrays exactly as the model was compiled for; None: a closer look is needed."""
+        """Run on NumPy arrays that have exactly the expected types, sizes and strides; return None for
+        others.
+
+        This is the fast path of calls. New outputs share memory with nothing, so only inputs are checked.
+        """
         if len(inputs) != len(self._expected):
             return None
         self.device._require_ready()
@@ -262,13 +264,15 @@ class Model(Locked):
                 prepared.held_by = None
         return outputs
 
-    def _dispatch(self, addresses: Sequence[int], prepared: Prepared) -> None:
-        """Run over host memory. A run within another one of the same thread, by a handler of a signal or a
-        finalizer, has an instance of its own.
+    def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared) -> None:
+        """Run over host memory, or add the work to a stream of the device.
+
+        If a signal handler or a finalizer runs the model within a run, it gets an instance of its own.
 
         Args:
             addresses: those of inputs, then those of outputs.
-            prepared: the values of the constants.
+            stream: the stream; None: the memory is the host's.
+            prepared: the prepared constants.
         """
         lock = self._lock
         with lock:
@@ -276,31 +280,35 @@ class Model(Locked):
                 prepared = prepared.again()
             try:
                 prepared.held_by = lock
-                instance = prepared.instance
-                for _ in map(instance.bind, self._numbers, addresses):
-                    pass
-                instance.dispatch()
+                if stream is None:
+                    instance = prepared.instance
+                    for _ in map(instance.bind, self._numbers, addresses):
+                        pass
+                    instance.dispatch()
+                else:
+                    known = dict(zip(self._numbers, addresses, strict=True))
+                    every = [known.get(number) for number in range(len(self._layouts))]
+                    prepared.on_streams.enqueue(every, stream)
             finally:
                 prepared.held_by = None
 
-    def _enqueue(self, addresses: Sequence[int], stream: int, prepared: Prepared) -> None:
-        """Add the work to a stream of the device, as `_dispatch` runs it."""
-        every: list[int | None] = [None] * len(self._layouts)
-        for number, address in zip(self._numbers, addresses, strict=True):
-            every[number] = address
-        lock = self._lock
-        with lock:
-            if prepared.held_by is lock:
-                prepared = prepared.again()
-            try:
-                prepared.held_by = lock
-                prepared.on_streams.enqueue(every, stream)
-            finally:
-                prepared.held_by = None
+    def _start_copied(
+        self,
+        memories: Sequence[TensorMemory | None],
+        new: Callable[[Layout], TensorMemory],
+        copy: Callable[[TensorMemory, TensorMemory], Copy],
+        stream: int | None = None,
+    ) -> None:
+        """Run with copies of arrays that have other strides than the graph was compiled for."""
+        arrays = ArraysInLayout(self._all_names, memories, self._layouts, len(self._names), new, copy)
+        for each in arrays.before:
+            each()
+        self._start(arrays.addresses, stream, self._prepared)
+        for each in arrays.after:
+            each()
 
     def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Compute the outputs into given arrays. Those with other strides than the graph was compiled for
-        are copied on the way.
+        """Compute the outputs into given arrays. Arrays with other strides than the graph's are copied.
 
         Raises:
             InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
@@ -315,22 +323,18 @@ class Model(Locked):
             call.end(list(outputs.values()))
             return
         memories = self._memories(_aligned(inputs), outputs, self._host_memory)
-        relaid = self._relaid(memories, new_on_host, copy_on_host)
-        for copy in relaid.before:
-            copy()
-        self._dispatch(relaid.addresses, self._prepared)
-        for copy in relaid.after:
-            copy()
+        self._start_copied(memories, new_on_host, copy_on_host)
 
     def _prepare(
         self, held: Sequence[TensorMemory] = (), identities: Sequence[Hashable] | None = None
     ) -> Prepared:
-        """Return the model over these values of the constants that the graph holds (`Graph._hold`), in their
-        order. They are read now, after all earlier work on the device, and not afterwards.
+        """Prepare the constants, with values for those of `Graph._late_constant`.
+
+        They are read now, after all earlier work on the device, and not afterwards.
 
         Args:
-            held: the values.
-            identities: by which models that share memory know them; None: they do not.
+            held: the values, in their order.
+            identities: keys by which models that share memory recognize them; None: they do not.
         """
         known = self._constants | dict(zip(self._late_constants, held, strict=True))
         names = {**self._identities, **dict(zip(self._late_constants, identities or (), strict=False))}
@@ -346,22 +350,18 @@ class Model(Locked):
         stream: int | None,
         prepared: Prepared | None = None,
     ) -> None:
-        """Run on memory that the caller answers for, where and as the model expects it.
+        """Run on memory that the caller has checked.
 
         Args:
             inputs, outputs: addresses, in the order of `input_names` and `output_names`.
             stream: of the device, to whose order the work is added; None: the memory is the host's.
-            prepared: the values of the constants that the graph holds; None: it holds none.
+            prepared: the prepared late constants; None: there are none.
         """
-        known = prepared or self._prepared
         self.device._require_ready()
-        if stream is None:
-            self._dispatch([*inputs, *outputs], known)
-        else:
-            self._enqueue([*inputs, *outputs], stream, known)
+        self._start([*inputs, *outputs], stream, prepared or self._prepared)
 
     def _footprint(self, prepared: Sequence[Prepared] | None = None) -> Footprint:
-        """What the model takes, with these values of its constants (None: the graph's own)."""
+        """Return the memory of the model, with these prepared constants; None: its own."""
         known = [self._prepared] if prepared is None else prepared
         kept = frozenset(memory for each in known for memory in each.kept)
         if self._work.shares_arenas:
@@ -369,8 +369,8 @@ class Model(Locked):
         return Footprint(self._own_bytes + len(known) * self.temporary_bytes, kept)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
-        """Return the model on given arrays, for repeated dispatch. Arrays on the model's CUDA device are used
-        in place.
+        """Bind the model to arrays, for repeated dispatch. Arrays on the model's CUDA device are used in
+        place.
 
         Raises:
             InvalidArgument: as for `run`; or an array with other strides than the graph was compiled for.
@@ -393,9 +393,10 @@ class Model(Locked):
         return BoundModel(self.device, instance, self._signature)
 
     def explain(self, /, **inputs: Any) -> Explanation:
-        """What became of the graph, and where its time goes: which operators became which kernels, what each
-        kernel moves, computes and takes, measured here and now, and the plan of the memory between them. It
-        takes about a second.
+        """Measure the kernels of the model, and return what they compute and how long they take.
+
+        An explanation tells which operators became which kernels, what each kernel moves and computes, its
+        time, and the plan of the memory between kernels. It takes about a second.
 
         >>> import opendml as dml
         >>> graph = dml.Graph()
@@ -405,7 +406,7 @@ class Model(Locked):
         ['ACTIVATION_TANH + ACTIVATION_RELU']
 
         Args:
-            inputs: arrays to measure with; of others floats lie between 0 and 1, integers are 0.
+            inputs: arrays to measure with. Other inputs are floats between 0 and 1, or integers that are 0.
 
         Raises:
             InvalidArgument: an unknown input, or one of another type, size or layout.
@@ -420,18 +421,14 @@ class Model(Locked):
         self.device._require_present()
         place = self._place(inputs, {})
         read = self._host_memory if place is None else backend_at(place).memory
-        given = {
-            number: _checked(read(inputs[name], name), name, self._input_layouts[number], _cast(inputs[name]))
-            for number, name in enumerate(self._names)
-            if name is not None and name in inputs
-        }
+        given = self._read(inputs, read)
         constants = [number for number, name in enumerate(self._names) if name is None]
         names = {number: f"constant {index}" for index, number in enumerate(constants)}
         names |= {number: name for number, name in enumerate(self._names) if name is not None}
         return explained(self.device, self._work, self._prepared.kept, self._signature, names, given)
 
     def _place(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Place | None:
-        """Return where all arrays are, None for host memory."""
+        """Return the memory that all arrays are in; None: the host's."""
         if self.device._backend.place is None:
             return None
         places = [(name, place_of(array)) for name, array in (*inputs.items(), *outputs.items())]
@@ -441,7 +438,7 @@ class Model(Locked):
         return place
 
     def _call_on_device(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> StreamCall | None:
-        """Return a call on the arrays if they are in the memory of the model's device."""
+        """Return a call on the stream of the arrays, if they are on the model's device."""
         place = self._place(inputs, outputs)
         if place is None:
             return None
@@ -452,21 +449,7 @@ class Model(Locked):
         memories = self._memories(inputs, outputs, call.memory)
         with self._lock:
             copies = self._copies_on_stream
-            relaid = self._relaid(memories, partial(copies.new, call), partial(copies.copy, call))
-            for copy in relaid.before:
-                copy()
-            self._enqueue(relaid.addresses, call.stream, self._prepared)
-            for copy in relaid.after:
-                copy()
-
-    def _relaid(
-        self,
-        memories: Sequence[TensorMemory | None],
-        new: Callable[[Layout], TensorMemory],
-        copy: Callable[[TensorMemory, TensorMemory], Copy],
-    ) -> Relaid:
-        """Return the arrays of a call as the graph was compiled for them."""
-        return Relaid(self._all_names, memories, self._layouts, len(self._names), new, copy)
+            self._start_copied(memories, partial(copies.new, call), partial(copies.copy, call), call.stream)
 
     def _host_memory(self, array: Any, name: str) -> TensorMemory:
         require_device("graph", name, place_of(array), self.device)
@@ -478,33 +461,29 @@ class Model(Locked):
         outputs: Mapping[str, Any],
         memory: Callable[[Any, str], TensorMemory],
     ) -> list[TensorMemory | None]:
-        """Return the memories of all arrays in the program's order, checked; None for constants. `memory`
-        reads an array."""
+        """Check all arrays, and return their memories in the program's order; None for constants."""
         self.device._require_present()
-        given = [
-            None
-            if name is None
-            else _checked(memory(inputs[name], name), name, self._input_layouts[number], _cast(inputs[name]))
-            for number, name in enumerate(self._names)
-        ]
-        results = [
-            _checked(memory(outputs[name], name), name, layout)
-            for name, layout in zip(self.output_names, self._output_layouts, strict=True)
-        ]
-        for name, array in outputs.items():
-            reject_truth_values(array, name)
-        named = [
-            (name, memory)
-            for name, memory in zip(self._names, given, strict=True)
-            if name is not None and memory is not None
-        ]
-        check_outputs(
-            "graph",
-            named,
-            list(zip(self.output_names, results, strict=True)),
-            frozenset(),
-        )
-        return [*given, *results]
+        given = self._read(inputs, memory)
+        results = [memory(outputs[name], name) for name in self.output_names]
+        for name, result, layout in zip(self.output_names, results, self._output_layouts, strict=True):
+            require_array(name, result.layout, layout)
+            reject_truth_values(outputs[name], name)
+        named = [(str(self._names[number]), each) for number, each in given.items()]
+        check_outputs("graph", named, list(zip(self.output_names, results, strict=True)), frozenset())
+        return [*map(given.get, range(len(self._names))), *results]
+
+    def _read(
+        self, inputs: Mapping[str, Any], memory: Callable[[Any, str], TensorMemory]
+    ) -> dict[int, TensorMemory]:
+        """Check the types and sizes of inputs, and return their memories by buffer."""
+        found = {}
+        for number, name in enumerate(self._names):
+            if name is not None and name in inputs:
+                array = inputs[name]
+                found[number] = memory(array, name)
+                cast = NUMPY_CAST if isinstance(array, ndarray) else CAST
+                require_array(name, found[number].layout, self._input_layouts[number], cast)
+        return found
 
     @cached_property
     def _copies_on_stream(self) -> CopiesOnStream:
@@ -512,7 +491,7 @@ class Model(Locked):
 
 
 MOST_HINTS = 8
-"""Unknown names for which a similar one is looked for."""
+"""Unknown names for which a message suggests a similar one."""
 
 
 def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -542,20 +521,8 @@ def _needed(known: Sequence[str]) -> str:
 
 
 def _aligned(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs, copies of those whose memory is not aligned to their elements: arrays that come from
-    other processes may be so."""
+    """Return the inputs, with copies of unaligned ones, which other processes may have sent."""
     return {
         name: array.copy() if isinstance(array, ndarray) and not array.flags.aligned else array
         for name, array in inputs.items()
     }
-
-
-def _cast(array: Any) -> str:
-    """Return how a caller makes an array have another type."""
-    return NUMPY_CAST if isinstance(array, ndarray) else CAST
-
-
-def _checked(memory: TensorMemory, name: str, layout: Layout, cast: str = "") -> TensorMemory:
-    """`memory`, if it has the type and sizes of the tensor. `cast` is how it gets another type."""
-    require_array(name, memory.layout, layout, cast)
-    return memory

@@ -19,8 +19,10 @@ _NONE = MatrixTransform.NONE
 
 
 def product(a: GraphTensor, b: GraphTensor) -> GraphTensor:
-    """Return the product of matrices, of which the dimensions before the last two number several; a tensor
-    with one dimension is a row on the left and a column on the right, which the result does not have.
+    """Multiply matrices as NumPy does.
+
+    Leading dimensions number several matrices. A tensor with one dimension is a row on the left and a column
+    on the right, which the result does not have.
 
     Raises:
         InvalidArgument: sizes that do not fit, two vectors (a number is no tensor), or types without GEMM.
@@ -52,7 +54,7 @@ def _of_matrices(a: GraphTensor, b: GraphTensor, owner: str) -> GraphTensor:
             f"{owner}: {before_a} and {before_b} matrices cannot be repeated to equal numbers"
         ) from None
     if not before_b or math.prod(before_b) == 1:
-        # One matrix on the right multiplies all rows at once.
+        # One GEMM multiplies the rows of all matrices on the left by one matrix on the right.
         return _gemm(a, (math.prod(before) * m, k), b, (k, n)).reshape(*before, m, n)
     count = math.prod(before)
     a, b = (repeated(each, (*before, *each.sizes[-2:])) for each in (a, b))

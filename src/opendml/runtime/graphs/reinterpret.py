@@ -1,4 +1,4 @@
-"""The bytes of one tensor read as another, as movements of its elements."""
+"""Reinterpret the bytes of a tensor by moving its elements."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from opendml.program.view import permuted, reshaped, view
 
 
 def reinterpreted(value: Node, written: Layout, read: Layout) -> Node | None:
-    """Return the tensor that lies as `read` where `value` lies as `written`; None if no movement of elements
-    is that: a number, elements of different widths, or bytes that `written` leaves out."""
+    """Return the tensor with the layout `read` in the bytes of a value with the layout `written`.
+
+    Return None if no movement of elements gives it: for a number, elements of other widths, and gaps.
+    """
     order = _dense_order(written)
     if not value.sizes or value.type.bits != read.type.bits or order is None:
         return None
@@ -27,8 +29,7 @@ def reinterpreted(value: Node, written: Layout, read: Layout) -> Node | None:
 
 
 def _dense_order(layout: Layout) -> list[int] | None:
-    """Return the dimensions from the one that moves furthest to the one that moves least, if elements follow
-    each other without gaps."""
+    """Return the dimensions by falling strides, or None if elements have gaps or overlap."""
     strides = [
         stride if size > 1 else math.inf for size, stride in zip(layout.sizes, layout.strides, strict=True)
     ]

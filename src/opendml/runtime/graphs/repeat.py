@@ -1,4 +1,4 @@
-"""Tensors of a graph repeated to other sizes: strides of 0, no operators."""
+"""Repeat tensors of a graph by strides of 0."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
 
 def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
-    """Return the tensor repeated to `sizes` as NumPy broadcasts: along dimensions of size 1, and along new
-    ones in front."""
+    """Return the tensor repeated to `sizes` by NumPy's rules of broadcasting."""
     own = tensor.sizes
     if tuple(sizes) == own:
         return tensor

@@ -1,4 +1,4 @@
-"""What models share that compute the same for inputs of several sizes."""
+"""Memory that models of several sizes share."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
+from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.arenas import Arenas
 
 
 class SharedMemory:
-    """Memory of several models: what they keep of constants that are the same in all of them, and the arenas
-    of their temporaries."""
+    """Prepared constants and arenas of several models."""
 
     def __init__(self) -> None:
         self.constants, self.arenas = ConstantStore(), Arenas()
@@ -27,8 +26,8 @@ class SharedMemory:
 
         Args:
             array: its values.
-            identity: what constants of the same values have, as far as it is known; None: the values say it,
-                and an array that a model has already stands for all of them.
+            identity: a key that constants of equal values have. None: a digest of the values is used, and
+                one array stands for all equal ones.
         """
         # NumPy's own code of a type is the same for signed and unsigned integers of 4 bits.
         form = array.dtype.name, array.shape
@@ -43,11 +42,11 @@ class Footprint:
     """The memory that some models take.
 
     Args:
-        own_bytes: of the models alone.
-        kept: what they keep of constants, and may share.
+        own_bytes: memory of the models alone.
+        kept: prepared constants, which others may share.
         arena_bytes: the largest of their arenas, which are shared.
     """
 
     own_bytes: int = 0
-    kept: frozenset[KeptMemory] = frozenset()
+    kept: frozenset[PreparedMemory] = frozenset()
     arena_bytes: int = 0

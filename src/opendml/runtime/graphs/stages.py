@@ -31,7 +31,7 @@ class Value:
         node: the tensor in the program of its stage.
         tensor: how its bytes lie where it is stored.
         stage: the number of the program.
-        buffer: the input or constant that it is loaded from; None: it is computed.
+        buffer: the buffer that it is loaded from; None: it is computed.
         layout: how that is loaded.
     """
 
@@ -123,25 +123,27 @@ class Stages:
     def view(self, value: Value, view: ViewStep) -> Value | None:
         """Add a view. Return None if it leaves the tensor's elements."""
         given = packed(value.node.type, value.tensor.sizes)
+        tensor = TensorDesc(view.data_type, view.sizes)
         if (window := window_of(given.sizes, view)) is not None:
-            tensor = TensorDesc(view.data_type, view.sizes)
             if not value.node.sizes:
                 return Value(value.node, tensor, value.stage)
             return Value(sliced(value.node, window[0], view.sizes, window[1]), tensor, value.stage)
         if view.offset or min(view.strides or (0,)) < 0:
             return None
-        read = TensorDesc(view.data_type, view.sizes, view.strides)
+        read = tensor if view.strides is None else TensorDesc(view.data_type, view.sizes, view.strides)
+        layout = layout_of(read)
         if not view.of_bytes:
-            if layout_of(read).span[1] > given.element_count * given.type.bytes:
+            if layout.span[1] > given.element_count * given.type.bytes:
                 return None
             # Every element of a number is the number.
-            moved = reinterpreted(value.node, given, layout_of(read)) or value.node
-            return Value(moved, TensorDesc(view.data_type, view.sizes), value.stage)
+            moved = reinterpreted(value.node, given, layout) or value.node
+            return Value(moved, tensor, value.stage)
         if read.size_in_bytes > value.tensor.size_in_bytes:
             return None
         if value.buffer is not None:
-            return self._load(value.stage, value.buffer, self._layout(read), read)
-        node = reinterpreted(value.node, layout_of(value.tensor), layout_of(read))
+            layout = buffer_layout_of(read) if value.buffer < 0 else self._layout(read)
+            return self._load(value.stage, value.buffer, layout, read)
+        node = reinterpreted(value.node, layout_of(value.tensor), layout)
         if node is not None:
             return Value(node, read, value.stage)
         if value.stage + 1 == len(self._stages):
@@ -154,7 +156,7 @@ class Stages:
     def _load(self, stage: int, buffer: int, layout: Layout, tensor: TensorDesc) -> Value:
         node = self._stages[stage].load(buffer, layout)
         node = loaded(tensor, node) if self.in_buffers or buffer < 0 else node
-        return Value(node, tensor, stage, buffer if buffer >= 0 else None, layout)
+        return Value(node, tensor, stage, buffer, layout)
 
     def _node(self, value: Value, stage: int) -> Node:
         """Return a value in the program of a stage."""

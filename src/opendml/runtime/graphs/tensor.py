@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Never, TypeAlias
 
 import numpy as np
@@ -27,19 +27,27 @@ if TYPE_CHECKING:
     Operand: TypeAlias = "GraphTensor | Array | float"
 
 
-class GraphTensor:
-    """A tensor of a graph: what the immediate functions return when they are called on tensors of a graph.
+def _binary(name: str, *, other_first: bool = False) -> Callable[[GraphTensor, Operand], GraphTensor]:
+    """Return the method of an operator of two tensors."""
 
-    `+ - * / ** @`, unary `-` and comparisons make operators of DirectML of it, beside other tensors of the
-    graph, numbers and arrays, which become constants; sizes are repeated as NumPy repeats them. Types are
-    not promoted. Comparisons give tensors of UINT8, so it has no truth value; as a key of a dict it is
-    itself.
+    def method(self: GraphTensor, other: Operand) -> GraphTensor:
+        return self._with(name, other, other_first=other_first)
+
+    return method
+
+
+class GraphTensor:
+    """A symbolic tensor of a graph. Immediate functions that are called on such tensors return one.
+
+    `+ - * / ** @`, unary `-` and comparisons add operators of DirectML. The other operand is a tensor of the
+    graph, a number or an array, which becomes a constant. Sizes are repeated by NumPy's rules; types are not
+    promoted. Comparisons return tensors of UINT8, so a tensor has no truth value. Tensors hash by identity.
     """
 
     __slots__ = ("_number", "_value", "data_type", "graph", "sizes")
 
     __array_ufunc__ = None
-    """Arrays leave their operators to this class."""
+    """Tells NumPy's arrays to leave their operators to this class."""
 
     def __init__(self, graph: GraphBase, value: Value, number: int) -> None:
         self.graph = graph
@@ -70,8 +78,9 @@ class GraphTensor:
         return ScalarType.of(self.data_type)
 
     def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
-        """Return the same elements in other sizes: reshaped, or transposed and repeated by strides, which
-        count in the packed tensor, whatever its own strides are. It is no operator.
+        """Return the elements in other sizes: reshaped, or transposed and repeated by strides.
+
+        Strides count elements of the packed tensor, whatever its own strides are. No operator is added.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3])
@@ -97,7 +106,7 @@ class GraphTensor:
         return view
 
     def reshape(self, *sizes: Any) -> GraphTensor:
-        """Return the same elements, in row-major order, in other sizes. It is no operator.
+        """Return the elements, in row-major order, in other sizes. No operator is added.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3, 4])
@@ -105,7 +114,8 @@ class GraphTensor:
         (<GraphTensor FLOAT32 [6, 4]>, <GraphTensor FLOAT32 [24]>)
 
         Args:
-            sizes: 1 to 8 sizes, one after the other or in one sequence; one may be -1: what is left.
+            sizes: 1 to 8 sizes, one after the other or in one sequence. One may be -1, and follows from the
+                others.
 
         Raises:
             InvalidArgument: sizes of another number of elements.
@@ -122,7 +132,7 @@ class GraphTensor:
         return self.reinterpret(wanted)
 
     def permute(self, *order: Any) -> GraphTensor:
-        """Return the tensor whose dimension d is dimension order[d] of this one. It is no operator.
+        """Return the tensor whose dimension d is dimension order[d] of this one. No operator is added.
 
         >>> import opendml as dml
         >>> dml.Graph().input("x", dml.FLOAT32, [2, 3, 4]).permute(0, -1, 1)
@@ -144,8 +154,7 @@ class GraphTensor:
         return self.reinterpret([self.sizes[axis] for axis in axes], strides=[strides[axis] for axis in axes])
 
     def transpose(self, *order: Any) -> GraphTensor:
-        """Return the dimensions in another order, as `permute` has it (and NumPy's `transpose`); without
-        arguments, in the opposite one."""
+        """Permute the dimensions as `permute` does, or reverse them without arguments."""
         return self.permute(*order) if order else self.permute(range(self.ndim - 1, -1, -1))
 
     @property
@@ -154,8 +163,9 @@ class GraphTensor:
         return self.transpose()
 
     def __getitem__(self, index: Any) -> GraphTensor:
-        """Return the elements that an index names: integers, slices with steps of any sign, `...` and None (a
-        new dimension of size 1), as NumPy has them. It is no operator.
+        """Return the elements that an index selects, as NumPy does. No operator is added.
+
+        An index has integers, slices with steps of any sign, `...` and None, a new dimension of size 1.
 
         >>> import opendml as dml
         >>> x = dml.Graph().input("x", dml.FLOAT32, [2, 3, 4])
@@ -173,23 +183,16 @@ class GraphTensor:
         assert view is not None
         return view if view.sizes == selected.result else view.reinterpret(selected.result)
 
-    def __add__(self, other: Operand) -> GraphTensor:
-        return self._with("ELEMENT_WISE_ADD", other)
-
-    def __radd__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_ADD", other, other_first=True)
-
-    def __sub__(self, other: Operand) -> GraphTensor:
-        return self._with("ELEMENT_WISE_SUBTRACT", other)
-
-    def __rsub__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_SUBTRACT", other, other_first=True)
-
-    def __mul__(self, other: Operand) -> GraphTensor:
-        return self._with("ELEMENT_WISE_MULTIPLY", other)
-
-    def __rmul__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_MULTIPLY", other, other_first=True)
+    __add__ = _binary("ELEMENT_WISE_ADD")
+    __radd__ = _binary("ELEMENT_WISE_ADD", other_first=True)
+    __sub__ = _binary("ELEMENT_WISE_SUBTRACT")
+    __rsub__ = _binary("ELEMENT_WISE_SUBTRACT", other_first=True)
+    __mul__ = _binary("ELEMENT_WISE_MULTIPLY")
+    __rmul__ = _binary("ELEMENT_WISE_MULTIPLY", other_first=True)
+    __lt__ = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN")
+    __le__ = _binary("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL")
+    __gt__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN")
+    __ge__ = _binary("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")
 
     def __truediv__(self, other: Operand) -> GraphTensor:
         return self._divided(other, other_first=False)
@@ -242,18 +245,6 @@ class GraphTensor:
         equal = self._with("ELEMENT_WISE_LOGICAL_EQUALS", other)
         return equal if equal is NotImplemented else self._call("ELEMENT_WISE_LOGICAL_NOT", (equal,))
 
-    def __lt__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_LOGICAL_LESS_THAN", other)
-
-    def __le__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL", other)
-
-    def __gt__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_LOGICAL_GREATER_THAN", other)
-
-    def __ge__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL", other)
-
     __hash__ = object.__hash__
 
     def __bool__(self) -> Never:
@@ -274,7 +265,7 @@ class GraphTensor:
     def _with(
         self, name: str, other: Any, *, other_first: bool = False, attributes: tuple[Any, ...] = ()
     ) -> GraphTensor:
-        """Return an operator of two tensors on this one and another operand; NotImplemented if it is none."""
+        """Add an operator on this tensor and another operand; return NotImplemented if it is none."""
         other = as_plain(other)
         if not isinstance(other, GraphTensor | int | float) and not hasattr(other, "__dlpack__"):
             return NotImplemented  # type: ignore[no-any-return]
@@ -286,7 +277,7 @@ class GraphTensor:
 
 
 def _integers(function: str, given: tuple[Any, ...]) -> tuple[int, ...]:
-    """Integers that are given one after the other, or as one sequence.
+    """Return integers that are given one after the other, or as one sequence.
 
     Raises:
         InvalidArgument: something else.

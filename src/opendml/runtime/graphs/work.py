@@ -1,4 +1,4 @@
-"""Work: the programs of an operator or a graph, in their order, before they are compiled."""
+"""The programs of an operator or a graph, before they are compiled."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from opendml.program.steps import repeats_of, steps_of
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A value that a debug device shows: the `output` of an operator, by the name of its field. A node
-    without dimensions fills a tensor of these sizes."""
+    """An output of an operator, which a debug device shows. A node without dimensions fills its sizes."""
 
     name: str
     operator: str
@@ -33,8 +32,7 @@ class WorkStage:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Programs in their order, over a common table of buffers: the inputs, the outputs, then tensors of
-    `between` bytes."""
+    """Programs over a common table of buffers: inputs, outputs, and tensors of `between` bytes."""
 
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
@@ -43,7 +41,7 @@ class Work:
 
 
 def require_work(work: Work) -> int:
-    """Check the tensors, the recurrent networks and the kernel steps of some work.
+    """Check the tensors, the recurrent networks and the kernel steps of some work against the limits.
 
     Returns:
         The kernel steps of one dispatch.

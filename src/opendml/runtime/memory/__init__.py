@@ -1,3 +1,5 @@
-"""Memory of the caller: NumPy arrays, arrays of other libraries and buffers, as addresses and layouts; where
-they are, what may overlap, and DirectML's packing of elements. Memory of opendml's own is the target's
-(`opendml.targets.memory`)."""
+"""Memory of the caller: arrays and buffers as addresses and layouts, what may overlap, and DirectML's
+packing.
+
+Memory of opendml's own is the target's (`opendml.targets.memory`).
+"""

@@ -1,4 +1,4 @@
-"""Memory that callers bind: where it is, and how much of it."""
+"""Read and check the buffers that callers bind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from opendml.targets.registry import backend_at, place_of
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    """An array as it is bound: the address of its first element, and how the others lie."""
+    """A bound array: the address of its first element, and its strides."""
 
     address: int
     dtype: np.dtype[Any]
@@ -39,7 +39,7 @@ class _Array:
         return math.prod(self.sizes) * self.dtype.itemsize
 
     def lies_as(self, sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-        """Return whether the elements lie like those of a tensor."""
+        """Return whether the array has these sizes and strides."""
         return self.sizes == sizes and all(
             own == other for size, own, other in zip(sizes, self.strides, strides, strict=True) if size > 1
         )
@@ -51,14 +51,14 @@ class _Array:
         )
 
     def may_hold(self, type: ScalarType, writable: bool) -> bool:
-        """Return whether the elements are of a type, or raw bytes. Truth values may be read as UINT8."""
+        """Return whether the elements are of a type, or raw bytes. Booleans may be read as UINT8."""
         if self.dtype == np.bool_:
             return type is ScalarType.UINT8 and not writable
         return self.dtype in (np.uint8, type.numpy)
 
 
 def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> MemoryRange:
-    """Return the memory of `buffer`, checked against the tensor that is bound to it.
+    """Check a buffer against the tensor that is bound to it, and return its memory.
 
     Args:
         buffer: an array that is contiguous in row-major order, whatever its shape, or laid out as the tensor;
@@ -74,8 +74,7 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Memo
     given = _array(buffer, name)
     is_laid_out = given.dtype == layout.type.numpy and given.lies_as(layout.sizes, layout.strides)
     _require(given, layout.type, writable, is_laid_out or given.is_packed(), name)
-    # DirectML rounds sizes up to 4 bytes; only what the elements occupy is ever touched, so that is enough
-    # here.
+    # DirectML rounds sizes up to 4 bytes. Kernels only access the elements, so these are enough.
     size = layout.span[1]
     if given.size < size and not is_laid_out:
         raise InvalidArgument(f"{name}: {given.size} bytes; the tensor needs {size}")
@@ -87,14 +86,13 @@ def buffer_range(buffer: Any, layout: Layout, writable: bool, name: str) -> Memo
 
 
 def whole_buffer(buffer: Any, writable: bool, name: str, type: ScalarType | None = None) -> MemoryRange:
-    """Return all bytes of a buffer: of an array that is contiguous in row-major order, or an object with the
-    buffer protocol.
+    """Return all bytes of an array in row-major order, or of an object with the buffer protocol.
 
     Args:
         buffer: the buffer.
         writable: it will be written.
         name: what messages call it.
-        type: what it holds, unless it is raw bytes; None: anything.
+        type: the type of its elements, unless it is raw bytes; None: any.
 
     Raises:
         InvalidArgument: no buffer, not contiguous, of another type, or read-only for an output.
@@ -123,7 +121,7 @@ def _require(given: _Array, type: ScalarType | None, writable: bool, is_in_order
 
 
 def copy_bytes(source: MemoryRange, target: MemoryRange) -> None:
-    """Copy the bytes of one range to the start of another, and waits. Either may be on a device."""
+    """Copy the bytes of one range to the start of another, and wait. Either may be on a device."""
     place = source.place or target.place
     if place is None:
         ctypes.memmove(target.address, source.address, source.size)
@@ -132,7 +130,7 @@ def copy_bytes(source: MemoryRange, target: MemoryRange) -> None:
 
 
 def _array(buffer: Any, name: str) -> _Array:
-    """Return a bound buffer as an array in host memory or on a device."""
+    """Return a bound buffer as an array."""
     place = place_of(buffer)
     if place is None:
         array = _host_array(buffer, name)

@@ -1,4 +1,4 @@
-"""Memory that is made of constants, which all models share that need it."""
+"""Prepared constants, which models share."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from opendml.runtime.locked import Locked
 from opendml.targets.memory import OwnMemory
 
 Key = Hashable
-"""A recipe, and the identities of the constants that it is made of."""
+"""A recipe of the compiler, and the identities of the constants that it reads."""
 
 
-class KeptMemory:
-    """Memory that has been filled, freed with the last model that reads it."""
+class PreparedMemory:
+    """Filled memory, which is freed with the last model that reads it."""
 
     def __init__(self, memory: OwnMemory, size: int) -> None:
         self.memory, self.size = memory, size
 
 
 class ConstantStore(Locked):
-    """What models keep of their constants: one copy for each recipe and constants, as long as one of the
-    models is there. Safe to use from several threads."""
+    """Prepared constants by recipe and identities, as long as a model reads them. It is safe to use from
+    threads."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._kept: WeakValueDictionary[Key, KeptMemory] = WeakValueDictionary()
+        self._kept: WeakValueDictionary[Key, PreparedMemory] = WeakValueDictionary()
 
     @property
     def bytes(self) -> int:
-        """All that models keep by now."""
+        """Bytes of all prepared constants."""
         return sum(each.size for each in self._kept.values())
 
-    def found(self, key: Key) -> KeptMemory | None:
-        """Return what is kept by a key."""
+    def found(self, key: Key) -> PreparedMemory | None:
+        """Return the memory of a key, or None."""
         with self._lock:
             return self._kept.get(key)
 
-    def added(self, key: Key, memory: KeptMemory) -> KeptMemory:
-        """Keep memory by a key; return it, or what another thread has kept meanwhile."""
+    def added(self, key: Key, memory: PreparedMemory) -> PreparedMemory:
+        """Store memory by a key; return it, or what another thread has stored meanwhile."""
         with self._lock:
             return self._kept.setdefault(key, memory)

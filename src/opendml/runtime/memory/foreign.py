@@ -1,4 +1,4 @@
-"""Arrays of other libraries: seen through DLPack, without copies, and made again from results."""
+"""Read arrays of other libraries through DLPack without copies, and convert results to them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     """Return an array of any library as a NumPy array over the same memory.
 
     Raises:
-        InvalidArgument: no array, not in host memory, without memory of its own (a tensor of PyTorch that is
-            computed only when it is read, say), or read-only where it must be written.
+        InvalidArgument: no array, not in host memory, read-only for an output, or a tensor without memory,
+            as PyTorch's lazy ones.
     """
     if isinstance(value, np.ndarray):
         return value.view(np.ndarray)
@@ -43,8 +43,10 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
 
 
 def like(kind: Any, result: Array) -> Any:
-    """`result` as an array of the library that the class of `kind`, or one that it is derived from, is of,
-    over the same memory; as it is where no library makes arrays."""
+    """Return `result` as an array of the library of `kind`, over the same memory.
+
+    The library is that of its class or of a base class. If none makes arrays, return the result itself.
+    """
     if isinstance(kind, np.ndarray):
         return result
     for base in type(kind).__mro__:

@@ -1,4 +1,4 @@
-"""NumPy arrays as tensors: type, layout and address; and what is asked of the memory of any array."""
+"""Read types, layouts and addresses of NumPy arrays, and check the memory of outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _element_type = lru_cache(maxsize=256)(element_type)
 
 
 def data_type_of(array: Array, name: str) -> TensorDataType:
-    """DirectML's type of an array's elements; truth values are UINT8.
+    """Return DirectML's type of an array's elements. Booleans are UINT8.
 
     Raises:
         InvalidArgument: DirectML has no such type (foreign byte orders included), or the memory is not
@@ -56,7 +56,7 @@ def _misaligned(name: str, dtype: np.dtype[Any]) -> InvalidArgument:
 
 
 def reject_truth_values(array: Any, name: str) -> None:
-    """Refuse an array of truth values, of any library, as an output: a UINT8 may be more than 0 and 1.
+    """Refuse an array of booleans, of any library, as an output, because a UINT8 may exceed 1.
 
     Raises:
         InvalidArgument: it is one.
@@ -70,7 +70,7 @@ def reject_truth_values(array: Any, name: str) -> None:
 
 
 def layout_of_array(array: Array, name: str) -> Layout:
-    """Return where the elements of an array lie, whatever its strides.
+    """Return the layout of an array, which may have any strides.
 
     Raises:
         InvalidArgument: as `data_type_of`.
@@ -79,7 +79,7 @@ def layout_of_array(array: Array, name: str) -> Layout:
 
 
 def memory_of(array: Array, name: str) -> TensorMemory:
-    """Return where the elements of an array are.
+    """Return the memory of an array.
 
     Raises:
         InvalidArgument: as `data_type_of`.
@@ -99,8 +99,7 @@ _LARGE_BYTES = 64 * 1024
 def array_maker(layout: Layout) -> Callable[[], Array]:
     """Return a function that makes new packed arrays of a tensor's type and sizes.
 
-    Large ones are aligned so that every library takes them over as they are: JAX copies what is not aligned
-    to 64 bytes. For small ones that would take longer than the copy.
+    Large arrays are aligned to 64 bytes, because JAX copies others. For small arrays the copy is cheaper.
     """
     type, sizes = layout.type.numpy, layout.sizes
     size = layout.element_count * type.itemsize
@@ -128,11 +127,10 @@ def check_outputs(
     outputs: Sequence[tuple[str, TensorMemory]],
     in_place: frozenset[str],
 ) -> None:
-    """Check that the outputs of `owner` can be written: writable, no element twice in memory, nothing shared
-    that must not be.
+    """Check that outputs are writable, and share memory neither within themselves nor with other arrays.
 
     Raises:
-        InvalidArgument: the output, and what is wrong with it.
+        InvalidArgument: an output is wrong.
     """
     for name, memory in outputs:
         if not memory.writable:
@@ -148,11 +146,11 @@ def check_outputs(
 
 
 _MOST_WORK: Any = 100_000
-"""Steps of the search for a common element; NumPy's type hints know only its two special values."""
+"""Steps of NumPy's search for a common element. Its type hints know only two special values."""
 
 
 def _share_elements(a: MemoryRange, b: MemoryRange) -> bool:
-    """Return whether two arrays have an element in common: the columns of a matrix interleave, but do not."""
+    """Return whether two arrays have an element in common. Columns of a matrix interleave, but do not."""
     try:
         return a.overlaps(b) and bool(
             np.shares_memory(array_over(a.owner), array_over(b.owner), max_work=_MOST_WORK)
@@ -162,8 +160,7 @@ def _share_elements(a: MemoryRange, b: MemoryRange) -> bool:
 
 
 def array_over(memory: TensorMemory) -> Array:
-    """Return an array of the same elements, for NumPy to compute with addresses and, in host memory, to copy.
-    It does not keep them alive."""
+    """Return an array over the elements. It does not keep them alive, and may be on a device."""
 
     class Elements:
         __array_interface__: ClassVar = {
@@ -178,10 +175,10 @@ def array_over(memory: TensorMemory) -> Array:
 
 
 def _address_reader() -> Callable[[Array], int]:
-    """Return how to read an array's address fast.
+    """Return a fast function that reads an array's address.
 
-    NumPy's own ways take microseconds. The data pointer is the first field of an array object, and has been
-    in every version; where that is not so, the slow way remains.
+    NumPy's own ways take microseconds. The data pointer is the first field of an array object in every
+    version so far. If it is not, the slow way is used.
     """
     probe = np.zeros(3)
     offset = object.__basicsize__

@@ -1,4 +1,4 @@
-"""Arrays in files that are mapped to memory."""
+"""Arrays in memory-mapped files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _Mapping = mmap.mmap
 
 
 def mapping_of(array: Any) -> mmap.mmap | None:
-    """Return the mapping that an array lies in, if nobody can write through it."""
+    """Return the read-only mapping that an array lies in, or None."""
     base = array
     while isinstance(base, np.ndarray | memoryview):
         base = base.base if isinstance(base, np.ndarray) else base.obj
@@ -20,8 +20,7 @@ def mapping_of(array: Any) -> mmap.mmap | None:
 
 
 def release(array: Any) -> None:
-    """Tell the system that the pages of an array in a mapped file are not needed for now. They are read again
-    from the file when somebody does need them."""
+    """Release the pages of an array in a mapped file. The system reads them again on demand."""
     mapping = mapping_of(array)
     if mapping is None or not array.flags.c_contiguous:
         return

@@ -1,4 +1,4 @@
-"""Arrays as the bytes of DirectML's buffers, and back."""
+"""Convert arrays to the bytes of DirectML's buffers, and back."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from opendml.spec.wording import shown
 def to_buffer(array: Any) -> Bytes:
     """Return a buffer that holds an array's elements in row-major order.
 
-    Of 4-bit elements (ml_dtypes' uint4 and int4, a byte each in arrays) two share a byte, the first in the
-    low half. Zeros fill the buffer up to a multiple of 4 bytes, as DirectML asks.
+    Two elements of 4 bits (ml_dtypes' uint4 and int4, a byte each in arrays) share a byte, the first in the
+    low half. Zeros pad the buffer to a multiple of 4 bytes, as DirectML demands.
 
     >>> import ml_dtypes
     >>> to_buffer(np.array([1, -1, 7], ml_dtypes.int4)).tolist()
@@ -45,7 +45,7 @@ def to_buffer(array: Any) -> Bytes:
 
 
 def from_buffer(buffer: Any, tensor: TensorDesc) -> Array:
-    """Return the elements of a tensor in a buffer, as a new array: UINT4 and INT4 as ml_dtypes' types.
+    """Return the elements of a tensor in a buffer as a new array. UINT4 and INT4 have ml_dtypes' types.
 
     Args:
         buffer: a contiguous NumPy array or any object with the buffer protocol; only its bytes matter.

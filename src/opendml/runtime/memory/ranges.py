@@ -1,19 +1,22 @@
-"""Ranges of bytes, and which of them may overlap."""
+"""Ranges of bytes in memories, and the checks of overlaps and places."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.targets.memory import Place
 
+if TYPE_CHECKING:
+    from opendml.runtime.objects.device import Device
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryRange:
-    """Some bytes, and the object that keeps them alive. `place` is where they are, None for host memory."""
+    """A range of bytes in a memory (None: the host's), and the object that keeps it alive."""
 
     address: int
     size: int
@@ -21,7 +24,7 @@ class MemoryRange:
     place: Place | None = None
 
     def overlaps(self, other: MemoryRange) -> bool:
-        """Return whether the two share a byte."""
+        """Return whether two ranges share a byte."""
         return (
             self.place == other.place
             and self.address < other.address + other.size
@@ -36,10 +39,10 @@ def check_overlap(
     in_place: frozenset[str],
     shares: Callable[[MemoryRange, MemoryRange], bool] = MemoryRange.overlaps,
 ) -> None:
-    """Reject bindings of `owner` that overlap where DirectML does not allow it.
+    """Reject bindings that overlap where DirectML does not allow it.
 
-    An output may lie exactly on an input named in `in_place` that has the same layout; no other output may
-    share memory with an input or with another output, as `shares` tells.
+    An output may lie exactly on an input named in `in_place` that has the same layout. No other output may
+    share memory with an input or an output, by the function `shares`.
 
     Raises:
         InvalidArgument: two bindings overlap.
@@ -64,3 +67,39 @@ def check_overlap(
                     f"{owner}.{name}: overlaps {input_name} in part; "
                     "in place means the same memory, laid out alike"
                 )
+
+
+def common_place(owner: str, places: Sequence[tuple[str, Place | None]]) -> Place | None:
+    """Return the memory that all arrays are in; None: the host's.
+
+    Args:
+        owner: the operator or model, for messages.
+        places: each array's name and its memory.
+
+    Raises:
+        InvalidArgument: they are in different memories.
+    """
+    for name, place in places[1:]:
+        if place != places[0][1]:
+            raise InvalidArgument(
+                f"{owner}.{name}: {_place_name(place)}, but {places[0][0]} is {_place_name(places[0][1])}; "
+                "all arrays of a call must be in the same memory"
+            )
+    return places[0][1] if places else None
+
+
+def require_device(owner: str, name: str, place: Place | None, device: Device) -> None:
+    """Check that an array is on the device. Arrays in host memory serve every device.
+
+    Raises:
+        InvalidArgument: it is elsewhere.
+    """
+    if place is not None and device._backend.place != place:
+        raise InvalidArgument(
+            f"{owner}.{name}: {_place_name(place)}, but the device is {device.kind!r}; "
+            "arrays on a device stay there"
+        )
+
+
+def _place_name(place: Place | None) -> str:
+    return "in host memory" if place is None else f"on {place}"

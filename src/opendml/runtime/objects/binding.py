@@ -1,4 +1,4 @@
-"""Bindings of a binding table: ranges of bytes in buffers."""
+"""Bindings: ranges of bytes in buffers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class BufferBinding:
     """A range of bytes in a buffer (DML_BUFFER_BINDING).
 
     Args:
-        buffer: what `Device.create_buffer` made, an array that is contiguous in row-major order, of the
-            tensor's type or uint8, or any object with the buffer protocol; None: no binding.
-        offset: where the range begins, in bytes: a multiple of 16 and of what the TensorDesc guarantees as
-            `guaranteed_base_offset_alignment`; 256 for temporary and persistent resources.
+        buffer: a buffer of `Device.create_buffer`, an array in row-major order of the tensor's type or uint8,
+            or any object with the buffer protocol; None: no binding.
+        offset: the first byte, a multiple of 16 and of the TensorDesc's `guaranteed_base_offset_alignment`;
+            for temporary and persistent resources a multiple of 256.
         size: bytes of the range; None: up to the end of the buffer.
     """
 
@@ -42,8 +42,11 @@ class BufferBinding:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class BufferArrayBinding:
-    """Several bindings as one (DML_BUFFER_ARRAY_BINDING): for all tensors of a field that is an array of
-    tensors, or for all inputs of an operator that is initialized. None binds nothing."""
+    """Several bindings as one (DML_BUFFER_ARRAY_BINDING), for an array of tensors or all inputs of an
+    operator.
+
+    None binds nothing.
+    """
 
     bindings: Sequence[Any]
 
@@ -54,7 +57,7 @@ class BufferArrayBinding:
 
 
 def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
-    """Return the bindings in one.
+    """Return the bindings of an array of them.
 
     Raises:
         InvalidArgument: no list of them.
@@ -70,10 +73,10 @@ def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
 def tensor_range(
     binding: Any, tensor: TensorDesc, layout: Layout, writable: bool, name: str
 ) -> MemoryRange | None:
-    """Return the memory that a binding gives a tensor; None where it gives none.
+    """Return the memory of a binding for a tensor, or None.
 
-    A BufferBinding must have the size that DirectML asks for, a multiple of 4; of an array as it is, only
-    what the elements occupy is needed.
+    A BufferBinding must have the size that DirectML demands, a multiple of 4. An array only needs the
+    elements.
 
     Raises:
         InvalidArgument: no buffer, or not the right one for the tensor.
@@ -98,13 +101,13 @@ def tensor_range(
 def resource_range(
     binding: Any, size: int, alignment: int, place: Place | None, writable: bool, name: str
 ) -> MemoryRange | None:
-    """Return the memory that a binding gives a temporary or persistent resource; None where none is needed.
+    """Return the memory of a binding for a temporary or persistent resource, or None if none is needed.
 
     Args:
         binding: a BufferBinding, or an array as a whole.
         size: the bytes that are needed.
-        alignment: what the offset and the address must be multiples of.
-        place: the memory that it must be, None for the host's.
+        alignment: the offset and the address must be multiples of it.
+        place: the memory that it must be in; None: the host's.
         writable: it will be written.
         name: what messages call it.
 
@@ -131,7 +134,7 @@ def resource_range(
 def _part(
     binding: BufferBinding, alignment: int, writable: bool, name: str, held: ScalarType | None = None
 ) -> MemoryRange:
-    """Return the range of a binding within its buffer, which holds elements of a type or raw bytes."""
+    """Return the bytes of a binding in its buffer, which holds elements of a type or raw bytes."""
     whole = whole_buffer(binding.buffer, writable, name, held)
     offset, size = as_plain(binding.offset), as_plain(binding.size)
     if type(offset) is not int or offset < 0 or offset % alignment:

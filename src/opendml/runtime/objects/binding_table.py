@@ -1,4 +1,4 @@
-"""Binding tables: what a dispatchable reads and writes when a recorder executes it."""
+"""Binding tables: the memory that a dispatchable reads and writes."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ if TYPE_CHECKING:
 
 
 class Descriptors:
-    """The bindings of a table since it was made or reset: a recorded dispatch goes on seeing it after a reset
-    of the table, as DirectML's recorded work goes on seeing the descriptors."""
+    """The bindings of a table until its next reset. Recorded dispatches keep them, as in DirectML."""
 
     def __init__(self) -> None:
         self.bindings = Bindings()
         self.recorded: weakref.WeakSet[Any] = weakref.WeakSet()
-        """The recorded dispatches that it must not change for."""
+        """The recorded dispatches that forbid changes."""
 
 
 class BindingTable(Named):
     """The bindings of a compiled operator or an operator initializer (IDMLBindingTable): made by
     Device.create_binding_table.
 
-    A binding is a BufferBinding, an array as it is (all of it), or None. Every method checks what it is
-    given at once; if it raises, the table remains as it was. The memory is kept alive, unlike in DirectML.
+    A binding is a BufferBinding, a whole array, or None. Every method checks its arguments at once; if it
+    raises, the table remains as it was. The memory is kept alive, unlike in DirectML.
 
-    After `record_dispatch` the bindings must not change until the recorder is reset, unless the operator
-    was compiled with DESCRIPTORS_VOLATILE: then an execution takes what is bound at that time. `reset` is
-    always allowed: it leaves what was recorded as it is.
+    After `record_dispatch` the bindings must not change until the recorder is reset. Operators that were
+    compiled with DESCRIPTORS_VOLATILE are an exception: an execution uses what is bound then. `reset` is
+    always allowed, and does not change what was recorded.
 
     Not safe to use from several threads at once, as in DirectML.
     """
@@ -54,7 +53,7 @@ class BindingTable(Named):
         return f"<{head}: {what}>"
 
     def reset(self, dispatchable: Dispatchable | None = None) -> None:
-        """Empty the table, and takes it for this dispatchable.
+        """Empty the table, and use it for a dispatchable.
 
         Raises:
             InvalidArgument: no compiled operator or operator initializer of this device.
@@ -72,10 +71,10 @@ class BindingTable(Named):
         self._descriptors = Descriptors()
 
     def bind_inputs(self, bindings: Sequence[Any] | None) -> None:
-        """Bind all input tensors in the desc's order; None or an empty list: unbinds them.
+        """Bind all input tensors in the desc's order; None or an empty list unbinds them.
 
-        At execution: a binding for every tensor but the OWNED_BY_DML ones, None for these and for absent
-        ones. At initialization: see OperatorInitializer.
+        For an execution, OWNED_BY_DML tensors and absent ones have None. For an initialization, see
+        OperatorInitializer.
 
         Raises:
             InvalidArgument: a binding that does not fit, too many or too few of them, or the table is
@@ -86,8 +85,9 @@ class BindingTable(Named):
         self._change(inputs=_unless_nothing(bindings, dispatchable._input_ranges))
 
     def bind_outputs(self, bindings: Sequence[Any] | None) -> None:
-        """Bind all output tensors in the desc's order; None or an empty list: unbinds them. The outputs of
-        an initializer are the persistent resources of its operators.
+        """Bind all output tensors in the desc's order; None or an empty list unbinds them.
+
+        The outputs of an initializer are the persistent resources of its operators.
 
         Raises:
             InvalidArgument, DeviceRemoved: as `bind_inputs`.
@@ -96,9 +96,11 @@ class BindingTable(Named):
         self._change(outputs=_unless_nothing(bindings, dispatchable._output_ranges))
 
     def bind_temporary_resource(self, binding: Any) -> None:
-        """Bind the memory for intermediate tensors, which may hold anything before and after. At least
-        `binding_properties.temporary_resource_size` bytes of the device's memory at a multiple of 256; None:
-        unbinds it.
+        """Bind the memory for intermediate tensors, which may hold anything before and after; None unbinds
+        it.
+
+        It has at least `binding_properties.temporary_resource_size` bytes of the device's memory, at a
+        multiple of 256.
 
         Raises:
             InvalidArgument, DeviceRemoved: as `bind_inputs`.
@@ -107,8 +109,7 @@ class BindingTable(Named):
         self._change(temporary=self._resource(binding, "temporary", size, TEMPORARY_BUFFER_ALIGNMENT, True))
 
     def bind_persistent_resource(self, binding: Any) -> None:
-        """Bind the memory that the initializer has written, which must not have changed since. None:
-        unbinds it.
+        """Bind the memory that the initializer has written, unchanged; None unbinds it.
 
         Raises:
             InvalidArgument, DeviceRemoved: as `bind_inputs`.
@@ -141,7 +142,7 @@ class BindingTable(Named):
 
 
 def _unless_nothing(bindings: Sequence[Any] | None, read: Callable[[Sequence[Any]], list[Any]]) -> Any:
-    """Return the bindings as `read` checks them, or None for none."""
+    """Return the bindings that `read` has checked, or None for no bindings."""
     if bindings is None or (isinstance(bindings, Sequence) and not bindings):
         return None
     return read(bindings)

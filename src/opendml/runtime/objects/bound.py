@@ -1,4 +1,4 @@
-"""Compiled work with its memory: dispatched as often as wanted, added to streams, recorded."""
+"""Compiled work with bound memory, which is dispatched, added to streams, or recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Bound:
-    """Something to dispatch, with its memory, which it keeps alive. One dispatch at a time."""
+    """Compiled work with its memory, which it keeps alive. It runs one dispatch at a time."""
 
     def __init__(self, device: Device, instance: Runnable, name: str) -> None:
         self.device = device
@@ -23,22 +23,22 @@ class Bound:
         self._instance = instance
         self._add = instance.enqueue
         self.dispatch: Callable[[], None] = _present(device, instance.dispatch)
-        """Runs it and returns when the outputs are written. On a CUDA device it waits for all earlier work
-        there first, whatever its stream."""
+        """Run it, and return when the outputs are written. On a CUDA device it first waits for all earlier
+        work there, whatever its stream."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.device.kind}: {self._name}>"
 
     @property
     def takes_streams(self) -> bool:
-        """Return whether it may be enqueued: its tensors are on a CUDA device."""
+        """True if it may be enqueued: its tensors are on a CUDA device."""
         return self._add is not None
 
     def enqueue(self, stream: Any) -> None:
-        """Add the work to a CUDA stream and returns at once; the host pays a few microseconds.
+        """Add the work to a CUDA stream and return at once. This takes the host a few microseconds.
 
-        The inputs must be ready in the order of the stream. Dispatches of one bound object must not overlap,
-        so different streams need different ones.
+        The inputs must be ready in the order of the stream. Dispatches of one object must not overlap, so
+        each stream needs its own.
 
         Args:
             stream: the driver's handle as an integer (0 is the default stream), or a stream of any library:
@@ -63,9 +63,9 @@ class Bound:
 
 
 def _present(device: Device, work: Callable[[], object]) -> Callable[[], None]:
-    """`work` as long as the device is there; if it tells that the device is lost, the device is removed.
+    """Return a function that runs `work` if the device is present, and removes the device if it is lost.
 
-    A function of its own, and not a method, because it is what every dispatch goes through.
+    It is a closure and not a method, because every dispatch calls it.
     """
 
     def dispatch() -> None:
@@ -89,11 +89,11 @@ class BoundModel(Bound):
 
 
 class Recording(Bound):
-    """Several dispatches as one, in their order."""
+    """Several dispatches in their order, which run as one."""
 
 
 def record(device: Device, bound: Sequence[Bound]) -> Recording:
-    """See Device.record."""
+    """Record several dispatches; see Device.record."""
     several = listed(bound)
     if several is None:
         raise InvalidArgument(f"record: {shown(bound)}; a list of bound operators and models is needed")

@@ -16,8 +16,7 @@ from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array
-from opendml.runtime.memory.places import common_place, require_device
-from opendml.runtime.memory.ranges import MemoryRange, check_overlap
+from opendml.runtime.memory.ranges import MemoryRange, check_overlap, common_place, require_device
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.objects.tensor_fields import TensorField, bound_ranges
@@ -32,13 +31,10 @@ if TYPE_CHECKING:
 
 
 class CompiledOperator(Dispatchable, Locked):
-    """An operator or a graph as code for its device.
+    """A compiled operator or graph. It is safe to use from several threads; what `bind` returns is not.
 
-    Safe to use from several threads. What `bind` returns is not: one dispatch of it at a time.
-
-    DirectML demands that every compiled operator is initialized once before a command recorder executes it,
-    also one without OWNED_BY_DML tensors. `bind` needs no initializer: it hands the OWNED_BY_DML tensors
-    over by itself.
+    DirectML demands that a compiled operator is initialized once before a command recorder executes it, even
+    without OWNED_BY_DML tensors. `bind` needs no initializer: it reads the OWNED_BY_DML tensors itself.
     """
 
     def __init__(self, device: Device, compilable: Compilable, flags: ExecutionFlags) -> None:
@@ -46,9 +42,9 @@ class CompiledOperator(Dispatchable, Locked):
         self.device, self._kind, self.flags = device, compilable.name, flags
         self._is_volatile = bool(flags & ExecutionFlags.DESCRIPTORS_VOLATILE)
         self._initialization: object = None
-        """What stands for the initialization that has run: not that itself, whose tensors are free again."""
+        """The identity of the initialization that has run. It does not keep that one's tensors alive."""
         self._persistent: MemoryRange | None = None
-        """The persistent resource that the initializer has written, if there was something to write."""
+        """The persistent resource that the initializer has written, if it has bytes."""
         self._inputs, self._outputs = compilable.inputs, compilable.outputs
         self._in_place, self._compilable = compilable.in_place, compilable
         self._work = CompiledWork(compilable.work, device)
@@ -66,8 +62,9 @@ class CompiledOperator(Dispatchable, Locked):
         return f"<CompiledOperator {self.device.kind}: {self._title}: {what}>"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the operator or the graph, its constants and what device it was compiled for to a file,
-        which `opendml.load` compiles again, on any machine. What initializers made is left out.
+        """Write the operator or the graph, its constants and the kind of its device to a file.
+
+        `opendml.load` compiles the file on any machine. Persistent resources are left out.
 
         Raises:
             InvalidArgument: the file cannot be written.
@@ -87,7 +84,7 @@ class CompiledOperator(Dispatchable, Locked):
 
     @property
     def is_initialized(self) -> bool:
-        """Return whether an initializer has run."""
+        """True if an initializer has run."""
         return self._initialization is not None
 
     @property
@@ -102,24 +99,23 @@ class CompiledOperator(Dispatchable, Locked):
 
     @cached_property
     def binding_properties(self) -> BindingProperties:
-        """The needs of an execution: descriptors, and bytes of temporary and persistent resources."""
+        """The descriptors, and the bytes of temporary and persistent resources, that an execution needs."""
         temporary = self._work.temporary_bytes
         persistent = self._work.persistent_bytes if self._owned else 0
         tensors = len(self._inputs) + len(self._outputs)
         return BindingProperties(tensors + bool(temporary) + bool(persistent), temporary, persistent)
 
     def bind(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> BoundOperator:
-        """Return the operator on given memory.
+        """Bind the operator to memory.
 
         Args:
-            inputs: memory for each input tensor in the desc's order, None for an absent one: NumPy arrays,
-                any objects with the buffer protocol, arrays of any library on the CUDA device of this
-                operator, which are used in place, or a BufferBinding. An array must have the tensor's type,
-                or be raw bytes (uint8), and be laid out as the TensorDesc or contiguous in row-major order:
-                then only the memory counts, whatever its shape. On "cuda", buffers in host memory are copied
-                there and back by every dispatch. Tensors with OWNED_BY_DML are copied now, and their buffers
-                are free again.
-            outputs: likewise for the output tensors.
+            inputs: memory for each input tensor in the desc's order, None for an absent one. It is a NumPy
+                array, an object with the buffer protocol, an array of any library on the operator's CUDA
+                device, or a BufferBinding. An array has the tensor's type or is raw bytes (uint8). It has the
+                strides of the TensorDesc, or any shape in row-major order. On "cuda", every dispatch copies
+                buffers in host memory there and back. Tensors with OWNED_BY_DML are copied now, and their
+                buffers are free again.
+            outputs: memory for the output tensors.
 
         Raises:
             InvalidArgument: a missing, extra, small, misaligned, read-only or overlapping buffer, one of
@@ -137,8 +133,9 @@ class CompiledOperator(Dispatchable, Locked):
         return BoundOperator(self.device, self._instance(place, bindings), self._title)
 
     def explain(self) -> Explanation:
-        """What became of the operator or the graph, and where its time goes, as `Model.explain` has it: over
-        floats between 0 and 1, and integers that are 0. Tensors with OWNED_BY_DML are taken for zeros.
+        """Measure the kernels of the operator, as `Model.explain` does.
+
+        Inputs are floats between 0 and 1, or integers that are 0. OWNED_BY_DML tensors are zeros.
 
         Raises:
             Unsupported: it is of a debug device, or memory is out.
@@ -154,7 +151,7 @@ class CompiledOperator(Dispatchable, Locked):
         return explained(self.device, self._work, persistent, title, names, {})
 
     def _input_ranges(self, bindings: Sequence[Any]) -> list[MemoryRange | None]:
-        """Return the memory of the inputs at execution, where OWNED_BY_DML tensors are bound no more."""
+        """Return the memory of the inputs of an execution, without OWNED_BY_DML tensors."""
         return bound_ranges(self._title, "inputs", self._inputs, bindings, owned=False)
 
     def _output_ranges(self, bindings: Sequence[Any]) -> list[MemoryRange | None]:
@@ -162,7 +159,7 @@ class CompiledOperator(Dispatchable, Locked):
         return bound_ranges(self._title, "outputs", self._outputs, bindings)
 
     def _owned_ranges(self, bindings: Sequence[Any]) -> list[MemoryRange | None]:
-        """Return the memory of the inputs at initialization, where only OWNED_BY_DML tensors are bound.
+        """Return the memory of the OWNED_BY_DML tensors of an initialization.
 
         Raises:
             InvalidArgument: bindings that do not fit.
@@ -170,7 +167,7 @@ class CompiledOperator(Dispatchable, Locked):
         return bound_ranges(self._title, "inputs", self._inputs, bindings, owned=True)
 
     def _command(self, bindings: Bindings) -> Command:
-        """Return an execution over what is bound."""
+        """Return an execution with these bindings."""
         if bindings.inputs is None and all(field.tensor is None or field.is_owned for field in self._inputs):
             bindings = replace(bindings, inputs=[None] * len(self._inputs))
         if bindings.inputs is None or bindings.outputs is None:
@@ -193,11 +190,10 @@ class CompiledOperator(Dispatchable, Locked):
     def _initialize(
         self, initialization: object, owned: Sequence[MemoryRange | None], persistent: MemoryRange | None
     ) -> None:
-        """Prepare the constants into the persistent resource, which must not change from then on but by the
-        same initialization.
+        """Prepare the constants in the persistent resource, which nothing else may change.
 
         Raises:
-            InvalidArgument: another one has run before.
+            InvalidArgument: another initialization has run.
         """
         with self._lock:
             self._require_initializable(initialization)
@@ -209,10 +205,9 @@ class CompiledOperator(Dispatchable, Locked):
             self._initialization = initialization
 
     def _require_initializable(self, initialization: object) -> None:
-        """Check that no other initialization than this one has run.
+        """Check that no other initialization has run.
 
-        DirectML calls it an error to initialize an operator more than once. Executing what was recorded once
-        more is the same initialization: a command list may be executed as often as wanted.
+        DirectML allows one initialization. A recorded one may be executed again, as command lists may be.
 
         Raises:
             InvalidArgument: one has.
@@ -225,8 +220,7 @@ class CompiledOperator(Dispatchable, Locked):
     def _prepare(
         self, inputs: Sequence[MemoryRange | None], persistent: MemoryRange | None = None
     ) -> MemoryRange:
-        """Prepare the OWNED_BY_DML tensors among the inputs and all other constants, in new memory unless
-        some is given."""
+        """Prepare the OWNED_BY_DML tensors and all constants, in new memory unless some is given."""
         constants = dict(self._constants)
         for number in self._owned:
             memory, layout = inputs[number], self._inputs[number].layout
@@ -248,7 +242,7 @@ class CompiledOperator(Dispatchable, Locked):
     def _place(
         self, inputs: Sequence[MemoryRange | None], outputs: Sequence[MemoryRange | None]
     ) -> Place | None:
-        """Return where all tensors are, None for host memory."""
+        """Return the memory that all tensors are in; None: the host's."""
         fields = (*self._inputs, *self._outputs)
         places = [
             (field.name, memory.place)

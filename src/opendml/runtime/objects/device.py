@@ -1,4 +1,4 @@
-"""Devices: DirectML's object model begins here."""
+"""Devices, where DirectML's object model begins."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import Dispatchable
 from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate, debug_callback
+from opendml.runtime.objects.named import Removable
 from opendml.runtime.objects.operator import Operator
 from opendml.runtime.objects.recorder import CommandRecorder
-from opendml.runtime.objects.removable import Removable
 from opendml.runtime.program import layout_of
 from opendml.spec.enums import ExecutionFlags, FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level, full_name, short_name, value_since
@@ -41,25 +41,23 @@ from opendml.targets.registry import backend_of
 
 
 class Device(Removable):
-    """Where operators are checked, compiled and run (IDMLDevice). Safe to use from several threads.
+    """A device, which checks, compiles and runs operators (IDMLDevice). It is safe to use from several
+    threads.
 
-    There is no `evict` and no `make_resident`: compiled operators are small, and their memory is the
-    caller's or freed with them.
+    It has no `evict` and no `make_resident`, because compiled operators are small and free their memory.
 
     Args:
-        kind: "cpu" (machine code for this processor), "cuda" or "cuda:1" (a CUDA device: arrays that are
-            there are used in place, host memory is copied there and back), or "reference" (NumPy in float64).
-        feature_level: what operators are checked against, the newest that the device has: "2_0", a
-            `FeatureLevel`, or None for the newest of all. DirectML's minimum asks only what a device must
-            have at least.
-        threads: how many threads may share a dispatch on the CPU; None: OPENDML_THREADS, or all that
-            the process may use. Results do not depend on it.
-        debug: shows what every operator of a graph computes, at every dispatch: a function that is called
-            with an Intermediate for each, or a folder where each is written as a .npy file. It costs time,
-            and changes no result. It concerns what `compile_operator`, `compile_graph` and `Graph.compile`
-            make. The function is called in the thread that dispatches, and must not run such work of the
-            device itself: that raises InvalidArgument. What it raises ends the dispatch, whose outputs then
-            hold anything.
+        kind: "cpu" (machine code for this processor), "cuda", "cuda:1" or "reference" (NumPy in float64). A
+            CUDA device uses arrays that are there in place, and copies host memory there and back.
+        feature_level: the newest level that the device has: "2_0", a `FeatureLevel`, or None for the newest
+            of all. Operators are checked against it.
+        threads: threads that may share a dispatch on the CPU; None: OPENDML_THREADS, or all that the process
+            may use. Results do not depend on it.
+        debug: a function that is called with an Intermediate for every output of every operator at every
+            dispatch, or a folder for .npy files of them. It costs time, and changes no result. It sees what
+            `compile_operator`, `compile_graph` and `Graph.compile` make. It is called in the dispatching
+            thread, and must not run such work of the device. An error of it ends the dispatch, and outputs
+            are undefined.
 
     Raises:
         InvalidArgument: no such kind, device or level, a number of threads below 1, or no function or folder.
@@ -94,13 +92,12 @@ class Device(Removable):
         return f"<{self._with_name(text)}>" if self.name else text
 
     def check_feature_support(self, feature: DataTypeLike | Sequence[FeatureLevel | str]) -> Any:
-        """Return whether the device supports a data type, or which level of several
+        """Return whether the device supports a data type, or its newest of several levels
         (IDMLDevice::CheckFeatureSupport).
 
         Args:
-            feature: a data type: is it supported at the device's level (True or False;
-                DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT)? Or feature levels: which of them is the newest
-                supported one (a FeatureLevel; DML_FEATURE_FEATURE_LEVELS)?
+            feature: a data type, for True or False (DML_FEATURE_TENSOR_DATA_TYPE_SUPPORT); or feature levels,
+                for the newest supported one (DML_FEATURE_FEATURE_LEVELS).
 
         Raises:
             InvalidArgument: neither, or no level that is supported: the device has those up to its own.
@@ -125,7 +122,7 @@ class Device(Removable):
         return max(supported)
 
     def create_operator(self, desc: OperatorDesc) -> Operator:
-        """Return the operator of a desc that is valid at this device's feature level.
+        """Create an operator of a desc that is valid at this device's feature level.
 
         Raises:
             InvalidArgument: every rule that the desc breaks, one line each.
@@ -136,14 +133,13 @@ class Device(Removable):
         return Operator(self, desc)
 
     def compile_operator(self, op: Operator, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """Return the operator as machine code.
+        """Compile an operator.
 
         Args:
             op: an operator of this device.
-            flags: ALLOW_HALF_PRECISION_COMPUTATION permits FLOAT16 arithmetic, which is not made use of:
-                FLOAT16 is computed in FLOAT32 and rounded once. DISABLE_META_COMMANDS changes nothing: there
-                are no vendors' kernels behind. DESCRIPTORS_VOLATILE: bindings may change between recording
-                and execution.
+            flags: DESCRIPTORS_VOLATILE allows bindings to change between recording and execution.
+                ALLOW_HALF_PRECISION_COMPUTATION is not used: FLOAT16 is computed in FLOAT32 and rounded once.
+                DISABLE_META_COMMANDS changes nothing, because no vendor's kernels are used.
 
         Raises:
             InvalidArgument: an operator of another device, or unknown flags.
@@ -158,8 +154,9 @@ class Device(Removable):
         return CompiledOperator(self, compilable_of(op.desc, self.feature_level), _checked(flags))
 
     def compile_graph(self, desc: GraphDesc, flags: ExecutionFlags = ExecutionFlags.NONE) -> CompiledOperator:
-        """Return a graph of operators as one compiled operator (IDMLDevice1::CompileGraph), fused as `Graph`
-        is. Its inputs and outputs are the graph's.
+        """Compile a graph as one operator (IDMLDevice1::CompileGraph), fused as `Graph` is.
+
+        Its inputs and outputs are the graph's.
 
         Args:
             desc: the nodes and the edges between them, of operators of this device.
@@ -187,7 +184,7 @@ class Device(Removable):
         return CompiledOperator(self, compilable_of_graph(graph, outputs), _checked(flags))
 
     def create_operator_initializer(self, operators: Sequence[CompiledOperator] = ()) -> OperatorInitializer:
-        """Return an initializer of these compiled operators; with none of them, it may be reset later.
+        """Create an initializer of compiled operators. One without operators may be reset later.
 
         Raises:
             InvalidArgument, DeviceRemoved: as OperatorInitializer.reset.
@@ -195,8 +192,7 @@ class Device(Removable):
         return OperatorInitializer(self, operators)
 
     def create_binding_table(self, dispatchable: Dispatchable | None = None) -> BindingTable:
-        """Return a table for what a compiled operator or an operator initializer reads and writes; without
-        one it is empty and must be reset.
+        """Create a binding table of a dispatchable. Without one it is empty, and must be reset.
 
         Raises:
             InvalidArgument, DeviceRemoved: as BindingTable.reset.
@@ -204,7 +200,7 @@ class Device(Removable):
         return BindingTable(self, dispatchable)
 
     def create_command_recorder(self) -> CommandRecorder:
-        """Return a recorder with nothing recorded.
+        """Create a command recorder.
 
         Raises:
             DeviceRemoved: the device was removed.
@@ -213,22 +209,21 @@ class Device(Removable):
         return CommandRecorder(self)
 
     def execute(self, recorder: CommandRecorder, stream: Any = None) -> None:
-        """Execute what was recorded, in its order, as often as wanted. A recorded initialization reads the
-        OWNED_BY_DML tensors anew each time.
+        """Execute recorded dispatches in their order, any number of times.
 
-        All is checked first: if it raises InvalidArgument, nothing has been executed.
+        A recorded initialization reads the OWNED_BY_DML tensors each time. All is checked first: if it raises
+        InvalidArgument, nothing has been executed.
 
         Args:
             recorder: a recorder of this device.
-            stream: None: returns when the results are there. On a CUDA device, a stream as for
-                `Bound.enqueue`: returns when the work is on it; initializers are done at once, after all
-                earlier work on the device.
+            stream: None: return when the results are there. On a CUDA device, a stream as for
+                `Bound.enqueue`: return when the work is on it. Initializers run at once, after all earlier
+                work on the device.
 
         Raises:
-            InvalidArgument: another device's recorder, an operator that is not initialized or that something
-                else has initialized before, another persistent resource than the initialized one, or what
-                `record_dispatch` raises for bindings of operators with DESCRIPTORS_VOLATILE; a stream for
-                host memory.
+            InvalidArgument: another device's recorder; an operator that is not initialized, or that another
+                recorder has initialized; another persistent resource than the initialized one; a stream for
+                host memory; or an error of `record_dispatch` for volatile bindings.
             DeviceRemoved: the device was removed.
         """
         self._require_ready()
@@ -237,8 +232,9 @@ class Device(Removable):
         recorder._execute(stream)
 
     def create_buffer(self, size: int) -> Any:
-        """Zeroed bytes in the device's memory, at an address that suits every binding: a DeviceArray of UINT8
-        on a CUDA device, a NumPy array elsewhere.
+        """Return zeros in the device's memory, at an address that suits every binding.
+
+        The buffer is a DeviceArray of UINT8 on a CUDA device, and a NumPy array elsewhere.
 
         Raises:
             InvalidArgument: a size below 1.
@@ -252,8 +248,10 @@ class Device(Removable):
         return self._backend.create_buffer(size)
 
     def empty(self, sizes: Sequence[int], data_type: DataTypeLike = TensorDataType.FLOAT32) -> Any:
-        """Return a packed array in the device's memory, with any values: a DeviceArray on a CUDA device
-        (which PyTorch, CuPy and JAX take over with `from_dlpack`), a NumPy array elsewhere.
+        """Return a packed array of any values in the device's memory.
+
+        It is a DeviceArray on a CUDA device, which PyTorch, CuPy and JAX import with `from_dlpack`, and a
+        NumPy array elsewhere.
 
         Raises:
             InvalidArgument: sizes or a type that no such tensor has.
@@ -265,7 +263,7 @@ class Device(Removable):
         return self._backend.empty(layout_of(tensor))
 
     def upload(self, array: Array) -> Any:
-        """Return a packed copy of a host array in the device's memory, as `empty` makes it.
+        """Return a packed copy of a host array in the device's memory, of the kind that `empty` returns.
 
         Raises:
             InvalidArgument: no NumPy array, or of a type that DirectML does not have.
@@ -279,7 +277,7 @@ class Device(Removable):
         return self._backend.upload(array, layout)
 
     def download(self, array: Any) -> Array:
-        """Return a copy in host memory of what `empty` or `upload` made, after all work on the device.
+        """Return a copy in host memory of an array of `empty` or `upload`, after all work on the device.
 
         Raises:
             InvalidArgument: an array of another device or of another library.
@@ -291,8 +289,9 @@ class Device(Removable):
         return self._backend.download(array)
 
     def record(self, bound: Sequence[Bound]) -> Recording:
-        """Several dispatches as one, in their order: what is bound must stay bound. On a CUDA device a
-        recording is a CUDA graph, which costs the host one call.
+        """Record several dispatches as one, in their order. Their bindings must stay.
+
+        On a CUDA device a recording is a CUDA graph, which costs the host one call.
 
         Raises:
             InvalidArgument: nothing, something of another device, or, on a CUDA device, host memory.
@@ -301,24 +300,24 @@ class Device(Removable):
         return record(self, bound)
 
     def _require_ready(self) -> None:
-        """Check that the device may run work that it shows.
+        """Check that the device may run work that its debug function sees.
 
         Raises:
             DeviceRemoved: it was removed.
-            InvalidArgument: it is its own debug function that asks.
+            InvalidArgument: its own debug function asks.
         """
         self._require_present()
         if self._debug is not None:
             self._debug.require_idle()
 
     def synchronize(self) -> None:
-        """Wait until all work on the device is done; on other devices than CUDA's a dispatch always is."""
+        """Wait until all work on the device is done. Only CUDA devices work asynchronously."""
         self._require_present()
         self._backend.synchronize()
 
 
 def as_device(device: Device | str | None) -> Device:
-    """Return a device, the device of a kind, or the CPU.
+    """Return the device itself, the default device of a kind, or that of the CPU.
 
     Raises:
         InvalidArgument: no such kind.
@@ -335,7 +334,7 @@ def as_device(device: Device | str | None) -> Device:
 
 
 _defaults: dict[str, Device] = {}
-"""The devices of calls that name a kind or nothing: a removed one is replaced."""
+"""The devices of calls that name a kind or nothing. A removed one is replaced."""
 
 
 def _checked(flags: ExecutionFlags) -> ExecutionFlags:

@@ -1,4 +1,4 @@
-"""Dispatchables, which can be recorded: compiled operators and operator initializers, and their bindings."""
+"""Dispatchables, which recorders run: compiled operators and operator initializers."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BindingProperties:
-    """The needs of a dispatchable, which a binding table meets (DML_BINDING_PROPERTIES).
+    """The memory that a binding table of a dispatchable must have (DML_BINDING_PROPERTIES).
 
     Args:
-        required_descriptor_count: descriptors that DirectML would need: one for every tensor, and for each
+        required_descriptor_count: descriptors that DirectML needs: one for every tensor, and one for each
             resource of a size above 0. Tables here have no size, so it only informs.
         temporary_resource_size: bytes for intermediate tensors while it runs; 0: none is needed.
-        persistent_resource_size: bytes for what the initializer makes of OWNED_BY_DML tensors and other
-            constants; 0: none is needed.
+        persistent_resource_size: bytes for the constants that the initializer prepares; 0: none is needed.
     """
 
     required_descriptor_count: int
@@ -34,8 +33,10 @@ class BindingProperties:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """Checked bindings: ranges in the dispatchable's order, None for absent tensors; of an
-    initializer, each operator with those of its own."""
+    """Checked bindings in the dispatchable's order, None for absent tensors.
+
+    Those of an initializer are pairs of an operator and its own bindings.
+    """
 
     inputs: Sequence[Any] | None = None
     outputs: Sequence[Any] | None = None
@@ -48,8 +49,7 @@ class Command(ABC):
 
     @abstractmethod
     def check(self, initialized: dict[CompiledOperator, MemoryRange | None], stream: int | None) -> None:
-        """Check that it may run after operators were `initialized`, each with its persistent resource, and
-        adds those that it initializes itself.
+        """Check that the command may run after earlier ones, and add the operators that it initializes.
 
         Args:
             initialized: operators that earlier commands initialize, with their persistent resources.
@@ -61,7 +61,7 @@ class Command(ABC):
 
     @abstractmethod
     def run(self, stream: int | None) -> None:
-        """Run it to the end, or adds it to a stream."""
+        """Run the command to the end, or add it to a stream."""
 
 
 class Dispatchable(Named, ABC):
@@ -69,29 +69,28 @@ class Dispatchable(Named, ABC):
 
     device: Device
     _kind: str
-    """What it does: an operator's name, or what else stands for it."""
+    """The name of its operator, or of what it does."""
     _is_volatile: bool
-    """Whether bindings may change between recording and execution."""
+    """Bindings may change between recording and execution."""
 
     @property
     def _title(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self._with_name(self._kind)
 
     @property
     @abstractmethod
     def binding_properties(self) -> BindingProperties:
-        """Its needs, which a binding table meets."""
+        """The memory that its binding table must have."""
 
     @abstractmethod
     def _input_ranges(self, bindings: Sequence[Any]) -> list[Any]:
-        """Return the memory of its inputs. Raises InvalidArgument for bindings that do not fit."""
+        """Return the memory of the inputs, or raise InvalidArgument for wrong bindings."""
 
     @abstractmethod
     def _output_ranges(self, bindings: Sequence[Any]) -> list[Any]:
-        """Return the memory of its outputs. Raises InvalidArgument for bindings that do not fit."""
+        """Return the memory of the outputs, or raise InvalidArgument for wrong bindings."""
 
     @abstractmethod
     def _command(self, bindings: Bindings) -> Command:
-        """Return the work over what is bound. Raises InvalidArgument where something is missing or
-        overlaps."""
+        """Return a command with these bindings, or raise InvalidArgument if some are missing or overlap."""

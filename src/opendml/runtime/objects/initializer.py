@@ -1,4 +1,4 @@
-"""Operator initializers: they hand tensors over to compiled operators."""
+"""Operator initializers, which prepare the constants of compiled operators."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 class OperatorInitializer(Dispatchable):
     """Initializes compiled operators (IDMLOperatorInitializer): made by Device.create_operator_initializer.
 
-    A binding table for it takes as inputs, for each operator in order, None or a BufferArrayBinding with an
-    entry for every input of that operator, None for all but the OWNED_BY_DML tensors; as outputs, for each
-    operator, the persistent resource, or None if that has no bytes. These tensors may be in host memory on
-    every device. It needs no temporary and no persistent resource of its own.
+    Its binding table has one input for each operator, in order: None, or a BufferArrayBinding with an entry
+    for every input of that operator. Entries are None except for OWNED_BY_DML tensors, which may be in host
+    memory on every device. The table has one output for each operator: its persistent resource, or None if
+    that has no bytes.
 
-    Not safe to use from several threads at once.
+    It is not safe to use from several threads at once.
     """
 
     _kind = "operator initializer"
@@ -44,8 +44,7 @@ class OperatorInitializer(Dispatchable):
         return f"<{head}: {names or 'no operators'}>"
 
     def reset(self, operators: Sequence[CompiledOperator] = ()) -> None:
-        """Take other operators. What was bound for the earlier ones and recorded remains as it is; binding
-        tables must be reset.
+        """Replace the operators. Recorded dispatches remain as they are; binding tables must be reset.
 
         Raises:
             InvalidArgument: no compiled operator of this device, one that is initialized, or one twice.
@@ -68,7 +67,7 @@ class OperatorInitializer(Dispatchable):
 
     @property
     def binding_properties(self) -> BindingProperties:
-        """The needs of initialization: descriptors, but no resources."""
+        """The descriptors that an initialization needs. It needs no resources."""
         owned = sum(field.is_owned for each in self.operators for field in each._inputs)
         persistent = sum(bool(each.binding_properties.persistent_resource_size) for each in self.operators)
         return BindingProperties(owned + persistent, 0, 0)
@@ -92,7 +91,7 @@ class OperatorInitializer(Dispatchable):
         ]
 
     def _command(self, bindings: Bindings) -> Command:
-        """Return an initialization with what is bound. Where nothing is needed, nothing has to be bound."""
+        """Return an initialization with these bindings. Operators that need nothing may be unbound."""
         nothing = [None] * len(self.operators)
         inputs = self._input_ranges(nothing) if bindings.inputs is None else bindings.inputs
         outputs = self._output_ranges(nothing) if bindings.outputs is None else bindings.outputs

@@ -1,4 +1,4 @@
-"""Debug devices: every output of every operator of a graph, by name, at every dispatch."""
+"""Intermediate tensors, which debug devices show at every dispatch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Intermediate:
 
 
 class DebugCallback:
-    """Gives watched values to a function. Safe to use from several threads, if the function is."""
+    """A callback that passes watched values to a function. It is as safe for threads as the function."""
 
     def __init__(self, receive: Callable[[Intermediate], object]) -> None:
         self._receive, self._numbers, self._thread = receive, count(), threading.local()
@@ -58,7 +58,7 @@ class DebugCallback:
             self._thread.is_showing = False
 
     def require_idle(self) -> None:
-        """Check that the calling thread is not within the function: what it shows is not at its end yet.
+        """Check that the calling thread is not within the function, whose dispatch has not ended yet.
 
         Raises:
             InvalidArgument: it is.
@@ -72,8 +72,7 @@ class DebugCallback:
 def debug_callback(
     debug: Callable[[Intermediate], object] | str | PathLike[str] | None,
 ) -> DebugCallback | None:
-    """Return the callback of a debug device: it gives watched values to a function or writes them to a
-    folder.
+    """Return the callback of a debug device, which calls a function or writes to a folder.
 
     Raises:
         InvalidArgument: neither a function nor a folder.
@@ -91,7 +90,7 @@ def debug_callback(
 
 
 class _Folder:
-    """Writes each intermediate to a file of its own: "000007_nodes[2].ACTIVATION_CELU.OutputTensor.npy"."""
+    """A writer of intermediates to files such as "000007_nodes[2].ACTIVATION_CELU.OutputTensor.npy"."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Command recorders: dispatches in their order, executed as often as wanted."""
+"""Command recorders, which execute dispatches in their order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class CommandRecorder(Named, Locked):
     """Records dispatches of operator initializers and compiled operators (IDMLCommandRecorder, with the
     command list that it records to): made by Device.create_command_recorder, executed by Device.execute.
 
-    Each dispatch sees what the earlier ones wrote: no barriers are needed. Recording is not safe from several
-    threads at once; executions of one recorder take turns.
+    Each dispatch sees what earlier ones wrote, so no barriers are needed. Recording is not safe from several
+    threads at once. Executions of one recorder take turns.
     """
 
     def __init__(self, device: Device) -> None:
@@ -40,10 +40,10 @@ class CommandRecorder(Named, Locked):
         return len(self._recorded)
 
     def record_dispatch(self, dispatchable: Dispatchable, table: BindingTable) -> None:
-        """Add a dispatch with what is bound in the table; nothing is executed.
+        """Add a dispatch with the bindings of a table. Nothing is executed.
 
-        All that is needed must be bound, and overlap only where DirectML allows it; for an operator that was
-        compiled with DESCRIPTORS_VOLATILE, that is asked at execution.
+        Everything needed must be bound, and overlap only where DirectML allows it. Bindings of operators with
+        DESCRIPTORS_VOLATILE are checked at execution.
 
         Raises:
             InvalidArgument: not a dispatchable of this device with a table for it, or a missing or forbidden
@@ -67,13 +67,13 @@ class CommandRecorder(Named, Locked):
         self._recorded.append(recorded)
 
     def reset(self) -> None:
-        """Drop all that was recorded; the tables may change again."""
+        """Drop all recorded dispatches. Their tables may change again."""
         for recorded in self._recorded:
             recorded.release()
         self._recorded = []
 
     def _execute(self, stream: Any) -> None:
-        """See Device.execute."""
+        """Execute all dispatches; see Device.execute."""
         handle = None if stream is None else self.device._backend.stream(stream, "execute")
         with self._lock:
             commands = [recorded.prepare() for recorded in self._recorded]
@@ -93,12 +93,12 @@ class _Recorded:
         self._command: Command | None = None
 
     def prepare(self) -> Command:
-        """Return the command for what is bound now."""
+        """Return the command with the current bindings."""
         if self._command is None or self._bindings is not self._descriptors.bindings:
             self._bindings = self._descriptors.bindings
             self._command = self._dispatchable._command(self._bindings)
         return self._command
 
     def release(self) -> None:
-        """Let the table change again."""
+        """Allow the table to change again."""
         self._descriptors.recorded.discard(self)

@@ -1,4 +1,4 @@
-"""The tensors of a compiled operator in DirectML's order, and the memory that bindings give them."""
+"""The tensors of a compiled operator, and the memory of their bindings."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from opendml.spec.wording import shown
 
 @dataclass(frozen=True)
 class TensorField:
-    """One input or output. `field` is the desc's field, which an array of tensors shares; an absent tensor
-    is None."""
+    """An input or output. Tensors of an array share the desc's field. An absent tensor is None."""
 
     name: str
     field: str
@@ -31,18 +30,18 @@ class TensorField:
 
     @cached_property
     def layout(self) -> Layout | None:
-        """Return how the elements lie in a buffer."""
+        """The layout in a buffer."""
         return None if self.tensor is None else buffer_layout_of(self.tensor)
 
     @cached_property
     def is_owned(self) -> bool:
-        """Return whether the tensor is handed over at initialization."""
+        """True if the tensor is bound at initialization (OWNED_BY_DML)."""
         return self.tensor is not None and bool(self.tensor.flags & TensorFlags.OWNED_BY_DML)
 
 
 def tensor_fields(desc: OperatorDesc, kind: str) -> tuple[TensorField, ...]:
-    """Return the tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR; the names of those in arrays
-    have an index."""
+    """Return the tensors of a desc of the kind INPUT_TENSOR or OUTPUT_TENSOR. Names in arrays have an
+    index."""
     fields: list[TensorField] = []
     for field in operator(desc.operator).tensors:
         if field.kind != kind:
@@ -59,7 +58,7 @@ def tensor_fields(desc: OperatorDesc, kind: str) -> tuple[TensorField, ...]:
 def bound_ranges(
     owner: str, kind: str, fields: Sequence[TensorField], bindings: Sequence[Any], owned: bool | None = None
 ) -> list[MemoryRange | None]:
-    """Return the memory that bindings give the tensors, None for absent ones.
+    """Return the memory of each tensor, None for absent ones.
 
     Args:
         owner: the operator, for messages.

@@ -11,17 +11,17 @@ import pytest
 
 from opendml import InvalidArgument
 from opendml.host_memory import host_memory
-from opendml.runtime.graphs import kept_models
-from opendml.runtime.graphs.kept_models import KeptModels
+from opendml.runtime.graphs import model_cache
+from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint, SharedMemory
-from opendml.runtime.memory.constant_store import ConstantStore, KeptMemory
+from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
 from opendml.targets.arenas import Arenas
 from opendml.targets.memory import HostMemory
 
 
 @pytest.fixture(autouse=True)
 def _entries_take_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_models, "_ENTRY_BYTES", 0)
+    monkeypatch.setattr(model_cache, "_ENTRY_BYTES", 0)
 
 
 @dataclass(eq=False)
@@ -35,12 +35,12 @@ class Size:
         self.log.append(self)
 
 
-def memory(size: int) -> KeptMemory:
-    return KeptMemory(HostMemory(size), size)
+def memory(size: int) -> PreparedMemory:
+    return PreparedMemory(HostMemory(size), size)
 
 
 def test_what_was_used_longest_ago_goes_first() -> None:
-    kept, dropped = KeptModels(250), list[Size]()
+    kept, dropped = ModelCache(250), list[Size]()
     sizes = [Size(Footprint(100), dropped) for _ in range(5)]
     for each in (*sizes[:3], sizes[0]):
         kept.use([each])
@@ -54,7 +54,7 @@ def test_what_was_used_longest_ago_goes_first() -> None:
 
 
 def test_what_runs_is_never_dropped_and_counts_for_nothing() -> None:
-    kept, dropped = KeptModels(0), list[Size]()
+    kept, dropped = ModelCache(0), list[Size]()
     path = [Size(Footprint(1000), dropped) for _ in range(3)]
     for _ in range(2):
         kept.use(path)
@@ -66,7 +66,7 @@ def test_what_runs_is_never_dropped_and_counts_for_nothing() -> None:
 
 def test_shared_memory_counts_once_and_drops_nothing() -> None:
     weights, own = memory(1000), memory(50)
-    kept, dropped = KeptModels(60), list[Size]()
+    kept, dropped = ModelCache(60), list[Size]()
     first, second, third = (
         Size(Footprint(5, frozenset(memories)), dropped)
         for memories in ([weights], [weights, own], [weights])
@@ -82,7 +82,7 @@ def test_shared_memory_counts_once_and_drops_nothing() -> None:
 
 
 def test_an_arena_that_only_old_sizes_need_is_freed_with_them() -> None:
-    kept, dropped = KeptModels(1000), list[Size]()
+    kept, dropped = ModelCache(1000), list[Size]()
     arenas = kept.shared.arenas
 
     def run(bytes: int) -> None:
@@ -140,10 +140,10 @@ def test_arrays_of_equal_values_are_one_as_long_as_somebody_has_it() -> None:
 
 
 def test_the_bound_follows_the_memory_of_the_machine() -> None:
-    assert KeptModels().most_bytes == host_memory() // 4 > 0
+    assert ModelCache().most_bytes == host_memory() // 4 > 0
 
 
 @pytest.mark.parametrize("most", [-1, 0.5, "8"])
 def test_bounds_are_numbers_of_bytes(most: Any) -> None:
     with pytest.raises(InvalidArgument, match=r"^option: .*; a number of bytes from 0 on is needed, or None"):
-        KeptModels(most, "option")
+        ModelCache(most, "option")

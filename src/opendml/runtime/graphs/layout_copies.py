@@ -1,4 +1,4 @@
-"""Arrays that lie otherwise than a model was compiled for: copied to memory that lies so, and back."""
+"""Copy arrays whose strides differ from those that a model was compiled for, and back."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ Copy = Callable[[], object]
 
 
 def lies_so(given: Layout, wanted: Layout) -> bool:
-    """Return whether elements of equal sizes lie at the same distances."""
+    """Return whether layouts of equal sizes have the same strides."""
     return lie_alike(given.sizes, given.strides, wanted.strides)
 
 
 def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
-    """Return whether strides say the same of a tensor: those of a single element are of no consequence."""
+    """Return whether strides are equal where a dimension has more than one element."""
     return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
 
 
 def wrong_strides(name: str, given: Layout, wanted: Layout, fix: str) -> InvalidArgument:
-    """Return the error of an array that lies otherwise than it must."""
+    """Return the error of an array with wrong strides."""
     compiled = f"the graph was compiled for {list(wanted.strides)}"
     return InvalidArgument(f"{name}: strides {list(given.strides)} bytes; {compiled}{fix}")
 
 
-class Relaid:
-    """The arrays of a call, each as the model needs it.
+class ArraysInLayout:
+    """The arrays of a call, in the layouts that the model needs.
 
     Args:
         names: of the tensors, for messages.
@@ -52,7 +52,7 @@ class Relaid:
         copy: a copy from one memory to the other.
 
     Raises:
-        InvalidArgument: a tensor whose elements share memory, which only arrays that lie so have.
+        InvalidArgument: other strides for a tensor whose elements share memory.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class Relaid:
         copy: Callable[[TensorMemory, TensorMemory], Copy],
     ) -> None:
         self.addresses: list[int] = []
-        """Those of all tensors but constants, in their order."""
+        """The addresses of all tensors but constants, in their order."""
         self.before: list[Copy] = []
-        """To do before the model runs."""
+        """Copies to make before the model runs."""
         self.after: list[Copy] = []
         for number, (name, memory, layout) in enumerate(zip(names, memories, wanted, strict=True)):
             if memory is not None and not lies_so(memory.layout, layout):
@@ -91,13 +91,12 @@ def new_on_host(layout: Layout) -> TensorMemory:
 
 
 def copy_on_host(from_: TensorMemory, to: TensorMemory) -> Copy:
-    """Return a copy within host memory, which keeps both memories, as the run before or after it needs
-    them."""
+    """Return a copy within host memory. It keeps both memories alive."""
     return lambda: np.copyto(array_over(to), array_over(from_))
 
 
 class CopiesOnStream:
-    """Copies on the stream of a call, by programs that are kept."""
+    """Copies on the stream of a call, by programs that are compiled once."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

@@ -13,26 +13,26 @@ from opendml.errors import InvalidArgument
 from opendml.host_memory import host_memory
 from opendml.runtime.graphs.shared import Footprint, SharedMemory
 from opendml.runtime.locked import Locked
-from opendml.runtime.memory.constant_store import KeptMemory
+from opendml.runtime.memory.constant_store import PreparedMemory
 from opendml.spec.wording import shown
 
 _SHARE = 4
-"""Part of the memory that the process may use: a quarter may be kept for sizes beside those that run, since
-programs of several models, and what else they need, must fit beside it."""
+"""Models of sizes that do not run may take this part of the process's memory: a quarter. Other models must
+fit beside them."""
 
 
 class Holder(Protocol):
-    """What keeps the models for a size."""
+    """The owner of the models for a size."""
 
     @property
     def footprint(self) -> Footprint:
-        """What the models take."""
+        """The memory that the models take."""
 
     def forget(self) -> None:
         """Drop the models."""
 
 
-class KeptModels(Locked):
+class ModelCache(Locked):
     """Keeps the models for the sizes that were used last, as far as they take no more memory than a bound.
     Safe to use from several threads.
 
@@ -56,7 +56,7 @@ class KeptModels(Locked):
         self.shared = SharedMemory()
         self.most_bytes = host_memory() // _SHARE if most_bytes is None else most_bytes
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
-        self._users: dict[KeptMemory, int] = {}
+        self._users: dict[PreparedMemory, int] = {}
         self._bytes = 0
         self._runs: list[_Run] = []
         self._waiting: list[tuple[Sequence[Holder], bool]] = []
@@ -65,15 +65,15 @@ class KeptModels(Locked):
 
     @property
     def bytes(self) -> int:
-        """What is kept: the models of all sizes, what they keep of constants, and arenas."""
+        """Bytes of the models of all sizes, with prepared constants and arenas."""
         return self._bytes + self.shared.arenas.free_bytes
 
     @contextmanager
     def running(self, path: Sequence[Holder]) -> Iterator[None]:
         """Use the entries of a run when it ends. Until then none of them is dropped.
 
-        A run within a run, as of a loop's body, is used with the outer one, too: what a model needs again and
-        again must not be dropped for another part of it.
+        An inner run, as of a loop's body, is also used when the outer one ends. So no model drops a part that
+        it needs again.
 
         Args:
             path: the entries; the caller appends those that the run goes on to.
@@ -94,8 +94,9 @@ class KeptModels(Locked):
                 outer[-1].within |= every
 
     def use(self, path: Sequence[Holder], *, changed: bool = False) -> None:
-        """Note that some entries have run, each after those that led to it. What is new is kept from now on,
-        and what was used longest ago is dropped for it.
+        """Record that entries have run, each after those that led to it.
+
+        New entries are kept from now on. Those that were used longest ago are dropped for them.
 
         Args:
             path: the entries.
@@ -135,8 +136,7 @@ class KeptModels(Locked):
             self._bytes += 0 if users else each.size
 
     def _drop(self, used: set[int]) -> None:
-        """Drop the oldest entries, but not the `used` ones, until what all keep more than these is within the
-        bound."""
+        """Drop the oldest entries, except used ones, until the memory of unused ones is within the bound."""
         used = used.union(id(each) for run in list(self._runs) for each in (*run.path, *run.within.values()))
         current = [self._entries[each] for each in used if each in self._entries]
         needed = sum(each.own_bytes for each in current)
@@ -176,7 +176,7 @@ class _Run:
 
 
 class _Entry:
-    """What the models of a holder take."""
+    """The memory of a holder's models."""
 
     def __init__(self, holder: Holder) -> None:
         footprint = holder.footprint
@@ -186,4 +186,4 @@ class _Entry:
 
 
 _ENTRY_BYTES = 4096
-"""About what an entry takes without models, with the names and the sizes that lead to it."""
+"""Bytes of an entry without models, with the names and sizes that lead to it; an estimate."""
