@@ -6,9 +6,9 @@ comparison with NaN is false.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from opendml.operators.registry import defines, fused
+from opendml.operators.registry import defines, defines_each, fused
 from opendml.operators.scale_bias import defines_scaled
 from opendml.program import functions
 from opendml.program.functions import (
@@ -28,24 +28,6 @@ from opendml.spec.enums import RoundingMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 
 
-@defines_scaled("ELEMENT_WISE_IDENTITY")
-def identity(x: Node) -> Node:
-    """x"""
-    return x
-
-
-@defines_scaled("ELEMENT_WISE_ABS")
-def absolute(x: Node) -> Node:
-    """|x|; the least integer stays as it is, as it has no opposite"""
-    return abs(x)
-
-
-@defines("ELEMENT_WISE_NEGATE")
-def negate(x: Node) -> Node:
-    """-x; the least integer stays as it is"""
-    return -x
-
-
 @defines("ELEMENT_WISE_SIGN")
 def sign(x: Node) -> Node:
     """1 where x > 0, -1 where x < 0, 0 elsewhere, NaN included"""
@@ -53,28 +35,10 @@ def sign(x: Node) -> Node:
     return above if not (x.type.is_float or x.type.is_signed) else select(x < 0, -1, above)
 
 
-@defines("ELEMENT_WISE_ADD")
-def add(a: Node, b: Node) -> Node:
-    """a + b"""
-    return a + b
-
-
 @defines("ELEMENT_WISE_ADD1")
 def add1(a: Node, b: Node, *, fused_activation: OperatorDesc | None) -> Node:
     """fused(a + b)"""
     return fused(fused_activation, a + b)
-
-
-@defines("ELEMENT_WISE_SUBTRACT")
-def subtract(a: Node, b: Node) -> Node:
-    """a - b"""
-    return a - b
-
-
-@defines("ELEMENT_WISE_MULTIPLY")
-def multiply(a: Node, b: Node) -> Node:
-    """a * b"""
-    return a * b
 
 
 @defines("ELEMENT_WISE_DIVIDE")
@@ -114,24 +78,6 @@ def mean(a: Node, b: Node) -> Node:
         return functions.multiply_add(a, 0.5, b * 0.5)
     a, b = convert(a, ScalarType.FLOAT64), convert(b, ScalarType.FLOAT64)
     return (a + b) * 0.5
-
-
-@defines("ELEMENT_WISE_DIFFERENCE_SQUARE")
-def difference_square(a: Node, b: Node) -> Node:
-    """(a - b) * (a - b)"""
-    return (a - b) * (a - b)
-
-
-@defines("ELEMENT_WISE_MAX")
-def maximum_of(a: Node, b: Node) -> Node:
-    """max(a, b); NaN if either is NaN"""
-    return maximum(a, b)
-
-
-@defines("ELEMENT_WISE_MIN")
-def minimum_of(a: Node, b: Node) -> Node:
-    """min(a, b); NaN if either is NaN"""
-    return minimum(a, b)
 
 
 @defines_scaled("ELEMENT_WISE_THRESHOLD")
@@ -187,56 +133,47 @@ def round(x: Node, *, rounding_mode: RoundingMode) -> Node:
     return select(abs(x - whole) >= 0.5, whole + select(x < 0, constant(-1, x.type), 1), whole)
 
 
-_FUNCTIONS: dict[str, tuple[Callable[[Node], Node], str]] = {
-    "CEIL": (functions.ceiling, "the least whole number that is not below x"),
-    "FLOOR": (floor, "the greatest whole number that is not above x"),
-    "SQRT": (functions.square_root, "the square root; NaN below zero"),
-    "EXP": (functions.exp, "e^x"),
-    "LOG": (functions.log, "ln(x); -infinity at zero, NaN below"),
-    "ERF": (functions.erf, "2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x"),
-    "SIN": (functions.sin, "sin(x), x in radians, however large"),
-    "COS": (functions.cos, "cos(x), x in radians, however large"),
-    "TAN": (functions.tan, "tan(x), x in radians, however large"),
-    "ASIN": (functions.asin, "arc sine; NaN outside [-1, 1]"),
-    "ACOS": (functions.acos, "arc cosine; NaN outside [-1, 1]"),
-    "SINH": (functions.sinh, "(e^x - e^-x) / 2"),
-    "COSH": (functions.cosh, "(e^x + e^-x) / 2"),
-    "TANH": (functions.tanh, "(e^x - e^-x) / (e^x + e^-x)"),
-    "ASINH": (functions.asinh, "ln(x + sqrt(x^2 + 1))"),
-    "ACOSH": (functions.acosh, "ln(x + sqrt(x^2 - 1)); NaN below 1"),
-    "ATANH": (functions.atanh, "ln((1 + x) / (1 - x)) / 2; infinite at -1 and 1, NaN beyond"),
+_FUNCTIONS: Mapping[str, tuple[Callable[..., Node], str]] = {
+    "ELEMENT_WISE_CEIL": (functions.ceiling, "the least whole number that is not below x"),
+    "ELEMENT_WISE_FLOOR": (floor, "the greatest whole number that is not above x"),
+    "ELEMENT_WISE_SQRT": (functions.square_root, "the square root; NaN below zero"),
+    "ELEMENT_WISE_EXP": (functions.exp, "e^x"),
+    "ELEMENT_WISE_LOG": (functions.log, "ln(x); -infinity at zero, NaN below"),
+    "ELEMENT_WISE_ERF": (functions.erf, "2 / sqrt(pi) times the integral of e^(-t^2) from 0 to x"),
+    "ELEMENT_WISE_SIN": (functions.sin, "sin(x), x in radians, however large"),
+    "ELEMENT_WISE_COS": (functions.cos, "cos(x), x in radians, however large"),
+    "ELEMENT_WISE_TAN": (functions.tan, "tan(x), x in radians, however large"),
+    "ELEMENT_WISE_ASIN": (functions.asin, "arc sine; NaN outside [-1, 1]"),
+    "ELEMENT_WISE_ACOS": (functions.acos, "arc cosine; NaN outside [-1, 1]"),
+    "ELEMENT_WISE_ATAN": (lambda x: functions.atan2(x, 1.0), "arc tangent"),
+    "ELEMENT_WISE_SINH": (functions.sinh, "(e^x - e^-x) / 2"),
+    "ELEMENT_WISE_COSH": (functions.cosh, "(e^x + e^-x) / 2"),
+    "ELEMENT_WISE_TANH": (functions.tanh, "(e^x - e^-x) / (e^x + e^-x)"),
+    "ELEMENT_WISE_ASINH": (functions.asinh, "ln(x + sqrt(x^2 + 1))"),
+    "ELEMENT_WISE_ACOSH": (functions.acosh, "ln(x + sqrt(x^2 - 1)); NaN below 1"),
+    "ELEMENT_WISE_ATANH": (functions.atanh, "ln((1 + x) / (1 - x)) / 2; infinite at -1 and 1, NaN beyond"),
+    "ELEMENT_WISE_IDENTITY": (lambda x: x, "x"),
+    "ELEMENT_WISE_ABS": (abs, "|x|; the least integer stays as it is, as it has no opposite"),
+    "ELEMENT_WISE_RECIP": (lambda x: 1.0 / x, "1 / x; infinite at zero, with its sign"),
 }
-"""Functions of one operand, and their formulas."""
+"""Functions of one operand, which may be scaled before."""
 
+_OPERATIONS: Mapping[str, tuple[Callable[..., Node], str]] = {
+    "ELEMENT_WISE_NEGATE": (lambda x: -x, "-x; the least integer stays as it is"),
+    "ELEMENT_WISE_ADD": (lambda a, b: a + b, "a + b"),
+    "ELEMENT_WISE_SUBTRACT": (lambda a, b: a - b, "a - b"),
+    "ELEMENT_WISE_MULTIPLY": (lambda a, b: a * b, "a * b"),
+    "ELEMENT_WISE_DIFFERENCE_SQUARE": (lambda a, b: (a - b) * (a - b), "(a - b) * (a - b)"),
+    "ELEMENT_WISE_MAX": (maximum, "max(a, b); NaN if either is NaN"),
+    "ELEMENT_WISE_MIN": (minimum, "min(a, b); NaN if either is NaN"),
+    "ELEMENT_WISE_ATAN_YX": (
+        functions.atan2,
+        "the angle of the point (x, y), from -pi to pi; at the origin that of C: 0 or pi, with the sign of y",
+    ),
+}
 
-def _definition(function: Callable[[Node], Node], formula: str) -> Callable[[Node], Node]:
-    def definition(x: Node) -> Node:
-        return function(x)
-
-    definition.__doc__ = formula
-    return definition
-
-
-for _name, (_function, _formula) in _FUNCTIONS.items():
-    defines_scaled(f"ELEMENT_WISE_{_name}")(_definition(_function, _formula))
-
-
-@defines_scaled("ELEMENT_WISE_RECIP")
-def recip(x: Node) -> Node:
-    """1 / x; infinite at zero, with its sign"""
-    return 1.0 / x
-
-
-@defines_scaled("ELEMENT_WISE_ATAN")
-def atan(x: Node) -> Node:
-    """arc tangent"""
-    return functions.atan2(x, 1.0)
-
-
-@defines("ELEMENT_WISE_ATAN_YX")
-def atan_yx(y: Node, x: Node) -> Node:
-    """the angle of the point (x, y), from -pi to pi; at the origin that of C: 0 or pi, with the sign of y"""
-    return functions.atan2(y, x)
+defines_each(_FUNCTIONS, defines_scaled)
+defines_each(_OPERATIONS)
 
 
 @defines_scaled("ELEMENT_WISE_POW")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -60,6 +61,22 @@ def defines(
         return definition
 
     return register
+
+
+def defines_each(
+    expressions: Mapping[str, tuple[Callable[..., Node], str]],
+    register: Callable[[str], Callable[[Any], object]] = defines,
+) -> None:
+    """Register definitions of one expression.
+
+    Args:
+        expressions: by the operators' names, a function of the inputs, and its formula.
+        register: registers a definition of the operator of that name.
+    """
+    for name, (function, formula) in expressions.items():
+        definition = partial(function)
+        definition.__doc__ = formula
+        register(name)(definition)
 
 
 def implemented() -> Set[str]:

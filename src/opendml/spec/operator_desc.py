@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from opendml.errors import InvalidArgument
@@ -91,9 +92,4 @@ class OperatorDesc:
         raise AttributeError(f"{type(self).__name__} is immutable; {name} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._values())
-
-
-def _rebuild(desc_class: type[OperatorDesc], values: tuple[Any, ...]) -> OperatorDesc:
-    """Make a desc of its pickled form."""
-    return desc_class(**dict(zip(desc_class.fields, values, strict=True)))
+        return partial(type(self), **dict(zip(self.fields, self._values(), strict=True))), ()

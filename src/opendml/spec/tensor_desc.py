@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -132,7 +133,9 @@ class TensorDesc:
         raise AttributeError(f"TensorDesc is immutable; {name} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, self._values()
+        *given, total, alignment = self._values()
+        keywords = {"total_tensor_size_in_bytes": total, "guaranteed_base_offset_alignment": alignment}
+        return partial(TensorDesc, **keywords), tuple(given)
 
 
 _DEFAULTS = (
@@ -201,22 +204,3 @@ def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:
 def byte_size(element_count: int, bits: int) -> int:
     """Return the bytes of so many elements of `bits` each, rounded up to a multiple of 4."""
     return (element_count * bits + 31) // 32 * 4
-
-
-def _rebuild(
-    data_type: TensorDataType,
-    sizes: Sequence[int],
-    strides: Sequence[int] | None,
-    flags: TensorFlags,
-    total_tensor_size_in_bytes: int | None,
-    guaranteed_base_offset_alignment: int,
-) -> TensorDesc:
-    """Make a TensorDesc of its pickled form."""
-    return TensorDesc(
-        data_type,
-        sizes,
-        strides,
-        flags,
-        total_tensor_size_in_bytes=total_tensor_size_in_bytes,
-        guaranteed_base_offset_alignment=guaranteed_base_offset_alignment,
-    )

@@ -28,54 +28,28 @@ def one_or_each(parameter: str, tensor: TensorDesc | None, axis: int, count: int
 
 
 @rule("CONVOLUTION_INTEGER", "QUANTIZED_LINEAR_CONVOLUTION")
-def filter_parameters(
-    filter_tensor: TensorDesc,
-    filter_scale_tensor: TensorDesc | None = None,
-    filter_zero_point_tensor: TensorDesc | None = None,
-) -> Broken:
+def filter_parameters(filter_tensor: TensorDesc, **given: TensorDesc) -> Broken:
     """The filter has one scale and zero point, or one for each output channel."""
     axis, count = 1 - len(filter_tensor.sizes), filter_tensor.sizes[0]
-    yield from one_or_each("filter_scale_tensor", filter_scale_tensor, axis, count, "output channel")
-    yield from one_or_each(
-        "filter_zero_point_tensor", filter_zero_point_tensor, axis, count, "output channel"
-    )
+    for name in ("filter_scale_tensor", "filter_zero_point_tensor"):
+        yield from one_or_each(name, given.get(name), axis, count, "output channel")
 
 
 @rule("QUANTIZED_LINEAR_AVERAGE_POOLING")
-def channel_parameters(
-    input_tensor: TensorDesc,
-    input_scale_tensor: TensorDesc,
-    output_scale_tensor: TensorDesc,
-    input_zero_point_tensor: TensorDesc | None = None,
-    output_zero_point_tensor: TensorDesc | None = None,
-) -> Broken:
+def channel_parameters(input_tensor: TensorDesc, **given: TensorDesc) -> Broken:
     """Input and output have one scale and zero point, or one for each channel."""
     axis, count = 1 - len(input_tensor.sizes), input_tensor.sizes[1]
-    yield from one_or_each("input_scale_tensor", input_scale_tensor, axis, count, "channel")
-    yield from one_or_each("input_zero_point_tensor", input_zero_point_tensor, axis, count, "channel")
-    yield from one_or_each("output_scale_tensor", output_scale_tensor, axis, count, "channel")
-    yield from one_or_each("output_zero_point_tensor", output_zero_point_tensor, axis, count, "channel")
+    for name, tensor in given.items():
+        yield from one_or_each(name, tensor, axis, count, "channel")
 
 
 @rule("MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", "QUANTIZED_LINEAR_MATRIX_MULTIPLY")
-def matrix_parameters(
-    a_tensor: TensorDesc,
-    b_tensor: TensorDesc,
-    a_scale_tensor: TensorDesc | None = None,
-    a_zero_point_tensor: TensorDesc | None = None,
-    b_scale_tensor: TensorDesc | None = None,
-    b_zero_point_tensor: TensorDesc | None = None,
-    output_scale_tensor: TensorDesc | None = None,
-    output_zero_point_tensor: TensorDesc | None = None,
-) -> Broken:
+def matrix_parameters(a_tensor: TensorDesc, b_tensor: TensorDesc, **given: TensorDesc) -> Broken:
     """A and the output have one scale and zero point, or one for each row; B one, or one for each column."""
-    rows, columns = a_tensor.sizes[-2], b_tensor.sizes[-1]
-    yield from one_or_each("a_scale_tensor", a_scale_tensor, -2, rows, "row")
-    yield from one_or_each("a_zero_point_tensor", a_zero_point_tensor, -2, rows, "row")
-    yield from one_or_each("b_scale_tensor", b_scale_tensor, -1, columns, "column")
-    yield from one_or_each("b_zero_point_tensor", b_zero_point_tensor, -1, columns, "column")
-    yield from one_or_each("output_scale_tensor", output_scale_tensor, -2, rows, "row")
-    yield from one_or_each("output_zero_point_tensor", output_zero_point_tensor, -2, rows, "row")
+    rows, columns = (-2, a_tensor.sizes[-2], "row"), (-1, b_tensor.sizes[-1], "column")
+    for matrix, each in (("a", rows), ("b", columns), ("output", rows)):
+        for name in (f"{matrix}_scale_tensor", f"{matrix}_zero_point_tensor"):
+            yield from one_or_each(name, given.get(name), *each)
 
 
 @rule("ELEMENT_WISE_QUANTIZE_LINEAR")
