@@ -5,26 +5,27 @@ A function is made when it is first asked for. Type checkers read the stub that 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from inspect import Signature, signature
 from typing import Any
 
 from opendml.operators.texts import definition_text
-from opendml.runtime.calls.arguments import unexpected, without_unknown
-from opendml.runtime.calls.immediate import call, call_several
+from opendml.runtime.calls.immediate import call
 from opendml.spec.docstrings import function_docstring
 from opendml.spec.enums import *  # noqa: F403
 from opendml.spec.facts import operator_facts
 from opendml.spec.making import made_function
+from opendml.spec.naming import close_matches
 from opendml.spec.outputs import output_arguments
 from opendml.spec.parameters import (
     function_parameters,
-    has_outputs_class,
     optional_outputs,
     result_type,
 )
 from opendml.spec.schema import OperatorSchema, operator
 
 _OPERATORS = {name.lower(): name for name in operator_facts()}
-_CALLED = (call, call_several, unexpected)
+_CALLED = call
 
 __all__ = sorted(_OPERATORS)
 
@@ -41,21 +42,33 @@ def __dir__() -> list[str]:
 
 def _made_function(facts: OperatorSchema) -> Any:
     name, parameters = facts.function_name, function_parameters(facts)
-    body = f"if unknown:\n    raise unexpected({name}, unknown)\nreturn {_call(facts)}"
+    body = f"if unknown:\n    raise _unexpected({name}, unknown)\nreturn {_call(facts)}"
     made = made_function(name, [*parameters, "**unknown: Never"], result_type(facts), body, globals())
     made.__doc__ = function_docstring(facts, definition_text(facts.name)[1:])
-    made.__signature__ = without_unknown(made)
+    made.__signature__ = _without_unknown(made)
     return made
 
 
 def _call(facts: OperatorSchema) -> str:
     """Return the source of the call that runs the operator."""
     inputs = "".join(f"{field.argument_name}, " for field in facts.inputs)
-    attributes = "".join(f"{field.python_name}, " for field in facts.attributes)
-    arguments = [repr(facts.name), f"({inputs})", f"({attributes})", "out", "device"]
+    attributes = ", ".join(f'"{field.python_name}": {field.python_name}' for field in facts.attributes)
+    wanted = ", ".join(f'"{each.python_name}": {each.argument_name}' for each in optional_outputs(facts))
+    arguments = [repr(facts.name), f"({inputs})", f"{{{attributes}}}", "out", "device"]
     arguments += [f"{name}={name}" for name in output_arguments(facts)]
-    if optional := optional_outputs(facts):
-        wanted = "".join(f"{field.argument_name}, " for field in optional)
-        arguments.append(f"wanted=({wanted})")
-    is_one = not has_outputs_class(facts) and not any(field.is_array for field in facts.tensors)
-    return f"{'call' if is_one else 'call_several'}({', '.join(arguments)})"
+    return f"call({', '.join([*arguments, f'wanted={{{wanted}}}'] if wanted else arguments)})"
+
+
+def _without_unknown(function: Callable[..., Any]) -> Signature:
+    """Return the signature of a function without `**unknown`, by which it finds misspelt keywords."""
+    found = signature(function)
+    named = [each for each in found.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    return found.replace(parameters=named)
+
+
+def _unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:
+    """Return the error of a call with keywords that its function does not have."""
+    names = list(signature(function).parameters)
+    keyword = next(iter(unknown))
+    near = "".join(f"; did you mean {name!r}?" for name in close_matches(keyword, names))
+    return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")

@@ -238,7 +238,7 @@ class OnHistory(Case):
         last = self.attributes[-1]
 
         def alone() -> Any:
-            desc: OperatorDesc = desc_of_call(self.operator, [tensor] * len(arrays), last, NEWEST)
+            desc: OperatorDesc = desc_of_call(self.operator, [tensor] * len(arrays), given, NEWEST)
             results = run_all(desc, [each.copy() for each in arrays])
             return results if len(results) > 1 else results[0]
 

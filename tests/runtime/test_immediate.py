@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,10 @@ import pytest
 
 import opendml as dml
 from opendml import Device, InvalidArgument
+from opendml.runtime.calls import immediate
+from opendml.runtime.calls.plans import Plans
 from opendml.runtime.memory.host_array import Array
+from opendml.spec import validator
 from tests.running import same_bits
 
 SEVEN = 7.0
@@ -581,3 +586,63 @@ def test_misaligned_arrays_are_refused_also_where_the_output_is_narrower() -> No
         dml.element_wise_is_nan(misaligned)
     bytes_anywhere = np.zeros(4, np.uint8)[1:]
     assert not dml.element_wise_is_nan(misaligned.copy(), out=bytes_anywhere).any()
+
+
+def _files_above_nodes(call: Callable[[], object]) -> set[str]:
+    """Return the files of the frames between a call and the nodes of its program."""
+    found: set[str] = set()
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        if event != "call" or not frame.f_code.co_filename.endswith("program/node.py"):
+            return
+        files, above = set[str](), frame.f_back
+        while above is not None and above.f_code is not call.__code__:
+            files.add(above.f_code.co_filename)
+            above = above.f_back
+        if not any("compiled_work" in name for name in files):  # The rest is compilation.
+            found.update(name for name in files if "/opendml/program/" not in name)
+
+    sys.setprofile(look)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dml.activation_celu(ramp(5), alpha=1.25),
+        lambda: dml.convolution(ramp(1, 2, 5, 5), ramp(1, 2, 3, 3), start_padding=[1, 2]),
+    ],
+)
+def test_few_files_lie_between_a_call_and_the_nodes_of_its_program(
+    call: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(immediate, "_plans", Plans())
+    files = _files_above_nodes(call)
+    assert any("operators" in name for name in files)
+    assert len(files) <= 6, files
+
+
+def test_a_call_validates_each_field_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    plan_of = validator._plan
+
+    def counted(name: str, check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def check_and_count(value: Any) -> Any:
+            checked.append(name)
+            return check(value)
+
+        return check_and_count
+
+    def counting(*arguments: Any) -> Any:
+        plan = plan_of(*arguments)
+        fields = [(field, name, counted(name, check)) for field, name, check in plan.fields]
+        return plan._replace(fields=tuple(fields))
+
+    monkeypatch.setattr(validator, "_plan", counting)
+    monkeypatch.setattr(immediate, "_plans", Plans())
+    dml.activation_linear(ramp(3), alpha=2.0, beta=1.5)
+    assert sorted(checked) == ["alpha", "beta", "input_tensor", "output_tensor"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any, assert_type
 
 import numpy as np
@@ -44,13 +43,6 @@ def test_misspelt_keywords_name_the_nearest() -> None:
         dml.activation_celu(x, alhpa=2.0)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"'zzz'$"):
         dml.argmax(x, axes=[0], zzz=1)  # type: ignore[call-overload]
-
-
-def test_signatures_show_the_arguments_that_may_be_given() -> None:
-    for name in functions.__all__:
-        parameters = signature(getattr(dml, name)).parameters
-        assert list(parameters)[-2:] == ["out", "device"]
-        assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
 
 
 @for_each("name", functions.__all__)

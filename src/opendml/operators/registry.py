@@ -89,7 +89,6 @@ def definition_of(name: str) -> Function:
     return _definitions.of(name)[_DEFINITION].function
 
 
-@default_mode()
 def define(
     desc: OperatorDesc, inputs: Sequence[Node | None], output_types: Sequence[ScalarType]
 ) -> tuple[Node, ...]:
@@ -105,11 +104,12 @@ def define(
     """
     if desc.operator not in implemented():
         raise Unsupported(f"{desc.operator}: cannot be run yet; `opendml ops` lists the operators that can")
-    try:
-        results = _results(desc, inputs)
-    except Unsupported as error:
-        raise Unsupported(f"{desc.operator}: {error}") from error
-    return tuple(rounded(convert(result, type)) for result, type in zip(results, output_types, strict=True))
+    with default_mode():
+        try:
+            results = _results(desc, inputs)
+        except Unsupported as error:
+            raise Unsupported(f"{desc.operator}: {error}") from error
+        return tuple([rounded(convert(*each)) for each in zip(results, output_types, strict=True)])
 
 
 def fused(activation: OperatorDesc | None, value: Node) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -264,16 +264,16 @@ def attribute_keys(name: str) -> dict[str, Callable[[Any], Hashable]]:
     return {field.python_name: field.codec.key for field in operator(name).attributes}
 
 
-def append_keys(keys: list[Hashable], name: str, attributes: Sequence[Any]) -> None:
-    """Append the keys of an operator's attributes, given in their order."""
-    for value in attributes:
-        if type(value) is not float or not value or value != value:
-            break
-    else:
-        keys += attributes
-        return
-    for make, value in zip(attribute_keys(name).values(), attributes):  # noqa: B905 (slower)
-        keys.append(make(value))
+def append_keys(keys: list[Hashable], name: str, attributes: Mapping[str, Any]) -> None:
+    """Append the keys of an operator's attributes, given by their Python names."""
+    makers = None
+    for attribute, value in attributes.items():
+        # A float other than zero and NaN is its own key.
+        if type(value) is float and value and value == value:
+            keys.append(value)
+        else:
+            makers = makers or attribute_keys(name)
+            keys.append(makers[attribute](value))
 
 
 def _operator(name: str, facts: Mapping[str, Any]) -> OperatorSchema:

@@ -55,9 +55,20 @@ Located = tuple[OperatorSchema | None, Field | None, Fault]
 
 
 def faults(
-    desc: OperatorDesc, feature_level: FeatureLevel | str | int | None = None, *, outputs: bool = True
+    desc: OperatorDesc,
+    feature_level: FeatureLevel | str | int | None = None,
+    *,
+    inputs: bool = True,
+    outputs: bool = True,
 ) -> list[Located]:
-    """Return the faults that `failures` puts into words."""
+    """Return the faults that `failures` puts into words.
+
+    Args:
+        desc: an operator's desc.
+        feature_level: a member of FeatureLevel or a name such as "2_0"; None is the newest.
+        inputs: whether to judge inputs and attributes; False: they are valid, and the outputs are judged.
+        outputs: whether the desc has its outputs; False: only inputs and attributes are judged.
+    """
     level = as_feature_level(feature_level)
     name = _operator_name(desc)
     if name is None:
@@ -67,7 +78,7 @@ def faults(
     if level < facts.introduced:
         exists = f"exists from {full_name(facts.introduced)}"
         return [(facts, None, Fault(f"not in {full_name(level)}", exists, since=facts.introduced))]
-    found = _faults(desc, facts, level, fused=False, outputs=outputs)
+    found = _faults(desc, facts, level, fused=False, inputs=inputs, outputs=outputs)
     return [(facts, field, fault) for field, fault in found]
 
 
@@ -94,14 +105,20 @@ class _Plan(NamedTuple):
 
 
 def _faults(
-    desc: OperatorDesc, facts: OperatorSchema, level: FeatureLevel, *, fused: bool, outputs: bool = True
+    desc: OperatorDesc,
+    facts: OperatorSchema,
+    level: FeatureLevel,
+    *,
+    fused: bool,
+    inputs: bool = True,
+    outputs: bool = True,
 ) -> list[tuple[Field, Fault]]:
     """Return the faults of all fields, the first field first."""
     plan = _plan(facts.name, level, _function(desc, facts), fused)
     found: list[tuple[Field, Fault]] = []
     malformed: set[str] = set()
     for field, name, check in plan.fields:
-        if not outputs and field.kind == "OUTPUT_TENSOR":
+        if not (outputs if field.kind == "OUTPUT_TENSOR" else inputs):
             continue
         for fault in check(getattr(desc, name, None)):
             found.append((field, fault))
@@ -109,6 +126,8 @@ def _faults(
                 malformed.add(field.name)
     for rule in plan.rules:
         if malformed and any(field.name in malformed for field in rule.fields):
+            continue
+        if not inputs and all(field.kind != "OUTPUT_TENSOR" for field in rule.fields):
             continue
         if not outputs and any(field.is_array and field.kind == "OUTPUT_TENSOR" for field in rule.fields):
             continue

@@ -237,7 +237,9 @@ def record(
         seen = [None if each is None else each._desc for each in several]
         tensors.append(tuple(seen) if field.is_array else seen[0])
         flat += several
-    attributes = [attribute(field, given.get(field.python_name), label) for field in facts.attributes]
+    attributes = {
+        field.python_name: attribute(field, given.get(field.python_name), label) for field in facts.attributes
+    }
     scopes = {id(each._scope): each._scope for each in flat if each is not None}
     scope, *others = scopes.values() or (scope,)
     if others:

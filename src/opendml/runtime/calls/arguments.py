@@ -1,11 +1,9 @@
-"""Calls in the words of their callers: messages name the function and its arguments, not a desc's fields."""
+"""Validation of calls, whose messages name the function and its arguments, not a desc's fields."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
-from inspect import Signature, signature
-from typing import Any
 
 from opendml.errors import Failure, InvalidArgument
 from opendml.runtime.calls.call import returns_tuple
@@ -19,48 +17,26 @@ from opendml.spec.outputs import NOTHING, Told
 from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failure_of, faults
-from opendml.spelling import close_matches
 
 NUMPY_CAST = "{argument}.astype(np.{numpy})"
 CAST = "opendml.cast({argument}, output_type=opendml.{type})"
-"""How a caller makes an input have another type."""
-
-
-def without_unknown(function: Callable[..., Any]) -> Signature:
-    """Return the signature of a function without `**unknown`, by which it finds misspelt keywords."""
-    found = signature(function)
-    named = [each for each in found.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    return found.replace(parameters=named)
-
-
-def unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:
-    """The error of a call with keywords that its function does not have."""
-    names = list(signature(function).parameters)
-    keyword = next(iter(unknown))
-    near = "".join(f"; did you mean {name!r}?" for name in close_matches(keyword, names))
-    return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")
-
-
-@cache
-def in_place_arguments(name: str) -> frozenset[str]:
-    """The input tensors that the output may be written over."""
-    facts = operator(name)
-    return frozenset(facts.field(each).argument_name for each in facts.in_place)
+"""The expression by which a caller gives an input another type."""
 
 
 def validate_call(desc: OperatorDesc, level: FeatureLevel, told: Told | None, cast: str) -> None:
-    """Check the desc of a call.
+    """Check the desc of a call: first without its outputs, then what its outputs add.
 
     Args:
         desc: the desc.
         level: the feature level that it must be valid at.
-        told: what the call says of its outputs; None: the desc has no outputs yet.
-        cast: how the caller makes an input have another type.
+        told: what the call says of its outputs; None: the desc has no outputs yet. Otherwise all else that it
+            has is valid.
+        cast: the expression by which the caller gives an input another type.
 
     Raises:
         InvalidArgument: what `validate` finds, in terms of the arguments.
     """
-    found = faults(desc, level, outputs=told is not None)
+    found = faults(desc, level, inputs=told is None, outputs=told is not None)
     if found:
         raise InvalidArgument([_failure(desc, level, *each, told, cast) for each in found])
 

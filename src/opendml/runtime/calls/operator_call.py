@@ -1,5 +1,4 @@
-"""The meaning of calls: the desc and the program of an operator's name, its tensors and attributes, and the
-outputs that follow from them."""
+"""The desc and the program of a call, with the outputs that follow from its tensors and attributes."""
 
 from __future__ import annotations
 
@@ -30,23 +29,23 @@ from opendml.spec.wording import dimensions, member_words, shown
 
 
 def require_running(name: str) -> None:
-    """Checks that an operator can be run.
+    """Check that an operator can be run.
 
     Raises:
-        Unsupported: not yet.
+        Unsupported: it cannot be run yet.
     """
     if name not in implemented():
         raise Unsupported(f"{name} cannot be run yet; `opendml ops` lists the operators that can")
 
 
-def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Sequence[Any] = ()) -> Told:
-    """The arguments of a call about its outputs, as DirectML's values.
+def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Mapping[str, Any] | None = None) -> Told:
+    """Return the arguments of a call about its outputs, as DirectML's values.
 
     Args:
         name: DirectML's name of the operator.
         output_type: the type of the output whose type a call may choose.
         sizes: the sizes of the first output.
-        wanted: for each of the optional outputs whether the call asks for it.
+        wanted: for each of the optional outputs, by Python name, whether the call asks for it.
 
     Raises:
         InvalidArgument: no type, or no truth value.
@@ -55,27 +54,32 @@ def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Sequence[Any] 
     if type is not None and not isinstance(type, TensorDataType):
         allowed = member_words(TensorDataType, TensorDataType.__members__)
         raise InvalidArgument(f"{name.lower()}.output_type: {shown(output_type)}; {allowed}")
-    optional = [output for output in operator(name).outputs if output.optional]
-    asked = set[str]()
-    for output, value in zip(optional, wanted, strict=True):
+    wanted = wanted or {}
+    for output in operator(name).outputs if wanted else ():
+        value = wanted.get(output.python_name, False)
         if not isinstance(value, bool | np.bool_):
-            argument = f"{name.lower()}.{output.argument_name}"
-            raise InvalidArgument(f"{argument}: {shown(value)}; True asks for this output, False does not")
-        if value:
-            asked.add(output.python_name)
-    return Told(type, as_tuple(sizes), wanted=frozenset(asked))
+            problem = "True asks for this output, False does not"
+            raise InvalidArgument(f"{name.lower()}.{output.argument_name}: {shown(value)}; {problem}")
+    return Told(type, as_tuple(sizes), wanted=frozenset(each for each in wanted if wanted[each]))
 
 
 def desc_of_call(
     name: str,
     inputs: Sequence[TensorDesc | tuple[TensorDesc | None, ...] | None],
-    attributes: Sequence[Any],
+    attributes: Mapping[str, Any],
     feature_level: FeatureLevel,
     told: Told = NOTHING,
     cast: str = NUMPY_CAST,
 ) -> OperatorDesc:
-    """The valid desc of the operator over `inputs`, one for each field, with the outputs that follow from
-    them and from what is told.
+    """Return the valid desc of an operator, with the outputs that follow from its inputs and attributes.
+
+    Args:
+        name: DirectML's name of the operator.
+        inputs: one for each input field.
+        attributes: its attributes by Python name. Those that are left out have their defaults.
+        feature_level: what the desc must be valid at.
+        told: the outputs that the call asks for, with their types and sizes where it states them.
+        cast: the expression by which the caller gives an input another type.
 
     Raises:
         InvalidArgument: what `validate` finds, or a type or sizes of an output that remain open.
@@ -84,12 +88,13 @@ def desc_of_call(
     if inputs and inputs[0] is None and not facts.tensors[0].optional:
         first = facts.tensors[0].argument_name
         raise InvalidArgument(f"{facts.function_name}.{first}: None; a tensor is needed")
-    values: dict[str, Any] = {
-        field.python_name: each for field, each in zip(facts.inputs, inputs, strict=True)
+    values = {field.python_name: each for field, each in zip(facts.inputs, inputs, strict=True)}
+    axes = {
+        field.python_name: _axes(facts, field, attributes[field.python_name], values)
+        for field in facts.attributes
+        if field.axis_of and field.python_name in attributes
     }
-    for field, value in zip(facts.attributes, attributes, strict=True):
-        values[field.python_name] = _axes(facts, field, value, values) if field.axis_of else value
-    desc = with_rank_defaults(descs.desc_class(name)(**values))
+    desc = with_rank_defaults(descs.desc_class(name)(**{**values, **attributes, **axes}))
     validate_call(desc, feature_level, None, cast)
     desc = with_outputs(desc, told)
     validate_call(desc, feature_level, told, cast)
@@ -97,8 +102,9 @@ def desc_of_call(
 
 
 def _axes(facts: OperatorSchema, field: Field, value: Any, inputs: Mapping[str, Any]) -> Any:
-    """An axis, or several, of a tensor, with the negative ones counted from the end. An output, as of
-    JOIN, has as many dimensions as the first input.
+    """Return an axis, or several, of a tensor, with the negative ones counted from the end.
+
+    An output, as of JOIN, has as many dimensions as the first input.
 
     Raises:
         InvalidArgument: a negative one before the first dimension.
@@ -122,12 +128,11 @@ def _axes(facts: OperatorSchema, field: Field, value: Any, inputs: Mapping[str, 
 
 
 def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list[tuple[int, ...] | None]:
-    """The sizes of the tensors of a call where those that must have equal sizes are repeated, as NumPy
-    repeats them; those of one element, and those that the operator itself repeats along the first input, have
-    as many dimensions as that.
+    """Return the sizes of the tensors of a call, repeated as NumPy does where sizes must be equal.
 
-    DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not fit together stay
-    as they are, and so do the tensors of lists.
+    Tensors of one element, and those that the operator itself repeats along the first input, get as many
+    dimensions as that. DirectML repeats by strides of zero, which calls need not spell out. Sizes that do not
+    fit together stay as they are, and so do the tensors of lists.
     """
     result, facts = list(inputs), operator(call.name)
     names = [None if field.is_array else field.name for field in call.fields]
@@ -156,14 +161,16 @@ def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list
 
 
 def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, TensorDataType]) -> ScalarType:
-    """The type of a tensor that is given as a number: what the call says of an output that must have the same
-    type; or that of an input that must, of the first input, or what the tensor may be at all.
+    """Return the type of a tensor that is given as a number.
+
+    It is the type that the call states for an output that must have the same type. Else it is that of an
+    input that must, of the first input, or one that the tensor may have.
 
     Args:
         call: the call.
         told: what it says of its outputs.
-        position: which of its tensors it is.
-        types: those of the other tensors, by their positions.
+        position: the position of the tensor.
+        types: the types of the other tensors, by their positions.
     """
     facts, fields = operator(call.name), call.fields
     name = fields[position].name
@@ -188,7 +195,7 @@ def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, Te
 
 
 def exact_number(value: float, type: ScalarType, name: str) -> float:
-    """A number as one of a type; a float type rounds it.
+    """Return a number as one of a type. A float type rounds it.
 
     Raises:
         InvalidArgument: the type does not have it.
@@ -203,7 +210,7 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
 
 
 def written(call: Call, layouts: Sequence[Layout]) -> Told:
-    """What a call says of its outputs, with what the arrays say that it is to write."""
+    """Return what a call says of its outputs, with what the arrays say that it is to write."""
     descs = [TensorDesc(layout.type.data_type, layout.sizes) for layout in layouts]
     return call.told._replace(written=call.by_output(descs))
 
@@ -211,19 +218,22 @@ def written(call: Call, layouts: Sequence[Layout]) -> Told:
 def program_of_call(
     call: Call, inputs: Sequence[Layout | None], outs: Sequence[Layout] | None, feature_level: FeatureLevel
 ) -> Program:
-    """The program of a call, whose outputs are packed unless `outs` says otherwise. The tensors may have any
-    strides, at every level; where sizes must be equal, smaller ones are repeated by strides of 0.
+    """Return the program of a call.
+
+    The tensors may have any strides, at every level. Where sizes must be equal, strides of 0 repeat smaller
+    ones.
 
     Args:
         call: the call.
         inputs: its tensors.
-        outs: the arrays that it is to write.
+        outs: the arrays that it is to write; None: packed ones.
         feature_level: what it is checked against.
 
     Raises:
         InvalidArgument: what `validate` finds, or an output of another type or other sizes.
         Unsupported: the operator cannot be run yet.
     """
+    require_running(call.name)
     inputs = _repeated(call, inputs)
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
     told = call.told if outs is None else written(call, outs)
@@ -242,7 +252,7 @@ def program_of_call(
 
 
 def outputs_in(desc: OperatorDesc) -> list[TensorDesc]:
-    """The output tensors that a desc has, in its order."""
+    """Return the output tensors that a desc has, in its order."""
     return [tensor for tensor in tensors_of(desc, "OUTPUT_TENSOR") if tensor is not None]
 
 
@@ -271,7 +281,13 @@ def _repeating_strides(layout: Layout, sizes: tuple[int, ...]) -> tuple[int, ...
 
 
 def require_array(name: str, given: Layout, wanted: Layout, cast: str = "") -> None:
-    """Checks an array's type and sizes. `cast` is how its caller makes it have another type.
+    """Check the type and sizes of an array.
+
+    Args:
+        name: its name in messages.
+        given: its layout.
+        wanted: the layout that it should have.
+        cast: the expression by which the caller gives it another type; "" where there is none.
 
     Raises:
         InvalidArgument: one of them differs.

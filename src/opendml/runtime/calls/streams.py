@@ -1,5 +1,7 @@
-"""Immediate calls on arrays in the memory of a device: no copies, on the caller's stream, results of the
-caller's kind."""
+"""Immediate calls on arrays in the memory of a device.
+
+They copy nothing, run on the caller's stream, and return arrays of the caller's kind.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,14 @@ from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import Program
-from opendml.runtime.calls.arguments import CAST, in_place_arguments
+from opendml.runtime.calls.arguments import CAST
 from opendml.runtime.calls.call import Call
-from opendml.runtime.calls.in_place import Placing
-from opendml.runtime.calls.operator_call import program_of_call, require_running
-from opendml.runtime.calls.plans import Plans
+from opendml.runtime.calls.operator_call import program_of_call
+from opendml.runtime.calls.plans import OutputPlace, Plans, check_outs
 from opendml.runtime.graphs.compiled_work import call_maker
-from opendml.runtime.memory.host_array import check_outputs, reject_truth_values
+from opendml.runtime.memory.host_array import reject_truth_values
 from opendml.runtime.memory.ranges import common_place, require_device
 from opendml.runtime.objects.device import Device, as_device
-from opendml.spec.kinds import sizes_key
-from opendml.spec.schema import append_keys
 from opendml.targets.backend import StreamCall
 from opendml.targets.memory import Place
 from opendml.targets.registry import backend_at, place_of
@@ -25,22 +24,16 @@ from opendml.targets.streams import StreamInstances
 
 
 def call_on_stream(place: Place, first: Any, call: Call) -> Any:
-    """Runs a call on arrays of which one, `first`, is in the memory `place` of a device; as `immediate.call`.
+    """Run a call on arrays of which one, `first`, is in the memory `place` of a device; see `immediate.call`.
 
-    The work is on the stream of that array's library when this returns, like that library's own.
+    When this returns, the work is on the stream of that array's library, like that library's own.
 
     Raises:
-        InvalidArgument: as `immediate.call`; or the arrays are not all on one device, or not on `device`.
+        InvalidArgument: see `immediate.call`; or the arrays are not all on one device, or not on `device`.
     """
     on = backend_at(place).call(first)
-    told, outs = call.told, call.outs
-    key: list[Any] = [call.name, call.device, told.type, on.place, outs is None]
-    if call.lengths or told.wanted:
-        key.append((call.lengths, told.wanted))
-    if told.sizes is not None:
-        key.append(sizes_key(told.sizes))
-    append_keys(key, call.name, call.attributes)
-    addresses = []
+    outs, addresses = call.outs, list[int]()
+    key = [on.place, outs is None, *call.key()]
     for number, array in enumerate(call.tensors if outs is None else (*call.tensors, *outs)):
         if array is None:
             key.append(None)
@@ -52,7 +45,10 @@ def call_on_stream(place: Place, first: Any, call: Call) -> Any:
             raise InvalidArgument(f"{labels[number]}: {error}") from error
         key.append(form)
         addresses.append(address)
-    return _plans.find(tuple(key), _plan, call, on).run(on, call, addresses)
+    plan = _plans.find(tuple(key))
+    if plan is None:
+        plan = _plans.keep(tuple(key), _plan(call, on))
+    return plan.run(on, call, addresses)
 
 
 class _Plan:
@@ -61,11 +57,11 @@ class _Plan:
     def __init__(self, call: Call, program: Program, device: Device, writable: bool) -> None:
         self.writable, self.device = writable, device
         self.outputs = [(output.sizes, output.type) for output in program.outputs]
-        self.placings = [Placing(call, program, number) for number in range(len(program.outputs))]
+        self.places = [OutputPlace(call, program, number) for number in range(len(program.outputs))]
         self.instances = StreamInstances(call_maker(program, device))
 
     def run(self, on: StreamCall, call: Call, addresses: list[int]) -> Any:
-        """Binds the arrays and adds the work to the stream."""
+        """Bind the arrays and add the work to the stream."""
         self.device._require_present()
         if call.outs is None:
             made = [on.empty(sizes, type) for sizes, type in self.outputs]
@@ -73,36 +69,20 @@ class _Plan:
             self.instances.enqueue(addresses, on.stream)
             on.end([])
             return call.result([on.finished(result) for result, _ in made])
-        first = len(addresses) - len(self.placings) + 1
-        if not (
-            self.writable
-            and all(
-                placing.is_sound(addresses[: first + number]) for number, placing in enumerate(self.placings)
-            )
-        ):
-            _check(on, call, call.outs)
+        first = len(addresses) - len(self.places) + 1
+        sound = (place.is_sound(addresses[: first + number]) for number, place in enumerate(self.places))
+        if not (self.writable and all(sound)):
+            check_outs(call, call.tensors, call.outs, on.memory)
         self.instances.enqueue(addresses, on.stream)
         on.end(call.outs)
         return call.result(call.outs)
-
-
-def _check(on: StreamCall, call: Call, outs: tuple[Any, ...]) -> None:
-    """A closer look at whether the outputs may be written, given the inputs."""
-    inputs = [
-        None if tensor is None else (argument, on.memory(tensor, label))
-        for argument, label, tensor in zip(call.arguments, call.labels, call.tensors, strict=True)
-    ]
-    names, labels = call.out_arguments(len(outs)), call.out_labels(len(outs))
-    outputs = [(name, on.memory(out, label)) for name, label, out in zip(names, labels, outs, strict=True)]
-    check_outputs(call.function, inputs, outputs, in_place_arguments(call.name))
 
 
 _plans: Plans[_Plan] = Plans()
 
 
 def _plan(call: Call, on: StreamCall) -> _Plan:
-    """The plan of a call, validated and compiled."""
-    require_running(call.name)
+    """Validate and compile a call."""
     outs = call.outs or ()
     labels = (*call.labels, *call.out_labels(len(outs)))
     arguments = (*call.arguments, *call.out_arguments(len(outs)))

@@ -173,7 +173,7 @@ class GraphBase:
         data = GraphData(self.feature_level, tuple(self._inputs), tuple(self._steps), numbers)
         return pruned(data, keep_inputs)
 
-    def _call(self, name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...]) -> Any:
+    def _call(self, name: str, tensors: tuple[Any, ...], attributes: Mapping[str, Any]) -> Any:
         """Call an operator on tensors of which at least one is of this graph."""
         return call_in_graph(Call(name, tensors, attributes, None, None, NOTHING, CAST))
 
@@ -267,7 +267,7 @@ def _fit(
         return False
     values = [getattr(desc, field.python_name) for field in operator(desc.operator).inputs]
     lengths = tuple((place, len(each)) for place, each in enumerate(values) if isinstance(each, tuple))
-    call = Call(desc.operator, tuple(given), (), None, None, NOTHING, CAST, lengths)
+    call = Call(desc.operator, tuple(given), {}, None, None, NOTHING, CAST, lengths)
     return needed in (sizes, repeated_sizes(call, sizes))
 
 

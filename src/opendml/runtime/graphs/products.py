@@ -9,13 +9,10 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.runtime.graphs.repeat import repeated
-from opendml.spec.enums import MatrixTransform
 from opendml.spec.schema import operator
 
 if TYPE_CHECKING:
     from opendml.runtime.graphs.tensor import GraphTensor
-
-_NONE = MatrixTransform.NONE
 
 
 def product(a: GraphTensor, b: GraphTensor) -> GraphTensor:
@@ -66,5 +63,5 @@ def _gemm(a: GraphTensor, sizes_a: tuple[int, ...], b: GraphTensor, sizes_b: tup
     support = operator("GEMM").support_at(a.graph.feature_level)
     ones = (1,) * ((support.tensors["ATensor"].dims[0] if support else 2) - len(sizes_a))
     tensors = (a.reshape(ones + sizes_a), b.reshape(ones + sizes_b), None)
-    result: GraphTensor = a.graph._call("GEMM", tensors, (_NONE, _NONE, 1.0, 1.0, None))
+    result: GraphTensor = a.graph._call("GEMM", tensors, {})
     return result

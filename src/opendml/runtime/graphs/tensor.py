@@ -211,11 +211,11 @@ class GraphTensor:
     def __pow__(self, other: Operand) -> GraphTensor:
         number = as_plain(other)
         if isinstance(number, int | float) and self._type.is_float:
-            return self._call("ELEMENT_WISE_CONSTANT_POW", (self,), (None, float(number)))
-        return self._with("ELEMENT_WISE_POW", other, attributes=(None,))
+            return self._call("ELEMENT_WISE_CONSTANT_POW", (self,), exponent=float(number))
+        return self._with("ELEMENT_WISE_POW", other)
 
     def __rpow__(self, other: Any) -> GraphTensor:
-        return self._with("ELEMENT_WISE_POW", other, other_first=True, attributes=(None,))
+        return self._with("ELEMENT_WISE_POW", other, other_first=True)
 
     def __matmul__(self, other: GraphTensor | Array) -> GraphTensor:
         return self._times(other, other_first=False)
@@ -236,7 +236,7 @@ class GraphTensor:
         return self
 
     def __abs__(self) -> GraphTensor:
-        return self._call("ELEMENT_WISE_ABS", (self,), (None,))
+        return self._call("ELEMENT_WISE_ABS", (self,))
 
     def __eq__(self, other: object) -> GraphTensor:  # type: ignore[override]
         return self._with("ELEMENT_WISE_LOGICAL_EQUALS", other)
@@ -262,16 +262,14 @@ class GraphTensor:
     def __array__(self, *_: Any, **__: Any) -> Never:
         raise TypeError("a tensor of a graph has no values before the graph is compiled and called")
 
-    def _with(
-        self, name: str, other: Any, *, other_first: bool = False, attributes: tuple[Any, ...] = ()
-    ) -> GraphTensor:
-        """Add an operator on this tensor and another operand; return NotImplemented if it is none."""
+    def _with(self, name: str, other: Any, *, other_first: bool = False) -> GraphTensor:
+        """Return an operator of two tensors on this one and another operand; NotImplemented if it is none."""
         other = as_plain(other)
         if not isinstance(other, GraphTensor | int | float) and not hasattr(other, "__dlpack__"):
             return NotImplemented  # type: ignore[no-any-return]
-        return self._call(name, (other, self) if other_first else (self, other), attributes)
+        return self._call(name, (other, self) if other_first else (self, other))
 
-    def _call(self, name: str, tensors: tuple[Any, ...], attributes: tuple[Any, ...] = ()) -> GraphTensor:
+    def _call(self, name: str, tensors: tuple[Any, ...], **attributes: Any) -> GraphTensor:
         result: GraphTensor = self.graph._call(name, tensors, attributes)
         return result
 
