@@ -47,8 +47,8 @@ class TensorData(devices.TensorData):
         raise TypeError("directml.TensorData: no constructor; Device.compute and dispatch make it")
 
 
-class Binding(devices.Binding):
-    __doc__ = devices.Binding.__doc__
+class Binding(graphs.Binding):
+    __doc__ = graphs.Binding.__doc__
     _is_strict = True
 
 

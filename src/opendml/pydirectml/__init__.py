@@ -21,8 +21,8 @@ from opendml.spec import enums
 
 CLASSES: typing.Final = {
     activations: ["FusedActivation"],
-    devices: ["Binding", "Device", "TensorData"],
-    graphs: ["GraphBuilder", "Model"],
+    devices: ["Device", "TensorData"],
+    graphs: ["Binding", "GraphBuilder", "Model"],
     tensors: ["Size2D", "TensorDesc", "TensorPolicy"],
     enumerations: ["TensorDataType", "OutputOptions", "PaddingMode", "OperatorType"],
     enums: [

@@ -102,25 +102,19 @@ def _dequantize(given: Given) -> None:
 
 @_adapts
 def _fill_value_constant(given: Given) -> None:
-    _convert_values("fill_value_constant", given, "value")
-
-
-@_adapts
-def _fill_value_sequence(given: Given) -> None:
-    _convert_values("fill_value_sequence", given, "value_start", "value_delta")
-
-
-def _convert_values(function: str, given: Given, *names: str) -> None:
-    """Convert values to the type, FLOAT32 if none is given."""
+    """Convert the numbers to the type, FLOAT32 if none is given."""
     if not isinstance(given["graph"], Scope):
-        raise TypeError(f"{function}.graph: {type(given['graph']).__name__}; a Graph is needed")
+        raise TypeError(f"graph: {type(given['graph']).__name__}; a Graph is needed")
     data_type = as_data_type(np.float32 if given["value_data_type"] is None else given["value_data_type"])
     given["value_data_type"], dtype = data_type, numpy_type(data_type)
-    for name in names:
+    for name in given.keys() & {"value", "value_start", "value_delta"}:
         try:
             given[name] = np.array(given[name], dtype).item()
         except (OverflowError, TypeError, ValueError) as error:
             raise Refused(f"{name}={given[name]!r}: no {dtype.name} ({error})") from error
+
+
+ADAPTED["fill_value_sequence"] = _fill_value_constant
 
 
 @_adapts

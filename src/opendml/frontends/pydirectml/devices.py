@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,14 @@ import opendml.runtime.objects.device as runtime
 from opendml.errors import Unsupported
 from opendml.frontends.pydirectml.enumerations import DataType, as_data_type, numpy_type
 from opendml.frontends.pydirectml.errors import Refused
-from opendml.frontends.pydirectml.expressions import Expression, known
 from opendml.frontends.pydirectml.tensors import Described, TensorDesc
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
 from opendml.spec.tensor_desc import TensorDesc as Tensor
 
 if TYPE_CHECKING:
-    from opendml.frontends.pydirectml.graphs import Model
+    from opendml.frontends.pydirectml.expressions import Expression
+    from opendml.frontends.pydirectml.graphs import Binding, Model
 
 
 class TensorData(np.ndarray[Any, Any]):
@@ -27,35 +27,6 @@ class TensorData(np.ndarray[Any, Any]):
 
     def __new__(cls, data: Any) -> TensorData:
         return np.array(data).view(cls)
-
-
-class Binding:
-    """An array for an input, copied and converted to the type of its tensor.
-
-    Args:
-        expr: the input.
-        data: an array. Its elements count in row-major order, not its shape.
-
-    Raises:
-        ValueError: in `directml`, a cast that is neither safe in NumPy's sense nor within a kind, as float64
-            to float32 is.
-    """
-
-    _is_strict: ClassVar[bool] = False
-    """True to refuse arrays of other kinds."""
-
-    def __init__(self, expr: Expression, data: Any) -> None:
-        self._tensor = known(expr, "Binding.expr")._desc
-        array = host_bytes(self._tensor, data, "Binding.data", is_strict=self._is_strict)
-        self._data: Array | None = array.copy()
-
-    def __repr__(self) -> str:
-        released = ", released" if self._data is None else ""
-        return f"<Binding {self._tensor!r}{released}>"
-
-    def release_data(self) -> None:
-        """Free the copy of the array. An initialized model does not need that of an OWNED_BY_DML input."""
-        self._data = None
 
 
 class Device:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from opendml.frontends.pydirectml.table import Parameter, Row
+from opendml.frontends.pydirectml.table import OUTPUTS, Parameter, Row
 from opendml.spec.docstrings import renamed, wrapped
 from opendml.spec.facts import example_facts
 from opendml.spec.feature_level import full_name
@@ -33,8 +33,10 @@ def function_docstring(row: Row, module: str) -> str:
     lines += [*wrapped(f"{page}. `opendml.{facts.function_name}` says more."), "", "Args:"]
     for each in row.parameters:
         lines += wrapped(f"{each.name}: {_meaning(each, names)}", "    ", "        ")
+    fields = f"{row.result}: {', '.join(OUTPUTS[row.result])}." if row.result in OUTPUTS else f"{row.result}."
+    lines += ["", "Returns:", f"    {fields}"]
     lines += ["", "Raises:", "    TypeError: an argument has another type."]
-    lines += wrapped("ValueError: an argument breaks a rule of the operator.", "    ", "        ")
+    lines += ["    ValueError: an argument breaks a rule of the operator."]
     example = list(_example(row)) if module == "directml" else []
     return "\n".join([*lines, *(["", "Example:"] if example else []), *example]) + "\n"
 
@@ -76,12 +78,7 @@ def _example(row: Row) -> Iterator[str]:
 def _is_usual(parameter: Parameter, default: str) -> bool:
     """Return whether a default is that of the immediate function."""
     usual = parameter.field.default if parameter.field is not None else None
-    return (
-        default in ("None", "()")
-        or usual is None
-        or default.rpartition(".")[2] == usual
-        or default == repr(usual)
-    )
+    return usual is None or default in ("None", "()", repr(usual)) or default.rpartition(".")[2] == usual
 
 
 def _value(parameter: Parameter, value: ast.expr) -> str:

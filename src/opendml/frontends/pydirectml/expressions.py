@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, cast
 
 from opendml.frontends.pydirectml import enumerations
 from opendml.frontends.pydirectml.activations import activation_desc
+from opendml.frontends.pydirectml.devices import Device
 from opendml.frontends.pydirectml.enumerations import as_data_type
 from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.tensors import Described, Size2D, TensorDesc, TensorPolicy
@@ -32,18 +33,17 @@ _CAST = "an input of {type}"
 
 
 class Scope:
-    """A graph that expressions are recorded for.
-
-    Args:
-        policy: the layout in memory of what its operators compute; None: packed.
-    """
+    """A graph that expressions are recorded for, and the device of what is compiled from it."""
 
     expression: ClassVar[type[Expression]]
     """The class of its expressions."""
 
-    def __init__(self, policy: TensorPolicy | None = None) -> None:
-        self.graph = GraphBase(as_feature_level(None))
-        self.policy = policy or TensorPolicy()
+    def __init__(self, device: Device) -> None:
+        if not isinstance(device, Device):
+            raise TypeError(f"{type(self).__name__}.device: {type(device).__name__}; a Device is needed")
+        self._device, self.graph = device, GraphBase(as_feature_level(None))
+        self.policy = TensorPolicy()
+        """The layout in memory of what its operators compute."""
         self.inputs: dict[int, GraphTensor] = {}
         """The inputs by their numbers, in the order in which the graph has them."""
 

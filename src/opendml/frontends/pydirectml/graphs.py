@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from opendml.frontends.pydirectml.devices import (
-    Binding,
     Buffer,
     Device,
     TensorData,
@@ -72,17 +71,36 @@ class Input:
         return value._memory
 
 
-class DeviceGraph(Scope):
-    """A graph that expressions are recorded for, and the device of what is compiled from it."""
+class Binding:
+    """An array for an input, copied and converted to the type of its tensor.
 
-    def __init__(self, device: Device, policy: TensorPolicy | None = None) -> None:
-        super().__init__(policy)
-        if not isinstance(device, Device):
-            raise TypeError(f"{type(self).__name__}.device: {type(device).__name__}; a Device is needed")
-        self._device = device
+    Args:
+        expr: the input.
+        data: an array. Its elements count in row-major order, not its shape.
+
+    Raises:
+        ValueError: in `directml`, a cast that is neither safe in NumPy's sense nor within a kind, as float64
+            to float32 is.
+    """
+
+    _is_strict: ClassVar[bool] = False
+    """True to refuse arrays of other kinds."""
+
+    def __init__(self, expr: Expression, data: Any) -> None:
+        self._tensor = known(expr, "Binding.expr")._desc
+        array = host_bytes(self._tensor, data, "Binding.data", is_strict=self._is_strict)
+        self._data: Array | None = array.copy()
+
+    def __repr__(self) -> str:
+        released = ", released" if self._data is None else ""
+        return f"<Binding {self._tensor!r}{released}>"
+
+    def release_data(self) -> None:
+        """Free the copy of the array. An initialized model does not need that of an OWNED_BY_DML input."""
+        self._data = None
 
 
-class Graph(DeviceGraph):
+class Graph(Scope):
     """A graph that expressions are recorded for.
 
     Args:
@@ -96,9 +114,10 @@ class Graph(DeviceGraph):
     expression = Expression
 
     def __init__(self, device: Device, *, tensor_policy: TensorPolicy | None = None) -> None:
+        super().__init__(device)
         if tensor_policy is not None and not isinstance(tensor_policy, TensorPolicy):
             raise TypeError(f"Graph.tensor_policy: {type(tensor_policy).__name__}; a TensorPolicy is needed")
-        super().__init__(device, tensor_policy)
+        self.policy = tensor_policy or self.policy
         self._inputs: dict[Any, Input] = {}
         """The inputs by their expressions."""
         self._constants: dict[int, Data] = {}
@@ -197,7 +216,7 @@ class Graph(DeviceGraph):
         return expression
 
 
-class GraphBuilder(DeviceGraph):
+class GraphBuilder(Scope):
     """A graph that expressions are recorded for, of the interface before.
 
     Args:
@@ -212,9 +231,6 @@ class GraphBuilder(DeviceGraph):
     """The class of the outputs of its models."""
     keeps_weights: ClassVar[bool] = False
     """True to initialize a model once, not at each call."""
-
-    def __init__(self, device: Device) -> None:
-        super().__init__(device)
 
     def build(self, flags: ExecutionFlags, outputs: Sequence[Expression], /) -> Model:
         """Compile a model that computes `outputs`.
@@ -232,9 +248,7 @@ class GraphBuilder(DeviceGraph):
 class CompiledGraph(Locked):
     """A graph that is compiled for its device."""
 
-    def __init__(
-        self, graph: DeviceGraph, outputs: Sequence[Expression], flags: ExecutionFlags, what: str
-    ) -> None:
+    def __init__(self, graph: Scope, outputs: Sequence[Expression], flags: ExecutionFlags, what: str) -> None:
         super().__init__()
         if not isinstance(flags, ExecutionFlags):
             raise TypeError(f"{what}.flags: {type(flags).__name__}; ExecutionFlags are needed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,29 +18,19 @@ from opendml.spec.wording import shown
 _TOTAL, _ALIGNMENT = "total_tensor_size_in_bytes", "guaranteed_base_offset_alignment"
 
 
-class _ClassValue:
-    """A value that is made when the class attribute is read, as pybind11's static properties are."""
-
-    def __init__(self, make: Callable[[], TensorPolicy]) -> None:
-        self._make = make
-
-    def __get__(self, instance: object, owner: type | None = None) -> TensorPolicy:
-        return self._make()
-
-
 class TensorPolicy:
     """A layout in memory for tensors whose descs have no strides."""
+
+    default: ClassVar[TensorPolicy]
+    """The packed layout, in row-major order."""
+    interleaved_channel: ClassVar[TensorPolicy]
+    """The layout in which the second dimension, the channel, moves fastest: NCHW in sizes, NHWC in memory."""
 
     def __init__(self, *, channel_last: bool = False) -> None:
         self._channel_last = channel_last
 
     def __repr__(self) -> str:
         return f"dml.TensorPolicy.{'interleaved_channel' if self._channel_last else 'default'}"
-
-    default = _ClassValue(lambda: TensorPolicy())
-    """The packed layout, in row-major order."""
-    interleaved_channel = _ClassValue(lambda: TensorPolicy(channel_last=True))
-    """The layout in which the second dimension, the channel, moves fastest: NCHW in sizes, NHWC in memory."""
 
     def strides(self, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
         """Return the strides of a tensor of these sizes; None for a packed one."""
@@ -49,6 +39,9 @@ class TensorPolicy:
         batch, channels, *rest = sizes
         outer, *inner, channel = tensor_desc.packed_strides([batch, *rest, channels])
         return (outer, channel, *inner)
+
+
+TensorPolicy.default, TensorPolicy.interleaved_channel = TensorPolicy(), TensorPolicy(channel_last=True)
 
 
 class TensorDesc:
