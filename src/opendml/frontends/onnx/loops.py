@@ -80,64 +80,53 @@ def _mapped(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
 
 
 def _scan(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
-    """Run the body along an axis of each scanned input, forwards or backwards."""
-    count = int(node.attributes["num_scan_inputs"])
-    state, scanned = list(given[: len(given) - count]), given[len(given) - count :]
-    axes = node.attributes.get("scan_input_axes") or [0] * count
-    backwards = node.attributes.get("scan_input_directions") or [0] * count
+    """Run the body along an axis of each scanned input."""
+    state, scanned = _state_and_scanned(node, given)
+    axes = node.attributes.get("scan_input_axes") or [0] * len(scanned)
     lines = [np.moveaxis(x, axis, 0) for x, axis in zip(scanned, axes, strict=True)]
     lengths = {len(line) for line in lines}
     if len(lengths) != 1:
         raise InvalidArgument(f"{node}: scanned inputs of lengths {sorted(lengths)}; must be equal")
-    lines = [line[::-1] if back else line for line, back in zip(lines, backwards, strict=True)]
-    declared = node.attributes["body"].output[len(state) :]
-    state, stacks = _scanned(body, state, lines, len(declared))
-    return [*state, *_stacks_of(node, stacks, declared)]
-
-
-def _scanned(
-    body: Body, state: list[Any], lines: Sequence[Array], stack_count: int
-) -> tuple[list[Any], list[list[Any]]]:
-    """Return the state after all steps, and the outputs of each step."""
-    stacks: list[list[Any]] = [[] for _ in range(stack_count)]
-    for elements in zip(*lines, strict=True):
-        results = body([*state, *map(np.asarray, elements)])
-        state = list(results[: len(state)])
-        _append(stacks, results[len(state) :])
-    return state, stacks
-
-
-def _stacks_of(
-    node: OnnxNode, stacks: Sequence[list[Any]], declared: Sequence[onnx.ValueInfoProto]
-) -> list[Array]:
-    """Stack the outputs of all steps along their axes."""
-    axes = node.attributes.get("scan_output_axes") or [0] * len(stacks)
-    backwards = node.attributes.get("scan_output_directions") or [0] * len(stacks)
-    return [
-        _stacked(stack[::-1] if back else stack, axis, each)
-        for stack, axis, back, each in zip(stacks, axes, backwards, declared, strict=True)
-    ]
+    return _scanned(node, body, state, lines, "scan_input_directions")
 
 
 def _scan_of_batches(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[Any]:
     """Run `Scan` version 8, which takes each sequence of a batch up to its own length."""
     lengths, *rest = given
-    count = int(node.attributes["num_scan_inputs"])
-    state, scanned = rest[: len(rest) - count], rest[len(rest) - count :]
-    backwards = node.attributes.get("directions") or [0] * count
-    declared = node.attributes["body"].output[len(state) :]
+    state, scanned = _state_and_scanned(node, rest)
     batch, longest = scanned[0].shape[:2]
-    states: list[list[Any]] = [[] for _ in state]
-    outputs: list[list[Any]] = [[] for _ in declared]
+    columns: list[list[Any]] = [[] for _ in node.attributes["body"].output]
     for index in range(batch):
-        length = longest if lengths is None else int(lengths[index])
-        lines = [x[index][:length] for x in scanned]
-        lines = [line[::-1] if back else line for line, back in zip(lines, backwards, strict=True)]
-        left, stacks = _scanned(body, [each[index] for each in state], lines, len(declared))
-        _append(states, left)
-        stacked = [_stacked(stack, 0, each) for stack, each in zip(stacks, declared, strict=True)]
-        _append(outputs, [_lengthened(each, longest) for each in stacked])
-    return [*map(np.stack, states), *map(np.stack, outputs)]
+        lines = [x[index][: longest if lengths is None else int(lengths[index])] for x in scanned]
+        results = _scanned(node, body, [each[index] for each in state], lines, "directions")
+        outputs = [_lengthened(each, longest) for each in results[len(state) :]]
+        _append(columns, [*results[: len(state)], *outputs])
+    return [*map(np.stack, columns)]
+
+
+def _state_and_scanned(node: OnnxNode, given: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    first = len(given) - int(node.attributes["num_scan_inputs"])
+    return list(given[:first]), list(given[first:])
+
+
+def _scanned(node: OnnxNode, body: Body, state: list[Any], lines: list[Array], directions: str) -> list[Any]:
+    """Run the body along the first axis of lines, and return the last state and the stacked outputs.
+
+    Args:
+        directions: the attribute that says which lines go backwards.
+    """
+    attributes, declared = node.attributes, node.attributes["body"].output[len(state) :]
+    backwards = attributes.get(directions) or [0] * len(lines)
+    stacks: list[list[Any]] = [[] for _ in declared]
+    ordered = (line[::-1] if back else line for line, back in zip(lines, backwards, strict=True))
+    for elements in zip(*ordered, strict=True):
+        results = body([*state, *map(np.asarray, elements)])
+        state = list(results[: len(state)])
+        _append(stacks, results[len(state) :])
+    axes = attributes.get("scan_output_axes") or [0] * len(stacks)
+    backwards = attributes.get("scan_output_directions") or [0] * len(stacks)
+    outputs = zip(stacks, backwards, axes, declared, strict=True)
+    return [*state, *(_stacked(stack[::-1] if back else stack, *rest) for stack, back, *rest in outputs)]
 
 
 def _append(stacks: Sequence[list[Any]], elements: Sequence[Any]) -> None:
