@@ -6,7 +6,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError("opendml.torch needs PyTorch: pip install 'opendml[torch]'") from error
 
 from opendml.frontends.torch.backend import backend, explain
-from opendml.frontends.torch.report import Explanation, FallbackWarning, GraphReport
+from opendml.frontends.torch.report import FallbackWarning, GraphReport
+from opendml.frontends.torch.report import TorchExplanation as Explanation
 
 __all__ = ["Explanation", "FallbackWarning", "GraphReport", "backend", "explain"]
 

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("onnx")
 from opendml import InvalidArgument
+from opendml.frontends.onnx.attributes import defaults_of
 from opendml.onnx import load
 from tests.onnx.models import assert_same, computed, evaluated, feed, one_node
 
@@ -108,3 +109,22 @@ def test_pictures_of_old_models_are_scaled() -> None:
 def test_an_axis_that_no_input_has_is_refused_when_the_model_is_loaded() -> None:
     with pytest.raises(InvalidArgument, match=r"Hardmax, node name: y0\): .*'axis' must be in \[-3 , 2\]"):
         load(one_node("Hardmax", [X], axis=5))
+
+
+@pytest.mark.parametrize(
+    ("domain", "operator", "version", "defaults"),
+    [
+        ("", "Softmax", 12, {"axis": 1}),
+        ("", "Softmax", 13, {"axis": -1}),
+        ("", "GridSample", 19, {"align_corners": 0, "mode": "bilinear", "padding_mode": "zeros"}),
+        ("", "GridSample", 20, {"align_corners": 0, "mode": "linear", "padding_mode": "zeros"}),
+        ("", "LayerNormalization", 11, {"axis": -1, "epsilon": float(np.float32(1e-5)), "stash_type": 1}),
+        ("", "Affine", 7, {"alpha": 1.0, "beta": 0.0}),
+        ("com.microsoft", "QuickGelu", 1, {"alpha": 1.702}),
+        ("com.microsoft", "Unknown", 1, {}),
+    ],
+)
+def test_defaults_of_attributes_are_those_of_the_version(
+    domain: str, operator: str, version: int, defaults: dict[str, Any]
+) -> None:
+    assert dict(defaults_of(domain, operator, version)) == defaults

@@ -418,7 +418,9 @@ def test_what_has_no_mapping_is_an_error_that_says_so() -> None:
 def test_the_page_about_adding_an_operator_adds_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks of docs/design/adding_an_onnx_operator.md, in a registry of their own."""
     page = (Path(__file__).parents[2] / "docs" / "design" / "adding_an_onnx_operator.md").read_text("utf-8")
-    converter, default, wide_name = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    converter, default, wide_name = re.findall(
+        r"^```(?:python|text)\n(.*?)^```", page, re.MULTILINE | re.DOTALL
+    )
     for name in ("_converters", "_operators"):
         monkeypatch.setattr(CONVERTERS, name, copy.copy(getattr(CONVERTERS, name)))
     names = vars(elementwise) | vars(registry)

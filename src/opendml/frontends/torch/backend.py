@@ -26,7 +26,7 @@ from opendml.frontends.torch.partition import (
     with_own_memory,
     without_empty_operands,
 )
-from opendml.frontends.torch.report import Explanation, explained, report
+from opendml.frontends.torch.report import TorchExplanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import SharedMemory
@@ -70,7 +70,7 @@ def backend(
     return compiled
 
 
-def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Explanation:
+def explain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> TorchExplanation:
     """Compile a function or a module, run it once, and report what is left to PyTorch.
 
     It runs forward and backward. Everything that was compiled before is forgotten.

@@ -50,7 +50,7 @@ class GraphReport:
 
 
 @dataclass
-class Explanation:
+class TorchExplanation:
     """The graphs of a function that was compiled, in their order."""
 
     graphs: list[GraphReport] = field(default_factory=list)
@@ -59,13 +59,13 @@ class Explanation:
         return "\n".join(map(str, self.graphs)) or "no graphs"
 
 
-_listener: ContextVar[Explanation | None] = ContextVar("listener", default=None)
+_listener: ContextVar[TorchExplanation | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def explained() -> Iterator[Explanation]:
+def explained() -> Iterator[TorchExplanation]:
     """Collect the reports of the block, without warnings."""
-    explanation = Explanation()
+    explanation = TorchExplanation()
     token = _listener.set(explanation)
     try:
         yield explanation
