@@ -15,16 +15,32 @@ INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-versi
 MODELS := magika rapidocr-onnxruntime silero-vad
 BENCH_MODELS := nudenet
 
-.PHONY: demo test fuzz lint format docs bench bench-models lock clean
+.PHONY: demo test quick test-devices fuzz lint format docs bench bench-models lock clean
 
 demo: $(VENV)/ready-models
 	$(BIN)/python examples/demo.py
 	$(BIN)/python examples/onnx_models.py
 	$(BIN)/python examples/digits.py
 
-# Files in their order: those that compile for a GPU have few tests, but long ones, and must not come last.
+# Each process begins with its own part of the tests, in their order, and takes over those of another at the end.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
 test: $(VENV)/ready
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -m "not devices"
+
+# Kernels for GPUs, compiled and emulated on the processor, and run where a GPU is.
+test-devices: $(VENV)/ready-devices
+	$(PYTEST) -m devices tests
+
+# Style and types of the files that differ from the base, and the tests that matter most: up to a minute.
+BASE ?= $(shell git merge-base HEAD main 2>/dev/null || git rev-parse HEAD)
+CHANGED = $(shell git diff --name-only --diff-filter=d $(BASE) -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
+
+quick: $(VENV)/ready
+	$(if $(CHANGED),$(BIN)/ruff check $(CHANGED))
+	$(if $(CHANGED),$(BIN)/ruff format --check $(CHANGED))
+	$(if $(CHANGED),$(BIN)/python -m tools.generate && $(BIN)/mypy $(CHANGED))
+	$(PYTEST) @tests/quick.txt
 
 # Random cases on all processors, other ones every time; each failure is printed with the line that shows it again.
 MINUTES ?= 1
@@ -58,7 +74,7 @@ PINS ?=
 lock:
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet --editable '.[demo,dev,bench]' $(PINS)
+	build/lock/bin/python -m pip install --quiet --editable '.[bench,cuda,demo,dev]' $(PINS)
 	build/lock/bin/python -m pip install --quiet --no-deps $(MODELS) $(BENCH_MODELS)
 	{ echo '# Exact versions that `make` and CI install. Written by `make lock PINS="$(PINS)"`.'; \
 	  build/lock/bin/python -m pip freeze --exclude-editable | sed 's/ @ .*//; s/+cpu$$//'; } > constraints.txt
@@ -69,6 +85,10 @@ clean:
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(INSTALL) --editable '.[demo,dev]'
+	touch $@
+
+$(VENV)/ready-devices: $(VENV)/ready
+	$(INSTALL) --editable '.[cuda]'
 	touch $@
 
 $(VENV)/ready-models: $(VENV)/ready

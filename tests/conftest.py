@@ -14,6 +14,9 @@ import pytest
 from opendml import Device, Unsupported
 
 SHARED = Path(__file__).parents[2] / "shared"
+CUDA = Path(__file__).parent / "cuda"
+COMPILING = frozenset({"compile_all", "compiled", "emulated", "machine_code"})
+"""Functions of tests/cuda that compile kernels for GPUs, or run them on the processor."""
 
 
 @pytest.fixture(params=["cpu", "cuda"])
@@ -79,8 +82,13 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where there is no GPU, one skipped test of each file stands for all that need one: thousands."""
+    """Mark device tests. Where there is no GPU, one skipped test of each file stands for all that need one:
+    thousands."""
+    for item in items:
+        if _is_for_cuda(item) or _compiles_for_cuda(item):
+            item.add_marker(pytest.mark.devices)
     try:
         Device("cuda")
         return
@@ -104,3 +112,15 @@ def _is_for_cuda(item: pytest.Item) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     kinds = [parameters.get(name) for name in ("device", "any_device", "kind")]
     return "cuda" in kinds or "gpu" in getattr(item, "fixturenames", ())
+
+
+def _compiles_for_cuda(item: pytest.Item) -> bool:
+    """Return whether the test, or a function of its file that it calls, compiles or emulates kernels."""
+    function = getattr(item, "function", None)
+    if CUDA not in item.path.parents or function is None:
+        return False
+    names, told = set(function.__code__.co_names), function.__globals__
+    for name in [*names]:
+        called = getattr(told.get(name), "__code__", None)
+        names.update(called.co_names if called else ())
+    return not names.isdisjoint(COMPILING) or not COMPILING.isdisjoint(getattr(item, "fixturenames", ()))

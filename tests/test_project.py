@@ -1,19 +1,33 @@
-"""The project itself: the README is true, versions agree, dependencies are declared."""
+"""The project as a whole: its README, package, promises, imports and platforms."""
 
 from __future__ import annotations
 
 import ast
+import email
 import importlib.metadata
+import multiprocessing
+import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+import venv
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+import llvmlite.binding as llvm
+import numpy as np
 import pytest
 
 import opendml
+import opendml as dml
+from opendml.targets import object_cache
+from opendml.targets.cpu import native
+from tools.generate.stubs import stubs
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
@@ -45,9 +59,7 @@ def readme_blocks(language: str) -> list[str]:
     )
 
 
-def test_the_python_blocks_of_the_readme_run_in_order_and_print_what_it_says(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_python_blocks_of_the_readme_run_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = readme_blocks("python")
     namespace: dict[str, object] = {}
     for block in blocks:
@@ -167,3 +179,518 @@ def _imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.split(".")[0])
     return names
+
+
+EXPLAIN = """
+import opendml as dml
+graph = dml.Graph()
+x = graph.input("x", dml.FLOAT32, [4])
+print(dml.__file__)
+print(len(graph.compile({"y": dml.activation_relu(x)}, device="reference").explain().html()) > 1000)
+"""
+
+BY_NAME = """
+import sys, torch
+function = torch.compile(lambda x: (x + 1).relu(), backend="opendml")
+result = function(torch.tensor([1.0, -2.0])).tolist()
+print(sys.modules["opendml.torch"].__file__)
+print(result)
+"""
+
+
+def run(*command: str | Path, folder: Path, **variables: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | variables
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def build(target: str, *options: str | Path, folder: Path) -> None:
+    backend = Path(pytest.importorskip("hatchling").__file__).parents[1]
+    command = [sys.executable, "-m", "hatchling", "build", "--target", target, *options]
+    run(*command, folder=folder, PYTHONPATH=str(backend))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked source distribution."""
+    folder = tmp_path_factory.mktemp("sdist")
+    build("sdist", "--directory", folder, folder=ROOT)
+    (archive,) = folder.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(folder, filter="data")
+    return folder / archive.name.removesuffix(".tar.gz")
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path) -> Path:
+    """The wheel, built of the source distribution."""
+    build("wheel", folder=sdist)
+    (built,) = (sdist / "dist").glob("*.whl")
+    return built
+
+
+def test_the_sdist_has_all_that_is_tracked_but_what_serves_the_repository(sdist: Path) -> None:
+    left_out = {".ci", ".gitignore"}
+    for path in tracked_files():
+        name = path.relative_to(ROOT)
+        assert name.parts[0] in left_out or (sdist / name).is_file(), name
+
+
+def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        names = {name for name in packed.namelist() if ".dist-info/" not in name}
+        licenses = [name for name in packed.namelist() if name.endswith("/licenses/LICENSE")]
+    source = ROOT / "src"
+    tracked = {path.relative_to(source).as_posix() for path in tracked_files() if path.is_relative_to(source)}
+    assert names == tracked | {f"opendml/{name}" for name in stubs()}
+    assert len(licenses) == 1
+
+
+def test_the_metadata_of_the_wheel_is_that_of_the_project(wheel: Path) -> None:
+    known = pytest.importorskip("trove_classifiers").classifiers
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = (name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(packed.read(name))
+    assert (metadata["Name"], metadata["Version"]) == ("opendml", project()["version"])
+    classifiers = metadata.get_all("Classifier") or []
+    assert set(classifiers) <= set(known)
+    assert [each for each in classifiers if each.startswith("Operating System")] == [
+        "Operating System :: POSIX :: Linux"
+    ]
+    assert wheel.name.endswith("-py3-none-any.whl")
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, and with what it depends on of this environment."""
+    clean = tmp_path_factory.mktemp("clean")
+    venv.create(clean, with_pip=False)
+    python = clean / "bin" / "python"
+    install = ["install", "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check", wheel]
+    run(sys.executable, "-m", "pip", "--python", python, *install, folder=clean)
+    # As a plain entry of the path this environment brings no other opendml.
+    (packages_of(clean) / "dependencies.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n", "utf-8")
+    return clean
+
+
+def packages_of(environment: Path) -> Path:
+    (packages,) = environment.glob("lib/*/site-packages")
+    return packages
+
+
+def test_the_wheel_works_in_an_environment_of_its_own(installed: Path, tmp_path: Path) -> None:
+    where, has_page = run(installed / "bin" / "python", "-c", EXPLAIN, folder=tmp_path).split()
+    assert Path(where).is_relative_to(packages_of(installed))
+    assert has_page == "True"
+    command = installed / "bin" / "opendml"
+    assert run(command, "--version", folder=tmp_path).split()[-1] == project()["version"]
+    model = ROOT / "examples" / "celu.json"
+    assert "Resource 'y'" in run(command, "run", model, "--device", "reference", folder=tmp_path)
+
+
+def test_pytorch_finds_the_backend_of_the_wheel_by_its_name(installed: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    where, result = run(installed / "bin" / "python", "-c", BY_NAME, folder=tmp_path).splitlines()
+    assert Path(where).is_relative_to(packages_of(installed))
+    assert result == "[2.0, 0.0]"
+
+
+TEXT = (ROOT / "SECURITY.md").read_text("utf-8")
+
+
+def test_each_promise_has_tests_that_are_there() -> None:
+    promises = TEXT.split("## What is promised")[1].split("\n## ")[0]
+    rows = [line for line in promises.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 8
+    for row in rows:
+        tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert tests, row
+        for file, name in tests:
+            assert f"def {name}(" in (ROOT / file).read_text("utf-8"), f"{file}::{name}"
+
+
+def test_links_lead_to_files_of_the_repository() -> None:
+    for link in re.findall(r"\]\(([^)#]+)", TEXT):
+        assert (ROOT / link).is_file(), link
+
+
+PACKAGE = Path(opendml.__file__).parent
+RUNTIME = "opendml.runtime"
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """The modules of the package by name."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        *folders, last = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        name = ".".join(folders if last == "__init__" else [*folders, last])
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def statements(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that are executed, in functions too; those for type checkers alone are not."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+            yield from statements(child)
+
+
+@cache
+def imported(module: str) -> frozenset[str]:
+    """The modules of the package that a module imports, `import_module` with a name included."""
+    calls = [node for node in ast.walk(trees()[module]) if isinstance(node, ast.Call)]
+    dynamic = [call.args[0] for call in calls if "import_module" in ast.unparse(call.func)]
+    found = {str(name.value) for name in dynamic if isinstance(name, ast.Constant)}
+    for statement in statements(trees()[module]):
+        assert isinstance(statement, ast.Import) or statement.level == 0
+        for alias in statement.names:
+            source = statement.module if isinstance(statement, ast.ImportFrom) else alias.name
+            inner = f"{source}.{alias.name}"
+            found.add(inner if inner in trees() else str(source))
+    return frozenset((found & trees().keys()) - {module})
+
+
+def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """The strongly connected components of more than one module."""
+    found, below = list[list[str]](), dict[str, set[str]]()
+    for start in graph:
+        reached, waiting = set[str](), [start]
+        while waiting:
+            new = graph[waiting.pop()] - reached
+            reached |= new
+            waiting += new
+        below[start] = reached
+    left = set(graph)
+    while left:
+        first = min(left)
+        circle = {first} | {each for each in below[first] if first in below[each]}
+        left -= circle
+        if len(circle) > 1:
+            found.append(sorted(circle))
+    return found
+
+
+def test_imports_have_no_circle() -> None:
+    assert circles({name: imported(name) for name in trees()}) == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": "b", "b": "cd", "c": "b", "d": "", "e": "af", "f": "e"}
+    assert circles({name: frozenset(read) for name, read in graph.items()}) == [["b", "c"], ["e", "f"]]
+
+
+ROOMS = (
+    ("across_forks", "budget", "control_groups", "errors", "floating_point", "folders", "host_memory"),
+    ("json_files", "logs", "model_files", "spelling"),
+    ("spec",),
+    ("program",),
+    ("operators",),
+    ("compiler",),
+    ("targets",),
+    ("outputs",),
+    ("runtime",),
+    ("functions",),
+    ("frontends",),
+    (
+        "catalog",
+        "cli",
+        "directml",
+        "onnx",
+        "pydirectml",
+        "reference",
+        "serialized",
+        "torch",
+        "__init__",
+        "__main__",
+    ),
+)
+"""Modules and packages of opendml, from low to high. A module imports others of its row, and lower ones."""
+
+
+def row(module: str) -> int:
+    """The number of the row that a module belongs to."""
+    _, name, *_ = *module.split("."), "__init__"
+    return next(number for number, names in enumerate(ROOMS) if name in names)
+
+
+CONVERTERS = ("opendml.frontends.attention", "opendml.frontends.onnx", "opendml.frontends.torch")
+"""Modules that use the package as its callers do."""
+
+
+def test_no_room_imports_from_a_higher_one() -> None:
+    upwards = {
+        name: higher
+        for name in trees()
+        if not name.startswith(CONVERTERS)
+        if (higher := sorted(each for each in imported(name) if row(each) > row(name)))
+    }
+    assert upwards == {}
+
+
+def test_a_module_whose_package_is_absent_is_no_attribute() -> None:
+    """`hasattr`, `help` and `inspect.getmembers` expect that of an attribute that cannot be had."""
+    code = """
+import contextlib, inspect, io, sys
+for name in ("onnx", "torch"):
+    sys.modules[name] = None
+import opendml as dml
+assert not hasattr(dml, "torch") and not hasattr(dml, "onnx")
+assert dict(inspect.getmembers(dml))["Device"] is dml.Device
+with contextlib.redirect_stdout(io.StringIO()) as page:
+    help(dml)
+assert "activation_celu" in page.getvalue()
+for statement in ("import opendml.torch", "from opendml import onnx"):
+    try:
+        exec(statement)
+    except ModuleNotFoundError as error:
+        assert "pip install" in str(error), error
+    else:
+        raise AssertionError(statement)
+try:
+    dml.torch
+except AttributeError as error:
+    assert "pip install 'opendml[torch]'" in str(error)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def modules_of(package: str) -> list[str]:
+    """A package and all modules in it."""
+    return [name for name in trees() if name == package or name.startswith(f"{package}.")]
+
+
+TARGETS = ("cpu", "cuda", "reference")
+
+
+@pytest.mark.parametrize("package", [RUNTIME, "opendml.compiler", "opendml.program", "opendml.operators"])
+def test_what_serves_all_targets_imports_none(package: str) -> None:
+    forbidden = {name for target in TARGETS for name in modules_of(f"opendml.targets.{target}")}
+    assert {name: found for name in modules_of(package) if (found := imported(name) & forbidden)} == {}
+
+
+def words(tree: ast.Module) -> Iterator[str]:
+    """The identifiers of a module, and its strings but for docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg | ast.keyword):
+            yield node.arg or ""
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.alias):
+            yield node.name
+    docstrings = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and _is_text(node.value)
+    }
+    yield from (
+        str(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and _is_text(node) and id(node) not in docstrings
+    )
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def test_the_runtime_names_no_target_but_the_default_kind() -> None:
+    named = {
+        (name, word)
+        for name in modules_of(RUNTIME)
+        for word in words(trees()[name])
+        if any(target in word.lower() for target in ("cuda", "llvm")) or word in TARGETS
+    }
+    assert named == {("opendml.runtime.objects.device", "cpu")}
+
+
+FOREIGN = (
+    "__dlpack__",
+    "dtype",
+    "is_neg",
+    "shape",
+    "from_dlpack",
+    "numpy",
+    "geteuid",
+    "register_at_fork",
+    "sysconf",
+)
+"""Attributes of arrays of other libraries, of these libraries and of the system, which may lack them."""
+
+
+def test_what_serves_all_targets_asks_none_whether_it_has_an_attribute() -> None:
+    """Only what is not opendml's is asked, and names that are fields' or types'."""
+    asked = {
+        (name, node.args[1].value)
+        for name in [*modules_of(RUNTIME), *(each for each in trees() if each.count(".") == 2)]
+        if name.startswith((RUNTIME, "opendml.targets"))
+        for node in ast.walk(trees()[name])
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("hasattr", "getattr") and isinstance(node.args[1], ast.Constant)
+    }
+    assert {(name, word) for name, word in asked if word not in FOREIGN} == {
+        ("opendml.runtime.calls.arguments", "function"),
+        ("opendml.runtime.objects.intermediates", "is_showing"),
+    }
+
+
+DARWIN = {"__ulock_wait", "__ulock_wake", "clock_gettime_nsec_np", "sched_yield"}
+SYSTEMS = {
+    ("linux", "x86_64-unknown-linux-gnu"): {"clock_gettime", "sched_yield", "syscall"},
+    ("linux", "aarch64-unknown-linux-gnu"): {"clock_gettime", "sched_yield", "syscall"},
+    ("darwin", "arm64-apple-darwin"): {
+        "__ulock_wait",
+        "__ulock_wake",
+        "clock_gettime_nsec_np",
+        "sched_yield",
+    },
+    ("darwin", "x86_64-apple-darwin"): {
+        "__ulock_wait",
+        "__ulock_wake",
+        "clock_gettime_nsec_np",
+        "sched_yield",
+    },
+    ("win32", "x86_64-pc-windows-msvc"): {
+        "GetTickCount64",
+        "SwitchToThread",
+        "WaitOnAddress",
+        "WakeByAddressAll",
+    },
+}
+
+
+@pytest.mark.parametrize(("system", "triple"), SYSTEMS)
+def test_the_native_runtime_compiles_and_asks_for_what_the_system_has(
+    system: str, triple: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native.sys, "platform", system)
+    module = llvm.parse_assembly(native.runtime_assembly(triple))
+    module.verify()
+    declared = {each.name for each in module.functions if each.is_declaration}
+    assert {name for name in declared if not name.startswith("llvm.")} == SYSTEMS[system, triple]
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    assert llvm.Target.from_triple(triple).create_target_machine().emit_object(module)
+
+
+@pytest.mark.parametrize(
+    ("system", "variables", "expected"),
+    [
+        ("linux", {}, ".cache/opendml"),
+        ("linux", {"XDG_CACHE_HOME": "/there"}, "/there/opendml"),
+        ("darwin", {}, "Library/Caches/opendml"),
+        ("win32", {}, "AppData/Local/opendml/Cache"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/opendml/Cache"),
+    ],
+)
+def test_code_is_cached_where_the_system_keeps_caches(
+    system: str, variables: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("OPENDML_CACHE_DIRECTORY", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(object_cache.Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(object_cache.sys, "platform", system)
+    assert object_cache.cache_directory() == tmp_path / expected
+
+
+def test_every_file_may_have_its_name_on_windows_and_where_case_does_not_count() -> None:
+    names = [path.relative_to(ROOT).as_posix() for path in tracked_files()]
+    reserved = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))}
+    for name in names:
+        assert len(name) < 160, name
+        for part in PurePosixPath(name).parts:
+            assert not set(part) & set('<>:"\\|?*'), name
+            assert part == part.rstrip(". "), name
+            assert part.split(".")[0].lower() not in reserved, name
+    assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []
+
+
+POSIX_ONLY = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+GUARDED = {"fchmod", "geteuid", "register_at_fork", "sched_getaffinity", "sysconf"}
+"""What `os` has on some systems, and is asked for first."""
+EVERYWHERE = {
+    *(
+        "O_RDONLY",
+        "O_WRONLY",
+        "PathLike",
+        "W_OK",
+        "access",
+        "close",
+        "cpu_count",
+        "devnull",
+        "dup",
+        "dup2",
+        "environ",
+    ),
+    *(
+        "fsdecode",
+        "fspath",
+        "fstat",
+        "listdir",
+        "mkdir",
+        "open",
+        "path",
+        "replace",
+        "stat",
+        "stat_result",
+        "strerror",
+    ),
+    *("makedirs", "supports_dir_fd", "supports_fd", "unlink", "urandom", "utime"),
+}
+
+
+@cache
+def trees_platforms() -> list[tuple[Path, ast.Module]]:
+    paths = (path for path in (ROOT / "src").rglob("*.py") if path.name != "functions.py")
+    return [(path, ast.parse(path.read_text("utf-8"))) for path in paths]
+
+
+def test_no_module_of_one_family_of_systems_is_imported() -> None:
+    for path, tree in trees_platforms():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+                assert not names & POSIX_ONLY, path
+
+
+def test_what_os_has_on_some_systems_is_asked_for_first() -> None:
+    for path, tree in trees_platforms():
+        used = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
+        }
+        assert used <= EVERYWHERE | GUARDED, path
+        text = path.read_text("utf-8")
+        assert all(f'hasattr(os, "{name}")' in text for name in used & GUARDED), path
+
+
+def test_text_files_say_their_encoding() -> None:
+    for path, tree in trees_platforms():
+        for node in ast.walk(tree):
+            name = (
+                node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
+            )
+            if isinstance(node, ast.Call) and name in ("read_text", "write_text"):
+                is_positional = len(node.args) > (name == "write_text")
+                assert is_positional or "encoding" in {each.arg for each in node.keywords}, (
+                    path,
+                    node.lineno,
+                )
+
+
+def spawned(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    return dml.activation_tanh(values)  # type: ignore[no-any-return]
+
+
+def test_a_process_that_begins_anew_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Windows and macOS have no other processes: nothing of this one is there.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT)]))
+    values = np.linspace(-2, 2, 1000, dtype=np.float32)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        np.testing.assert_array_equal(pool.apply(spawned, (values,)), spawned(values))

@@ -1,4 +1,4 @@
-"""The dashboard of whole models: what it runs in which order, and what its table says."""
+"""Benchmarks: models, goals and contractions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from benchmarks import cuda_contraction_cases
+from benchmarks.cases import CHEAP, TRANSCENDENTAL, Case, Goal, all_cases
+from benchmarks.contender import Mode
+from benchmarks.cuda_contraction_cases import Case as Case_contractions
+from benchmarks.cuda_contraction_cases import cases
+from benchmarks.families import is_named, verdict
+from benchmarks.goals import shortfalls
 from benchmarks.models import prepare
 from benchmarks.models.__main__ import can_run, chosen_cases, main
 from benchmarks.models.cases import CASES
@@ -20,6 +27,22 @@ from benchmarks.models.rounds import Outcome, Row, Settings, cold_and_warm, meas
 from benchmarks.models.table import Report, as_json, markdown
 from benchmarks.models.work import Rates, Work, count, difference
 from benchmarks.models.worker import Job
+from benchmarks.timing import Outcome as Outcome_goals
+from benchmarks.timing import Result
+from opendml import descs
+from opendml.runtime.program import program_of
+from opendml.spec.enums import ConvolutionDirection
+from opendml.targets.reference.executable import ReferenceExecutable
+from tests.for_each import for_each
+from tools.contraction_cases import (
+    attention,
+    contraction_forms,
+    convolution,
+    gemm,
+    integer_product,
+    network_convolutions,
+)
+from tools.operator_case import Form
 
 SQUEEZENET = CASES["light-squeezenet"]
 
@@ -226,9 +249,7 @@ def test_a_model_runs_in_opendml_alone(made: dict[str, Any]) -> None:
     assert engine["memory"] > 2**20
 
 
-def test_a_model_made_without_onnx_runtime_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_made_without_onnx_runtime_is_remade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepare, "find_spec", lambda name: None)
     assert prepare.is_ready(tmp_path)
     assert not prepare.is_ready(tmp_path / "absent")
@@ -236,3 +257,165 @@ def test_a_model_made_without_onnx_runtime_is_made_again(
     assert not prepare.is_ready(tmp_path)
     (tmp_path / "work.json").touch()
     assert prepare.is_ready(tmp_path)
+
+
+def result(**milliseconds: float) -> Result:
+    """Return the result of one case; names are those of peers and modes, such as `torch_bound`."""
+    case = Case("case", "activation", (4,), Goal(0.85, over_bound=1.1))
+    outcomes = [
+        Outcome_goals(name.split("_")[0], Mode[name.split("_", 1)[1].upper()], times=[time])
+        for name, time in milliseconds.items()
+    ]
+    return Result(case, Outcome_goals("copy", Mode.BOUND, times=[4.5]), outcomes)
+
+
+def test_pytorch_is_compared_where_it_writes_into_an_existing_output() -> None:
+    found = shortfalls(result(opendml_bound=5.0, torch_bound=5.0, torch_new=50.0, torch_in_place=50.0))
+    assert found == ["1.00 of 1.10 times torch bound"]
+    assert shortfalls(result(opendml_bound=5.0, torch_bound=5.6, torch_new=1.0)) == []
+
+
+def test_functions_have_a_goal_against_pytorch_and_cheap_activations_against_the_copy() -> None:
+    goals = {case.activations[0].name: case.goal for case in all_cases() if case.group == "activation"}
+    assert {goals[each.name].over_bound for each in CHEAP} == {None}
+    float32 = [case for case in all_cases() if case.name.endswith("float32") and len(case.activations) == 1]
+    names = {activation.name for activation in TRANSCENDENTAL}
+    for case in (each for each in float32 if each.group == "activation"):
+        assert (case.goal.over_bound == 1.1) == (case.activations[0].name in names)
+
+
+def test_families_are_ahead_of_pytorch_by_a_tenth() -> None:
+    row = {"goal": 0.85, "of_floor": 0.9, "over_torch": 1.05, "milliseconds": {"opendml": 5.0, "numpy": 4.0}}
+    assert verdict(row) == "below 1.1 of torch; slower than numpy"
+    assert verdict({**row, "over_torch": None, "milliseconds": {"opendml": 5.0}}) == ""
+
+
+def test_cases_are_chosen_by_whole_words_or_by_texts() -> None:
+    assert is_named("tanh float32", [], ["tanh", "exp"])
+    assert not is_named("atanh float32", [], ["tanh", "exp"])
+    assert is_named("atanh float32", ["tanh", "float32"], [])
+
+
+RELU, GELU = descs.ActivationRelu(), descs.ActivationGelu()
+BACKWARD = {
+    "strides": (2, 2),
+    "dilations": (1, 1),
+    "start_padding": (1, 1),
+    "end_padding": (1, 1),
+    "output_padding": (0, 0),
+    "direction": ConvolutionDirection.BACKWARD,
+}
+SIGNAL = {
+    "strides": (1,),
+    "dilations": (2,),
+    "start_padding": (2,),
+    "end_padding": (2,),
+    "output_padding": (0,),
+}
+BACKWARD_FORM = Form("CONVOLUTION", "backward", {"input": (2, 6, 5, 5), "filter": (6, 4, 4, 4)}, BACKWARD)
+SMALL = (
+    gemm(5, 7, 6),
+    gemm(5, 7, 6, True, True, 3),
+    gemm(5, 7, 6, False, True, alpha=0.5, beta=2.0, c="row"),
+    gemm(5, 7, 6, True, False, c="matrix", fused_activation=RELU),
+    gemm(5, 7, 6, c="row", fused_activation=GELU),
+    convolution((2, 6, 9, 8), 8, 3, 2, bias=True, fused_activation=RELU),
+    convolution((2, 6, 9, 8), 6, 3, groups=6),
+    convolution((2, 6, 9, 8), 8, 3, 2, bias=True, is_channels_last=True),
+    convolution((2, 6, 9, 8), 4, 3, groups=2, dilations=(2, 2), start_padding=(2, 2), end_padding=(2, 2)),
+    BACKWARD_FORM,
+    Form("CONVOLUTION", "of signals", {"input": (2, 6, 30), "filter": (4, 6, 3)}, SIGNAL),
+    attention(2, 4, 4, 6, 8),
+    attention(2, 4, 2, 6, 8),
+    *(attention(2, 4, own, 6, 8, more) for own in (4, 2) for more in ("bias", "mask", "past")),
+    integer_product(6),
+    integer_product(6, transposed=True),
+)
+"""Small calls of each kind that PyTorch has words for."""
+
+
+@pytest.fixture
+def torch() -> Any:
+    """Return PyTorch, or skip the test where it is not installed."""
+    return pytest.importorskip("torch")
+
+
+@for_each("form", SMALL)
+def test_pytorch_computes_what_the_operator_computes(form: Form, torch: Any) -> None:
+    from benchmarks.cuda_contraction_peers import torch_call
+    from benchmarks.cuda_contractions import Judge, drawn
+
+    case = form.case(form.types_of_first[0])
+    program, peer = program_of(case.desc), torch_call(case.desc)
+    assert peer is not None
+    inputs = [drawn(layout, "cpu") for layout in program.inputs]
+    outputs = [drawn(layout, "cpu") for layout in program.outputs]
+    instance = ReferenceExecutable(program).instantiate()
+    for number, tensor in enumerate((*inputs, *outputs)):
+        instance.bind(number, tensor.data_ptr())
+    instance.dispatch()
+    judge = Judge(peer, inputs)
+    assert judge.error(outputs[0]) < 1e-6
+    assert judge.error(peer(*inputs)) < 1e-6
+
+
+def test_all_forms_are_timed_in_the_types_that_gpus_multiply() -> None:
+    found = {(case.call.form.operator, case.call.form.name, case.type) for case in cases()}
+    for form in (*contraction_forms(), *network_convolutions()):
+        for type in {*form.types_of_first} & {*cuda_contraction_cases.TYPES}:
+            assert (form.operator, form.name, type) in found
+    names = [case.name for case in cases()]
+    assert len(names) == len({*names})
+
+
+@for_each(
+    ("form", "products"),
+    [
+        (gemm(5, 7, 6, True, True, 3), 3 * 5 * 7 * 6),
+        (convolution((2, 6, 9, 8), 8, 3), 2 * 8 * 9 * 8 * 6 * 9),
+        (convolution((2, 6, 9, 8), 6, 3, groups=6), 2 * 6 * 9 * 8 * 9),
+        (BACKWARD_FORM, 2 * 6 * 5 * 5 * 4 * 16),
+        (attention(2, 4, 4, 6, 8), 2 * 2 * 4 * 6 * 6 * 8),
+        (attention(2, 4, 4, 6, 8, "past"), 2 * 2 * 4 * 1 * 7 * 8),
+        (integer_product(6), 6**3),
+    ],
+)
+def test_operations_are_two_for_each_product(form: Form, products: int) -> None:
+    assert Case_contractions(form.case(form.types_of_first[0])).operations == 2 * products
+
+
+def test_cases_are_listed_with_kernels_and_units_without_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cuda_contraction_cases.main(["--device", "sm_80", "GEMM", "1024x1024x1024"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "FLOAT32 GEMM 1024x1024x1024: contraction | - | FMA",
+        "FLOAT16 GEMM 1024x1024x1024: contraction | - | mma",
+    ]
+
+
+def test_a_line_says_times_errors_kernels_and_units(torch: Any) -> None:
+    from benchmarks.cuda_contractions import line
+
+    row = {
+        "name": "FLOAT16 GEMM 2x2x2",
+        "floor": 1e-6,
+        "seconds": {"opendml": 4e-6, "torch": 2e-6},
+        "errors": {"opendml": 1e-4, "torch": 2e-4},
+        "kernels": "contraction | - | wgmma",
+        "chosen": "wgmma 64x64",
+    }
+    text = line(row)
+    assert "opendml      4.0 us (0.25), torch      2.0 us (0.50); errors 1.0e-04 2.0e-04" in text
+    assert text.endswith("; contraction | - | wgmma; wgmma 64x64")
+    del row["seconds"]["torch"]
+    assert "torch" not in line(row)
+
+
+def test_every_random_input_is_as_large_as_its_layout(torch: Any) -> None:
+    from benchmarks.cuda_contractions import drawn
+
+    for case in cases():
+        for layout in case.program.inputs:
+            if layout.element_count < 10_000:
+                found = drawn(layout, "cpu")
+                assert tuple(found.shape) == layout.sizes
+                assert tuple(np.multiply(found.stride(), layout.type.bytes)) == layout.strides

@@ -1,32 +1,52 @@
-"""Cutting tensor programs into kernels, and the memory between them."""
+"""Programs become kernels: fusion, chains, repeated work, stored operands and recurrences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 
 import opendml as dml
+from opendml.compiler.chains import chain_of
 from opendml.compiler.fuse import MAXIMUM_PASSES, MAXIMUM_REDUCTIONS, MOST_AGAIN, fuse
-from opendml.compiler.kernel import KernelProgram, number_of
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, number_of
+from opendml.compiler.prepare import split
+from opendml.compiler.repeated import LEAST_ELEMENTS
 from opendml.compiler.simplify import simplify
+from opendml.compiler.stored_operands import divided
 from opendml.operators.softmax import softmax1
-from opendml.program.functions import deviation, maximum, mean, reduce_maximum, tanh, variance
+from opendml.program.functions import (
+    deviation,
+    exp,
+    maximum,
+    mean,
+    reduce_maximum,
+    reduce_sum,
+    rounded,
+    tanh,
+    variance,
+)
 from opendml.program.node import (
     REDUCTIONS,
     Node,
     Operation,
+    Window,
     constant,
     contraction,
     convert,
     element_number,
     ordered,
+    recurrence,
+    scan,
     source,
 )
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import padded, reshaped
+from opendml.program.view import in_memory, joined, padded, permuted, reshaped, sliced
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
+from tests.programs import assert_agrees, kernels_of, layout_of, run_program, sources
 
 FLOAT32 = ScalarType.FLOAT32
 SIZES = (2, 3, 4, 5)
@@ -135,7 +155,7 @@ def added_in_pairs(values: list[Node]) -> Node:
 
 @pytest.mark.parametrize("added", [added_in_line, added_in_pairs])
 @pytest.mark.parametrize("with_elements", [False, True])
-def test_hundreds_of_reductions_are_kernels_of_a_few(
+def test_hundreds_of_reductions_are_few_kernels(
     added: Callable[[list[Node]], Node], with_elements: bool
 ) -> None:
     reductions = [reduce_maximum(X * (1.0 + number), [2, 3]) for number in range(512)]
@@ -259,3 +279,366 @@ def test_results_that_share_nothing_are_kernels_of_their_own() -> None:
 def test_results_of_much_work_are_kernels_of_their_own() -> None:
     functions = [tanh(tanh(X * float(factor))) for factor in range(2, 5)]
     assert len(fused(*functions).kernels) > 1
+
+
+Q, K, V = (
+    source(number, FLOAT32, sizes)
+    for number, sizes in enumerate([(2, 5, 1, 4, 1), (2, 1, 6, 4, 1), (2, 1, 6, 1, 3)])
+)
+SCORES = contraction(Q, K, [3])
+WEIGHTS = softmax1(SCORES * 0.5, axes=[2])
+RESULT = contraction(in_memory(WEIGHTS), V, [2])
+
+
+def fused_chains(*results: Node, takes: bool = True) -> KernelProgram:
+    inputs = tuple(packed(FLOAT32, each.sizes) for each in (Q, K, V))
+    outputs = tuple(packed(result.type, result.sizes) for result in results)
+    return fuse(Program(inputs, outputs, results), lambda kernel: takes)
+
+
+def test_products_around_a_softmax_are_one_kernel_without_temporaries() -> None:
+    program = fused_chains(RESULT + 1.0)
+    (kernel,) = program.kernels
+    assert (program.arena_bytes, len(kernel.loads)) == (0, 3)
+    assert (kernel.domain, kernel.axes) == ((2, 5, 6, 4, 3), (2,))
+    assert chain_of(kernel.values) is not None
+
+
+def test_a_target_may_refuse_a_chain() -> None:
+    assert len(fused_chains(RESULT, takes=False).kernels) == 3
+
+
+def test_weights_that_are_a_result_too_lie_in_memory() -> None:
+    assert all(chain_of(kernel.values) is None for kernel in fused_chains(RESULT, WEIGHTS).kernels)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        SCORES / convert(reduce_sum(SCORES, [2]), FLOAT32),
+        softmax1(SCORES, axes=[1]),
+        softmax1(SCORES, axes=[2]) * 2.0,
+        convert(convert(WEIGHTS, ScalarType.FLOAT16), FLOAT32),
+    ],
+    ids=["no softmax", "along queries", "weights that are multiplied", "weights that are rounded"],
+)
+def test_other_weights_are_no_chain(weights: Node) -> None:
+    assert len(fused_chains(contraction(in_memory(weights), V, [2])).kernels) > 1
+
+
+def test_weights_that_are_shares_of_what_is_read_are_no_chain() -> None:
+    for numerator, is_chain in ((source(1, ScalarType.FLOAT64, (2, 5, 1, 1, 1)), False), (1.0, True)):
+        weights = exp(SCORES - reduce_maximum(SCORES, [2]))
+        weights = weights * convert(numerator / reduce_sum(weights, [2]), FLOAT32)
+        assert (chain_of([contraction(weights, V, [2])]) is not None) is is_chain
+
+
+def test_chains_go_with_others() -> None:
+    other = contraction(in_memory(softmax1(contraction(Q + 1.0, K, [3]), axes=[2])), V, [2])
+    program = fused_chains(RESULT, other)
+    assert sum(chain_of(kernel.values) is not None for kernel in program.kernels) == 2
+
+
+def test_a_graph_of_products_and_a_softmax_is_one_kernel() -> None:
+    graph = dml.Graph()
+    q, k, v = (graph.input(name, dml.FLOAT32, [1, 2, 20, 8]) for name in "qkv")
+    weights = dml.activation_softmax1(
+        dml.gemm(q, k, trans_b=dml.MatrixTransform.TRANSPOSE, alpha=0.5), axes=[3]
+    )
+    model = graph.compile({"y": dml.gemm(weights, v)}, device="cpu")
+    program = model._program
+    assert len(fuse(program, lambda kernel: True).kernels) == 1
+
+
+ARRAYS = [
+    np.random.default_rng(seed).standard_normal((128, LEAST_ELEMENTS // 128)).astype(np.float32)
+    for seed in range(2)
+]
+X_REPEATED, Y = sources(*ARRAYS)
+
+
+def squashed(x: Node) -> Node:
+    """What takes more operations than to write and read it."""
+    for _ in range(4):
+        x = tanh(x)
+    return x
+
+
+def computed(results: list[Node]) -> int:
+    """How many hyperbolic tangents all kernels together compute."""
+    return sum(
+        node.operation is Operation.HYPERBOLIC_TANGENT
+        for kernel in kernels_of(results, ARRAYS)
+        for node in ordered(kernel.values)
+    )
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [reduce_sum(squashed(X_REPEATED), (0,)), reduce_sum(squashed(X_REPEATED), (1,))],
+        [
+            reduce_sum(squashed(X_REPEATED) * Y, (0,)),
+            reduce_sum(maximum(squashed(X_REPEATED), Y), (1,)),
+            squashed(X_REPEATED) + Y,
+        ],
+        [reduce_sum(squashed(X_REPEATED), (0,)), permuted(squashed(X_REPEATED), (1, 0))],
+        [reduce_sum(squashed(X_REPEATED), (0,)), squashed(X_REPEATED)],
+    ],
+    ids=["sums", "among others", "through a view", "a result"],
+)
+def test_what_takes_many_operations_is_computed_once(results: list[Node]) -> None:
+    assert computed(results) == 4
+    assert_agrees(results, ARRAYS, rtol=1e-4)
+
+
+def test_the_last_of_what_several_kernels_compute_is_stored() -> None:
+    value = squashed(X_REPEATED) * Y + 1.0
+    first, *others = kernels_of([reduce_sum(value, (0,)), reduce_sum(value, (1,))], ARRAYS)
+    assert (first.axes, len(first.loads)) == ((), 2)
+    assert [len(kernel.loads) for kernel in others] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        contraction(X_REPEATED, Y, [1]),
+        scan(Operation.RUNNING_SUM, X_REPEATED, 1, exclusive=False, reverse=False),
+    ],
+    ids=["of products", "running"],
+)
+def test_sums_that_several_results_need_are_made_once(sums: Node) -> None:
+    value = rounded(convert(maximum(sums, 0.0), ScalarType.FLOAT32))
+    results = [value, value + 1.0, permuted(value * 2.0, (1, 0))]
+    kernels = kernels_of(results, ARRAYS)
+    nodes = [node for kernel in kernels for node in ordered(kernel.values)]
+    assert sum(node.operation is sums.operation for node in nodes) == 1
+    assert_agrees(results, ARRAYS, rtol=1e-4)
+
+
+def test_what_takes_few_operations_is_computed_again() -> None:
+    value = tanh(X_REPEATED)
+    kernels = kernels_of([reduce_sum(value, (0,)), reduce_sum(value, (1,))], ARRAYS)
+    assert len(kernels) == 2
+
+
+def test_what_has_few_elements_is_computed_again() -> None:
+    (x,) = sources(ARRAYS[0][:64])
+    kernels = kernels_of([reduce_sum(squashed(x), (0,)), reduce_sum(squashed(x), (1,))], [ARRAYS[0][:64]])
+    assert len(kernels) == 2
+
+
+def test_results_over_the_same_elements_are_one_kernel() -> None:
+    value = tanh(X_REPEATED)
+    for _ in range(40):
+        value = value * Y + 0.5
+    (kernel,) = kernels_of([value + 1.0, value * 2.0], ARRAYS)
+    assert len(kernel.stores) == 2
+
+
+def computed_operand(kernel: Kernel) -> Sequence[Node]:
+    """Choose an operand of a product that is more than a load."""
+    products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
+    computed = [
+        operand
+        for product in products
+        for operand in product.operands
+        if operand.operation is not Operation.SOURCE
+    ]
+    return computed[:1]
+
+
+def product(m: int, n: int, k: int) -> Node:
+    """Return relu(x) times the transpose of w."""
+    x, w = source(0, FLOAT32, (m, 1, k)), source(1, FLOAT32, (1, n, k))
+    return contraction(maximum(x, 0.0), w, (2,))
+
+
+def fused_stored(m: int, n: int, k: int) -> KernelProgram:
+    layouts = (packed(FLOAT32, (m, 1, k)), packed(FLOAT32, (1, n, k)))
+    program = Program(layouts, (packed(FLOAT32, (m, n, 1)),), (product(m, n, k),))
+    return fuse(program, chooses=computed_operand)
+
+
+def test_a_chosen_operand_is_stored_before_the_product_reads_it() -> None:
+    program = fused_stored(6, 5, 64)
+    stores, reads = program.kernels
+    assert (stores.domain, stores.axes) == ((6, 64), ())
+    assert (stores.stores[0].buffer, stores.stores[0].strides) == (reads.loads[1].buffer, (4 * 64, 4))
+    assert reads.loads[1].strides == (4 * 64, 0, 4)
+    assert (reads.domain, reads.axes) == ((6, 5, 64), (2,))
+    assert program.arena_bytes == 4 * 6 * 64
+
+
+def test_rows_of_a_stored_operand_begin_at_whole_units() -> None:
+    """Padding is left out where it would make rows much longer."""
+    assert fused_stored(6, 5, 61).kernels[0].stores[0].strides == (4 * 64, 4)
+    assert fused_stored(6, 5, 5).kernels[0].stores[0].strides == (4 * 5, 4)
+
+
+def test_a_stored_operand_lies_as_the_largest_tensor_that_it_is_made_of() -> None:
+    value = product(8, 5, 64)
+    columns, w = Access(0, FLOAT32, 0, (4, 0, 4 * 8)), Access(1, FLOAT32, 0, (0, 4 * 64, 4))
+    store = Access(2, FLOAT32, 0, (4 * 5, 4, 0))
+    part = divided(Kernel((8, 5, 64), (2,), (columns, w), (store,), (value,)), value.operands[:1], [9])
+    assert part.stores[0].stores == (Access(9, FLOAT32, 0, (4, 0, 4 * 8)),)
+    assert part.bytes == (4 * 8 * 64,)
+
+
+def test_steps_of_a_recurrence_follow_what_is_stored_before_them() -> None:
+    steps, batch, size, hidden = 3, 2, 8, 4
+    tensors = {
+        "x": (1, steps, batch, size),
+        "w": (1, 1, 3 * hidden, size),
+        "r": (1, 1, 3 * hidden, hidden),
+        "y": (steps, 1, batch, hidden),
+    }
+    x, w, r, y = (dml.TensorDesc(dml.FLOAT32, sizes) for sizes in tensors.values())
+    gru = dml.descs.Gru(
+        x,
+        w,
+        r,
+        None,
+        None,
+        None,
+        y,
+        None,
+        activation_descs=[dml.descs.ActivationSigmoid(), dml.descs.ActivationTanh()],
+        direction="FORWARD",
+        linear_before_reset=True,
+    )
+    program = program_of(gru)
+    plain = fuse(program)
+
+    def stores_inputs(kernel: Kernel) -> Sequence[Node]:
+        """Choose the loaded operand of the products before the steps."""
+        products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
+        for each in products[0].operands if products else ():
+            numbers = [node.attribute for node in ordered([each]) if node.operation is Operation.SOURCE]
+            if any(kernel.loads[int(number)].buffer == 0 for number in numbers):  # type: ignore[arg-type]
+                return (each,)
+        return ()
+
+    stored = fuse(program, chooses=stores_inputs)
+    assert len(stored.kernels) == len(plain.kernels) + 1
+    assert [each.first for each in stored.repeats] == [each.first + 1 for each in plain.repeats]
+    first = stored.repeats[0].first
+    assert stored.kernels[first].domain == plain.kernels[first - 1].domain
+
+
+STEPS = 5
+GENERATOR = np.random.default_rng(0)
+INITIAL = GENERATOR.uniform(-1, 1, (1, 4)).astype(np.float32)
+ROWS = GENERATOR.uniform(-1, 1, (STEPS, 4)).astype(np.float32)
+FORWARD = Window((0, 0), (1, 4), (1, 0))
+BACKWARD = Window((STEPS - 1, 0), (1, 4), (-1, 0))
+
+
+def _summed(initial: Node, rows: Node, window: Window = FORWARD, factor: float = 0.5) -> Node:
+    """Each state is the one before times a factor, with a row added."""
+
+    def step(state: Node, parts: Sequence[Node]) -> Node:
+        return state * factor + parts[0]
+
+    return recurrence(STEPS, initial, [(rows, window)], step)
+
+
+def _expected(rows: Array, factor: float = 0.5) -> Array:
+    states = [INITIAL]
+    for row in rows:
+        states.append(states[-1] * np.float32(factor) + row)
+    return np.concatenate(states)
+
+
+def test_windows_advance_forwards_and_backwards() -> None:
+    initial, rows = sources(INITIAL, ROWS)
+    results = [_summed(initial, rows), _summed(initial, rows, BACKWARD)]
+    for kind in ("cpu", "reference"):
+        forward, backward = run_program([each + 0.0 for each in results], [INITIAL, ROWS], kind)
+        np.testing.assert_allclose(forward, _expected(ROWS), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(backward, _expected(ROWS[::-1]), rtol=1e-6, atol=1e-7)
+
+
+def test_the_tensor_of_states_may_be_the_result() -> None:
+    initial, rows = sources(INITIAL, ROWS)
+    assert_agrees([_summed(initial, rows)], [INITIAL, ROWS], rtol=1e-6)
+
+
+def test_recurrences_of_other_steps_are_others() -> None:
+    initial, rows = sources(INITIAL, ROWS)
+    results = simplify([_summed(initial, rows), _summed(initial, rows, factor=0.25)])
+    assert results[0] is not results[1]
+    found = run_program([each + 0.0 for each in results], [INITIAL, ROWS])
+    for states, factor in zip(found, (0.5, 0.25), strict=True):
+        np.testing.assert_allclose(states, _expected(ROWS, factor), rtol=1e-6, atol=1e-7)
+
+
+def test_what_steps_read_may_be_computed_before_and_reduced_within() -> None:
+    initial, rows = sources(INITIAL, ROWS)
+
+    def step(state: Node, parts: Sequence[Node]) -> Node:
+        total = convert(reduce_sum(state * parts[0], [1]), ScalarType.FLOAT32)
+        return in_memory(total * 0.1) + parts[0]
+
+    states = recurrence(STEPS, initial * 2.0, [(rows * rows, FORWARD)], step)
+    assert_agrees([sliced(states, (STEPS, 0), (1, 4)) * 3.0], [INITIAL, ROWS], rtol=1e-5)
+
+
+def test_a_part_of_the_state_that_is_needed_at_once_is_written_where_it_stays() -> None:
+    pair = np.concatenate([INITIAL, INITIAL * 2])[None]
+    initial, rows = sources(pair, ROWS)
+
+    def step(state: Node, parts: Sequence[Node]) -> Node:
+        first, second = (sliced(state, (0, each, 0), (1, 1, 4)) for each in range(2))
+        row = Window((0, 0, 0), (1, 1, 4), (0, 0, 0))
+        assert row.sizes == parts[0].sizes
+        made = in_memory(second * 0.5 + parts[0])
+        return joined([made * first, made], 1)
+
+    shaped = ROWS.reshape(STEPS, 1, 4)
+    initial, rows = sources(pair, shaped)
+    states = recurrence(STEPS, initial, [(rows, Window((0, 0, 0), (1, 1, 4), (1, 0, 0)))], step)
+    assert_agrees([states * 1.0], [pair, shaped], rtol=1e-5)
+    program = Program(
+        (layout_of(pair), layout_of(shaped)), (packed(states.type, states.sizes),), (states * 1.0,)
+    )
+    (repeat,) = fuse(program).repeats
+    assert (repeat.length, repeat.count) == (2, STEPS)
+    stored = [fuse(program).kernels[repeat.first + number].stores for number in range(2)]
+    offsets = sorted(store.offset for stores in stored for store in stores)
+    assert offsets[1] - offsets[0] == 4 * INITIAL.itemsize
+
+
+def test_a_recurrence_of_constants_alone_is_computed_ahead() -> None:
+    initial, rows = sources(INITIAL, ROWS)
+    result = _summed(initial, rows) * 2.0
+    layouts = (layout_of(INITIAL), layout_of(ROWS))
+    written = (packed(result.type, result.sizes),)
+    program = Program(layouts, written, simplify([result]), frozenset({0, 1}))
+    kernels = fuse(program)
+    assert len(kernels.initializers) > STEPS
+    assert not kernels.repeats
+    assert len(split(program)[0].results) == 1
+
+
+def test_only_offsets_differ_between_steps() -> None:
+    initial, rows = sources(INITIAL, ROWS)
+    result = _summed(initial, rows) + 0.0
+    layouts = (layout_of(INITIAL), layout_of(ROWS))
+    kernels = fuse(Program(layouts, (packed(result.type, result.sizes),), (result,)))
+    (repeat,) = kernels.repeats
+    steps = kernels.kernels[repeat.first : repeat.first + repeat.count]
+    assert {kernel.values for kernel in steps} == {steps[0].values}
+    offsets = [[access.offset for access in (*kernel.loads, *kernel.stores)] for kernel in steps]
+    advances = np.diff(np.array(offsets), axis=0)
+    assert (advances == advances[0]).all()
+    assert (advances[0] == ROWS.strides[0]).all()
+
+
+def test_what_is_in_memory_is_computed_once() -> None:
+    (rows,) = sources(ROWS)
+    value = in_memory(exp(rows))
+    first, second = kernels_of([value * value + 1.0], [ROWS])
+    assert [node.operation for node in ordered(first.values)].count(Operation.EXPONENTIAL) == 1
+    assert Operation.EXPONENTIAL not in {node.operation for node in ordered(second.values)}
+    assert_agrees([value * value + 1.0], [ROWS], rtol=1e-6)

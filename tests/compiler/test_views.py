@@ -13,17 +13,7 @@ from opendml.compiler.views import moved
 from opendml.program.functions import deviation, maximum, mean, reduce_maximum, reduce_sum, tanh, variance
 from opendml.program.node import Node, Operation, contraction, convert, index, ordered
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import (
-    gathered,
-    joined,
-    padded,
-    permuted,
-    repeated,
-    reshaped,
-    sliced,
-    view,
-    windows,
-)
+from opendml.program.view import gathered, joined, padded, permuted, repeated, reshaped, sliced, view, windows
 from opendml.runtime.memory.host_array import Array
 from tests.programs import assert_agrees, kernels_of, run_program, sources
 
@@ -175,9 +165,7 @@ def test_what_is_read_again_and_written_out_is_computed_and_written_once(sizes: 
 
 
 @pytest.mark.parametrize(("order", "count"), [((1, 0, 2), 1), ((2, 1, 0), 2), ((0, 2, 1), 2)])
-def test_sums_are_written_in_the_order_of_the_result_where_that_keeps_the_innermost_dimension(
-    order: tuple[int, ...], count: int
-) -> None:
+def test_sums_in_the_result_s_order_keep_the_innermost_dimension(order: tuple[int, ...], count: int) -> None:
     sums = reshaped(reduce_sum(X, (3,)), (2, 3, 17))
     results = [reshaped(permuted(sums, order), (102,))]
     assert len(kernels_of(results, [ARRAY])) == count
@@ -190,9 +178,7 @@ def test_sums_are_written_in_the_order_of_the_result_where_that_keeps_the_innerm
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2), (3, 1)])
 @pytest.mark.parametrize("dilations", [(1, 1), (2, 3)])
-def test_small_windows_are_put_together_without_axes(
-    strides: tuple[int, int], dilations: tuple[int, int]
-) -> None:
+def test_small_windows_are_joined_without_axes(strides: tuple[int, int], dilations: tuple[int, int]) -> None:
     counts = [
         (size + 4 - 2 * d - 1) // s + 1 for size, s, d in zip((17, 19), strides, dilations, strict=True)
     ]
@@ -385,9 +371,7 @@ NARROW_SIZES = {
 
 @pytest.mark.parametrize("sizes", NARROW_SIZES.values(), ids=NARROW_SIZES)
 @pytest.mark.parametrize("activates", [False, True], ids=["converted", "activated"])
-def test_views_of_reshaped_conversions_read_the_narrow_tensor(
-    sizes: tuple[int, ...], activates: bool
-) -> None:
+def test_views_of_reshaped_conversions_read_narrow_tensors(sizes: tuple[int, ...], activates: bool) -> None:
     (x,) = sources(HALVES)
     wide = convert(x, ScalarType.FLOAT32)
     value = reshaped(maximum(wide, 0.0) if activates else wide, sizes)
@@ -464,9 +448,7 @@ def test_groups_of_another_convolution_read_its_narrow_results() -> None:
     [(3, 1, 2, 1), (2, 2, 1, 1), (2, 5, -1, 1), (2, 0, 3, 1), (4, 1, 1, 2)],
     ids=["along the first", "along the second", "backwards", "along both", "from one to the next"],
 )
-def test_views_within_dimensions_that_were_merged_are_no_copies(
-    size: int, offset: int, step: int, count: int
-) -> None:
+def test_views_within_merged_dimensions_are_no_copies(size: int, offset: int, step: int, count: int) -> None:
     """(3, 2) merged into 6 takes a copy where the index of one of them depends on that of the other."""
     merged = reshaped(permuted(X, (1, 0, 2, 3)), (6, 17, 19))
     results = [view(merged, (size, 17, 19), (offset, 0, 0), ((step, 0, 0), (0, 1, 0), (0, 0, 1)))]

@@ -27,7 +27,7 @@ from tests.cuda.compiled import (
     launches,
     together,
 )
-from tests.targets.test_levels import random_program
+from tests.targets.test_cpu_recurrences import random_program
 from tools.cuda_case import Case
 
 SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}

@@ -57,11 +57,13 @@ def bare_recording(device: CudaDevice, fake: ContextDriver) -> Any:
     return recording
 
 
+@pytest.mark.devices
 @pytest.mark.usefixtures("forgotten")
 @pytest.mark.parametrize("make", [bare_instance, bare_recording])
 def test_every_thread_enters_the_context_once_though_its_number_was_used_before(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("cuda.bindings", reason="cuda-bindings are not installed")
     fake = ContextDriver()
     use(monkeypatch, fake)
     work = make(driver.device(0), fake)

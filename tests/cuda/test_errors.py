@@ -18,7 +18,7 @@ from tests.cuda.fake_driver import FakeDriver, Result, use
 
 pytest.importorskip("cuda.bindings.nvrtc")
 
-pytestmark = pytest.mark.usefixtures("forgotten")
+pytestmark = [pytest.mark.devices, pytest.mark.usefixtures("forgotten")]
 
 MISSING = RuntimeError("Failed to dlopen libcuda.so.1")
 

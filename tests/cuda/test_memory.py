@@ -13,6 +13,8 @@ from opendml.targets.cuda import driver
 from opendml.targets.cuda.memory import scratch
 from tests.cuda.fake_driver import FakeDriver, Result, use
 
+pytestmark = pytest.mark.devices
+
 pytest.importorskip("cuda.bindings.nvrtc")
 
 ROOM = 1000

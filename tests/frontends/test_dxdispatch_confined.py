@@ -134,9 +134,7 @@ def _swapped(path: Path, to: str) -> None:
     path.symlink_to(to)
 
 
-def test_a_link_that_is_swapped_in_later_is_not_followed(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_that_is_swapped_in_is_not_followed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The check when the model is read sees a file; when it is opened there is a link."""
     path = model(place, "own.npy", "y.npy")
     loaded = dxdispatch.load(path, place / "out")

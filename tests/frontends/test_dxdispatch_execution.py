@@ -1,7 +1,8 @@
-"""What happens when a model runs: order, iterations, bindings, files. The device only adds one."""
+"""Commands of JSON models run in their order, and are timed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from opendml.frontends.dxdispatch import (
     Printed,
     Repetition,
     Written,
+    timing,
 )
+from opendml.frontends.dxdispatch.timing import Statistics, cold_and_hot, measure
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 
@@ -38,7 +41,9 @@ def _prints(program: PreparedModel) -> list[str]:
     return [event.text for event in program.run() if isinstance(event, Printed)]
 
 
-def test_commands_run_in_their_order(model: dict[str, Any], load: Load, device: Any, tmp_path: Path) -> None:
+def test_commands_run_in_order(
+    model: dict[str, Any], load: Load, device: AddOneDevice, tmp_path: Path
+) -> None:
     dispatch, print_y, write = model["commands"]
     model["commands"] = [print_y, dispatch, print_y, write]
     events = list(dxdispatch.prepare(load(model), device).run())
@@ -50,7 +55,7 @@ def test_commands_run_in_their_order(model: dict[str, Any], load: Load, device: 
     assert np.load(tmp_path / "y.npy").tolist() == [2, 3, 4, 0, -1, -2]
 
 
-def test_each_dispatch_runs_all_its_iterations(model: dict[str, Any], load: Load, device: Any) -> None:
+def test_each_dispatch_runs_all_iterations(model: dict[str, Any], load: Load, device: AddOneDevice) -> None:
     model["commands"][0]["bindings"]["OutputTensor"] = "x"
     program = dxdispatch.prepare(load(model), device)
     dispatched = next(program.run(Repetition(iterations=5)))
@@ -67,7 +72,7 @@ def test_nothing_runs_or_is_written_before_the_events_are_asked_for(
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_binding_may_see_a_part_of_a_resource(model: dict[str, Any], load: Load, device: Any) -> None:
+def test_binding_may_see_part_of_a_resource(model: dict[str, Any], load: Load, device: AddOneDevice) -> None:
     model["resources"]["big"] = {
         "initialValuesDataType": "UINT8",
         "initialValues": {"valueCount": 64, "valueStart": 0, "valueDelta": 1},
@@ -135,7 +140,7 @@ def normalization(model: dict[str, Any]) -> dict[str, Any]:
     return model
 
 
-def test_absent_tensors_keep_their_place(normalization: dict[str, Any], load: Load, device: Any) -> None:
+def test_absent_tensors_keep_places(normalization: dict[str, Any], load: Load, device: AddOneDevice) -> None:
     bound = _bound(dxdispatch.prepare(load(normalization), device))
     assert [None if data is None else data.size for data in bound.inputs] == [24, None, 4]
     assert len(bound.outputs) == 1
@@ -149,9 +154,7 @@ def test_absent_tensors_cannot_be_bound(normalization: dict[str, Any], load: Loa
         load(normalization)
 
 
-def test_owned_tensors_are_read_once_at_initialization(
-    normalization: dict[str, Any], load: Load, device: Any
-) -> None:
+def test_owned_tensors_are_read_once(normalization: dict[str, Any], load: Load, device: AddOneDevice) -> None:
     dispatchable = normalization["dispatchables"]["celu"]
     dispatchable["desc"]["BiasTensor"]["Flags"] = "OWNED_BY_DML"
     dispatchable["bindings"] = {"BiasTensor": "b"}
@@ -292,7 +295,7 @@ def test_what_the_device_refuses_is_located(
     assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
 
 
-def test_a_buffer_that_no_memory_holds_is_an_error(model: dict[str, Any], load: Load, device: Any) -> None:
+def test_a_buffer_beyond_memory_is_an_error(model: dict[str, Any], load: Load, device: AddOneDevice) -> None:
     model["resources"]["x"]["sizeInBytes"] = 2**63
     with pytest.raises(Error, match=rf"^\$\.resources\.x: cannot allocate {2**63} bytes$"):
         dxdispatch.prepare(load(model), device)
@@ -406,11 +409,103 @@ def test_a_file_that_cannot_be_written_is_an_error(load: Load, tmp_path: Path) -
         _write(load, resource, targetPath=name)
 
 
-def test_files_go_to_the_output_directory(
-    model: dict[str, Any], load: Load, device: Any, tmp_path: Path
+def test_files_go_to_the_output(
+    model: dict[str, Any], load: Load, device: AddOneDevice, tmp_path: Path
 ) -> None:
     load(model)
     output = tmp_path / "output"
     read = dxdispatch.load(tmp_path / "model.json", output)
     list(dxdispatch.prepare(read, device).run())
     assert [file.name for file in output.iterdir()] == ["y.npy"]
+
+
+class Clock:
+    """Stands still but when something sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(timing, "time", clock)
+    return clock
+
+
+class Work:
+    """Takes some time, and remembers when each run began."""
+
+    def __init__(self, clock: Clock, seconds: float = 0.0) -> None:
+        self.starts: list[float] = []
+        self.clock = clock
+        self.seconds = seconds
+
+    def __call__(self) -> None:
+        self.starts.append(self.clock.perf_counter())
+        self.clock.sleep(self.seconds)
+
+
+@pytest.mark.parametrize(("iterations", "repeat"), [(1, 1), (5, 1), (1, 3), (4, 2)])
+def test_every_iteration_runs_its_repeats(iterations: int, repeat: int, clock: Clock) -> None:
+    work = Work(clock)
+    assert len(measure(work, Repetition(iterations, repeat))) == iterations
+    assert len(work.starts) == iterations * repeat
+
+
+def test_a_measurement_is_the_mean_of_its_repeats(clock: Clock) -> None:
+    assert measure(Work(clock, 0.25), Repetition(repeat=5)) == (0.25,)
+
+
+def test_measurements_go_on_until_the_time_has_passed(clock: Clock) -> None:
+    assert len(measure(Work(clock, 0.25), Repetition(minimum_seconds=2))) == 8
+    assert clock.now == 2
+
+
+def test_iterations_are_a_minimum_beside_the_time(clock: Clock) -> None:
+    assert len(measure(Work(clock, 1), Repetition(iterations=7, minimum_seconds=3))) == 7
+
+
+def test_measurements_keep_the_interval(clock: Clock) -> None:
+    work = Work(clock, 0.25)
+    measure(work, Repetition(iterations=3, interval_seconds=1))
+    assert work.starts == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("count", "warmup", "cold"), [(1, 2, 0), (2, 2, 1), (3, 2, 2), (4, 2, 2), (4, 0, 0), (1, 0, 0)]
+)
+def test_warmup_leaves_at_least_one_hot_measurement(count: int, warmup: int, cold: int) -> None:
+    seconds = [float(index) for index in range(count)]
+    assert cold_and_hot(seconds, warmup) == (seconds[:cold], seconds[cold:])
+
+
+def test_statistics() -> None:
+    assert Statistics.of([5.0, 1.0, 2.0, 3.0, 4.0]) == Statistics(
+        5, 3.0, 1.0, 3.0, 4.6, pytest.approx(4.96), 5.0
+    )
+    assert Statistics.of([2.0]) == Statistics(1, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: count} for name in ("iterations", "repeat") for count in (0, -1)),
+        *(
+            {name: seconds}
+            for name in ("minimum_seconds", "interval_seconds")
+            for seconds in (math.nan, math.inf, -math.inf, -1e-9)
+        ),
+    ],
+    ids=str,
+)
+def test_repetitions_that_mean_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(InvalidArgument, match=f"^{name}: "):
+        Repetition(**wrong)

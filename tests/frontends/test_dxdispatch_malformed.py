@@ -1,303 +1,53 @@
-"""Malformed models: the message names the JSON path, what was expected and given; nothing is written."""
+"""Malformed JSON models, and models of others."""
 
 from __future__ import annotations
 
 import copy
+import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from opendml import Device
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.dxdispatch import DispatchModel, prepare
-
-ABSENT = object()
-
-X = ("resources", "x")
-CELU = ("dispatchables", "celu")
-INPUT = (*CELU, "desc", "InputTensor")
-BINDINGS = ("commands", 0, "bindings")
-WRITE = ("commands", 2)
-
-MUTATIONS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
-    # the root
-    "no resources": (("resources",), ABSENT, "$.resources: missing"),
-    "resources no object": (("resources",), [], "$.resources: expected an object, got an array of 0"),
-    "commands no array": (("commands",), {}, "$.commands: expected an array, got an object"),
-    "unknown root field": (("command",), [], '$.command: unknown field; did you mean "commands"?'),
-    # resources
-    "resource null": (X, None, "$.resources.x: expected an object, got null"),
-    "no values": ((*X, "initialValues"), ABSENT, "$.resources.x.initialValues: missing"),
-    "values empty": (
-        (*X, "initialValues"),
-        [],
-        "$.resources.x.initialValues: expected at least one value, got an array of 0",
-    ),
-    "values of wrong kind": (
-        (*X, "initialValues"),
-        3,
-        "$.resources.x.initialValues: expected an array or an object, got 3",
-    ),
-    "value no number": (
-        (*X, "initialValues", 2),
-        "three",
-        '$.resources.x.initialValues[2]: expected a number, "nan", "inf" or "-inf", got "three"',
-    ),
-    "value a boolean": (
-        (*X, "initialValues", 0),
-        True,
-        '$.resources.x.initialValues[0]: expected a number, "nan", "inf" or "-inf", got true',
-    ),
-    "value beyond FLOAT32": (
-        (*X, "initialValues", 1),
-        1e39,
-        '$.resources.x.initialValues[1]: expected a number within the range of FLOAT32 (or "inf"), got 1e+39',
-    ),
-    "no data type": (
-        (*X, "initialValuesDataType"),
-        ABSENT,
-        "$.resources.x.initialValues[0]: expected an object with type and value, "
-        "because initialValuesDataType is UNKNOWN, got 1",
-    ),
-    "unknown data type": (
-        (*X, "initialValuesDataType"),
-        "FLOAT23",
-        "$.resources.x.initialValuesDataType: expected a value of DML_TENSOR_DATA_TYPE, "
-        'got "FLOAT23"; did you mean "FLOAT32"?',
-    ),
-    "no value count": (
-        ("resources", "y", "initialValues", "valueCount"),
-        ABSENT,
-        "$.resources.y.initialValues.valueCount: missing",
-    ),
-    "value count zero": (
-        ("resources", "y", "initialValues", "valueCount"),
-        0,
-        "$.resources.y.initialValues.valueCount: expected an integer from 1 to 4294967295, got 0",
-    ),
-    "value and sequence": (
-        ("resources", "y", "initialValues", "valueStart"),
-        1,
-        "$.resources.y.initialValues: expected either value or valueStart with valueDelta, got both",
-    ),
-    "size too small": (
-        (*X, "sizeInBytes"),
-        23,
-        "$.resources.x.sizeInBytes: expected at least 24: 24 bytes of values from byte 0 on, got 23",
-    ),
-    "file absent": (
-        (*X, "initialValues"),
-        {"sourcePath": "no.npy"},
-        "$.resources.x.initialValues.sourcePath: expected a file in {folder} "
-        "(--input-directory; --allow-any-path reads others too), "
-        'got "no.npy"',
-    ),
-    "path with a space": (("resources", "a b"), 1, '$.resources["a b"]: expected an object, got 1'),
-    "type no buffer": ((*X, "type"), "texture", '$.resources.x.type: expected "buffer", got "texture"'),
-    # dispatchables
-    "no type": ((*CELU, "type"), ABSENT, "$.dispatchables.celu.type: missing"),
-    "unknown operator": (
-        (*CELU, "type"),
-        "DML_OPERATOR_ACTIVATION_CELLU",
-        '$.dispatchables.celu.type: expected the type of an operator, got "ACTIVATION_CELLU"; '
-        'did you mean "ACTIVATION_CELU"?',
-    ),
-    "attribute missing": (
-        (*CELU, "desc", "Alpha"),
-        ABSENT,
-        "$.dispatchables.celu.desc.Alpha: missing; ACTIVATION_CELU requires it",
-    ),
-    "tensor null": (
-        INPUT,
-        None,
-        "$.dispatchables.celu.desc.InputTensor: missing; ACTIVATION_CELU requires it",
-    ),
-    "attribute no number": (
-        (*CELU, "desc", "Alpha"),
-        "1.0",
-        '$.dispatchables.celu.desc.Alpha: expected a number, "nan", "inf" or "-inf", got "1.0"',
-    ),
-    "unknown field": (
-        (*CELU, "desc", "alpha"),
-        1,
-        '$.dispatchables.celu.desc.alpha: unknown field; did you mean "Alpha"?',
-    ),
-    "size no integer": (
-        (*INPUT, "Sizes", 2),
-        2.0,
-        "$.dispatchables.celu.desc.InputTensor.Sizes[2]: expected an integer from 0 to 4294967295, got 2.0",
-    ),
-    "size beyond 32 bits": (
-        (*INPUT, "Sizes", 0),
-        2**32,
-        "$.dispatchables.celu.desc.InputTensor.Sizes[0]: expected an integer from 0 to 4294967295, "
-        "got 4294967296",
-    ),
-    "dimension count": (
-        (*INPUT, "DimensionCount"),
-        3,
-        "$.dispatchables.celu.desc.InputTensor.DimensionCount: expected 4, "
-        "the number of elements in Sizes, got 3",
-    ),
-    "no sizes": ((*INPUT, "Sizes"), ABSENT, "$.dispatchables.celu.desc.InputTensor.Sizes: missing"),
-    "unknown flag": (
-        (*INPUT, "Flags"),
-        ["NONE", "OWNED"],
-        "$.dispatchables.celu.desc.InputTensor.Flags[1]: expected a value of DML_TENSOR_FLAG, "
-        'got "OWNED"; did you mean "OWNED_BY_DML"?',
-    ),
-    "unknown tensor field": (
-        (*INPUT, "Size"),
-        [1],
-        '$.dispatchables.celu.desc.InputTensor.Size: unknown field; did you mean "Sizes"?',
-    ),
-    "tensor type": (
-        (*INPUT, "Type"),
-        "INVALID",
-        '$.dispatchables.celu.desc.InputTensor.Type: expected "BUFFER", got "INVALID"',
-    ),
-    "unknown execution flag": (
-        (*CELU, "executionFlags"),
-        "FAST",
-        '$.dispatchables.celu.executionFlags: expected a value of DML_EXECUTION_FLAG, got "FAST"; '
-        'expected one of "NONE", "ALLOW_HALF_PRECISION_COMPUTATION", "DISABLE_META_COMMANDS", '
-        '"DESCRIPTORS_VOLATILE"',
-    ),
-    "compile type": (
-        (*CELU, "dmlCompileType"),
-        "Graph",
-        '$.dispatchables.celu.dmlCompileType: expected one of "DmlCompileOp", "DmlCompileGraph", got "Graph"',
-    ),
-    # bindings
-    "binding missing": (
-        (*BINDINGS, "InputTensor"),
-        ABSENT,
-        "$.commands[0].bindings.InputTensor: missing; the desc has this tensor",
-    ),
-    "binding of no tensor": (
-        (*BINDINGS, "Input"),
-        "x",
-        '$.commands[0].bindings.Input: unknown field; did you mean "InputTensor"?',
-    ),
-    "binding to no resource": (
-        (*BINDINGS, "InputTensor"),
-        "z",
-        '$.commands[0].bindings.InputTensor: expected the name of a resource, got "z"; '
-        'expected one of "x", "y"',
-    ),
-    "binding of several": (
-        (*BINDINGS, "InputTensor"),
-        ["x", "y"],
-        "$.commands[0].bindings.InputTensor: expected 1 resources, one for each tensor, got 2",
-    ),
-    "resource too small": (
-        ("resources", "x", "initialValues"),
-        [1, 2, 3],
-        "$.commands[0].bindings.InputTensor: expected a resource with 24 bytes for the tensor, "
-        'got 12 from byte 0 of "x"',
-    ),
-    "offset beyond the resource": (
-        (*BINDINGS, "InputTensor"),
-        {"name": "x", "elementOffset": 4},
-        "$.commands[0].bindings.InputTensor: expected a resource with 24 bytes for the tensor, "
-        'got 8 from byte 16 of "x"',
-    ),
-    "offset unaligned": (
-        (*BINDINGS, "InputTensor"),
-        {"name": "x", "elementOffset": 1},
-        "$.commands[0].bindings.InputTensor: expected an offset that is a multiple of 16 bytes, got byte 4",
-    ),
-    "count beyond the resource": (
-        (*BINDINGS, "InputTensor"),
-        {"name": "x", "elementCount": 7},
-        "$.commands[0].bindings.InputTensor.elementCount: expected at most 6, "
-        "what the resource holds from byte 0, got 7",
-    ),
-    "initial binding of a tensor that is not owned": (
-        (*CELU, "bindings"),
-        {"InputTensor": "x"},
-        "$.dispatchables.celu.bindings.InputTensor: expected no binding at initialization, "
-        'because the tensor is not flagged OWNED_BY_DML, got "x"',
-    ),
-    "owned tensor without initial binding": (
-        (*INPUT, "Flags"),
-        "OWNED_BY_DML",
-        "$.dispatchables.celu.bindings.InputTensor: missing; the desc has this tensor",
-    ),
-    # commands
-    "unknown command": (
-        ("commands", 1, "type"),
-        "show",
-        '$.commands[1].type: expected "dispatch", "print" or "writeFile", got "show"',
-    ),
-    "unknown dispatchable": (
-        ("commands", 0, "dispatchable"),
-        "cellu",
-        '$.commands[0].dispatchable: expected the name of a dispatchable, got "cellu"; did you mean "celu"?',
-    ),
-    "unknown resource": (
-        ("commands", 1, "resource"),
-        "Y",
-        '$.commands[1].resource: expected the name of a resource, got "Y"; expected one of "x", "y"',
-    ),
-    "thread groups": (
-        ("commands", 0, "threadGroupCount"),
-        [1, 1],
-        "$.commands[0].threadGroupCount: expected an array of 3 integers, got an array of 2",
-    ),
-    "no target": (
-        (*WRITE, "targetPath"),
-        "",
-        '$.commands[2].targetPath: expected the name of a file, got ""',
-    ),
-    "target no name": (
-        (*WRITE, "targetPath"),
-        "a\0b",
-        '$.commands[2].targetPath: expected the name of a file, got "a\\u0000b"',
-    ),
-    "source no name": (
-        (*X, "initialValues"),
-        {"sourcePath": "n" * 300},
-        "$.resources.x.initialValues.sourcePath: expected a file in {folder} "
-        "(--input-directory; --allow-any-path reads others too), "
-        f'got "{"n" * 56}...',
-    ),
-    "target in a file": (
-        (*WRITE, "targetPath"),
-        "model.json/y.npy",
-        "$.commands[2].targetPath: expected a file in a folder that can be written, "
-        "got {folder}/model.json/y.npy",
-    ),
-    "dimensions beyond the resource": (
-        (*WRITE, "dimensions"),
-        [2, 4],
-        "$.commands[2].dimensions: expected at most the 6 elements of the resource, got 8",
-    ),
-    "picture without dimensions": (
-        (*WRITE, "targetPath"),
-        "y.png",
-        "$.commands[2].dimensions: expected [1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels, got none",
-    ),
-}
+from opendml.frontends import dxdispatch
+from opendml.frontends.dxdispatch import DispatchModel, PreparedModel, Printed, prepare
+from opendml.json_files import text as json_text
+from opendml.operators.registry import implemented
+from opendml.spec.validator import validate
 
 Load = Callable[[Any], DispatchModel]
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+def _mistakes() -> list[tuple[str, str, str]]:
+    """The paths, values and messages of `dxdispatch_mistakes.txt`."""
+    lines = Path(__file__).with_name("dxdispatch_mistakes.txt").read_text(encoding="utf-8").splitlines()[2:]
+    pairs = zip(lines[::2], lines[1::2], strict=True)
+    return [(*line.split(" = ", 1), message.strip()) for line, message in pairs]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), _mistakes())
 def test_one_wrong_value_is_reported_with_its_path(
-    name: str, model: dict[str, Any], load: Load, tmp_path: Path
+    path: str,
+    value: str,
+    message: str,
+    model: dict[str, Any],
+    load: Callable[[Any], DispatchModel],
+    tmp_path: Path,
 ) -> None:
-    path, value, message = MUTATIONS[name]
     mutated: Any = copy.deepcopy(model)
     parent = mutated
-    for key in path[:-1]:
+    keys = [name or json.loads(key) for name, key in re.findall(r"\.(\w+)|\[([^]]*)\]", path)]
+    for key in keys[:-1]:
         parent = parent[key]
-    if value is ABSENT:
-        del parent[path[-1]]
+    if value == "nothing":
+        del parent[keys[-1]]
     else:
-        parent[path[-1]] = value
+        parent[keys[-1]] = json.loads(value)
     with pytest.raises(InvalidArgument) as caught:
         load(mutated)
     assert caught.value.failures[0] == message.replace("{folder}", str(tmp_path))
@@ -330,7 +80,9 @@ def test_all_that_is_wrong_is_reported_at_once(model: dict[str, Any], load: Load
         ('{"resources": {}, "resources": {}}', "$.resources: expected each name once, got it more than once"),
     ],
 )
-def test_text_that_is_no_model_is_reported_with_its_position(text: str, message: str, load: Load) -> None:
+def test_text_that_is_no_model_has_its_position(
+    text: str, message: str, load: Callable[[Any], DispatchModel]
+) -> None:
     with pytest.raises(InvalidArgument) as caught:
         load(text)
     assert caught.value.failures[0] == message
@@ -380,7 +132,9 @@ def test_shaders_need_direct3d(kind: str, model: dict[str, Any], load: Load) -> 
 
 
 @pytest.mark.parametrize("kind", ["ONNX", "dmlSerializedGraph"])
-def test_files_of_dispatchables_are_there(kind: str, model: dict[str, Any], load: Load) -> None:
+def test_files_of_dispatchables_exist(
+    kind: str, model: dict[str, Any], load: Callable[[Any], DispatchModel]
+) -> None:
     model["dispatchables"]["celu"] = {"type": kind, "sourcePath": "a"}
     with pytest.raises(InvalidArgument, match=r"^\$\.dispatchables\.celu\.sourcePath: expected a file in"):
         load(model)
@@ -412,7 +166,9 @@ def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda garbage: repr(garbage)[:20])
-def test_no_wrong_value_anywhere_crashes_the_parser(garbage: Any, model: dict[str, Any], load: Load) -> None:
+def test_no_wrong_value_crashes_it(
+    garbage: Any, model: dict[str, Any], load: Callable[[Any], DispatchModel]
+) -> None:
     for path in _paths(copy.deepcopy(model)):
         mutated: Any = copy.deepcopy(model)
         parent = mutated
@@ -425,3 +181,190 @@ def test_no_wrong_value_anywhere_crashes_the_parser(garbage: Any, model: dict[st
             unlocated = [failure for failure in error.failures if not failure.startswith("$")]
             if unlocated:
                 pytest.fail(f"{path}: {unlocated}")
+
+
+ROOT = Path(__file__).parents[2]
+SHARED = ROOT.parent / "shared" / "models" / "dxdispatch"
+
+# What each model prints last, for each resource.
+EXPECTED: dict[str, list[list[float]]] = {
+    "dml_convolution_2d": [[6, 8, 12, 14]],
+    "dml_cumulative_product": [[2, 8, 64, 192]],
+    "dml_element_wise_add": [[6, 10, -2]],
+    "dml_element_wise_add1": [[6, 10, -0.432332]],
+    "dml_element_wise_add_npy": [[2, 4, 6, 8, 10, 12]],
+    "dml_element_wise_clip": [[-2.5, -2.5, -2, -1, 0, 1, 2, 2.5, 2.5]],
+    "dml_element_wise_identity": [[12, 14, 16]],
+    "dml_fill_value_sequence": [[3.2, 4.7, 6.2, 7.7, 9.2]],
+    "dml_gemm": [[6, 7, 8, 10, 12, 14, 14, 17, 20]],
+    "dml_gemm_graph": [[32] * 1024],
+    "dml_reduce": [list(range(1, 10)), [6, 15, 24]],
+    "dml_scalar_union_fp16": [[2, 2, 3, 4, 4]],
+    "dml_slice": [[7, 9, 12, 14, 17, 19]],
+    "dml_split": [[1, 2], [3, 4], [5, 6]],
+}
+
+EXAMPLES: dict[str, list[list[float]]] = {
+    "celu": [
+        [-np.inf, -4, -1, -0.25, 0, 0.25, 1, 4, np.inf],
+        [-0.5, -0.499832, -0.432332, -0.196735, 0, 0.25, 1, 4, np.inf],
+    ],
+    "hard_sigmoid": [list(range(-4, 5)), [0, 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1, 1]],
+    "mean_variance_normalization1": [
+        list(range(1, 17)),
+        [
+            0,
+            0,
+            0,
+            0,
+            0.218218,
+            0.654653,
+            1.09109,
+            1.52752,
+            0,
+            0,
+            0,
+            2.81782,
+            7.18218,
+            11.5465,
+            15.9109,
+            20.2752,
+        ],
+    ],
+}
+
+needs_shared = pytest.mark.skipif(
+    not SHARED.is_dir(), reason=f"{SHARED.name} models are not beside the checkout"
+)
+
+
+def _prints(program: PreparedModel) -> Iterator[list[float]]:
+    for event in program.run():
+        if isinstance(event, Printed):
+            yield [float(number) for number in event.text.split(", ")]
+
+
+def _check(model: DispatchModel, device: str, expected: list[list[float]]) -> None:
+    prints = list(_prints(dxdispatch.prepare(model, Device(device))))
+    assert len(prints) == len(expected)
+    for printed, wanted in zip(prints, expected, strict=True):
+        np.testing.assert_allclose(printed, wanted, rtol=1e-3, atol=1e-3)
+
+
+@needs_shared
+def test_every_model_has_an_expected_result() -> None:
+    assert {path.stem for path in SHARED.glob("*.json")} == set(EXPECTED)
+
+
+@needs_shared
+@pytest.mark.parametrize("name", EXPECTED)
+def test_models_of_the_tool_are_read_and_valid(name: str, tmp_path: Path) -> None:
+    for dispatchable in dxdispatch.load(SHARED / f"{name}.json", tmp_path).dispatchables.values():
+        validate(dispatchable.desc)
+
+
+@needs_shared
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("name", EXPECTED)
+def test_models_of_the_tool_run_or_name_the_operator(name: str, device: str, tmp_path: Path) -> None:
+    model = dxdispatch.load(SHARED / f"{name}.json", tmp_path)
+    desc: Any = next(iter(model.dispatchables.values())).desc
+    operator = desc.operator
+    if operator in implemented():
+        _check(model, device, EXPECTED[name])
+    else:
+        with pytest.raises(Unsupported, match=rf"^\$\.dispatchables\.\w+: {operator}"):
+            dxdispatch.prepare(model, Device(device))
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_print_their_results(name: str, device: str) -> None:
+    _check(dxdispatch.load(ROOT / "examples" / f"{name}.json"), device, EXAMPLES[name])
+
+
+def test_every_example_has_an_expected_result() -> None:
+    assert {path.stem for path in (ROOT / "examples").glob("*.json")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[1, 2,]", [1, 2]),
+        ('{"a": 1, }', {"a": 1}),
+        ("// first\n[1] // last", [1]),
+        ("[1, /* two,\n lines */ 2]", [1, 2]),
+        ('{"a": [1, // one\n], }', {"a": [1]}),
+        ('["// no comment", "/* nor */ this", ",]"]', ["// no comment", "/* nor */ this", ",]"]),
+        (r'["a quote \" // inside"]', ['a quote " // inside']),
+        ('["ü"]', ["ü"]),
+    ],
+)
+def test_text_is_read(text: str, value: Any) -> None:
+    assert json_text.parse(text) == value
+
+
+def test_positions_in_errors_count_comments() -> None:
+    with pytest.raises(InvalidArgument, match="line 3, column 7"):
+        json_text.parse("{\n  /* a,\n b */ 1\n}")
+
+
+def test_two_commas_stay_an_error() -> None:
+    with pytest.raises(InvalidArgument, match="not valid JSON"):
+        json_text.parse("[1,,]")
+
+
+# Each of these took a time that grew with the square of its length: with this one, hours.
+_LONG = 400_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '["' + r"\"" * _LONG,
+        r"\"" * _LONG,
+        '"' * _LONG,
+        '["' + "\\\\" * _LONG + '"',
+        "/*" * _LONG,
+        "/*/" * _LONG,
+        "[1" + "," * _LONG + "]",
+        "[1" + ", " * _LONG + "]",
+        "[1," + " " * _LONG,
+    ],
+    ids=lambda text: text[:8],
+)
+def test_reading_takes_time_in_proportion_to_the_text(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="not valid JSON"):
+        json_text.parse(text)
+
+
+def test_long_strings_of_escaped_quotes_are_read() -> None:
+    assert json_text.parse('["' + r"\"" * _LONG + '"]') == ['"' * _LONG]
+
+
+@pytest.mark.parametrize("text", ["[1] /*", "[1]/*/", '["a', '["a\\', '["/*"', "[1], /* ]"])
+def test_what_is_not_closed_is_an_error(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="not valid JSON at line 1"):
+        json_text.parse(text)
+
+
+@pytest.mark.parametrize("depth", [33, 300, 100_000])
+@pytest.mark.parametrize(("opened", "closed"), [("[", "]"), ('{"a": ', "}"), ('{"a": [', "]}")])
+def test_deep_nesting_is_refused(depth: int, opened: str, closed: str) -> None:
+    with pytest.raises(InvalidArgument, match="more than 32 arrays and objects within each other"):
+        json_text.parse(opened * depth + "1" + closed * depth)
+
+
+def test_nesting_that_models_have_is_read() -> None:
+    assert json_text.parse("[" * 32 + '"a"' + "]" * 32)
+
+
+@pytest.mark.parametrize("text", [r'{"\ud800": 1}', r'["a\udfff"]', r'[{"a": [{"b": "\udc00\ud800"}]}]'])
+def test_half_of_a_surrogate_pair_is_no_text(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="half of a surrogate pair in"):
+        json_text.parse(text)
+
+
+def test_whole_surrogate_pairs_are_text() -> None:
+    assert json_text.parse(r'["\ud83d\ude00"]') == ["\U0001f600"]

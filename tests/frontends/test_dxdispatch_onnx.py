@@ -120,9 +120,7 @@ def test_tensors_need_no_resource(run: Run) -> None:
         ),
     ],
 )
-def test_sizes_that_do_not_fit_are_named(
-    options: list[str], fields: dict[str, Any], text: str, run: Run
-) -> None:
+def test_wrong_sizes_are_named(options: list[str], fields: dict[str, Any], text: str, run: Run) -> None:
     result = run(*options, **fields)
     assert result.exit_code == 2
     assert text in result.stderr

@@ -1,4 +1,4 @@
-"""Models of operators from each family, with every way to write fields, from JSON to printed numbers."""
+"""Operators of JSON models: every way to write fields, from JSON to printed numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from opendml import Device
 from opendml.errors import InvalidArgument
 from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import DispatchModel, Printed
+from opendml.frontends.dxdispatch.descs import parse_operator_desc
+from opendml.json_files.node import JsonNode
 from opendml.operators.registry import implemented
+from opendml.spec import descs, enums
+from opendml.spec.descs import desc_class
+from opendml.spec.enums import ExecutionFlags, TensorDataType, TensorFlags
+from opendml.spec.naming import camel_case
+from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.schema import Field, operators
+from opendml.spec.tensor_desc import TensorDesc
+from tests.for_each import for_each
 
 Load = Callable[[Any], DispatchModel]
 
@@ -209,11 +219,7 @@ MODELS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "optional tensor that is absent": (
         _model(
-            {
-                "x": _values("FLOAT32", 1, 3),
-                "scale": _values("FLOAT32", 2),
-                "y": _zeros("FLOAT32", 2),
-            },
+            {"x": _values("FLOAT32", 1, 3), "scale": _values("FLOAT32", 2), "y": _zeros("FLOAT32", 2)},
             {
                 "type": "MEAN_VARIANCE_NORMALIZATION1",
                 "desc": {
@@ -336,7 +342,7 @@ def test_model_prints(name: str, kind: str, load: Load) -> None:
         ),
     ],
 )
-def test_wrong_field_is_named_with_what_is_allowed(
+def test_wrong_field_is_named_with_allowed(
     name: str, field: str, value: Any, message: str, load: Load
 ) -> None:
     model, _ = MODELS[name]
@@ -345,3 +351,198 @@ def test_wrong_field_is_named_with_what_is_allowed(
     with pytest.raises(InvalidArgument) as caught:
         load({**model, "dispatchables": {"op": changed}})
     assert caught.value.failures == (message,)
+
+
+TENSOR = TensorDesc(TensorDataType.FLOAT16, [1, 2])
+TENSOR_JSON = {"DataType": "FLOAT16", "Sizes": [1, 2]}
+ACTIVATION = descs.ActivationElu(alpha=0.5)
+ACTIVATION_JSON = {"Type": "ACTIVATION_ELU", "Alpha": 0.5}
+
+# A value of each type of field: in JSON, and as the desc holds it.
+EXAMPLES: dict[str, tuple[Any, Any]] = {
+    "TENSOR_DESC": (TENSOR_JSON, TENSOR),
+    "TENSOR_DESC_ARRAY": ([TENSOR_JSON, TENSOR_JSON], (TENSOR, TENSOR)),
+    "OPERATOR_DESC": (ACTIVATION_JSON, ACTIVATION),
+    "OPERATOR_DESC_ARRAY": ([ACTIVATION_JSON, ACTIVATION_JSON], (ACTIVATION, ACTIVATION)),
+    "UINT": (2**32 - 1, 2**32 - 1),
+    "INT": (-(2**31), -(2**31)),
+    "BOOL": (True, True),
+    "FLOAT": (-0.75, -0.75),
+    "UINT_ARRAY": ([3, 2], (3, 2)),
+    "INT_ARRAY": ([-3, 2], (-3, 2)),
+    "FLOAT_ARRAY": ([0.5, 2], (0.5, 2.0)),
+    "SCALE_BIAS": ({"Scale": 2, "Bias": 0.5}, ScaleBias(2.0, 0.5)),
+    "SIZE_2D": ({"Width": 4, "Height": 3}, Size2D(4, 3)),
+    "SCALAR_UNION": (7, 7),
+}
+
+
+def _example(field: Field) -> tuple[Any, Any]:
+    if field.is_count:
+        return 2, None
+    if field.enum == "TENSOR_DATA_TYPE":
+        return "INT32", TensorDataType.INT32
+    if field.enum is not None:
+        member = list(getattr(enums, camel_case(field.enum)))[-1]
+        return member.name, member
+    return EXAMPLES[field.type]
+
+
+def _parse(value: Any) -> OperatorDesc:
+    return parse_operator_desc(JsonNode(value), beside=())
+
+
+@for_each("name", operators())
+def test_every_field_of_every_operator_is_read(name: str) -> None:
+    fields = operators()[name].fields
+    given = {field.name: _example(field)[0] for field in fields}
+    expected = {field.python_name: _example(field)[1] for field in fields if not field.is_count}
+    assert _parse({"type": name, "desc": given}) == desc_class(name)(**expected)
+
+
+@for_each("name", operators())
+def test_optional_fields_may_be_absent_or_null_and_counts_absent(name: str) -> None:
+    fields = operators()[name].fields
+    required = [field for field in fields if not field.optional and not field.is_count]
+    given = {field.name: _example(field)[0] for field in required}
+    expected = desc_class(name)(**{field.python_name: _example(field)[1] for field in required})
+    assert _parse({"type": name, "desc": given}) == expected
+    nulls: dict[str, Any] = {field.name: None for field in fields if field.optional}
+    assert _parse({"type": name, "desc": given | nulls}) == expected
+
+
+@for_each("name", operators())
+def test_each_missing_field_is_named(name: str) -> None:
+    fields = operators()[name].fields
+    with pytest.raises(InvalidArgument) as caught:
+        _parse({"type": name, "desc": {}})
+    missing = [f"$.desc.{field.name}" for field in fields if not field.optional and not field.is_count]
+    assert [failure.split(":")[0] for failure in caught.value.failures] == missing
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, operator in operators().items() if any(f.is_count for f in operator.fields)]
+)
+def test_counts_are_checked(name: str) -> None:
+    fields = operators()[name].fields
+    given = {field.name: 3 if field.is_count else _example(field)[0] for field in fields}
+    with pytest.raises(InvalidArgument) as caught:
+        _parse({"type": name, "desc": given})
+    assert all("expected 2, the number of elements in" in failure for failure in caught.value.failures)
+    assert len(caught.value.failures) == sum(field.is_count for field in fields)
+
+
+CELU = descs.ActivationCelu(TENSOR, TENSOR, alpha=2.0)
+CELU_FIELDS = {"InputTensor": TENSOR_JSON, "OutputTensor": TENSOR_JSON, "Alpha": 2}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "DML_OPERATOR_ACTIVATION_CELU", "desc": CELU_FIELDS},
+        {"Type": "ACTIVATION_CELU", "Desc": CELU_FIELDS},
+        {"type": "ACTIVATION_CELU", **CELU_FIELDS},
+        {"Type": "DML_OPERATOR_ACTIVATION_CELU", **CELU_FIELDS},
+    ],
+)
+def test_desc_may_stand_in_its_own_object_or_beside_its_type(value: Any) -> None:
+    assert _parse(value) == CELU
+
+
+def test_operator_with_a_field_named_type_stands_in_its_own_object() -> None:
+    desc = {"InputStateTensor": TENSOR_JSON, "OutputTensor": TENSOR_JSON, "Type": "PHILOX_4X32_10"}
+    parsed = _parse({"Type": "RANDOM_GENERATOR", "Desc": desc})
+    assert parsed == descs.RandomGenerator(TENSOR, TENSOR, type=enums.RandomGeneratorType.PHILOX_4X32_10)
+
+
+@pytest.mark.parametrize("value", ["SUM", "DML_REDUCE_FUNCTION_SUM"])
+def test_enum_values_may_have_their_prefix(value: str) -> None:
+    fields = {"Function": value, "InputTensor": TENSOR_JSON, "OutputTensor": TENSOR_JSON, "Axes": [1]}
+    assert _parse({"type": "REDUCE", "desc": fields}) == descs.Reduce(
+        input_tensor=TENSOR, output_tensor=TENSOR, function=enums.ReduceFunction.SUM, axes=(1,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"DataType": "DML_TENSOR_DATA_TYPE_INT8", "Sizes": [2]}, TensorDesc(TensorDataType.INT8, [2])),
+        ({"Type": "BUFFER", "Desc": TENSOR_JSON}, TENSOR),
+        ({"Type": "DML_TENSOR_TYPE_BUFFER", **TENSOR_JSON}, TENSOR),
+        ({**TENSOR_JSON, "Strides": [], "DimensionCount": 2, "TotalTensorSizeInBytes": 0}, TENSOR),
+        ({**TENSOR_JSON, "Strides": None, "Flags": None}, TENSOR),
+        (
+            {
+                **TENSOR_JSON,
+                "Strides": [0, 1],
+                "Flags": ["NONE", "DML_TENSOR_FLAG_OWNED_BY_DML"],
+                "TotalTensorSizeInBytes": 2**40,
+                "GuaranteedBaseOffsetAlignment": 64,
+            },
+            TensorDesc(
+                TensorDataType.FLOAT16,
+                [1, 2],
+                [0, 1],
+                TensorFlags.OWNED_BY_DML,
+                total_tensor_size_in_bytes=2**40,
+                guaranteed_base_offset_alignment=64,
+            ),
+        ),
+    ],
+)
+def test_tensor_descs(value: Any, expected: TensorDesc) -> None:
+    assert _parse({"type": "ACTIVATION_RELU", "desc": {"InputTensor": value, "OutputTensor": value}}) == (
+        descs.ActivationRelu(expected, expected)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "expected"),
+    [
+        ("FLOAT32", 0.1, 0.10000000149011612),
+        ("FLOAT32", {"Float32": "inf"}, float("inf")),
+        ("FLOAT16", 2.5, 2.5),
+        ("FLOAT16", {"UInt16": 0x4100}, 2.5),
+        ("FLOAT64", {"Float64": 0.1}, 0.1),
+        ("UINT8", {"UInt8": 255}, 255),
+        ("INT64", -(2**63), -(2**63)),
+        ("INT64", {"Int64": 5}, 5),
+    ],
+)
+def test_scalar_unions_have_the_type_beside_them(data_type: str, value: Any, expected: float) -> None:
+    fields = {"OutputTensor": TENSOR_JSON, "ValueDataType": data_type, "Value": value}
+    assert _parse({"type": "FILL_VALUE_CONSTANT", "desc": fields}) == descs.FillValueConstant(
+        TENSOR, value_data_type=TensorDataType[data_type], value=expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "message"),
+    [
+        ("UINT8", 256, r"^\$\.desc\.Value: expected an integer from 0 to 255, got 256$"),
+        ("INT8", {"UInt8": 1}, r'^\$\.desc\.Value\.UInt8: unknown field; did you mean "Int8"\?$'),
+        ("UNKNOWN", 1, r"^\$\.desc\.ValueDataType: expected a data type other than UNKNOWN"),
+    ],
+)
+def test_wrong_scalar_unions_are_refused(data_type: str, value: Any, message: str) -> None:
+    fields = {"OutputTensor": TENSOR_JSON, "ValueDataType": data_type, "Value": value}
+    with pytest.raises(InvalidArgument, match=message):
+        _parse({"type": "FILL_VALUE_CONSTANT", "desc": fields})
+
+
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        (None, ExecutionFlags.NONE),
+        ("DML_EXECUTION_FLAG_DISABLE_META_COMMANDS", ExecutionFlags.DISABLE_META_COMMANDS),
+        (
+            ["ALLOW_HALF_PRECISION_COMPUTATION", "DESCRIPTORS_VOLATILE"],
+            ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION | ExecutionFlags.DESCRIPTORS_VOLATILE,
+        ),
+    ],
+)
+def test_flags(
+    given: Any, flags: ExecutionFlags, model: dict[str, Any], load: Callable[[Any], DispatchModel]
+) -> None:
+    model["dispatchables"]["celu"]["executionFlags"] = given
+    assert load(model).dispatchables["celu"].flags == flags

@@ -42,7 +42,7 @@ from opendml.runtime.saved.read import loaded
 from opendml.runtime.saved.values import desc_from_json, to_json
 from tests.for_each import for_each
 from tests.running import same_bits
-from tests.runtime.test_graph_tensors import OPERATORS, X
+from tests.runtime.test_graph import OPERATORS, X
 from tests.spec.valid_descs import NAMES, valid_desc
 
 

@@ -57,11 +57,7 @@ _TEXTS = (
 _MOST_ELEMENTS = 1 << 20
 """Of inputs that a model is run with: damage may say any sizes."""
 _LIMITS = dml.Limits(
-    memory_bytes=1 << 28,
-    kernel_steps=10**9,
-    compile_seconds=8,
-    evaluator_steps=10**7,
-    evaluator_seconds=5,
+    memory_bytes=1 << 28, kernel_steps=10**9, compile_seconds=8, evaluator_steps=10**7, evaluator_seconds=5
 )
 """Damage may ask for anything, which it would have a right to by default."""
 

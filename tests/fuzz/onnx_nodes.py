@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.fuzz import (
-    onnx_bodies,
-    onnx_elementwise,
-    onnx_indexing,
-    onnx_microsoft,
-    onnx_movement,
-    onnx_sums,
-)
+from tests.fuzz import onnx_bodies, onnx_elementwise, onnx_indexing, onnx_microsoft, onnx_movement, onnx_sums
 from tests.fuzz.onnx_draft import Draft, Made
 
 Maker = Callable[[Draft], Made]

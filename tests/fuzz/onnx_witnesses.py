@@ -68,10 +68,7 @@ CHOOSING: Mapping[str, str] = {
 }
 """Operators whose results are numbers that depend on where NaN stands in an order."""
 
-KNOWING: Mapping[str, str] = {
-    "IsInf": "infinities are what it asks for",
-    "IsNaN": "NaN is what it asks for",
-}
+KNOWING: Mapping[str, str] = {"IsInf": "infinities are what it asks for", "IsNaN": "NaN is what it asks for"}
 """Operators whose integers or truth values ONNX says for infinities and NaN. Of others they are open, as a
 conversion of them to an integer is."""
 

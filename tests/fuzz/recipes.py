@@ -118,12 +118,7 @@ def _gemm(choices: Choices) -> dict[str, Any]:
         [n, m] if each is MatrixTransform.TRANSPOSE else [m, n]
         for each, m, n in zip(trans, (rows, inner), (inner, columns), strict=True)
     )
-    made = {
-        "a_tensor": [*leading, *a],
-        "b_tensor": [*leading, *b],
-        "trans_a": trans[0],
-        "trans_b": trans[1],
-    }
+    made = {"a_tensor": [*leading, *a], "b_tensor": [*leading, *b], "trans_a": trans[0], "trans_b": trans[1]}
     return made | ({"c_tensor": [*leading, rows, columns]} if choices.below(2) else {})
 
 
@@ -226,10 +221,7 @@ def _blocks(*, of_depth: bool) -> Recipe:
         block = choices.between(1, 4)
         batch, channels, height, width = (choices.between(1, 9) for _ in range(4))
         if of_depth:
-            return {
-                "input_tensor": [batch, channels * block * block, height, width],
-                "block_size": block,
-            }
+            return {"input_tensor": [batch, channels * block * block, height, width], "block_size": block}
         return {"input_tensor": [batch, channels, height * block, width * block], "block_size": block}
 
     return recipe
@@ -281,9 +273,7 @@ def _batch_normalization(*sized: str, repeated: tuple[str, ...], optional: tuple
 
 
 _batch_normalization_grad = _batch_normalization(
-    "input_tensor",
-    "input_gradient_tensor",
-    repeated=("mean_tensor", "variance_tensor", "scale_tensor"),
+    "input_tensor", "input_gradient_tensor", repeated=("mean_tensor", "variance_tensor", "scale_tensor")
 )
 
 

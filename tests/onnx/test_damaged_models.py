@@ -63,7 +63,7 @@ _ONE = numpy_helper.from_array(np.ones(1, np.float32), "w")
 
 
 @pytest.mark.parametrize("place", ["initializer", "attribute", "sparse", "function"])
-def test_models_without_a_path_read_no_files(
+def test_models_without_path_read_no_files(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _X.tofile(tmp_path / "w.bin")
@@ -114,8 +114,7 @@ def test_tensors_lie_in_whole_files_of_the_folder(
 
 
 @pytest.mark.parametrize(
-    ("indices", "sizes"),
-    [([9], [6]), ([-1], [6]), ([0, 1], [6]), ([[0, 9]], [2, 3]), ([0], [-6])],
+    ("indices", "sizes"), [([9], [6]), ([-1], [6]), ([0, 1], [6]), ([[0, 9]], [2, 3]), ([0], [-6])]
 )
 def test_sparse_tensors_have_their_values_inside(indices: Any, sizes: list[int]) -> None:
     with pytest.raises(dml.InvalidArgument, match="sparse tensor 'w'"):
@@ -145,16 +144,10 @@ _BODY = helper.make_graph([], "body", [], [])
     [
         ([_NEG, _NEG], "tensor 'y' is there twice"),
         ([helper.make_node("Neg", ["x"], ["x"])], "tensor 'x' is there twice"),
-        (
-            [helper.make_node("Neg", ["x", "x"], ["y"])],
-            r"\(Neg\): 2 inputs; the operator has 1 to 1",
-        ),
+        ([helper.make_node("Neg", ["x", "x"], ["y"])], r"\(Neg\): 2 inputs; the operator has 1 to 1"),
         ([helper.make_node("If", [], ["y"])], r"node 'y' \(If\): 0 inputs"),
         ([helper.make_node("If", ["x"], ["y"])], "attribute (then|else)_branch is missing"),
-        (
-            [helper.make_node("Loop", ["x", ""], ["y"], body=3)],
-            "body is of type INT; must be GRAPH",
-        ),
+        ([helper.make_node("Loop", ["x", ""], ["y"], body=3)], "body is of type INT; must be GRAPH"),
         ([helper.make_node("Softmax", ["x"], ["y"], axis="a")], "axis is of type STRING; must be INT"),
         ([helper.make_node("Softmax", ["x"], ["y"], axis=1.5)], "axis is of type FLOAT; must be INT"),
         ([helper.make_node("Softmax", ["x"], ["y"], axes=1)], "'axes' is unknown; the operator has axis"),
@@ -440,9 +433,7 @@ def test_all_operators_that_nothing_runs_are_named_at_once() -> None:
         ("z = Transpose <perm = [1, 0]> (x)  y = Concat <axis = 1> (x, z)", r"Concat, node name: y\)"),
     ],
 )
-def test_sizes_and_types_that_do_not_fit_are_refused_when_the_model_is_loaded(
-    body: str, message: str
-) -> None:
+def test_sizes_and_types_that_do_not_fit_are_refused_at_loading(body: str, message: str) -> None:
     with pytest.raises(dml.InvalidArgument, match=message):
         dml_onnx.load(_text(body))
 

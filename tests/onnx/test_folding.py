@@ -1,9 +1,13 @@
-"""Nodes whose inputs are known are evaluated while a model is traced, once for all sizes if they can be."""
+"""Nodes that are evaluated once, states of nodes, and files that grow."""
 
 from __future__ import annotations
 
-from collections import Counter
+import subprocess
+import sys
+from collections import ChainMap, Counter
 from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +15,14 @@ import pytest
 
 pytest.importorskip("onnx")
 import onnx
+from onnx import NodeProto, TensorProto, helper
 
 import opendml as dml
 from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.node import nodes_of
+from opendml.frontends.onnx.states import Pending, Values, extended
+from opendml.frontends.onnx.values import Known
+from tests.onnx.models import computed
 
 TEXT = """
 <ir_version: 10, opset_import: ["" : 20]>
@@ -71,3 +80,133 @@ def test_a_known_result_is_the_callers_own() -> None:
         np.testing.assert_array_equal(result["two"], [2])
         np.testing.assert_array_equal(result["y"], np.full((4, rows), 2))
         result["two"][:] = 7
+
+
+def _nodes(*edges: tuple[str, str]) -> Any:
+    return nodes_of([helper.make_node("Relu", [read], [made]) for read, made in edges], {"": 20})
+
+
+def test_nodes_are_taken_in_their_order_those_of_a_body_first() -> None:
+    a, b, c = _nodes(("x", "a"), ("a", "b"), ("x", "c"))
+    first, rest = Pending().prepended([a, b, c]).popped()
+    body = _nodes(("a", "p"), ("p", "b"))
+    second, inside = rest.prepended(body).popped()
+    assert (first, second) == (a, body[0])
+    taken = []
+    while inside:
+        node, inside = inside.popped()
+        taken.append(node)
+    assert taken == [body[1], b, c]
+
+
+def test_what_is_read_later_is_known_without_a_look_at_all_nodes() -> None:
+    _, rest = Pending().prepended(_nodes(("x", "a"), ("a", "b"), ("b", "c"))).popped()
+    assert [name for name in "xabc" if rest.reads(name)] == ["a", "b"]
+    inside = rest.prepended(_nodes(("x", "p"), ("p", "q")))
+    assert [name for name in "xabcpq" if inside.reads(name)] == ["x", "a", "b", "p"]
+    _, last = inside.popped()
+    assert [name for name in "xabcpq" if last.reads(name)] == ["a", "b", "p"]
+
+
+def test_extensions_copy_each_value_a_few_times_and_change_no_layer() -> None:
+    count, copies, values = 1000, 0, Values()
+    earlier: list[tuple[Values, int]] = []
+    for number in range(count):
+        before = values
+        values = extended(values, {str(number): Known(number)})
+        copies += sum(len(layer) for layer in values.maps if not any(layer is each for each in before.maps))
+        if number % 100 == 0:
+            earlier.append((values, number))
+    assert copies < count * np.log2(count)
+    assert len(values.maps) <= np.log2(count) + 1
+    assert all(values[str(number)].content == number for number in range(count))  # type: ignore[union-attr]
+    for each, number in earlier:
+        assert len(each) == number + 1
+
+
+def test_what_comes_later_counts() -> None:
+    values = extended(extended(ChainMap({"a": Known(1)}), {"a": Known(2)}), {"b": Known(3)})
+    assert values["a"] == Known(2)
+
+
+def test_a_chain_outside_of_directml_copies_no_state_at_each_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its nodes see the tensors that they read, and nothing else."""
+    seen: list[list[str]] = []
+
+    class Watched(Evaluator):
+        def __call__(self, contents: Any) -> dict[str, Any]:
+            seen.append(list(contents))
+            return super().__call__(contents)
+
+    monkeypatch.setattr("opendml.frontends.onnx.trace.Evaluator", Watched)
+    count = 20
+    names = ["x", *(f"t{number}" for number in range(count))]
+    nodes = [helper.make_node("Sin", [read], [made]) for read, made in pairwise(names)]
+    x, y = (
+        helper.make_tensor_value_info(name, onnx.TensorProto.DOUBLE, [3]) for name in (names[0], names[-1])
+    )
+    graph = helper.make_graph(nodes, "g", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    (result,) = computed(model, {"x": np.ones(3)}, evaluator=True)
+    wanted = np.ones(3)
+    for _ in range(count):
+        wanted = np.sin(wanted)
+    np.testing.assert_allclose(result, wanted, rtol=1e-12)
+    assert seen == [[name] for name in names[:-1]]
+
+
+SECONDS = 300
+"""How long a file may take on a busy machine; before, they took hours or all memory."""
+RUN = """
+import sys
+import numpy as np
+from opendml import onnx
+
+session = onnx.InferenceSession(sys.argv[1])
+given = session.get_inputs()[0]
+type = np.int64 if "int64" in given.type else np.float32
+x = np.arange(np.prod(given.shape, dtype=int)).reshape(given.shape).astype(type)
+(y,) = session.run(None, {given.name: x})
+print(y.shape, float(y.ravel()[-1]))
+"""
+
+
+def output_of(folder: Path, nodes: list[NodeProto], shape: list[int], type: int = TensorProto.FLOAT) -> str:
+    """What a model says of its output in another process: its shape and its last element."""
+    first, last = nodes[0].input[0], nodes[-1].output[0]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info(first, type, shape)],
+        [helper.make_tensor_value_info(last, type, None)],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    command = [sys.executable, "-c", RUN, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_joins_of_a_tensor_with_itself(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Concat", [f"t{n}", f"t{n}"], [f"t{n + 1}"], axis=0) for n in range(20)]
+    assert output_of(tmp_path, nodes, [2]) == f"({2 << 20},) 1.0"
+
+
+def test_a_window_that_is_mostly_padding(tmp_path: Path) -> None:
+    size = 2**30
+    pads = [size - 1, size - 1, 0, 0]
+    nodes = [helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[size, size], pads=pads)]
+    assert output_of(tmp_path, nodes, [1, 1, 2, 2]) == "(1, 1, 2, 2) 1.5"
+
+
+def test_elements_gathered_at_themselves(tmp_path: Path) -> None:
+    nodes = [helper.make_node("GatherElements", [f"p{n}", f"p{n}"], [f"p{n + 1}"], axis=0) for n in range(40)]
+    assert output_of(tmp_path, nodes, [8], TensorProto.INT64) == "(8,) 7.0"
+
+
+def test_a_chain_of_thousands_of_nodes(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", [f"t{n}", f"t{n}"], [f"t{n + 1}"]) for n in range(5000)]
+    nodes.append(helper.make_node("Mul", ["t5000", "t5000"], ["y"]))
+    assert output_of(tmp_path, nodes, [2]) == "(2,) inf"

@@ -84,9 +84,7 @@ def _strings(*texts: str) -> Any:
     ],
     ids=lambda each: each.op_type if isinstance(each, onnx.NodeProto) else "",
 )  # fmt: skip
-def test_nodes_on_the_evaluator_are_judged_before_they_run(
-    node: onnx.NodeProto, stored: dict[str, Any], limit: str
-) -> None:
+def test_evaluated_nodes_are_judged_first(node: onnx.NodeProto, stored: dict[str, Any], limit: str) -> None:
     error = _refusal(_model(node, **stored))
     assert error.limit == limit
     assert f"({node.op_type}-" in error.where

@@ -1,10 +1,10 @@
-"""Quantized numbers in ONNX models."""
+"""Quantized and recurrent ONNX models, and those whose sums are wider than their tensors."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,6 +12,7 @@ pytest.importorskip("onnx")
 import onnx
 from onnx import helper
 
+import opendml as dml
 from tests.onnx.models import (
     Array,
     assert_as_onnxruntime,
@@ -22,8 +23,6 @@ from tests.onnx.models import (
     numbers,
     one_node,
 )
-
-_TYPES = [np.uint8, np.int8, np.uint16, np.int16, ml_dtypes.int4, ml_dtypes.uint4]
 
 
 def _scales(sizes: list[int], type: Any = np.float32) -> Array:
@@ -39,27 +38,6 @@ def _check(operator: str, inputs: list[Array | None], **options: Any) -> None:
     assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)))
 
 
-@pytest.mark.parametrize("type", _TYPES)
-@pytest.mark.parametrize(("sizes", "options"), [([], {}), ([4], {"axis": 1}), ([3, 2, 5], {"block_size": 2})])
-def test_quantize_rounds_and_saturates(type: Any, sizes: list[int], options: dict[str, int]) -> None:
-    inputs: list[Array | None] = [numbers([3, 4, 5]) * 10, _scales(sizes), _zeros(sizes, type)]
-    model = one_node("QuantizeLinear", inputs, opset=21, **options)
-    results, wanted = computed(model, feed(inputs)), evaluated(model, feed(inputs))
-    assert results[0].dtype == wanted[0].dtype
-    np.testing.assert_array_equal(results[0].astype(np.int32), wanted[0].astype(np.int32))
-
-
-@pytest.mark.parametrize("type", _TYPES)
-@pytest.mark.parametrize(("sizes", "options"), [([], {}), ([4], {"axis": 1}), ([3, 2, 5], {"block_size": 2})])
-@pytest.mark.parametrize("zero", [False, True])
-def test_dequantize_takes_away_the_zero_point(
-    type: Any, sizes: list[int], options: dict[str, int], zero: bool
-) -> None:
-    array = (np.arange(60) % 8).reshape(3, 4, 5).astype(type)
-    inputs: list[Array | None] = [array, _scales(sizes), *([_zeros(sizes, type)] if zero else [])]
-    _check("DequantizeLinear", inputs, opset=21, **options)
-
-
 def test_the_last_block_may_be_shorter() -> None:
     inputs: list[Array | None] = [numbers([2, 7], np.uint8), _scales([2, 3]), _zeros([2, 3], np.uint8)]
     blocks = np.repeat(inputs[1], 3, 1)[:, :7], np.repeat(inputs[2], 3, 1)[:, :7]  # type: ignore[arg-type]
@@ -68,24 +46,10 @@ def test_the_last_block_may_be_shorter() -> None:
     assert_same(computed(model, feed(inputs)), [wanted.astype(np.float32)])
 
 
-def test_quantize_names_its_type() -> None:
-    inputs: list[Array | None] = [numbers([3, 4]) * 10, _scales([])]
-    _check("QuantizeLinear", inputs, opset=21, output_dtype=onnx.TensorProto.INT8)
-    _check("QuantizeLinear", inputs, opset=21)
-
-
 def test_integers_of_32_bits_are_quantized_and_dequantized() -> None:
     integers = numbers([3, 4], np.int32) * 1000
     _check("QuantizeLinear", [integers, _scales([]) * 10000, _zeros([], np.uint8)], opset=19)
     _check("DequantizeLinear", [integers, _scales([4])], opset=19, axis=-1)
-
-
-@pytest.mark.parametrize("array", [numbers([3, 4]), np.abs(numbers([3, 4])) + 1, -np.abs(numbers([4])) - 1])
-def test_dynamic_quantization_has_zero_among_its_numbers(array: Array) -> None:
-    model = one_node("DynamicQuantizeLinear", [array], outputs=3)
-    results, wanted = computed(model, feed([array])), evaluated(model, feed([array]))
-    assert_same(results[:1], wanted[:1], 0, 1)
-    assert_same(results[1:], wanted[1:])
 
 
 @pytest.mark.parametrize(
@@ -148,3 +112,193 @@ def test_dequantized_weights_are_floats() -> None:
     exact = x.astype(np.float64) @ (weights.astype(np.float64) * scale)
     (result,) = computed(model, {"x": x})
     assert np.abs(result - exact).max() < 1e-6 * np.abs(exact).max()
+
+
+_GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+_STEPS, _BATCH, _INPUT, _HIDDEN = 4, 3, 5, 2
+
+
+def _inputs(operator: str, directions: int = 1, given: int = 3) -> list[Array | None]:
+    """The first inputs; those that are not there are None."""
+    gates = _GATES[operator] * _HIDDEN
+    state = [directions, _BATCH, _HIDDEN]
+    every: list[Array | None] = [
+        numbers([_STEPS, _BATCH, _INPUT]),
+        numbers([directions, gates, _INPUT]),
+        numbers([directions, gates, _HIDDEN], seed=1),
+        numbers([directions, 2 * gates], seed=2),
+        np.array([3, 4, 1], np.int32),
+        numbers(state, seed=3),
+    ]
+    return [*every, numbers(state, seed=4)][:given] if operator == "LSTM" else every[:given]
+
+
+def _check_recurrent(operator: str, inputs: list[Array | None], **options: Any) -> None:
+    outputs = 3 if operator == "LSTM" else 2
+    model = one_node(operator, inputs, outputs=outputs, opset=14, hidden_size=_HIDDEN, **options)
+    assert_as_onnxruntime(model, feed(inputs))
+
+
+@pytest.mark.parametrize("operator", ["RNN", "GRU"])
+def test_lists_of_activations_take_alpha_and_beta_in_order(operator: str) -> None:
+    names = ["LeakyRelu", "HardSigmoid"] if operator == "RNN" else ["HardSigmoid", "LeakyRelu", "Elu", "Tanh"]
+    alpha = [0.3, 0.4] if operator == "RNN" else [0.3, 0.2, 0.5]
+    options = {"activations": names, "activation_alpha": alpha, "activation_beta": [0.6]}
+    _check_recurrent(operator, _inputs(operator, 2), direction="bidirectional", **options)
+
+
+def test_lstm_clips_and_couples_its_gates() -> None:
+    _check_recurrent("LSTM", _inputs("LSTM", given=7), clip=0.5, input_forget=1)
+
+
+def test_a_peephole_of_the_output_gate_sees_the_cell_after_the_step() -> None:
+    inputs = [*_inputs("LSTM"), *[None] * 4, numbers([1, 3 * _HIDDEN])]
+    model = one_node("LSTM", inputs, outputs=3, opset=14, hidden_size=_HIDDEN)
+    assert_as_onnxruntime(model, feed(inputs), evaluator=True)
+
+
+@pytest.mark.parametrize(
+    ("operator", "options"),
+    [
+        ("GRU", {"clip": 0.5}),
+        ("RNN", {"clip": 0.5}),
+        ("RNN", {"activations": ["Affine"]}),
+        ("RNN", {"activations": ["Mish"]}),
+    ],
+)
+def test_what_the_evaluator_would_ignore_is_refused(operator: str, options: dict[str, Any]) -> None:
+    inputs = _inputs(operator)
+    model = one_node(operator, inputs, opset=14, hidden_size=_HIDDEN, **options)
+    with pytest.raises(dml.Unsupported, match=f"{operator}-14"):
+        computed(model, feed(inputs))
+
+
+def test_lengths_of_a_network_of_float64_are_not_ignored() -> None:
+    wide: list[Array | None] = []
+    for each in _inputs("RNN", given=5):
+        assert each is not None
+        wide.append(each.astype(np.float64) if each.dtype == np.float32 else each)
+    with pytest.raises(dml.Unsupported, match="float64"):
+        computed(one_node("RNN", wide, opset=14, hidden_size=_HIDDEN), feed(wide))
+
+
+@pytest.mark.parametrize("operator", list(_GATES))
+def test_lengths_of_known_sequences_are_not_ignored(operator: str) -> None:
+    inputs = _inputs(operator, given=5)
+    options: dict[str, Any] = {"outputs": 3 if operator == "LSTM" else 2, "opset": 14, "hidden_size": _HIDDEN}
+    asked = one_node(operator, inputs, **options)
+    known = one_node(operator, inputs, known=range(5), **options)
+    assert_same(computed(known, {}), computed(asked, feed(inputs)))
+
+
+WideArray = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*sizes: int, scale: float = 1.0) -> WideArray:
+    return (RANDOM.standard_normal(sizes) * scale).astype(np.float16)
+
+
+CASES: dict[str, tuple[list[WideArray | None], dict[str, Any]]] = {
+    "AffineGrid": ([normal(1, 2, 3), np.array([1, 1, 5, 6])], {}),
+    "DFT": ([normal(1, 64, 1, scale=500)], {}),
+    "Einsum": ([np.full((3, 50), 50, np.float16), np.full(50, 5, np.float16)], {"equation": "ab,b->"}),
+    "Gelu": ([normal(100, scale=2)], {"approximate": "tanh"}),
+    "GridSample": ([normal(1, 1, 6, 6), normal(1, 5, 5, 2, scale=0.4)], {}),
+    "Mean": ([np.full(3, 40_000, np.float16), np.full(3, 50_000, np.float16)], {}),
+    "Mish": ([normal(100, scale=3)], {}),
+    "Resize": ([normal(1, 1, 5, 6), None, np.array([1, 1, 1.7, 2.3], np.float32)], {"mode": "cubic"}),
+    "RotaryEmbedding": ([normal(1, 2, 3, 8), normal(4, 4), normal(4, 4), np.array([[0, 1, 2]])], {}),
+    "STFT": ([normal(1, 64, 1, scale=300), np.array(8), normal(16)], {}),
+    "Sum": (
+        [np.full(3, 40_000, np.float16), np.full(3, 50_000, np.float16), np.full(3, -60_000, np.float16)],
+        {},
+    ),
+    "Attention": ([normal(1, 2, 5, 8, scale=60), normal(1, 2, 5, 8, scale=60), normal(1, 2, 5, 8)], {}),
+}
+
+
+def result(inputs: list[WideArray | None], operator: str, attributes: dict[str, Any]) -> WideArray:
+    known = [
+        i
+        for i, each in enumerate(inputs)
+        if each is not None and each.dtype.kind in "iu" and operator != "RotaryEmbedding"
+    ]
+    known += [2] if operator == "Resize" else []
+    model = one_node(operator, inputs, known=known, **attributes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found: WideArray = dml.onnx.load(model)(*feed(inputs, known).values())["y0"]
+    return found
+
+
+@pytest.mark.parametrize("operator", CASES)
+def test_float16_is_what_float32_rounds_to(operator: str) -> None:
+    inputs, attributes = CASES[operator]
+    wide = [
+        each.astype(np.float32) if each is not None and each.dtype == np.float16 else each for each in inputs
+    ]
+    expected = result(wide, operator, attributes)
+    found = result(inputs, operator, attributes)
+    assert found.dtype == np.float16
+    assert expected.dtype == np.float32
+    rounded = expected.astype(np.float16)
+    assert np.isfinite(rounded).all()
+    assert (abs(found - expected.astype(np.float64)) <= np.spacing(abs(rounded)).astype(np.float64)).all()
+
+
+def test_a_sum_in_front_of_a_normalization_does_not_overflow() -> None:
+    x = np.full((1, 2, 8), 40_000, np.float16)
+    x[..., ::2] = 39_000
+    scale = np.ones(8, np.float16)
+    model = one_node("SkipLayerNormalization", [x, x, scale], opset=20, domain="com.microsoft")
+    y = dml.onnx.load(model)(x, x, scale)["y0"]
+    assert y.dtype == np.float16
+    assert np.allclose(abs(y), 1, atol=1e-2)
+
+
+def test_the_sum_that_overflowed_is_exact() -> None:
+    """37,500: the sum over b of 50 * 5 * 50 elements, over three rows; one row alone is 12,500."""
+    inputs, attributes = CASES["Einsum"]
+    assert result(inputs, "Einsum", attributes) == 37_500
+
+
+def test_large_weights_of_float16_are_not_stored_as_float32() -> None:
+    weight = normal(64, 64)
+    node = onnx.helper.make_node("Einsum", ["x", "w"], ["y"], equation="ab,bc->ac")
+    info = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [node],
+        "g",
+        [info("x", onnx.TensorProto.FLOAT16, [3, 64])],
+        [info("y", onnx.TensorProto.FLOAT16, [3, 64])],
+        [onnx.numpy_helper.from_array(weight, "w")],
+    )
+    x = normal(3, 64)
+    model = dml.onnx.load(onnx.helper.make_model(graph))
+    y = model(x)["y"]
+    expected = x.astype(np.float64) @ weight.astype(np.float64)
+    assert np.allclose(y, expected, rtol=2**-10, atol=1e-2)
+    (part,) = model.parts({"x": x})
+    assert not isinstance(part, str)
+    assert len(part.explain().kernels) == 1
+
+
+def test_a_tensor_without_elements_stays_float16() -> None:
+    empty = np.zeros((0, 3), np.float16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = dml.onnx.load(one_node("Sum", [empty, empty, empty]))(empty, empty, empty)["y0"]
+    assert (y.dtype, y.shape) == (np.float16, (0, 3))
+
+
+def test_a_conversion_to_a_type_that_directml_has_not_is_left_as_it_is() -> None:
+    x, like = (
+        normal(3),
+        np.zeros(1, np.dtype(onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16))),
+    )
+    model = one_node("CastLike", [x, like])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y = dml.onnx.load(model)(x, like)["y0"]
+    assert y.dtype == like.dtype

@@ -1,10 +1,13 @@
-"""Programs of ONNX Runtime, with opendml in its place."""
+"""Runs of ONNX models, in opendml's words and in ONNX Runtime's."""
 
 from __future__ import annotations
 
 import os
+import pickle
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -212,9 +215,7 @@ def test_errors_say_what_is_allowed(path: str) -> None:
         ((None, [("CUDAExecutionProvider", {"device_id": "x"})]), "device_id 'x'; the number of a device"),
     ],
 )
-def test_arguments_of_sessions_are_what_they_must_be(
-    path: str, arguments: tuple[Any, ...], message: str
-) -> None:
+def test_arguments_of_sessions_are_checked(path: str, arguments: tuple[Any, ...], message: str) -> None:
     given = arguments if isinstance(arguments[0], str) else (path, *arguments)
     with pytest.raises(dml.InvalidArgument, match=message):
         dml_onnx.InferenceSession(*given)
@@ -266,3 +267,133 @@ def test_processes_load_a_model_into_one_empty_cache_at_once(tmp_path: Path) -> 
     assert one == other
     assert not list(cache.glob("*.tmp"))
     assert list(cache.glob("*.o"))
+
+
+_HEAD = '<ir_version: 10, opset_import: ["" : 20]>'
+_X_CALLS = np.array([1, -2, 3], np.float32)
+
+
+def _loaded(text: str) -> dml_onnx.OnnxModel:
+    return dml_onnx.load(onnx.parser.parse_model(f"{_HEAD} {text}"))
+
+
+@pytest.fixture
+def model() -> dml_onnx.OnnxModel:
+    return _loaded("g (float[n] x, float[1] b) => (float[n] y) <float[1] b = {1}> { y = Add (x, b) }")
+
+
+def test_an_input_is_given_once(model: dml_onnx.OnnxModel) -> None:
+    with pytest.raises(dml.InvalidArgument, match="input 'x' is given by its place and by its name"):
+        model(_X_CALLS, x=_X_CALLS)
+
+
+class Refusing:
+    """An array of another library, which gives nothing out, as those of PyTorch that need gradients."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("detach it first")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([[1.0], [2.0, 3.0]], "input 'x' is no array"),
+        (None, "input 'x' is of type object; must be float32"),
+        (Refusing(), "input 'x' is no array: detach it first"),
+        (
+            {"x": _X_CALLS},
+            "input 'x' is a dict; an array is needed: `run` takes a dict of arrays by their names",
+        ),
+        (_X_CALLS.reshape(1, 3), r"input 'x' has sizes \[1, 3\]"),
+    ],
+)
+def test_what_is_no_such_array_is_refused(model: dml_onnx.OnnxModel, given: Any, message: str) -> None:
+    with pytest.raises(dml.InvalidArgument, match=message):
+        model(given)
+
+
+def test_a_run_takes_arrays_by_their_names(model: dml_onnx.OnnxModel) -> None:
+    with pytest.raises(dml.InvalidArgument, match="inputs: ndarray; a dict is needed, of arrays by their"):
+        model.run(_X_CALLS)  # type: ignore[arg-type]
+
+
+def test_initializers_are_overridden_by_what_they_are_declared_as(model: dml_onnx.OnnxModel) -> None:
+    np.testing.assert_array_equal(model(_X_CALLS, b=np.array([2], np.float32))["y"], _X_CALLS + 2)
+    with pytest.raises(dml.InvalidArgument, match="input 'b' is of type float64; must be float32"):
+        model(_X_CALLS, b=np.array([2.0]))
+    with pytest.raises(dml.InvalidArgument, match=r"input 'b' has sizes \[3\]; must be \[1\]"):
+        model(_X_CALLS, b=_X_CALLS)
+
+
+def test_arrays_of_the_other_byte_order_are_read(model: dml_onnx.OnnxModel) -> None:
+    np.testing.assert_array_equal(model(_X_CALLS.astype(_X_CALLS.dtype.newbyteorder()))["y"], _X_CALLS + 1)
+
+
+@pytest.mark.filterwarnings("ignore::opendml.onnx.EvaluatorWarning")
+def test_callers_may_write_into_outputs() -> None:
+    model = _loaded(
+        """g (float[n] x) => (seq(float[n]) s, float[n] y, float[n] z)
+        <float[2] w = {1, 2}, int64 first = {1}>
+        { s = SequenceConstruct (x, w)
+          y = SequenceAt (s, first)
+          z = Identity (y) }"""
+    )
+    x = _X_CALLS.copy()
+    for _ in range(2):
+        results = model(x)
+        np.testing.assert_array_equal(results["s"][0], _X_CALLS)
+        for each in (results["s"][1], results["y"], results["z"]):
+            np.testing.assert_array_equal(each, [1, 2])
+        for each in (*results["s"], results["y"], results["z"]):
+            each[:] = 9
+        np.testing.assert_array_equal(x, _X_CALLS)
+
+
+def test_a_loop_without_trips_leaves_its_inputs_alone() -> None:
+    model = _loaded(
+        """g (float[n] x) => (float[n] y) <int64 trips = {0}>
+        { y = Loop (trips, , x) <body = b (int64 i, bool c, float[n] v) => (bool d, float[n] w)
+          { d = Identity (c)
+            w = Neg (v) }> }"""
+    )
+    x = _X_CALLS.copy()
+    model(x)["y"][:] = 9
+    np.testing.assert_array_equal(x, _X_CALLS)
+
+
+def test_models_say_that_they_are_not_pickled(model: dml_onnx.OnnxModel) -> None:
+    with pytest.raises(dml.Unsupported, match="load it where it runs"):
+        pickle.dumps(model)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_child_of_a_fork_compiles_though_a_thread_did(model: dml_onnx.OnnxModel) -> None:
+    begun, done = threading.Event(), threading.Event()
+
+    def compiling() -> None:
+        with model._tracer._lock:
+            begun.set()
+            done.wait()
+
+    thread = threading.Thread(target=compiling)
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        os._exit(0 if np.array_equal(model(_X_CALLS)["y"], _X_CALLS + 1) else 1)
+    done.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_indices_that_are_not_there_are_the_nearest_ones_or_nobodys() -> None:
+    places = np.array([7, -9, 1])
+    gathered = _loaded("g (float[n] x, int64[m] i) => (float[m] y) { y = Gather (x, i) }")
+    assert gathered(_X_CALLS, places)["y"].tolist() == [_X_CALLS[-1], _X_CALLS[0], _X_CALLS[1]]
+    scattered = _loaded(
+        "g (float[n] x, int64[m] i, float[m] u) => (float[n] y) { y = ScatterElements <axis = 0> (x, i, u) }"
+    )
+    wanted = [_X_CALLS[0], 30.0, *_X_CALLS[2:].tolist()]
+    assert scattered(_X_CALLS, places, np.array([10, 20, 30], np.float32))["y"].tolist() == wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ import opendml as dml
 from opendml import descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
-from tests.pairwise import pairwise
 from tests.peers.peer import examples
 from tests.running import device_kinds, on_arrays
 from tests.tolerances import assert_within
@@ -37,28 +36,21 @@ NAMES = (
 )
 
 
-class Sizes:
-    """Of a call: batches, queries, new and past keys, heads of queries, of keys, and their sizes."""
+class Sizes(NamedTuple):
+    """The sizes of a call."""
 
-    def __init__(self, **given: int) -> None:
-        usual = {
-            "batch": 2,
-            "queries": 3,
-            "new": 5,
-            "past": 0,
-            "heads": 4,
-            "shared": 2,
-            "size": 6,
-            "value": 4,
-        }
-        numbers = usual | given
-        self.batch, self.queries, self.new, self.past = (
-            numbers[name] for name in ("batch", "queries", "new", "past")
-        )
-        self.heads, self.shared, self.size, self.value = (
-            numbers[name] for name in ("heads", "shared", "size", "value")
-        )
-        self.total = self.new + self.past
+    batch: int = 2
+    queries: int = 3
+    new: int = 5
+    past: int = 0
+    heads: int = 4
+    shared: int = 2
+    size: int = 6
+    value: int = 4
+
+    @property
+    def total(self) -> int:
+        return self.new + self.past
 
     def tensors(self, seed: int, dtype: Any = np.float32) -> dict[str, Array]:
         """Query, key and value, and the past where there is one."""
@@ -123,19 +115,6 @@ def _computed(
         query_head_count=sizes.heads,
         key_value_head_count=sizes.shared,
         mask_type=mask_type,
-    )
-
-
-@pairwise(
-    device=device_kinds(),
-    dtype=[np.float32, np.float16],
-    shared=[1, 2, 4],
-)
-def test_query_heads_share_keys_in_groups(shared: int, dtype: Any, device: str) -> None:
-    sizes = Sizes(shared=shared)
-    given = sizes.tensors(1, dtype)
-    assert_within(
-        "MULTIHEAD_ATTENTION1", _computed(sizes, given, device)[0], _attended(*_whole(sizes, given))
     )
 
 
@@ -328,9 +307,7 @@ def _with_bias(device: str, keys: int, change: Callable[[Array], None]) -> tuple
 
 
 @every_device
-def test_rows_of_scores_that_are_not_finite_are_nan_and_infinitely_small_ones_weigh_nothing(
-    device: str,
-) -> None:
+def test_rows_of_scores_that_are_not_finite_are_nan_and_minus_infinity_weighs_nothing(device: str) -> None:
     def change(scores: Array) -> None:
         scores[1, 3], scores[2, 290], scores[3] = np.nan, np.inf, -np.inf
         scores[4, :280], scores[5, 10:] = -np.inf, -np.inf

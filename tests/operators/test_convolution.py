@@ -1,4 +1,4 @@
-"""CONVOLUTION against its definition: every filter element adds to every output that sees its input."""
+"""CONVOLUTION and GEMM against their definitions in float64."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
-from opendml.spec.enums import ConvolutionDirection, ConvolutionMode
+from opendml.spec.enums import ConvolutionDirection, ConvolutionMode, MatrixTransform
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu.contraction.roles import roles_of
 from tests.pairwise import pairwise
 from tests.peers.peer import examples
-from tests.running import device_kinds, on_arrays
+from tests.running import device_kinds, on_arrays, run
 from tests.tolerances import assert_within
 
 FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
@@ -43,6 +44,12 @@ class Form(NamedTuple):
     start: tuple[int, ...]
     end: tuple[int, ...]
     output_padding: tuple[int, ...]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Those of a desc."""
+        names = {"strides": self.strides, "dilations": self.dilations, "output_padding": self.output_padding}
+        return names | {"start_padding": self.start, "end_padding": self.end}
 
 
 FORMS = [
@@ -133,12 +140,8 @@ def _check(
         device,
         mode=mode,
         direction=direction,
-        strides=form.strides,
-        dilations=form.dilations,
-        start_padding=form.start,
-        end_padding=form.end,
-        output_padding=form.output_padding,
         group_count=groups,
+        **form.attributes,
     )
     assert_within("CONVOLUTION", result, expected, magnitude)
 
@@ -147,10 +150,14 @@ def _check(
     device=device_kinds(),
     direction=ConvolutionDirection,
     groups=[1, 2],
+    mode=ConvolutionMode,
+    dtype=[np.float32, np.float16],
     form=FORMS,
 )
-def test_windows(form: Form, groups: int, direction: ConvolutionDirection, device: str) -> None:
-    _check(form, groups, direction, CROSS, np.float32, device)
+def test_windows(
+    form: Form, groups: int, direction: ConvolutionDirection, mode: ConvolutionMode, dtype: Any, device: str
+) -> None:
+    _check(form, groups, direction, mode, dtype, device)
 
 
 @pytest.mark.parametrize(
@@ -175,13 +182,6 @@ def test_windows(form: Form, groups: int, direction: ConvolutionDirection, devic
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_many_channels(form: Form, groups: int, direction: ConvolutionDirection, dtype: Any) -> None:
     _check(form, groups, direction, CROSS, dtype, "cpu", inputs=20, outputs=24)
-
-
-@every_device
-@pytest.mark.parametrize("direction", ConvolutionDirection)
-@pytest.mark.parametrize("mode", ConvolutionMode)
-def test_modes_and_types(mode: ConvolutionMode, direction: ConvolutionDirection, device: str) -> None:
-    _check(FORMS[4], 2, direction, mode, np.float16, device)
 
 
 @every_device
@@ -216,7 +216,6 @@ def test_activations_come_after_the_bias(direction: ConvolutionDirection, device
     bias = generator.uniform(-1, 1, (1, 4, 1, 1)).astype(np.float32)
     expected = np.maximum(_sums(x, filter, form, 1, direction) + bias, 0)
     magnitude = _sums(np.abs(x), np.abs(filter), form, 1, direction) + np.abs(bias)
-    attributes = {"strides": (2, 2), "dilations": (1, 1), "start_padding": (1, 1), "end_padding": (1, 1)}
     (result,) = on_arrays(
         descs.Convolution,
         [x, filter, bias],
@@ -224,9 +223,8 @@ def test_activations_come_after_the_bias(direction: ConvolutionDirection, device
         device,
         mode=CROSS,
         direction=direction,
-        output_padding=(0, 0),
         fused_activation=descs.ActivationRelu(),
-        **attributes,
+        **form.attributes,
     )
     assert_within("CONVOLUTION", result, expected, magnitude)
 
@@ -249,12 +247,8 @@ def _kernels(
         *(TensorDesc(type, each) for each in sizes),
         mode=CROSS,
         direction=direction,
-        strides=form.strides,
-        dilations=form.dilations,
-        start_padding=form.start,
-        end_padding=form.end,
-        output_padding=form.output_padding,
         group_count=1,
+        **form.attributes,
     )
     program = program_of(desc)
     results = simplify([after(result) for result in program.results])
@@ -331,3 +325,93 @@ def test_all_phases_and_channels_of_a_backward_convolution_are_the_rows_of_one_p
     assert roles.count(roles.outer) == 1
     assert roles.count(roles.rows) == 4 * 2 * 2
     assert roles.count(roles.columns) == 10 * 10
+
+
+NONE, TRANSPOSE = MatrixTransform.NONE, MatrixTransform.TRANSPOSE
+FLOATS = (np.float32, np.float16)
+
+
+def _random(seed: int, dtype: Any, *sizes: int) -> Array:
+    return np.random.default_rng(seed).uniform(-2, 2, sizes).astype(dtype)
+
+
+def _gemm(a: Array, b: Array, c: Array | None, output: Array, device: str, **attributes: Any) -> Array:
+    usual = {"trans_a": NONE, "trans_b": NONE, "alpha": 1.0, "beta": 1.0, "fused_activation": None}
+    (result,) = on_arrays(descs.Gemm, [a, b, c], [output], device, **(usual | attributes))
+    return result
+
+
+@pairwise(
+    device=device_kinds(),
+    dtype=FLOATS,
+    trans_b=MatrixTransform,
+    trans_a=MatrixTransform,
+    batch=[(), (3,), (2, 3)],
+)
+def test_transposes_and_batches(
+    batch: tuple[int, ...], trans_a: MatrixTransform, trans_b: MatrixTransform, dtype: Any, device: str
+) -> None:
+    a, b, c = (_random(seed, dtype, *batch, *s) for seed, s in enumerate([(5, 9), (9, 7), (5, 7)]))
+    magnitude = np.abs(a.astype(np.float64)) @ np.abs(b.astype(np.float64))
+    expected = 0.5 * (a.astype(np.float64) @ b.astype(np.float64)) - 1.5 * c.astype(np.float64)
+    given_a = a if trans_a is NONE else np.swapaxes(a, -1, -2)
+    given_b = b if trans_b is NONE else np.swapaxes(b, -1, -2)
+    transforms = {"trans_a": trans_a, "trans_b": trans_b}
+    result = _gemm(given_a, given_b, c, c, device, alpha=0.5, beta=-1.5, **transforms)
+    assert_within("GEMM", result, expected, magnitude + 1.5 * np.abs(c.astype(np.float64)))
+
+
+@every_device
+@given(m=st.integers(1, 40), n=st.integers(1, 40), k=st.integers(1, 70), seed=st.integers(0, 2**31))
+@examples
+def test_any_sizes(device: str, m: int, n: int, k: int, seed: int) -> None:
+    a, b = _random(seed, np.float32, m, k), _random(seed + 1, np.float32, k, n)
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    result = _gemm(a, b, None, expected.astype(np.float32), device)
+    assert_within("GEMM", result, expected, np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64))
+
+
+@every_device
+def test_an_addend_is_repeated_by_strides_of_zero(device: str) -> None:
+    a, b, c = (_random(seed, np.float32, *s) for seed, s in enumerate([(4, 6), (6, 5), (5,)]))
+    tensors = [TensorDesc(TensorDataType.FLOAT32, s) for s in [(4, 6), (6, 5)]]
+    row = TensorDesc(TensorDataType.FLOAT32, (4, 5), (0, 1))
+    output = TensorDesc(TensorDataType.FLOAT32, (4, 5))
+    desc = descs.Gemm(*tensors, row, output, trans_a=NONE, trans_b=NONE, alpha=1.0, beta=1.0)
+    result = run(desc, [a.reshape(-1), b.reshape(-1), c], device)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    assert_within("GEMM", result, a @ b + c, np.abs(a) @ np.abs(b) + np.abs(c))
+
+
+def _softmax(x: Array, axes: tuple[int, ...]) -> Array:
+    e = np.exp(x - x.max(axis=axes, keepdims=True))
+    return np.asarray(e / e.sum(axis=axes, keepdims=True))
+
+
+@every_device
+@pytest.mark.parametrize(
+    ("activation", "formula"),
+    [
+        (descs.ActivationRelu, lambda x: np.maximum(x, 0)),
+        (lambda: descs.ActivationLinear(alpha=0.5, beta=-1.0), lambda x: 0.5 * x - 1.0),
+        (descs.ActivationTanh, np.tanh),
+        (descs.ActivationSoftmax, lambda x: _softmax(x, (-1,))),
+        (lambda: descs.ActivationSoftmax1(axes=[1, 2]), lambda x: _softmax(x, (1, 2))),
+    ],
+    ids=["relu", "linear", "tanh", "softmax", "softmax1"],
+)
+def test_activations_come_last(activation: Any, formula: Any, device: str) -> None:
+    a, b, c = (_random(seed, np.float32, 2, *s) for seed, s in enumerate([(3, 4), (4, 5), (3, 5)]))
+    expected = formula(a.astype(np.float64) @ b.astype(np.float64) + c)
+    magnitude = np.abs(a) @ np.abs(b) + np.abs(c)
+    fused: OperatorDesc = activation()
+    result = _gemm(a, b, c, c, device, fused_activation=fused)
+    # None of them is steeper than 1.
+    assert_within("GEMM", result, expected, magnitude + 1)
+
+
+@every_device
+def test_what_a_zero_factor_multiplies_counts_where_it_is_not_finite(device: str) -> None:
+    a, b = np.ones((1, 1), np.float32), np.ones((1, 2), np.float32)
+    c = np.array([[np.inf, 3]], np.float32)
+    np.testing.assert_array_equal(_gemm(a, b, c, c, device, beta=0.0), [[np.nan, 1]])

@@ -1,7 +1,9 @@
-"""Slices, joins, padding, tiles, blocks and diagonals against NumPy, in every type."""
+"""Operators that move elements, scale channels or draw numbers, against NumPy."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any
 
@@ -11,9 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import opendml as dml
-from opendml import TensorDataType, descs
+from opendml import Device, TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.simplify import simplify
+from opendml.program.node import ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
+from opendml.runtime.program import program_of
 from opendml.spec.enums import DepthSpaceOrder, PaddingMode
 from opendml.spec.schema import operator
 from tests.pairwise import pairwise
@@ -100,24 +107,14 @@ def test_an_output_may_take_the_first_of_a_window(device: str) -> None:
         _check(descs.Slice1, [x], [expected[:2]], device, input_window_strides=(stride,), **attributes)
 
 
-@pairwise(
-    device=device_kinds(),
-    type=types_of("SPLIT"),
-    parts=[(6,), (1, 2, 3)],
-    axis=[0, 1, 2],
-)
+@pairwise(device=device_kinds(), type=types_of("SPLIT"), parts=[(6,), (1, 2, 3)], axis=[0, 1, 2])
 def test_split(axis: int, parts: tuple[int, ...], type: str, device: str) -> None:
     x = _values(type, *(6 if each == axis else size for each, size in enumerate((2, 3, 5))))
     expected = np.split(x, list(accumulate(parts))[:-1], axis)
     _check(descs.Split, [x], [expected], device, axis=axis)
 
 
-@pairwise(
-    device=device_kinds(),
-    type=types_of("JOIN"),
-    parts=[(6,), (1, 2, 3)],
-    axis=[0, 1, 2],
-)
+@pairwise(device=device_kinds(), type=types_of("JOIN"), parts=[(6,), (1, 2, 3)], axis=[0, 1, 2])
 def test_join(axis: int, parts: tuple[int, ...], type: str, device: str) -> None:
     own = [tuple(part if each == axis else size for each, size in enumerate((2, 3, 5))) for part in parts]
     arrays = [_values(type, *sizes, seed=seed) for seed, sizes in enumerate(own)]
@@ -175,9 +172,7 @@ def test_padding_with_own_elements(mode: PaddingMode, type: str, device: str) ->
     size=[1, 2, 5],
     mode=NUMPY_MODES,
 )
-def test_padding_may_be_more_than_the_tensor(
-    mode: PaddingMode, size: int, margins: tuple[int, int], device: str
-) -> None:
+def test_padding_may_be_large(mode: PaddingMode, size: int, margins: tuple[int, int], device: str) -> None:
     _check_padding(np.arange(2 * size, dtype=np.float32).reshape(2, size), [(0, 0), margins], mode, device)
 
 
@@ -277,3 +272,95 @@ def test_any_slice_and_padding(device: str, data: st.DataObject) -> None:
         input_window_sizes=extents,
         input_window_strides=strides,
     )
+
+
+@pytest.mark.parametrize("device", device_kinds())
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("bias", [(0.5,), (0.5, -2.0, 7.0)], ids=len)
+def test_each_channel_has_its_bias(bias: tuple[float, ...], dtype: Any, device: str) -> None:
+    x = np.random.default_rng(0).uniform(-9, 9, (2, len(bias), 3, 5)).astype(dtype)
+    expected = x.astype(np.float64) * 0.75 + np.reshape(bias, (1, -1, 1, 1))
+    (result,) = on_arrays(descs.ValueScale2D, [x], [x], device, scale=0.75, bias=bias)
+    np.testing.assert_array_equal(result, expected.astype(dtype))
+
+
+# Counter, key and numbers of Random123's known answers.
+KNOWN = [
+    ([0] * 4, [0] * 2, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+    ([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 2, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+    (
+        [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+        [0xA4093822, 0x299F31D0],
+        [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
+    ),
+]
+
+
+def _philox(counter: int, key: Sequence[int]) -> list[int]:
+    words = [counter >> 32 * place & 0xFFFFFFFF for place in range(4)]
+    key = list(key)
+    for _ in range(10):
+        a, b = 0xD2511F53 * words[0], 0xCD9E8D57 * words[2]
+        words = [b >> 32 ^ words[1] ^ key[0], b & 0xFFFFFFFF, a >> 32 ^ words[3] ^ key[1], a & 0xFFFFFFFF]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return words
+
+
+def _expected(state: Array, count: int) -> tuple[list[int], list[int]]:
+    """The numbers, and the state after them."""
+    words = state.reshape(-1).tolist()
+    counter = sum(word << 32 * place for place, word in enumerate(words[:4]))
+    blocks = -(-count // 4)
+    numbers = [word for block in range(blocks) for word in _philox((counter + block) % 2**128, words[4:])]
+    after = (counter + blocks) % 2**128
+    return numbers[:count], [*(after >> 32 * place & 0xFFFFFFFF for place in range(4)), *words[4:]]
+
+
+@pytest.mark.parametrize(("counter", "key", "numbers"), KNOWN)
+def test_known_answers(counter: list[int], key: list[int], numbers: list[int], any_device: Device) -> None:
+    state = np.array([*counter, *key], np.uint32)
+    np.testing.assert_array_equal(dml.random_generator(state, sizes=[4], device=any_device), numbers)
+
+
+@pytest.mark.parametrize(
+    ("words", "sizes"),
+    [
+        ([0, 0, 0, 0, 7, 8], [1]),
+        ([1, 2, 3, 4, 5, 6], [2, 3, 5, 7]),
+        ([0xFFFFFFFF, 0, 0, 0, 1, 2], [3, 3]),
+        ([0xFFFFFFFE, 0xFFFFFFFF, 9, 0, 1, 2], [17]),
+        ([0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFF, 0, 1, 2], [1, 1, 1, 1, 1, 2, 4, 2]),
+        ([0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 1, 2], [6]),
+    ],
+)
+def test_numbers_go_on_with_the_counter(words: list[int], sizes: list[int], any_device: Device) -> None:
+    state = np.array(words, np.uint32).reshape(1, 1, 6)
+    numbers, after = dml.random_generator(state, sizes=sizes, output_state=True, device=any_device)
+    expected, state_after = _expected(state, int(np.prod(sizes)))
+    np.testing.assert_array_equal(numbers.reshape(-1), expected)
+    np.testing.assert_array_equal(after.reshape(-1), state_after)
+    assert after.shape == state.shape
+    alone = dml.random_generator(state, sizes=sizes, device=any_device)
+    np.testing.assert_array_equal(alone, numbers)
+
+
+def test_the_counter_goes_on_as_on_the_page_of_directml(any_device: Device) -> None:
+    """DirectML's page has the same numbers the wrong way round."""
+    counter = 0x48656C6C_6F46726F_6D536561_746F776E
+    state = np.array([*(counter >> 32 * place & 0xFFFFFFFF for place in range(4)), 1, 2], np.uint32)
+    _, after = dml.random_generator(state, sizes=[1_299_420], output_state=True, device=any_device)
+    assert sum(int(word) << 32 * place for place, word in enumerate(after[:4])) == counter + 324_855
+    assert counter + 324_855 == 0x48656C6C_6F46726F_6D536561_74746C65
+
+
+@pytest.mark.parametrize("count", [1000, 1001])
+def test_each_block_of_numbers_is_computed_once(count: int) -> None:
+    state, numbers = (TensorDesc(TensorDataType.UINT32, sizes) for sizes in ([1, 6], [1, count]))
+    desc = descs.RandomGenerator(state, numbers, None)
+    program = program_of(desc)
+    largest = max(fuse(replace(program, results=simplify(program.results))).kernels, key=_operations)
+    assert (largest.domain[0], len(largest.stores)) == (-(-count // 4), 4)
+
+
+def _operations(kernel: Kernel) -> int:
+    return len(ordered(kernel.values))

@@ -60,30 +60,12 @@ def test_any_rank_sizes_and_axes(number: int, shape: tuple[list[int], list[int]]
     """Of each rank some shapes with each type, in both forms."""
     sizes, axes = shape
     checked(device, FLOATS[number % 2], sizes, axes, sizes, sizes)
-    checked(device, FLOATS[number // 2 % 2], sizes, axes, normalize_variance=False)
-
-
-@pairwise(
-    axes=[axes for n in range(16) for axes in [[a for a in range(4) if n >> a & 1]]],
-    data_type=FLOATS,
-    form=["plain", "scaled", "backwards"],
-)
-def test_every_set_of_axes_of_four_dimensions(
-    axes: list[int], data_type: TensorDataType, form: str, device: Device
-) -> None:
-    if form == "plain":
-        checked(device, data_type, [3, 5, 7, 19], axes)
-    elif form == "scaled":
-        checked(device, data_type, [3, 5, 7, 19], axes, [1, 5, 1, 1], [1, 5, 1, 1])
-    else:
-        checked(device, data_type, [3, 5, 7, 19], axes[::-1], normalize_variance=False, epsilon=0.5)
+    checked(device, FLOATS[number // 2 % 2], sizes, axes[::-1], normalize_variance=False)
 
 
 @pytest.mark.parametrize("axes", [[2, 3], [0, 2, 3], [1], [3]], ids=str)
 @pytest.mark.parametrize("pattern", list(product([False, True], repeat=4)))
-def test_scale_and_bias_broadcast_along_any_dimensions(
-    pattern: tuple[bool, ...], axes: list[int], device: Device
-) -> None:
+def test_scale_and_bias_are_broadcast(pattern: tuple[bool, ...], axes: list[int], device: Device) -> None:
     sizes = [2, 3, 5, 17]
     some = [size if full else 1 for size, full in zip(sizes, pattern, strict=True)]
     others = [1 if full else size for size, full in zip(sizes, pattern, strict=True)]
@@ -140,17 +122,11 @@ def test_the_error_is_small_against_the_deviation_for_any_mean(
     [([10_000_000], [0], 0.0), ([100_000, 100], [0, 1], 1e4), ([5_000_000, 2], [0], 1e4)],
     ids=str,
 )
-def test_groups_of_ten_million_elements_are_exact(
+def test_ten_million_elements_are_exact(
     sizes: list[int], axes: list[int], mean: float, device: Device
 ) -> None:
     x = random_values(3, sizes, F32, mean, 1.0)
     desc = desc_of(FLOAT32, sizes, axes)
-    assert_normalized(run(desc, [x, None, None], device), desc, x, None, None)
-
-
-def test_float16_statistics_do_not_overflow(device: Device) -> None:
-    x = random_values(5, [4, 20000], np.float16, 20000.0, 6000.0)
-    desc = desc_of(FLOAT16, x.shape, [1])
     assert_normalized(run(desc, [x, None, None], device), desc, x, None, None)
 
 
@@ -182,9 +158,7 @@ FLOAT16_GROUPS: dict[str, Callable[[], Array]] = {
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("group", FLOAT16_GROUPS.values(), ids=FLOAT16_GROUPS.keys())
-def test_float16_statistics_are_exact_for_any_group(
-    group: Callable[[], Array], axis: int, device: Device
-) -> None:
+def test_float16_statistics_are_exact(group: Callable[[], Array], axis: int, device: Device) -> None:
     x = np.clip(group(), -32000, 32000).astype(np.float16)
     for normalize_variance in (True, False):
         desc = desc_of(FLOAT16, x.shape, [axis], epsilon=0.0, normalize_variance=normalize_variance)
@@ -207,9 +181,7 @@ SHAPES = [([6, 50], [1]), ([50, 6], [0]), ([4, 3, 20000], [0, 2]), ([9000, 40], 
 
 @pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e4 / 3, 1e30])
-def test_a_constant_group_becomes_the_bias(
-    sizes: list[int], axes: list[int], value: float, device: Device
-) -> None:
+def test_constants_become_the_bias(sizes: list[int], axes: list[int], value: float, device: Device) -> None:
     x = np.full(sizes, value, F32)
     bias = random_values(2, sizes, F32)
     result = run(desc_of(FLOAT32, sizes, axes, sizes, sizes), [x, np.ones(sizes, F32), bias], device)
@@ -218,9 +190,7 @@ def test_a_constant_group_becomes_the_bias(
 
 
 @pytest.mark.parametrize(("sizes", "axes"), SHAPES, ids=str)
-def test_a_constant_group_without_epsilon_is_not_a_number(
-    sizes: list[int], axes: list[int], device: Device
-) -> None:
+def test_constants_without_epsilon_are_nan(sizes: list[int], axes: list[int], device: Device) -> None:
     result = run(desc_of(FLOAT32, sizes, axes, epsilon=0.0), [np.full(sizes, 2.0, F32), None, None], device)
     assert np.isnan(result).all()
 
@@ -248,9 +218,7 @@ def test_what_is_not_finite_affects_only_its_group(
 
 @pytest.mark.parametrize("axes", [[], [1], [1, 3]], ids=str)
 @pytest.mark.parametrize("normalize_variance", [True, False])
-def test_a_group_of_one_element_becomes_the_bias(
-    axes: list[int], normalize_variance: bool, device: Device
-) -> None:
+def test_one_element_becomes_the_bias(axes: list[int], normalize_variance: bool, device: Device) -> None:
     sizes = [3, 1, 40, 1]
     desc = desc_of(FLOAT32, sizes, axes, sizes, sizes, normalize_variance=normalize_variance)
     x, scale, bias = (random_values(seed, sizes, F32) for seed in range(3))

@@ -1,19 +1,21 @@
-"""Batch, LP, local response, and the other mean-variance normalizations against float64 and PyTorch."""
+"""Other normalizations, gradients of normalizations, and Adam's steps, against float64 and differences."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import FLOAT16, FLOAT32, Device, TensorDesc, descs
+from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
+from tests.operators.gradients import by_differences
 from tests.pairwise import pairwise
-from tests.running import launches, run, same_bits
+from tests.running import FLOATS, launches, run, same_bits
 from tests.tolerances import assert_within
 
 types = pytest.mark.parametrize("type", [np.float32, np.float16])
@@ -35,18 +37,6 @@ def test_batch_normalization(type: type[np.floating], channels: list[int], devic
     wide = [each.astype(np.float64) for each in (x, mean, variance, scale, bias)]
     wanted = wide[3] * (wide[0] - wide[1]) / np.sqrt(wide[2] + np.float32(0.1)) + wide[4]
     assert_within("BATCH_NORMALIZATION", result, np.maximum(wanted, 0))
-
-
-def test_batch_normalization_agrees_with_pytorch(device: Device) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    x = values(0, [3, 4, 5, 6], np.float32)
-    mean, scale, bias = (values(seed, [4], np.float32) for seed in (1, 2, 3))
-    variance = np.abs(values(4, [4], np.float32))
-    given = [torch.from_numpy(each).double() for each in (x, mean, variance, scale, bias)]
-    wanted = torch.nn.functional.batch_norm(*given, eps=1e-3).numpy()
-    channels = [each.reshape(1, 4, 1, 1) for each in (mean, variance, scale, bias)]
-    result = dml.batch_normalization(x, *channels, epsilon=1e-3, device=device)
-    assert_within("BATCH_NORMALIZATION", result, wanted)
 
 
 @pytest.mark.parametrize("spatial", [False, True])
@@ -94,22 +84,7 @@ def test_mean_and_variance_are_used_each_on_its_own(
     assert_within("MEAN_VARIANCE_NORMALIZATION2", result, scale.astype(np.float64) * wanted)
 
 
-def test_root_mean_square_normalization_agrees_with_pytorch(device: Device) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    x, weight = values(0, [6, 128], np.float32), values(1, [128], np.float32)
-    given = [torch.from_numpy(each).double() for each in (x, weight)]
-    wanted = torch.nn.functional.rms_norm(given[0], [128], given[1], 1e-5).numpy()
-    result = dml.mean_variance_normalization2(
-        x, weight.reshape(1, 128), axes=[1], use_mean=False, epsilon=1e-5, device=device
-    )
-    assert_within("MEAN_VARIANCE_NORMALIZATION2", result, wanted)
-
-
-@pairwise(
-    type=[np.float32, np.float16],
-    axis=[0, 1, 2],
-    p=[1, 2],
-)
+@pairwise(type=[np.float32, np.float16], axis=[0, 1, 2], p=[1, 2])
 def test_lp_normalization(type: type[np.floating], axis: int, p: int, device: Device) -> None:
     x = values(0, [5, 40, 17], type)
     result = dml.lp_normalization(x, axis=axis, p=p, device=device)
@@ -171,14 +146,8 @@ def responses(x: Array, axes: Sequence[int], size: int, alpha: float, beta: floa
         return np.asarray(x / (bias + alpha / size * squares) ** beta)
 
 
-@pairwise(
-    type=[np.float32, np.float16],
-    cross_channel=[False, True],
-    size=[1, 2, 3, 5, 40, 70],
-)
-def test_local_response_normalization(
-    type: type[np.floating], cross_channel: bool, size: int, device: Device
-) -> None:
+@pairwise(type=[np.float32, np.float16], cross_channel=[False, True], size=[1, 2, 3, 5, 40, 70])
+def test_local_responses(type: type[np.floating], cross_channel: bool, size: int, device: Device) -> None:
     x = values(0, [2, 70, 9, 8], type) * type(3)
     settings = {"alpha": 0.5, "beta": 0.75, "bias": 2.0}
     wanted = responses(x, (1,) if cross_channel else (2, 3), size, **settings)
@@ -221,20 +190,6 @@ def test_squares_of_small_regions_are_not_stored(size: int, kernels: int) -> Non
     assert len(launches(desc)) == kernels
 
 
-@pytest.mark.parametrize("size", [2, 3, 5])
-def test_local_response_normalization_agrees_with_pytorch(size: int, device: Device) -> None:
-    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    x = values(0, [2, 8, 5, 6], np.float32)
-    # PyTorch's regions of even size hold one more element before than after, DirectML's after than before.
-    given = torch.from_numpy(x[:, ::-1].copy() if size % 2 == 0 else x).double()
-    wanted = torch.nn.functional.local_response_norm(given, size, alpha=0.3, beta=0.6, k=1.5).numpy()
-    result = dml.local_response_normalization(
-        x, cross_channel=True, local_size=size, alpha=0.3, beta=0.6, bias=1.5, device=device
-    )
-    wanted = wanted[:, ::-1] if size % 2 == 0 else wanted
-    assert_within("LOCAL_RESPONSE_NORMALIZATION", result, wanted)
-
-
 def test_padding_and_parts_in_a_graph(device: Device) -> None:
     x = values(0, [1, 6, 5, 7], np.float32)
     graph = dml.Graph()
@@ -244,3 +199,307 @@ def test_padding_and_parts_in_a_graph(device: Device) -> None:
     wanted = responses(np.maximum(x, 0), (1,), 3, 1e-4, 0.75, 1.0)
     wanted = np.exp(wanted) / np.exp(wanted).sum(1, keepdims=True)
     np.testing.assert_allclose(model(x=x)["y"], wanted, rtol=2e-6, atol=2e-6)
+
+
+EPSILON = 0.1
+# The sizes of the input and of the statistics.
+GROUPS = [
+    ([4, 3, 5, 2], [1, 3, 1, 1]),
+    ([6], [1]),
+    ([2, 3, 4], [2, 1, 4]),
+    ([3, 2], [3, 2]),
+    ([2, 1, 3, 2, 2, 1, 2, 2], [1, 1, 3, 1, 2, 1, 1, 2]),
+]
+groups = pytest.mark.parametrize(("sizes", "kept"), GROUPS, ids=str)
+
+
+def values_gradients(seed: int, sizes: Sequence[int], type: Any) -> Array:
+    return (np.random.default_rng(seed).standard_normal(sizes) + 1).astype(type)
+
+
+def _axes(kept: Sequence[int]) -> tuple[int, ...]:
+    return tuple(axis for axis, size in enumerate(kept) if size == 1)
+
+
+def _wide(*arrays: Array) -> list[Array]:
+    return [each.astype(np.float64) for each in arrays]
+
+
+def _normalized(x: Array, scale: Array, bias: Array, more: Array | float = 0.0) -> Array:
+    """In float64, with statistics of x itself over the dimensions where the scale has size 1; `more` is added
+    to the variance."""
+    axes = _axes(scale.shape)
+    center = x.mean(axis=axes, keepdims=True)
+    spread = np.square(x - center).mean(axis=axes, keepdims=True)
+    return np.asarray(scale * (x - center) / np.sqrt(spread + more + np.float32(EPSILON)) + bias)
+
+
+@types
+@groups
+@pytest.mark.parametrize("adds", [False, True])
+def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, any_device: Device) -> None:
+    x, add = values_gradients(0, sizes, type), values_gradients(1, sizes, type)
+    scale, bias = values_gradients(2, kept, type), values_gradients(3, kept, type)
+    output, mean, variance = dml.batch_normalization_training(
+        x,
+        scale,
+        bias,
+        add if adds else None,
+        epsilon=EPSILON,
+        fused_activation=descs.ActivationRelu(),
+        device=any_device,
+    )
+    axes = _axes(kept)
+    assert_within("BATCH_NORMALIZATION_TRAINING", mean, x.astype(np.float64).mean(axis=axes, keepdims=True))
+    assert_within(
+        "BATCH_NORMALIZATION_TRAINING", variance, x.astype(np.float64).var(axis=axes, keepdims=True)
+    )
+    wanted = _normalized(*_wide(x, scale, bias)) + (add if adds else 0)
+    assert_within("BATCH_NORMALIZATION_TRAINING", output, np.maximum(wanted, 0))
+
+
+def test_training_keeps_the_digits_of_a_great_mean(any_device: Device) -> None:
+    x = (np.random.default_rng(0).standard_normal((1, 1, 8, 500)) + 4e4).astype(np.float32)
+    one = np.ones((1, 1, 1, 1), np.float32)
+    output, mean, variance = dml.batch_normalization_training(x, one, one * 0, epsilon=0.0, device=any_device)
+    wide = x.astype(np.float64)
+    wanted = ((wide - wide.mean()) / wide.std(), wide.mean(), wide.var())
+    for result, exact in zip((output, mean, variance), wanted, strict=True):
+        assert_within("BATCH_NORMALIZATION_TRAINING", result, np.broadcast_to(exact, result.shape))
+
+
+@types
+@groups
+def test_gradients_of_statistics(sizes: list[int], kept: list[int], type: Any, any_device: Device) -> None:
+    x, incoming = values_gradients(0, sizes, type), values_gradients(1, sizes, type)
+    mean, variance, scale = (values_gradients(2 + number, kept, type) for number in range(3))
+    variance = np.abs(variance)
+    results = dml.batch_normalization_grad(
+        x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
+    )
+    wide, gradient, center, spread, gain = _wide(x, incoming, mean, variance, scale)
+    root = np.sqrt(spread + np.float32(EPSILON))
+    axes = _axes(kept)
+    wanted = (
+        gradient * gain / root,
+        (gradient * (wide - center) / root).sum(axis=axes, keepdims=True),
+        gradient.sum(axis=axes, keepdims=True),
+    )
+    for result, expected in zip(results, wanted, strict=True):
+        assert_within("BATCH_NORMALIZATION_GRAD", result, expected)
+
+
+@types
+@groups
+def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, any_device: Device) -> None:
+    x, incoming, scale = (
+        values_gradients(0, sizes, type),
+        values_gradients(1, sizes, type),
+        values_gradients(2, kept, type),
+    )
+    axes = _axes(kept)
+    wide, gradient, gain = _wide(x, incoming, scale)
+    exact = wide.var(axis=axes, keepdims=True)
+    mean, variance = wide.mean(axis=axes, keepdims=True).astype(type), exact.astype(type)
+    results = dml.batch_normalization_training_grad(
+        x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
+    )
+    none, rounding = np.zeros_like(gain), variance - exact
+    wanted = (
+        by_differences(lambda x: _normalized(x, gain, none, rounding), wide, gradient),
+        (gradient * (wide - mean) / np.sqrt(variance + np.float64(np.float32(EPSILON)))).sum(
+            axes, keepdims=True
+        ),
+        gradient.sum(axis=axes, keepdims=True),
+    )
+    for result, expected in zip(results, wanted, strict=True):
+        assert_within("BATCH_NORMALIZATION_TRAINING_GRAD", result, expected)
+
+
+def test_the_mean_of_a_training_is_for_the_scale_alone(any_device: Device) -> None:
+    x, incoming = values_gradients(0, [3, 2, 4], np.float32), values_gradients(1, [3, 2, 4], np.float32)
+    variance, scale = np.ones((1, 2, 1), np.float32), values_gradients(2, [1, 2, 1], np.float32)
+    results = [
+        dml.batch_normalization_training_grad(
+            x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
+        )
+        for mean in (x.mean(axis=(0, 2), keepdims=True), np.full((1, 2, 1), 1e3, np.float32))
+    ]
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-4, atol=1e-4)
+    root = np.sqrt(np.float32(1 + EPSILON))
+    expected = (incoming * (x.astype(np.float64) - 1e3)).sum(axis=(0, 2), keepdims=True) / root
+    assert_within("BATCH_NORMALIZATION_TRAINING_GRAD", results[1][1], expected)
+
+
+def _local_response(x: Array, across: bool, size: int) -> Array:
+    """The forward operator in float64, element by element."""
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    result = np.empty_like(x)
+    for n, c, h, w in np.ndindex(*x.shape):
+        at = [slice(max(i - before, 0), i + after + 1) for i in (c, h, w)]
+        region = x[n, at[0], h, w] if across else x[n, c, at[1], at[2]]
+        base = 0.5 + np.float64(np.float32(0.3)) / size * np.square(region).sum()
+        result[n, c, h, w] = x[n, c, h, w] / base ** np.float64(np.float32(0.75))
+    return result
+
+
+@pairwise(type=[np.float32, np.float16], across=[False, True], size=[1, 2, 3, 40])
+def test_gradient_of_local_responses(size: int, across: bool, type: Any, any_device: Device) -> None:
+    x, incoming = values_gradients(0, [2, 5, 3, 4], type), values_gradients(1, [2, 5, 3, 4], type)
+    attributes = {"cross_channel": across, "local_size": size, "alpha": 0.3, "beta": 0.75, "bias": 0.5}
+    result = dml.local_response_normalization_grad(x, incoming, **attributes, device=any_device)
+    wide, gradient = _wide(x, incoming)
+    expected = by_differences(lambda x: _local_response(x, across, size), wide, gradient)
+    assert_within("LOCAL_RESPONSE_NORMALIZATION_GRAD", result, expected)
+
+
+@pytest.mark.parametrize("gradient", [1.5, np.full((1, 3, 1, 1), 1.5, np.float32)], ids=["number", "small"])
+@pytest.mark.parametrize("name", ["batch_normalization_grad", "batch_normalization_training_grad"])
+def test_a_gradient_that_a_graph_repeats_counts_as_often_as_it_is_repeated(name: str, gradient: Any) -> None:
+    x = np.random.default_rng(1).random((2, 3, 4, 4), np.float32)
+    statistic = x[:1, :, :1, :1] + 1
+    graph, function = dml.Graph(), getattr(dml, name)
+    given = graph.constant(gradient) if isinstance(gradient, np.ndarray) else gradient
+    statistics = [graph.constant(statistic)] * 3
+    results = function(graph.constant(x), given, *statistics, epsilon=1e-3)
+    model = graph.compile({str(number): result for number, result in enumerate(results)})
+    expected = function(x, np.full_like(x, 1.5), *[statistic] * 3, epsilon=1e-3)
+    for result, wanted in zip(model().values(), expected, strict=True):
+        assert_within(name.upper(), result, wanted)
+
+
+def test_a_constant_gradient_of_a_training_vanishes_far_from_zero(any_device: Device) -> None:
+    x = (100 + np.random.default_rng(1).random((4, 3, 5, 5))).astype(np.float32)
+    # The mean of the training is no longer that of x.
+    statistics = np.full((1, 3, 1, 1), 0.3, np.float32), np.full((1, 3, 1, 1), 0.1, np.float32)
+    scale = np.ones((1, 3, 1, 1), np.float32)
+    gradient = np.ones_like(x)
+    found = dml.batch_normalization_training_grad(
+        x, gradient, *statistics, scale, epsilon=1e-5, device=any_device
+    )
+    assert np.abs(found[0]).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["batch_normalization_grad", "batch_normalization_training_grad"])
+def test_what_no_epsilon_holds_back_is_zero_where_the_scale_is(name: str, any_device: Device) -> None:
+    x, gradient = np.array([[-1, 2, 3], [0, 1, 1]], np.float16), np.array([[-3, 1, 2], [4, 0, 1]], np.float16)
+    mean, zero = np.array([[4], [1]], np.float16), np.zeros((2, 1), np.float16)
+    of_input, _, of_bias = getattr(dml, name)(x, gradient, mean, zero, zero, epsilon=1e-40, device=any_device)
+    assert not of_input.any()
+    np.testing.assert_array_equal(of_bias, [[0], [5]])
+
+
+def test_a_gradient_of_a_training_is_finite_where_only_its_terms_are_not(any_device: Device) -> None:
+    # The deviations times their slope, without the scale, are about 1e42.
+    x, gradient = np.array([[-1e14, 2e14, 1e13]], np.float32), np.array([[2e14, -1e14, 3e14]], np.float32)
+    mean, one = np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)
+    scale = np.full((1, 1), 1e-26, np.float32)
+    of_input, _, _ = dml.batch_normalization_training_grad(
+        x, gradient, mean, one, scale, epsilon=1.0, device=any_device
+    )
+    wide, incoming, gain = _wide(x, gradient, scale)
+    centered = wide - wide.mean()
+    terms = incoming - incoming.mean() - centered * (incoming * centered).mean() / 2
+    assert_within("BATCH_NORMALIZATION_TRAINING_GRAD", of_input, gain / np.sqrt(2) * terms)
+
+
+def test_a_gradient_is_finite_where_only_its_factor_is_not(any_device: Device) -> None:
+    x, gradient = np.ones((1, 2), np.float32), np.full((1, 2), 1e-25, np.float32)
+    zero, scale = np.zeros((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
+    of_input, _, _ = dml.batch_normalization_grad(
+        x, gradient, zero, zero, scale, epsilon=1e-20, device=any_device
+    )
+    expected = np.float64(gradient) * np.float64(scale) / np.sqrt(np.float64(np.float32(1e-20)))
+    assert_within("BATCH_NORMALIZATION_GRAD", of_input, expected)
+
+
+def test_a_gradient_of_local_responses_is_infinite_where_only_its_terms_differ(any_device: Device) -> None:
+    # Of a base of 1e-10 both terms are beyond float32, and so is what is left of them.
+    x, gradient = np.full((1, 1, 1, 1), 1e-5, np.float32), np.full((1, 1, 1, 1), 100, np.float32)
+    attributes = {"cross_channel": True, "local_size": 1, "alpha": 1.0, "beta": 3.7, "bias": 0.0}
+    result = dml.local_response_normalization_grad(x, gradient, device=any_device, **attributes)
+    assert result.item() == -np.inf
+
+
+def test_a_power_of_local_responses_that_float32_has_not_is_zero(any_device: Device) -> None:
+    x, gradient = np.array([1e-20, 1], np.float32), np.ones((1, 2, 1, 1), np.float32)
+    attributes = {"cross_channel": True, "local_size": 1, "alpha": 1.0, "beta": 1.5, "bias": 0.0}
+    result = dml.local_response_normalization_grad(
+        x.reshape(1, 2, 1, 1), gradient, device=any_device, **attributes
+    )
+    assert_within("LOCAL_RESPONSE_NORMALIZATION_GRAD", result.reshape(-1), [np.nan, -2])
+
+
+SIZES = [2, 3, 4, 5]
+RATES = {"learning_rate": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8}
+
+
+def _given(type: Any) -> list[Array]:
+    """Parameters, moments and gradient."""
+    generator = np.random.default_rng(0)
+    parameters, first, second, gradient = generator.standard_normal((4, *SIZES))
+    return [each.astype(type) for each in (parameters, first, np.abs(second) + 0.01, gradient)]
+
+
+def _step(number: int) -> Array:
+    return np.full((1, 1, 1, 1), number, np.uint32)
+
+
+def _expected(given: list[Array], step: int, rates: dict[str, float]) -> list[Array]:
+    x, m, v, g = (each.astype(np.float64) for each in given)
+    rate, beta1, beta2, epsilon = (np.float64(np.float32(each)) for each in rates.values())
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g * g
+    alpha = np.sqrt(1 - beta2**step) / (1 - beta1**step)
+    return [x - rate * alpha * m / (np.sqrt(v) + epsilon), m, v]
+
+
+@pairwise(
+    type=[np.float32, np.float16],
+    step=[1, 2, 1000, 2**31 + 1],
+    rates=[
+        RATES,
+        {"learning_rate": 3.0, "beta1": 0.0, "beta2": 0.5, "epsilon": 0.1},
+        {"learning_rate": 1e-4, "beta1": 0.99999, "beta2": 0.0, "epsilon": 1e-3},
+    ],
+)
+def test_step(rates: dict[str, float], step: int, type: Any, any_device: Device) -> None:
+    given = _given(type)
+    results = dml.adam_optimizer(*given, _step(step), **rates, device=any_device)
+    for result, expected in zip(results, _expected(given, step, rates), strict=True):
+        assert_within("ADAM_OPTIMIZER", result, expected)
+
+
+def test_the_square_of_a_gradient_may_be_beyond_its_type_where_the_moment_is_not(any_device: Device) -> None:
+    given = _given(np.float32)
+    given[3] = np.where(given[3] < 0, np.float32(-3e19), np.float32(5e19))
+    results = dml.adam_optimizer(*given, _step(2), **RATES, device=any_device)
+    for result, expected in zip(results, _expected(given, 2, RATES), strict=True):
+        assert_within("ADAM_OPTIMIZER", result, expected)
+
+
+@types
+def test_outputs_may_take_the_place_of_inputs(type: Any, any_device: Device) -> None:
+    given = _given(type)
+    apart = dml.adam_optimizer(*given, _step(3), **RATES, device=any_device)
+    for inputs in ((0, 1, 2), (3, 0, 1)):
+        own = [each.copy() for each in given]
+        dml.adam_optimizer(
+            *own, _step(3), **RATES, device=any_device, out=tuple(own[each] for each in inputs)
+        )
+        for place, expected in zip(inputs, apart, strict=True):
+            np.testing.assert_array_equal(own[place], expected)
+
+
+@pytest.mark.parametrize("type", FLOATS)
+def test_a_step_is_one_kernel_since_it_may_write_over_what_it_reads(type: TensorDataType) -> None:
+    x, step = TensorDesc(type, SIZES), TensorDesc(TensorDataType.UINT32, [1, 1, 1, 1])
+    assert len(launches(descs.AdamOptimizer(x, x, x, x, step, x, x, x, **RATES))) == 1
+
+
+def test_step_zero_has_no_result(any_device: Device) -> None:
+    given = _given(np.float32)
+    parameters, first, second = dml.adam_optimizer(*given, _step(0), **RATES, device=any_device)
+    assert np.isnan(parameters).all()
+    assert np.isfinite(first).all()
+    assert np.isfinite(second).all()

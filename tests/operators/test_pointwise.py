@@ -84,19 +84,10 @@ def test_vectors_of_any_length_are_whole(name: str, types: Types, count: int, de
 
 
 SIZES = (3, 5, 40)
-LAYOUTS = {
-    "packed": (200, 40, 1),
-    "gaps": (420, 84, 2),
-    "transposed": (1, 3, 15),
-    "padded": (260, 52, 1),
-}
+LAYOUTS = {"packed": (200, 40, 1), "gaps": (420, 84, 2), "transposed": (1, 3, 15), "padded": (260, 52, 1)}
 
 
-@pairwise(
-    type=["UINT8", "INT16", "FLOAT16", "INT64", "FLOAT64"],
-    output=LAYOUTS,
-    input=LAYOUTS,
-)
+@pairwise(type=["UINT8", "INT16", "FLOAT16", "INT64", "FLOAT64"], output=LAYOUTS, input=LAYOUTS)
 def test_every_layout_holds_every_type(type: str, input: str, output: str, device: Device) -> None:
     data_type = TensorDataType[type]
     condition = TensorDesc(TensorDataType.UINT8, SIZES, (0, 0, 1))
@@ -186,12 +177,7 @@ def test_quotients_are_exact_next_to_multiples(name: str, device: Device) -> Non
         ),
         (dml.element_wise_pow, [2, -3, 7, 0], [30, 3, 0, 0], [2**30, -27, 1, 1]),
         (dml.element_wise_pow, [1, -1, -1, 2], [-5, -5, -4, -1], [1, -1, 1, 0]),
-        (
-            dml.element_wise_pow,
-            [3, 3, 2, 0],
-            [40, 21, 32, -1],
-            [3**40, 3**21, 2**32, 0],
-        ),
+        (dml.element_wise_pow, [3, 3, 2, 0], [40, 21, 32, -1], [3**40, 3**21, 2**32, 0]),
     ],
 )
 def test_integers_have_the_signs_and_the_rounding_that_are_decided(
@@ -408,34 +394,6 @@ def test_no_error_adds_up_along_a_sequence(device: Device) -> None:
     )
     start = float(np.float32(0.1))
     assert same_bits(result, (start + start * np.arange(100000)).astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("name", "number"),
-    [(name, number) for name in OPERATORS for number in range(len(operator(name).examples))],
-)
-def test_the_examples_of_the_pages(name: str, number: int, device: Device) -> None:
-    example, facts = operator(name).examples[number], operator(name)
-    if example.get("attributes", {}).get("ValueDelta", 0) < 0:
-        pytest.skip("a negative number where an unsigned one is needed")
-    stated = example.get("types", {}).items()
-    first = next(types for types in type_combinations(name) if stated <= types.items())
-    arrays = {
-        field: np.array(value, first[field].lower())
-        for field, value in (example["inputs"] | example["outputs"]).items()
-    }
-    values: dict[str, Any] = {
-        field.python_name: TensorDesc(TensorDataType[first[field.name]], arrays[field.name].shape)
-        for field in facts.tensors
-    }
-    for field in facts.attributes:
-        if field.same_type_as:
-            values[field.python_name] = TensorDataType[first[field.same_type_as]]
-        else:
-            values[field.python_name] = example["attributes"][field.name]
-    desc = desc_of(name, first, 1).replace(**values)
-    inputs = [arrays[field.name] for field in facts.tensors if field.kind == "INPUT_TENSOR"]
-    assert same_bits(run(desc, inputs, device), arrays[facts.tensors[-1].name])
 
 
 def test_elements_between_are_not_written(device: Device) -> None:

@@ -34,11 +34,7 @@ from tests.tolerances import assert_within
 
 every_device = pytest.mark.parametrize("device", device_kinds())
 KINDS = ("RNN", "LSTM", "GRU")
-BACKWARD = {
-    Direction.FORWARD: [False],
-    Direction.BACKWARD: [True],
-    Direction.BIDIRECTIONAL: [False, True],
-}
+BACKWARD = {Direction.FORWARD: [False], Direction.BACKWARD: [True], Direction.BIDIRECTIONAL: [False, True]}
 ACTIVATIONS: dict[str, tuple[Any, Function]] = {
     "sigmoid": (descs.ActivationSigmoid, sigmoid),
     "tanh": (descs.ActivationTanh, np.tanh),
@@ -96,23 +92,14 @@ def _check(kind: str, tensors: Tensors, direction: Direction, names: Sequence[st
     _assert_near(kind, _computed(kind, tensors, direction, names, device), expected)
 
 
-@pairwise(
-    device=device_kinds(),
-    dtype=[np.float32, np.float16],
-    direction=Direction,
-    kind=KINDS,
-)
+@pairwise(device=device_kinds(), dtype=[np.float32, np.float16], direction=Direction, kind=KINDS)
 def test_all_tensors_given(kind: str, direction: Direction, dtype: Any, device: str) -> None:
     directions = len(BACKWARD[direction])
     tensors = random_tensors(kind, 1, directions, (5, 3, 4, 6), dtype=dtype)
     _check(kind, tensors, direction, USUAL[kind] * directions, device)
 
 
-@pairwise(
-    device=device_kinds(),
-    direction=Direction,
-    kind=KINDS,
-)
+@pairwise(device=device_kinds(), direction=Direction, kind=KINDS)
 def test_nothing_but_what_is_required(kind: str, direction: Direction, device: str) -> None:
     directions = len(BACKWARD[direction])
     absent = dict.fromkeys(("bias", "hidden", "cell", "lengths", "peephole"), False)

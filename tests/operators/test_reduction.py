@@ -1,25 +1,29 @@
-"""REDUCE, ARGMIN and ARGMAX against NumPy: functions, types, axes, layouts, special values."""
+"""Reductions, running sums and softmax against NumPy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 import opendml as dml
-from opendml import FLOAT16, FLOAT32, UINT32, Device, TensorDataType, TensorDesc, descs
+from opendml import FLOAT16, FLOAT32, INT32, UINT32, Device, TensorDataType, TensorDesc, descs
+from opendml.compiler.fuse import fuse
 from opendml.runtime.memory.host_array import Array
+from opendml.spec.descs import desc_class
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
+from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pattern import Mode
 from tests.pairwise import pairwise
-from tests.running import laid_out, launches, numpy_type, run, same_bits
+from tests.running import FLOATS, laid_out, launches, numpy_type, run, same_bits
 from tests.tolerances import assert_within
-from tools.terms import of_reduction
+from tools.terms import of_log_softmax, of_reduction, of_softmax
 
 INCREASING, DECREASING = AxisDirection.INCREASING, AxisDirection.DECREASING
 SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
@@ -130,9 +134,7 @@ def assert_reduced(result: Array, wanted: Array, function: ReduceFunction) -> No
 
 @pytest.mark.parametrize(("function", "data_type"), ALL_TYPES, ids=lambda each: each.name)
 @pytest.mark.parametrize("where", ["cpu", "reference"])
-def test_every_function_and_type_of_the_table(
-    function: ReduceFunction, data_type: TensorDataType, where: str
-) -> None:
+def test_all_functions_and_types(function: ReduceFunction, data_type: TensorDataType, where: str) -> None:
     for sizes, axes in (([6, 5, 37], [2]), ([6, 5, 37], [0])):
         x = values(data_type, sizes)
         result = run(reduce_desc(function, data_type, sizes, axes), [x], where)
@@ -215,9 +217,7 @@ def test_indices_come_in_any_type_of_the_table(output_type: str) -> None:
 @pytest.mark.parametrize(
     ("sizes", "axes"), [([40], [0]), ([3, 300], [1]), ([300, 3], [0]), ([80_000], [0])], ids=str
 )
-def test_not_a_number_propagates_and_comes_first_in_searches(
-    sizes: list[int], axes: list[int], device: Device
-) -> None:
+def test_not_a_number_comes_first_in_searches(sizes: list[int], axes: list[int], device: Device) -> None:
     x = values(FLOAT32, sizes)
     middle, last = np.array(sizes) // 2, np.array(sizes) - 1
     x[tuple(middle)] = -math.nan
@@ -272,20 +272,6 @@ def test_intermediate_results_do_not_overflow(device: Device) -> None:
         assert_reduced(result, expected(function, x, [0]), function)
 
 
-@pytest.mark.parametrize("name", ["REDUCE", "ARGMIN", "ARGMAX"])
-def test_worked_examples_of_the_pages(name: str, device: Device) -> None:
-    for example in operator(name).examples:
-        x = np.array(example["inputs"]["InputTensor"], np.float32)
-        wanted = np.array(example["outputs"]["OutputTensor"])
-        attributes = example["attributes"]
-        if name == "REDUCE":
-            function = ReduceFunction[attributes["Function"].removeprefix("DML_REDUCE_FUNCTION_")]
-            result = dml.reduce(x, function=function, axes=attributes["Axes"], device=device)
-        else:
-            result = getattr(dml, name.lower())(x, axes=attributes["Axes"], device=device)
-        np.testing.assert_array_equal(result, wanted)
-
-
 def test_reductions_in_a_graph() -> None:
     graph = dml.Graph()
     x = graph.input("x", FLOAT32, [4, 50, 6])
@@ -306,40 +292,303 @@ def test_reductions_in_a_graph() -> None:
     assert result["where"].dtype == np.uint32
 
 
-@pytest.mark.parametrize(
-    ("function", "axes"),
-    [
-        (each, axes)
-        for each in ReduceFunction
-        for axes in ([1], [0, 3])
-        if each not in SEARCHES or axes == [1]
-    ],
-    ids=str,
+SUM, PRODUCT = "CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"
+EXCLUSIVE = {SUM: "has_exclusive_sum", PRODUCT: "has_exclusive_product"}
+TYPES = [TensorDataType[type] for type in operator(SUM).support[0].tensors["InputTensor"].types]
+WALKS_RUNNING: list[tuple[list[int], int, set[Mode]]] = [
+    ([1], 0, {Mode.POINTWISE}),
+    ([7], 0, {Mode.SCAN_ROWS}),
+    ([5, 16], 1, {Mode.SCAN_ROWS}),
+    ([40, 1000], 1, {Mode.SCAN_ROWS}),
+    ([3, 70001], 1, {Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP}),
+    ([9, 50], 0, {Mode.SCAN_COLUMNS}),
+    ([4, 9, 50], 1, {Mode.SCAN_COLUMNS}),
+    ([20, 5, 700], 1, {Mode.SCAN_COLUMNS}),
+    ([200, 2500], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
+    ([5001, 37], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
+]
+every_walk_running = pytest.mark.parametrize(
+    ("sizes", "axis", "modes"), WALKS_RUNNING, ids=[f"{s}-{a}" for s, a, _ in WALKS_RUNNING]
 )
-def test_onnx_reduces_alike(function: ReduceFunction, axes: list[int], device: Device) -> None:
-    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    from onnx.reference import ReferenceEvaluator
+WAYS = list(product((False, True), (INCREASING, DECREASING)))
+every_way = pytest.mark.parametrize(("exclusive", "direction"), WAYS, ids=str)
 
-    x = np.random.default_rng(8).standard_normal((3, 4, 5, 7), np.float32)
-    search = function in SEARCHES
-    names = {"AVERAGE": "ReduceMean", "MULTIPLY": "ReduceProd", "ARGMIN": "ArgMin", "ARGMAX": "ArgMax"}
-    name = names.get(function.name, "Reduce" + "".join(word.title() for word in function.name.split("_")))
-    if search:
-        node = onnx.helper.make_node(name, ["x"], ["y"], axis=axes[0], keepdims=1)
-    else:
-        node = onnx.helper.make_node(name, ["x", "axes"], ["y"], keepdims=1)
-    evaluator = ReferenceEvaluator(
-        onnx.helper.make_model(
-            onnx.helper.make_graph(
-                [node],
-                "reduction",
-                [onnx.helper.make_tensor_value_info(each, 1, None) for each in node.input],
-                [onnx.helper.make_tensor_value_info("y", 1, None)],
-            )
-        )
+
+def desc_of(
+    name: str,
+    data_type: TensorDataType,
+    sizes: list[int],
+    axis: int,
+    exclusive: bool = False,
+    direction: AxisDirection = INCREASING,
+) -> OperatorDesc:
+    tensor = TensorDesc(data_type, sizes)
+    attributes: dict[str, Any] = {"axis": axis, "axis_direction": direction, EXCLUSIVE[name]: exclusive}
+    return desc_class(name)(tensor, tensor, **attributes)
+
+
+def values_running(name: str, data_type: TensorDataType, sizes: list[int]) -> Array:
+    type = numpy_type(TensorDesc(data_type, [1]))
+    random = np.random.default_rng(1)
+    if type.kind != "f":
+        return random.integers(np.iinfo(type).min, np.iinfo(type).max, sizes, type, endpoint=True)
+    deviation = 1.0 if name == SUM else 0.01
+    return (random.standard_normal(sizes) * deviation + (name == PRODUCT)).astype(type)
+
+
+def expected_running(name: str, x: Array, axis: int, exclusive: bool, direction: AxisDirection) -> Array:
+    """Floats in float64; integers in their own type."""
+    wide: Array = x.astype(np.float64) if x.dtype.kind == "f" else x
+    down = direction is DECREASING
+    line = np.flip(wide, axis) if down else wide
+    result: Array = (np.cumsum if name == SUM else np.cumprod)(line, axis, dtype=wide.dtype)
+    if exclusive:
+        first = np.full_like(np.take(result, [0], axis), name == PRODUCT)
+        result = np.concatenate([first, np.delete(result, -1, axis)], axis)
+    return np.flip(result, axis) if down else result
+
+
+@pairwise(walk=range(len(WALKS_RUNNING)), way=WAYS, name=[SUM, PRODUCT])
+def test_every_walk_and_way(walk: int, way: tuple[bool, AxisDirection], name: str, device: Device) -> None:
+    (sizes, axis, modes), (exclusive, direction) = WALKS_RUNNING[walk], way
+    for data_type in (FLOAT32, INT32) if name == SUM else (FLOAT32,):
+        desc = desc_of(name, data_type, sizes, axis, exclusive, direction)
+        if exclusive is False:
+            assert {launch.pattern.mode for launch in launches(desc)} == modes
+        x = values_running(name, data_type, sizes)
+        assert_within(name, run(desc, [x], device), expected_running(name, x, axis, exclusive, direction))
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("name", [SUM, PRODUCT])
+@pytest.mark.parametrize("where", ["cpu", "reference"])
+def test_every_type_of_the_table(name: str, data_type: TensorDataType, where: str) -> None:
+    for sizes, axis in (([3, 77], 1), ([77, 3], 0)):
+        x = values_running(name, data_type, sizes)
+        result = run(desc_of(name, data_type, sizes, axis), [x], where)
+        assert_within(name, result, expected_running(name, x, axis, False, INCREASING))
+
+
+@every_walk_running
+def test_thread_counts_change_no_bit_of_running(sizes: list[int], axis: int, modes: set[Mode]) -> None:
+    x = values_running(SUM, FLOAT32, sizes)
+    desc = desc_of(SUM, FLOAT32, sizes, axis)
+    results = [run(desc, [x], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
+    assert all(same_bits(result, results[0]) for result in results[1:])
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 31, 32, 33, 64, 65])
+@every_way
+def test_sizes_around_vectors_of_running(
+    size: int, exclusive: bool, direction: AxisDirection, device: Device
+) -> None:
+    for sizes, axis in (([3, size], 1), ([size, 3], 0), ([3, size], 0)):
+        x = values_running(SUM, FLOAT32, sizes)
+        result = run(desc_of(SUM, FLOAT32, sizes, axis, exclusive, direction), [x], device)
+        assert_within(SUM, result, expected_running(SUM, x, axis, exclusive, direction))
+
+
+@pytest.mark.parametrize("direction", [INCREASING, DECREASING])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_strides_change_nothing_of_running(axis: int, direction: AxisDirection, device: Device) -> None:
+    sizes = [6, 7, 40]
+    x = values_running(SUM, FLOAT32, sizes)
+    permuted, padded = TensorDesc(FLOAT32, sizes, [1, 6, 42]), TensorDesc(FLOAT32, sizes, [301, 43, 1])
+    desc = desc_of(SUM, FLOAT32, sizes, axis, False, direction)
+    strided = desc.replace(input_tensor=permuted, output_tensor=padded)
+    assert_within(
+        SUM, run(strided, [laid_out(x, permuted)], device), expected_running(SUM, x, axis, False, direction)
     )
-    feeds = {"x": x} if search else {"x": x, "axes": np.array(axes)}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "axis"), [([5, 300], 1), ([300, 5], 0), ([100_000], 0), ([9000, 20], 0)], ids=str
+)
+def test_in_place_equals_out_of_place(sizes: list[int], axis: int, device: Device) -> None:
+    x = values_running(SUM, FLOAT32, sizes)
+    apart = dml.cumulative_summation(x, axis=axis, device=device)
+    same = x.copy()
+    assert dml.cumulative_summation(same, axis=axis, out=same, device=device) is same
+    assert same_bits(same, apart)
+
+
+@pytest.mark.parametrize(("sizes", "axis"), [([3, 100], 1), ([100, 3], 0), ([70_000], 0)], ids=str)
+def test_not_a_number_stays_from_where_it_is(sizes: list[int], axis: int, device: Device) -> None:
+    x = values_running(SUM, FLOAT32, sizes)
+    at = tuple(size // 2 for size in sizes)
+    for special in (math.nan, math.inf):
+        x[at] = special
+        for exclusive in (False, True):
+            result = run(desc_of(SUM, FLOAT32, sizes, axis, exclusive), [x], device)
+            assert_within(SUM, result, expected_running(SUM, x, axis, exclusive, INCREASING))
+
+
+def test_large_outputs_bypass_the_caches_and_are_exact(device: Device) -> None:
+    sizes = [5, 2_000_003]
+    x = values_running(SUM, FLOAT32, sizes)
+    for direction in (INCREASING, DECREASING):
+        result = run(desc_of(SUM, FLOAT32, sizes, 1, True, direction), [x], device)
+        assert_within(SUM, result, expected_running(SUM, x, 1, True, direction))
+
+
+def test_sums_in_a_graph_may_be_computed_on() -> None:
+    x = values_running(SUM, FLOAT16, [6, 80])
+    graph = dml.Graph()
+    tensor = graph.input("x", FLOAT16, x.shape)
+    running = dml.cumulative_summation(dml.activation_relu(tensor), axis=1)
+    twice = dml.cumulative_summation(running, axis=0)
+    model = graph.compile({"tanh": dml.activation_tanh(running), "twice": twice})
+    result = model(x=x)
+    once = np.cumsum(np.maximum(x.astype(np.float64), 0), 1)
+    np.testing.assert_allclose(result["tanh"], np.tanh(once), rtol=2e-3)
+    np.testing.assert_allclose(result["twice"], np.cumsum(once, 0), rtol=2e-3)
+
+
+NAMES = ("ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_HARDMAX1")
+SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP}
+SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP}
+WALKS_SOFTMAX: list[tuple[list[int], list[int], set[Mode]]] = [
+    ([3, 1], [1], {Mode.POINTWISE}),
+    ([100, 3], [1], {Mode.ROWS}),
+    ([40, 1000], [1], {Mode.ROWS}),
+    ([2, 70, 7, 9], [0, 2, 3], {Mode.ROWS}),
+    ([3, 70001], [1], SPLIT_ROWS),
+    ([9, 50], [0], {Mode.COLUMNS}),
+    ([4, 9, 50], [1], {Mode.COLUMNS}),
+    ([5001, 37], [0], SPLIT_COLUMNS),
+]
+every_walk_softmax = pytest.mark.parametrize(
+    ("sizes", "axes", "modes"), WALKS_SOFTMAX, ids=[f"{s}-{a}" for s, a, _ in WALKS_SOFTMAX]
+)
+
+
+@pytest.mark.parametrize(("name", "asks"), [("ACTIVATION_SOFTMAX1", True), ("ACTIVATION_HARDMAX1", False)])
+def test_the_next_rows_are_asked_for_while_exponentials_are_computed(name: str, asks: bool) -> None:
+    (launch,) = launches(desc_of_softmax(name, FLOAT32, [40, 1024], [1]))
+    assert ("llvm.prefetch" in kernel_assembly(launch.pattern)) == asks
+
+
+def desc_of_softmax(name: str, data_type: TensorDataType, sizes: list[int], axes: list[int]) -> OperatorDesc:
+    tensor = TensorDesc(data_type, sizes)
+    return desc_class(name)(tensor, tensor, axes=axes)
+
+
+def expected_softmax(name: str, x: Array, axes: list[int]) -> Array:
+    """In float64."""
+    dims, wide = tuple(axes), x.astype(np.float64)
     with np.errstate(all="ignore"):
-        (wanted,) = evaluator.run(None, feeds)
-    result = dml.reduce(x, function=function, axes=axes, device=device)
-    assert_within("REDUCE", result, wanted, peer=True)
+        shifted = wide - wide.max(dims, keepdims=True)
+        total = np.exp(shifted).sum(dims, keepdims=True)
+        if name == "ACTIVATION_SOFTMAX1":
+            return np.asarray(np.exp(shifted) / total)
+        if name == "ACTIVATION_LOG_SOFTMAX1":
+            return np.asarray(shifted - np.log(total))
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    order = (*kept, *sorted(axes))
+    rows = wide.transpose(order).reshape(*(x.shape[axis] for axis in kept), -1)
+    result = np.zeros_like(rows)
+    np.put_along_axis(result, rows.argmax(-1)[..., None], 1.0, -1)
+    return result.reshape([x.shape[axis] for axis in order]).transpose(np.argsort(order))
+
+
+def assert_close(name: str, result: Array, x: Array, axes: list[int]) -> None:
+    wanted = expected_softmax(name, x, axes)
+    if name == "ACTIVATION_HARDMAX1":
+        np.testing.assert_array_equal(result, wanted)
+    elif name == "ACTIVATION_LOG_SOFTMAX1":
+        assert_within(name, result, wanted, of_log_softmax(x, axes))
+    else:
+        assert_within(name, result, wanted, of_softmax(x, axes, wanted))
+
+
+@every_walk_softmax
+@pytest.mark.parametrize("name", NAMES)
+def test_walks_are_exact(
+    name: str, sizes: list[int], axes: list[int], modes: set[Mode], device: Device
+) -> None:
+    for data_type in FLOATS:
+        desc = desc_of_softmax(name, data_type, sizes, axes)
+        if data_type is FLOAT32:
+            assert {launch.pattern.mode for launch in launches(desc)} == modes
+        x = (np.random.default_rng(1).standard_normal(sizes) * 5).astype(numpy_type(desc.input_tensor))
+        assert_close(name, run(desc, [x], device), x, axes)
+        assert_close(name, run(desc, [x], "reference"), x, axes)
+
+
+@every_walk_softmax
+def test_thread_counts_change_no_bit_of_softmax(sizes: list[int], axes: list[int], modes: set[Mode]) -> None:
+    x = np.random.default_rng(2).standard_normal(sizes, np.float32)
+    desc = desc_of_softmax("ACTIVATION_SOFTMAX1", FLOAT32, sizes, axes)
+    results = [run(desc, [x], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
+    assert all(same_bits(result, results[0]) for result in results[1:])
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 65, 255, 256, 300])
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_around_vectors_of_softmax(name: str, size: int, device: Device) -> None:
+    for sizes, axes in (([3, size], [1]), ([size, 3], [0])):
+        x = np.random.default_rng(size).standard_normal(sizes, np.float32)
+        assert_close(name, run(desc_of_softmax(name, FLOAT32, sizes, axes), [x], device), x, axes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("axes", [[0], [2], [0, 1], [0, 2]], ids=str)
+def test_strides_change_nothing_of_softmax(name: str, axes: list[int], device: Device) -> None:
+    sizes = [6, 7, 40]
+    x = np.random.default_rng(4).standard_normal(sizes, np.float32)
+    permuted, padded = TensorDesc(FLOAT32, sizes, [1, 6, 42]), TensorDesc(FLOAT32, sizes, [301, 43, 1])
+    desc = desc_of_softmax(name, FLOAT32, sizes, axes)
+    strided = desc.replace(input_tensor=permuted, output_tensor=padded)
+    assert_close(name, run(strided, [laid_out(x, permuted)], device), x, axes)
+
+
+@pytest.mark.parametrize("name", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX"])
+def test_the_older_form_is_the_newer_one_over_the_last_dimension(name: str, device: Device) -> None:
+    x = np.random.default_rng(6).standard_normal((1, 1, 5, 33), np.float32)
+    older, newer = (getattr(dml, f"{name.lower()}{suffix}") for suffix in ("", "1"))
+    assert same_bits(older(x, device=device), newer(x, axes=[3], device=device))
+
+
+def test_large_elements_do_not_overflow(device: Device) -> None:
+    x = np.array([[1e4, 1e4, -1e4], [3e38, -3e38, 0.0]], np.float32)
+    assert dml.activation_softmax1(x, axes=[1], device=device).tolist() == [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]
+    half = np.full((1, 3000), 60000.0, np.float16)
+    assert_close("ACTIVATION_SOFTMAX1", dml.activation_softmax1(half, axes=[1], device=device), half, [1])
+
+
+@pytest.mark.parametrize("special", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("device_kind", ["cpu", "reference"])
+def test_what_is_not_finite_is_treated_as_in_pytorch(special: float, device_kind: str) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = np.array([[1.0, special, 2.0, 3.0], [0.0, 1.0, 2.0, 3.0], [special] * 4], np.float32)
+    wide = torch.from_numpy(x).double()
+    wanted = torch.nn.functional.softmax(wide, dim=1).numpy()
+    result = dml.activation_softmax1(x, axes=[1], device=device_kind)
+    assert_within("ACTIVATION_SOFTMAX1", result, wanted, of_softmax(x, [1], wanted))
+    wanted = torch.nn.functional.log_softmax(wide, dim=1).numpy()
+    result = dml.activation_log_softmax1(x, axes=[1], device=device_kind)
+    assert_within("ACTIVATION_LOG_SOFTMAX1", result, wanted, of_log_softmax(x, [1]))
+
+
+def test_hardmax_takes_the_first_greatest_element_and_not_a_number_before_all(device: Device) -> None:
+    x = np.array([[1, 3, 3, 2], [math.nan, 9, 9, math.nan], [-math.inf] * 4], np.float32)
+    result = dml.activation_hardmax1(x, axes=[1], device=device)
+    assert result.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]
+
+
+def test_softmax_of_a_normalization_is_one_kernel() -> None:
+    x = np.random.default_rng(7).standard_normal((30, 64), np.float32)
+    graph = dml.Graph()
+    tensor = graph.input("x", FLOAT32, x.shape)
+    normalized = dml.mean_variance_normalization1(tensor, axes=[1])
+    model = graph.compile({"y": dml.activation_softmax1(normalized, axes=[1])})
+    assert len(fuse(model._program).kernels) == 1
+    separate = dml.activation_softmax1(dml.mean_variance_normalization1(x, axes=[1]), axes=[1])
+    np.testing.assert_allclose(model(x=x)["y"], separate, rtol=2e-6)
+
+
+def test_float16_is_rounded_once(device: Device) -> None:
+    x = np.random.default_rng(9).standard_normal((50, 40)).astype(np.float16)
+    tensor = TensorDesc(FLOAT16, x.shape)
+    result = run(descs.ActivationSoftmax1(tensor, tensor, axes=[1]), [x], device)
+    assert_close("ACTIVATION_SOFTMAX1", result, x, [1])

@@ -1,4 +1,4 @@
-"""Element-wise operators on floats against NumPy, SciPy and ONNX."""
+"""Element-wise operators against NumPy, SciPy, PyTorch and ONNX."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from opendml import ScaleBias
+from opendml import ScaleBias, TensorDataType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import IsInfinityMode, RoundingMode
 from tests.tolerances import assert_within
 
 from .deviations import Correction, deviation
 from .onnx_peer import PEERS, onnx_result
-from .peer import DEVICES, FLOATS, Random, computed, exact, examples, seeds
+from .peer import DEVICES, FLOATS, INTEGERS, SIGNED, UNSIGNED, Random, computed, exact, examples, seeds
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,7 @@ UNARY_CASES = [
 @pytest.mark.parametrize(("operator", "case"), UNARY_CASES)
 @given(random=seeds)
 @examples
-def test_functions_agree_with_numpy_and_scipy(
-    operator: str, case: Unary, device: str, random: Random
-) -> None:
+def test_functions_agree_with_scipy(operator: str, case: Unary, device: str, random: Random) -> None:
     x = random.values(random.of_type(FLOATS), random.shape(), case.low, case.high)
     with np.errstate(all="ignore"):
         expected = case.function(exact(x), **case.attributes)
@@ -172,35 +170,6 @@ def test_functions_of_two_tensors_agree_with_numpy(operator: str, device: str, r
     assert_within(operator, computed(operator, a, b, device=device), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_MAX", "ELEMENT_WISE_POW"])
-@given(random=seeds)
-@examples
-def test_sizes_are_repeated_as_in_numpy(operator: str, device: str, random: Random) -> None:
-    shape, dtype = random.shape(), random.of_type(FLOATS)
-    a = random.values(dtype, shape, -20, 20)
-    ones = [1 if random.generator.integers(2) else size for size in shape]
-    b = random.values(dtype, ones[int(random.generator.integers(len(shape))) :], -20, 20)
-    with np.errstate(all="ignore"):
-        expected = BINARY[operator](exact(a), exact(b))
-    assert_within(operator, computed(operator, a, b, device=device), expected)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("operator", ["ELEMENT_WISE_SUBTRACT", "ELEMENT_WISE_MIN", "ELEMENT_WISE_DIVIDE"])
-@pytest.mark.parametrize("number", [2.5, -1, 0])
-def test_numbers_have_the_type_of_the_array_beside_them(number: float, operator: str, device: str) -> None:
-    for name in FLOATS:
-        x = Random(0).values(np.dtype(name), (3, 5))
-        with np.errstate(all="ignore"):
-            expected = BINARY[operator](exact(x), np.float64(number))
-            turned = BINARY[operator](np.float64(number), exact(x))
-        result = computed(operator, x, number, device=device)
-        assert result.dtype == x.dtype
-        assert_within(operator, result, expected)
-        assert_within(operator, computed(operator, number, x, device=device), turned)
-
-
 COMPARISONS: dict[str, Callable[[Array, Array], Any]] = {
     "ELEMENT_WISE_LOGICAL_EQUALS": np.equal,
     "ELEMENT_WISE_LOGICAL_GREATER_THAN": np.greater,
@@ -263,39 +232,350 @@ def test_the_gradient_of_clipping_is_open_at_both_ends(device: str, random: Rand
     np.testing.assert_array_equal(result, expected)
 
 
-ONNX_UNARY = {
-    "ELEMENT_WISE_ABS": "Abs",
-    "ELEMENT_WISE_ACOS": "Acos",
-    "ELEMENT_WISE_ACOSH": "Acosh",
-    "ELEMENT_WISE_ASIN": "Asin",
-    "ELEMENT_WISE_ASINH": "Asinh",
-    "ELEMENT_WISE_ATAN": "Atan",
-    "ELEMENT_WISE_ATANH": "Atanh",
-    "ELEMENT_WISE_CEIL": "Ceil",
-    "ELEMENT_WISE_COS": "Cos",
-    "ELEMENT_WISE_COSH": "Cosh",
-    "ELEMENT_WISE_ERF": "Erf",
-    "ELEMENT_WISE_EXP": "Exp",
-    "ELEMENT_WISE_FLOOR": "Floor",
-    "ELEMENT_WISE_LOG": "Log",
-    "ELEMENT_WISE_NEGATE": "Neg",
-    "ELEMENT_WISE_RECIP": "Reciprocal",
-    "ELEMENT_WISE_SIGN": "Sign",
-    "ELEMENT_WISE_SIN": "Sin",
-    "ELEMENT_WISE_SINH": "Sinh",
-    "ELEMENT_WISE_SQRT": "Sqrt",
-    "ELEMENT_WISE_TAN": "Tan",
-    "ELEMENT_WISE_TANH": "Tanh",
-}
+Attributes = Mapping[str, float]
+
+TORCH: list[tuple[str, Attributes, Callable[[Any, Any], Any]]] = [
+    ("CELU", {"alpha": 1.0}, lambda f, x: f.celu(x)),
+    ("CELU", {"alpha": 0.5}, lambda f, x: f.celu(x, alpha=0.5)),
+    ("CELU", {"alpha": 2.0}, lambda f, x: f.celu(x, alpha=2.0)),
+    ("ELU", {"alpha": 1.0}, lambda f, x: f.elu(x)),
+    ("ELU", {"alpha": 1.5}, lambda f, x: f.elu(x, alpha=1.5)),
+    ("GELU", {}, lambda f, x: f.gelu(x)),
+    ("HARD_SIGMOID", {"alpha": 0.25, "beta": 0.5}, lambda f, x: f.hardsigmoid(x * 1.5)),
+    ("HARD_SWISH", {"alpha": 0.25, "beta": 0.5}, lambda f, x: x * f.hardsigmoid(x * 1.5)),
+    ("LEAKY_RELU", {"alpha": 0.25}, lambda f, x: f.leaky_relu(x, 0.25)),
+    ("PARAMETRIC_SOFTPLUS", {"alpha": 0.5, "beta": 2.0}, lambda f, x: f.softplus(x, beta=2.0, threshold=1e3)),
+    ("RELU", {}, lambda f, x: f.relu(x)),
+    ("SCALED_ELU", {"alpha": 1.5, "gamma": 2.0}, lambda f, x: 2.0 * f.elu(x, alpha=1.5)),
+    ("SCALED_TANH", {"alpha": 2.0, "beta": 0.5}, lambda f, x: 2.0 * (x * 0.5).tanh()),
+    ("SHRINK", {"bias": 0.5, "threshold": 0.5}, lambda f, x: f.softshrink(x, 0.5)),
+    ("SHRINK", {"bias": 0.0, "threshold": 0.5}, lambda f, x: f.hardshrink(x, 0.5)),
+    ("SIGMOID", {}, lambda f, x: f.sigmoid(x)),
+    ("SOFTPLUS", {"steepness": 1.0}, lambda f, x: f.softplus(x, threshold=1e3)),
+    ("SOFTPLUS", {"steepness": 4.0}, lambda f, x: f.softplus(x, beta=4.0, threshold=1e3)),
+    ("SOFTSIGN", {}, lambda f, x: f.softsign(x)),
+    ("SWISH", {"sigmoid_input_scale": 1.0}, lambda f, x: f.silu(x)),
+    ("SWISH", {"sigmoid_input_scale": 2.0}, lambda f, x: f.silu(x * 2.0) / 2.0),
+    ("TANH", {}, lambda f, x: f.tanh(x)),
+    ("THRESHOLDED_RELU", {"alpha": 1.0}, lambda f, x: f.threshold(x, 1.0, 0.0)),
+]
+
+
+def _inputs(random: Random, *, special: bool = True) -> Array:
+    """Numbers on both sides of all bends, but not next to zero, where peers lose digits by subtracting 1."""
+    shape, dtype = random.shape(), random.of_type(FLOATS)
+    numbers = random.generator.choice([-1, 1], shape) * random.generator.uniform(0.01, 30, shape)
+    if special:
+        chosen = random.generator.choice([0.0, -0.0, np.inf, -np.inf, np.nan], shape)
+        numbers = np.where(random.generator.random(shape) < 0.2, chosen, numbers)
+    return random.laid_out(numbers.astype(dtype))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("name", "attributes", "peer"), TORCH, ids=[name for name, _, _ in TORCH])
+@given(random=seeds)
+@examples
+def test_activations_agree_with_pytorch(
+    name: str, attributes: Attributes, peer: Callable[[Any, Any], Any], device: str, random: Random
+) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = _inputs(random)
+    if name == "GELU":  # PyTorch adds 1 and erf, which cancel in the tail even in float64.
+        x = np.maximum(x, x.dtype.type(-4.0))
+    expected = peer(torch.nn.functional, torch.from_numpy(exact(x))).numpy()
+    operator = f"ACTIVATION_{name}"
+    assert_within(operator, computed(operator, x, device=device, **attributes), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_slopes_of_each_element_agree_with_pytorch(device: str, random: Random) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = _inputs(random)
+    slope = random.values(x.dtype, x.shape, -2, 2, special=False)
+    wide, factor = torch.from_numpy(exact(x)), torch.from_numpy(exact(slope))
+    expected = torch.where(wide >= 0, wide, wide * factor).numpy()
+    operator = "ACTIVATION_PARAMETERIZED_RELU"
+    assert_within(operator, computed(operator, x, slope, device=device), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_the_gradient_of_relu_is_pytorchs(device: str, random: Random) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    x = _inputs(random, special=False)
+    gradient = random.values(x.dtype, x.shape, special=False)
+    wide = torch.from_numpy(exact(x)).requires_grad_()
+    torch.relu(wide).backward(torch.from_numpy(exact(gradient)))
+    result = computed("ACTIVATION_RELU_GRAD", x, gradient, device=device)
+    np.testing.assert_array_equal(result, wide.grad.numpy())
+
+
+_shrunk = deviation("ACTIVATION_SHRINK", "NaN", lambda peer, x: np.where(np.isnan(x), np.nan, peer))
 
 
 @pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("operator", ONNX_UNARY)
+def test_shrink_keeps_nan_unlike_onnx(peer: str) -> None:
+    x = np.array([np.nan, -2, -0.1, 0.1, 2], np.float32)
+    expected = _shrunk(onnx_result(peer, "Shrink", [x], "float32", bias=0.5, lambd=1.5), x)
+    for device in ("reference", "cpu"):
+        result = computed("ACTIVATION_SHRINK", x, device=device, bias=0.5, threshold=1.5)
+        np.testing.assert_array_equal(result, expected)
+
+
+ALL_FLOATS = (*FLOATS, "float64")
+TYPES = (*ALL_FLOATS, *INTEGERS)
+
+
+def _in_range(random: Random, source: str, target: str) -> Array:
+    """Values that both types can hold, up to rounding."""
+    shape = random.shape()
+    if source in ALL_FLOATS:
+        low, high = (-1e6, 1e6) if target in ALL_FLOATS else _bounds(target, source)
+        return random.values(np.dtype(source), shape, low, high, special=target in ALL_FLOATS)
+    return random.full(np.dtype(source), shape)
+
+
+def _bounds(target: str, source: str) -> tuple[float, float]:
+    limits = np.iinfo(target)
+    most = 6e4 if source == "float16" else 2.0**62
+    return max(float(limits.min), -most), min(float(limits.max), most)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("target", TYPES)
 @given(random=seeds)
 @examples
-def test_functions_agree_with_onnx(operator: str, peer: str, random: Random) -> None:
-    case = UNARY[operator]
-    assert isinstance(case, Unary)
-    x = random.values(np.dtype("float32"), random.shape(), case.low, case.high, special=False)
-    expected = onnx_result(peer, ONNX_UNARY[operator], [x], "float32")
-    assert_within(operator, computed(operator, x, device="reference"), expected, peer=True)
+def test_casts_agree_with_numpy(target: str, device: str, random: Random) -> None:
+    x = _in_range(random, random.of_type(TYPES).name, target)
+    with np.errstate(all="ignore"):
+        expected = x.astype(target)
+    result = computed("CAST", x, out=np.empty(x.shape, target), device=device)
+    np.testing.assert_array_equal(result, expected)
+
+
+def _saturated(x: Array, target: str) -> Array:
+    """NaN is 0; beyond the ends of the type are its ends. Python's integers are exact."""
+    limits = np.iinfo(target)
+    whole = [0 if np.isnan(value) else value for value in x.astype(np.float64).reshape(-1).tolist()]
+    bounded = [int(min(max(value, limits.min), limits.max)) for value in whole]
+    result: Array = np.array(bounded, target).reshape(x.shape)
+    return result
+
+
+saturated = deviation("CAST", "floats beyond the integer type, NaN", _saturated)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("target", INTEGERS)
+@given(random=seeds)
+@examples
+def test_floats_beyond_an_integer_type_saturate(target: str, device: str, random: Random) -> None:
+    dtype = random.of_type(ALL_FLOATS)
+    x = random.values(dtype, random.shape(most=60), -1e5, 1e5)
+    if dtype.itemsize > 2:
+        with np.errstate(over="ignore"):
+            x = (x * random.generator.choice([1, 1e5, 1e12, 1e20], x.shape)).astype(dtype)
+    result = computed("CAST", x, out=np.empty(x.shape, target), device=device)
+    np.testing.assert_array_equal(result, saturated(x, target))
+
+
+def _half(total: Array) -> Any:
+    """Halves are rounded toward zero."""
+    return np.sign(total) * (np.abs(total) // 2)
+
+
+BINARY_INTEGER: dict[str, tuple[tuple[str, ...], Callable[[Array, Array], Any]]] = {
+    "ELEMENT_WISE_ADD": (INTEGERS, np.add),
+    "ELEMENT_WISE_BIT_AND": (INTEGERS, np.bitwise_and),
+    "ELEMENT_WISE_BIT_OR": (INTEGERS, np.bitwise_or),
+    "ELEMENT_WISE_BIT_XOR": (INTEGERS, np.bitwise_xor),
+    "ELEMENT_WISE_DIFFERENCE_SQUARE": (("int32", "uint32"), lambda a, b: (a - b) * (a - b)),
+    "ELEMENT_WISE_LOGICAL_AND": (("uint8", "uint32"), lambda a, b: ((a != 0) & (b != 0)).astype(a.dtype)),
+    "ELEMENT_WISE_LOGICAL_OR": (("uint8", "uint32"), lambda a, b: ((a != 0) | (b != 0)).astype(a.dtype)),
+    "ELEMENT_WISE_LOGICAL_XOR": (("uint8", "uint32"), lambda a, b: ((a != 0) ^ (b != 0)).astype(a.dtype)),
+    "ELEMENT_WISE_MAX": (INTEGERS, np.maximum),
+    "ELEMENT_WISE_MEAN": (("int32", "uint32"), lambda a, b: _half(a.astype(np.int64) + b).astype(a.dtype)),
+    "ELEMENT_WISE_MIN": (INTEGERS, np.minimum),
+    "ELEMENT_WISE_MULTIPLY": (INTEGERS, np.multiply),
+    "ELEMENT_WISE_SUBTRACT": (INTEGERS, np.subtract),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", BINARY_INTEGER)
+@given(random=seeds)
+@examples
+def test_arithmetic_wraps_as_numpy_has_it(operator: str, device: str, random: Random) -> None:
+    types, function = BINARY_INTEGER[operator]
+    shape, dtype = random.shape(), random.of_type(types)
+    a, b = (random.full(dtype, shape) for _ in range(2))
+    with np.errstate(all="ignore"):
+        expected = function(a, b)
+    assert_within(operator, computed(operator, a, b, device=device), expected)
+
+
+def _all_bits(peer: Array, a: Array, b: Array) -> Array:
+    return np.where(b == 0, np.array(-1).astype(a.dtype), peer)
+
+
+def _dividend(peer: Array, a: Array, b: Array) -> Array:
+    return np.where(b == 0, a, peer)
+
+
+DIVISIONS: dict[str, tuple[Callable[[Any, Any], Any], Correction]] = {
+    "ELEMENT_WISE_DIVIDE": (
+        lambda a, b: (a - np.fmod(a, b)) // b,
+        deviation("ELEMENT_WISE_DIVIDE", "integer divided by zero", _all_bits),
+    ),
+    "ELEMENT_WISE_MODULUS_FLOOR": (
+        np.mod,
+        deviation("ELEMENT_WISE_MODULUS_FLOOR", "integer modulo zero", _dividend),
+    ),
+    "ELEMENT_WISE_MODULUS_TRUNCATE": (
+        np.fmod,
+        deviation("ELEMENT_WISE_MODULUS_TRUNCATE", "integer modulo zero", _dividend),
+    ),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", DIVISIONS)
+@given(random=seeds)
+@examples
+def test_divisions_agree_with_numpy(operator: str, device: str, random: Random) -> None:
+    function, correction = DIVISIONS[operator]
+    shape, dtype = random.shape(), random.of_type(INTEGERS)
+    a, b = (random.full(dtype, shape) for _ in range(2))
+    with np.errstate(all="ignore"):
+        expected = correction(function(a, b), a, b)
+    assert_within(operator, computed(operator, a, b, device=device), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", ["ELEMENT_WISE_BIT_SHIFT_LEFT", "ELEMENT_WISE_BIT_SHIFT_RIGHT"])
+@given(random=seeds)
+@examples
+def test_shifts_agree_with_numpy(operator: str, device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(UNSIGNED)
+    a = random.full(dtype, shape)
+    b = random.values(dtype, shape, 0, dtype.itemsize * 10)  # from the width on nothing is left
+    expected = (np.left_shift if operator.endswith("LEFT") else np.right_shift)(a, b)
+    assert_within(operator, computed(operator, a, b, device=device), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_powers_wrap_as_numpy_has_them(device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(("int8", "int16", "int32", "uint8", "uint16", "uint32"))
+    x = random.values(dtype, shape, -20, 20)
+    exponent = random.values(dtype, shape, 0, 9)
+    result = computed("ELEMENT_WISE_POW", x, exponent, device=device)
+    assert_within("ELEMENT_WISE_POW", result, np.power(x, exponent))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_bounds_of_floats_are_truncated_for_integers(device: str, random: Random) -> None:
+    x = random.full(random.of_type(("int8", "int16", "int32")), random.shape())
+    result = computed("ELEMENT_WISE_CLIP", x, min=-2.9, max=90.5, device=device)
+    assert_within("ELEMENT_WISE_CLIP", result, x.clip(-2, 90))
+    result = computed("ELEMENT_WISE_THRESHOLD", x, min=-2.9, device=device)
+    assert_within("ELEMENT_WISE_THRESHOLD", result, np.maximum(x, -2))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_slopes_of_integers_wrap(device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(("int8", "int16", "int32"))
+    x, slope = (random.full(dtype, shape) for _ in range(2))
+    with np.errstate(all="ignore"):
+        expected = np.where(x >= 0, x, x * slope)
+    result = computed("ACTIVATION_PARAMETERIZED_RELU", x, slope, device=device)
+    assert_within("ACTIVATION_PARAMETERIZED_RELU", result, expected)
+
+
+UNARY_INTEGER: dict[str, tuple[tuple[str, ...], Callable[[Array], Any]]] = {
+    "ELEMENT_WISE_ABS": (SIGNED, np.abs),
+    "ELEMENT_WISE_BIT_NOT": (INTEGERS, np.invert),
+    "ELEMENT_WISE_IDENTITY": (INTEGERS, lambda x: x),
+    "ELEMENT_WISE_LOGICAL_NOT": (("uint8", "uint32"), lambda x: (x == 0).astype(x.dtype)),
+    "ELEMENT_WISE_NEGATE": (SIGNED, np.negative),
+    "ELEMENT_WISE_SIGN": (INTEGERS, np.sign),
+    "ACTIVATION_RELU": (("int8", "int16", "int32"), lambda x: np.maximum(x, 0)),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", UNARY_INTEGER)
+@given(random=seeds)
+@examples
+def test_functions_agree_with_numpy(operator: str, device: str, random: Random) -> None:
+    types, function = UNARY_INTEGER[operator]
+    x = random.full(random.of_type(types), random.shape())
+    with np.errstate(all="ignore"):
+        expected = function(x)
+    result = computed(operator, x, device=device)
+    assert result.dtype == x.dtype
+    assert_within(operator, result, expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", COMPARISONS)
+@given(random=seeds)
+@examples
+def test_comparisons_agree_with_numpy_of_integer(operator: str, device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type(INTEGERS)
+    a = random.full(dtype, shape)
+    b = np.where(random.generator.random(shape) < 0.3, a, random.full(dtype, shape))
+    assert_within(operator, computed(operator, a, b, device=device), COMPARISONS[operator](a, b))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_clipping_to_typed_bounds_agrees_with_numpy(device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type((*INTEGERS, *FLOATS))
+    if dtype.kind == "f":
+        x = random.values(dtype, shape, -100, 100)
+        low, high = -12.5, 60.25
+    else:
+        x = random.full(dtype, shape)
+        low, high = sorted(random.full(dtype, (2,)).tolist())
+    data_type = TensorDataType[dtype.name.upper()]
+    attributes = {"min_max_data_type": data_type, "min": low, "max": high}
+    result = computed("ELEMENT_WISE_CLIP1", x, device=device, **attributes)
+    np.testing.assert_array_equal(result, x.clip(low, high))
+    gradient = random.full(dtype, shape) if dtype.kind != "f" else random.values(dtype, shape, special=False)
+    expected = np.where((x <= low) | (x >= high), 0, gradient)
+    result = computed("ELEMENT_WISE_CLIP_GRAD1", x, gradient, device=device, **attributes)
+    np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_set_bits_are_counted_as_numpy_does(device: str, random: Random) -> None:
+    x = random.full(random.of_type(UNSIGNED), random.shape())
+    assert_within(
+        "ELEMENT_WISE_BIT_COUNT", computed("ELEMENT_WISE_BIT_COUNT", x, device=device), np.bitwise_count(x)
+    )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("operator", ["AND", "OR", "XOR"])
+@given(random=seeds)
+@examples
+def test_bits_of_floats_are_those_of_their_encoding(operator: str, device: str, random: Random) -> None:
+    shape, dtype = random.shape(), random.of_type((*FLOATS, "float64"))
+    bits = np.dtype(f"uint{dtype.itemsize * 8}")
+    a, b = (random.full(bits, shape) for _ in range(2))
+    expected = getattr(np, f"bitwise_{operator.lower()}")(a, b)
+    a, b = (np.ascontiguousarray(each).view(dtype) for each in (a, b))
+    result = computed(f"ELEMENT_WISE_BIT_{operator}", a, b, device=device)
+    np.testing.assert_array_equal(np.ascontiguousarray(result).view(bits), expected)

@@ -1,30 +1,25 @@
-"""REDUCE, ARGMIN and ARGMAX against NumPy, SciPy and ONNX."""
+"""Reductions, scans, softmax and normalizations against NumPy, SciPy and PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 
+from opendml import FLOAT32, Device
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import AxisDirection, ReduceFunction
+from tests.operators.normalizing import desc_of, random_values
+from tests.running import run
 from tests.tolerances import assert_within
-from tools.terms import of_reduction
+from tools.terms import of_log_softmax, of_normalization, of_reduction, of_softmax
 
+from .deviations import deviation
 from .onnx_peer import PEERS, onnx_result
-from .peer import (
-    DEVICES,
-    FLOATS,
-    INTEGERS,
-    Random,
-    computed,
-    exact,
-    examples,
-    seeds,
-)
+from .peer import DEVICES, FLOATS, INTEGERS, Random, computed, exact, examples, seeds
 
 FLOAT_FUNCTIONS: dict[str, Callable[[Array, Any], Any]] = {
     "AVERAGE": lambda x, axes: x.mean(axes, keepdims=True),
@@ -141,43 +136,327 @@ def _searched(search: Callable[..., Any], x: Array, axes: list[int], direction: 
     return result
 
 
-ONNX = {
-    "AVERAGE": "ReduceMean",
-    "L1": "ReduceL1",
-    "L2": "ReduceL2",
-    "LOG_SUM": "ReduceLogSum",
-    "LOG_SUM_EXP": "ReduceLogSumExp",
-    "MAX": "ReduceMax",
-    "MIN": "ReduceMin",
-    "MULTIPLY": "ReduceProd",
-    "SUM": "ReduceSum",
-    "SUM_SQUARE": "ReduceSumSquare",
-}
+SCANS: dict[str, Callable[..., Array]] = {"CUMULATIVE_SUMMATION": np.cumsum, "CUMULATIVE_PRODUCT": np.cumprod}
+EXCLUSIVE = {"CUMULATIVE_SUMMATION": "has_exclusive_sum", "CUMULATIVE_PRODUCT": "has_exclusive_product"}
 
 
-@pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("function", ONNX)
+def _scanned(operator: str, x: Array, axis: int, direction: AxisDirection, exclusive: bool) -> Array:
+    lines = np.moveaxis(x, axis, -1)
+    if direction is AxisDirection.DECREASING:
+        lines = lines[..., ::-1]
+    if exclusive:
+        first = np.full_like(lines[..., :1], 0 if operator == "CUMULATIVE_SUMMATION" else 1)
+        lines = np.concatenate([first, lines[..., :-1]], -1)
+    with np.errstate(all="ignore"):
+        lines = SCANS[operator](lines, -1, dtype=x.dtype)
+    if direction is AxisDirection.DECREASING:
+        lines = lines[..., ::-1]
+    result: Array = np.moveaxis(lines, -1, axis)
+    return result
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("direction", AxisDirection, ids=lambda direction: direction.name.lower())
+@pytest.mark.parametrize("operator", SCANS)
 @given(random=seeds)
 @examples
-def test_reductions_agree_with_onnx(function: str, peer: str, random: Random) -> None:
-    shape = random.shape()
-    axes = random.axes(len(shape))
-    x = random.values(np.dtype("float32"), shape, 0.1, 2.0, special=False)
-    expected = onnx_result(peer, ONNX[function], [x, np.array(axes, np.int64)], "float32")
-    result = computed("REDUCE", x, function=ReduceFunction[function], axes=axes, device="reference")
-    assert_within("REDUCE", result, expected, peer=True)
-
-
-@pytest.mark.parametrize("peer", PEERS)
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("operator", ["ArgMin", "ArgMax"])
-@given(random=seeds)
-@examples
-def test_searches_agree_with_onnx(operator: str, last: bool, peer: str, random: Random) -> None:
+def test_scans_agree_with_numpy(
+    operator: str, direction: AxisDirection, exclusive: bool, device: str, random: Random
+) -> None:
     shape = random.shape()
     axis = int(random.generator.integers(len(shape)))
-    x = np.round(random.values(np.dtype("float32"), shape, -3, 3, special=False))
-    expected = onnx_result(peer, operator, [x], "int64", axis=axis, keepdims=1, select_last_index=int(last))
-    direction = AxisDirection.DECREASING if last else AxisDirection.INCREASING
-    result = computed(operator.upper(), x, axes=[axis], axis_direction=direction, device="reference")
-    np.testing.assert_array_equal(result, expected)
+    dtype = random.of_type((*FLOATS, "int32", "int64", "uint32", "uint64"))
+    # Sums of numbers with one sign do not cancel: the order of addition leaves float64 sums alike.
+    x = (
+        random.values(dtype, shape, 0.5, 1.5, special=False)
+        if dtype.kind == "f"
+        else random.full(dtype, shape)
+    )
+    expected = _scanned(operator, exact(x) if dtype.kind == "f" else x, axis, direction, exclusive)
+    attributes = {"axis": axis, "axis_direction": direction, EXCLUSIVE[operator]: exclusive}
+    assert_within(operator, computed(operator, x, device=device, **attributes), expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("operator", SCANS)
+@pytest.mark.parametrize("sizes", [(1, 3, 1, 1, 2), (1,), (1, 5), (5, 1)])
+def test_scans_along_one_element(sizes: tuple[int, ...], operator: str, exclusive: bool, device: str) -> None:
+    x = Random(0).values(np.dtype("float32"), sizes, 0.5, 1.5, special=False)
+    for axis in [axis for axis, size in enumerate(sizes) if size == 1]:
+        expected = _scanned(operator, x, axis, AxisDirection.INCREASING, exclusive)
+        attributes = {
+            "axis": axis,
+            "axis_direction": AxisDirection.INCREASING,
+            EXCLUSIVE[operator]: exclusive,
+        }
+        np.testing.assert_array_equal(computed(operator, x, device=device, **attributes), expected)
+
+
+TORCH = {"SOFTMAX": "softmax", "LOG_SOFTMAX": "log_softmax"}
+
+
+def _along(x: Array, axes: Sequence[int], function: Any) -> Array:
+    """`function` of rows, where each row has all elements along the axes."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    order = [*kept, *axes]
+    turned = x.transpose(order)
+    rows = np.ascontiguousarray(turned).reshape(-1, int(np.prod([x.shape[axis] for axis in axes])))
+    result: Array = np.asarray(function(rows)).reshape(turned.shape).transpose(np.argsort(order))
+    return result
+
+
+def _softmax(name: str, rows: Array) -> Array:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    result: Array = getattr(torch, TORCH[name])(torch.from_numpy(rows), -1).numpy()
+    return result
+
+
+def _check(
+    name: str, result: Array, expected: Array, x: Array, axes: Sequence[int], peer: bool = False
+) -> None:
+    terms = of_log_softmax(x, axes) if "LOG" in name else of_softmax(x, axes, expected)
+    assert_within(name, result, expected, terms, peer=peer)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", TORCH)
+@given(random=seeds)
+@examples
+def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
+    shape = random.shape()
+    axes = random.axes(len(shape))
+    x = _inputs(random, shape)
+    expected = _along(exact(x), axes, lambda rows: _softmax(name, rows))
+    operator = f"ACTIVATION_{name}1"
+    _check(operator, computed(operator, x, axes=axes, device=device), expected, x, axes)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", TORCH)
+@given(random=seeds)
+@examples
+def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
+    shape = (1,) * int(random.generator.integers(3)) + random.shape(2)
+    x = _inputs(random, shape)
+    axes, operator = [len(shape) - 1], f"ACTIVATION_{name}"
+    expected = _along(exact(x), axes, lambda rows: _softmax(name, rows))
+    _check(operator, computed(operator, x, device=device), expected, x, axes)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", TORCH)
+def test_rows_with_infinities_and_nan_agree_with_pytorch(name: str, dtype: str, device: str) -> None:
+    rows = np.array([[np.inf, 1], [-np.inf, 1], [np.inf, -np.inf], [-np.inf, -np.inf], [np.nan, 1]])
+    operator = f"ACTIVATION_{name}"
+    result = computed(operator, rows.astype(dtype), device=device)
+    _check(operator, result, _softmax(name, rows), rows, [1])
+
+
+def _inputs(random: Random, shape: tuple[int, ...]) -> Array:
+    """Numbers from -16 to 16, in one of two arrays also special ones of every kind."""
+    x = random.values(random.of_type(FLOATS), shape, -16, 16, special=False)
+    if random.generator.integers(2):
+        chosen = random.generator.choice([0.0, -0.0, np.inf, -np.inf, np.nan], shape)
+        x = np.where(random.generator.random(shape) < 0.05, chosen, x).astype(x.dtype)
+    return x
+
+
+EPSILON = 1e-5
+
+
+def _torch() -> Any:
+    return pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+def _image(random: Random) -> Array:
+    sizes = tuple(random.generator.integers(1, 7, 4).tolist())
+    return random.values(random.of_type(FLOATS), sizes, -3, 3, special=False)
+
+
+def _like(random: Random, x: Array, sizes: tuple[int, ...], low: float, high: float) -> Array:
+    return random.values(x.dtype, sizes, low, high, special=False)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_batch_normalization_agrees_with_pytorch(device: str, random: Random) -> None:
+    torch, x = _torch(), _image(random)
+    channels = (1, x.shape[1], 1, 1)
+    mean, scale, bias = (_like(random, x, channels, -2, 2) for _ in range(3))
+    variance = _like(random, x, channels, 0.1, 2)
+    tensors = [torch.from_numpy(exact(each).reshape(-1)) for each in (mean, variance, scale, bias)]
+    expected = torch.nn.functional.batch_norm(torch.from_numpy(exact(x)), *tensors, eps=EPSILON).numpy()
+    given = (x, mean, variance, scale, bias)
+    result = computed("BATCH_NORMALIZATION", *given, epsilon=EPSILON, device=device)
+    assert_within("BATCH_NORMALIZATION", result, expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("across", [False, True])
+@given(random=seeds)
+@examples
+def test_mean_variance_normalization_agrees_with_pytorch(across: bool, device: str, random: Random) -> None:
+    torch, x = _torch(), _image(random)
+    scale, bias = (_like(random, x, x.shape, -2, 2) for _ in range(2))
+    kept = x.shape[1:] if across else x.shape[2:]
+    normalized = torch.nn.functional.layer_norm(torch.from_numpy(exact(x)), kept, eps=EPSILON).numpy()
+    attributes = {"cross_channel": across, "epsilon": EPSILON, "device": device}
+    result = computed("MEAN_VARIANCE_NORMALIZATION", x, scale, bias, **attributes)
+    terms = of_normalization(x, (1, 2, 3) if across else (2, 3), EPSILON, scale)
+    assert_within("MEAN_VARIANCE_NORMALIZATION", result, normalized * exact(scale) + exact(bias), terms)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_normalization_without_the_mean_is_pytorchs_root_mean_square(device: str, random: Random) -> None:
+    torch, x = _torch(), _image(random)
+    expected = torch.nn.functional.rms_norm(torch.from_numpy(exact(x)), x.shape[2:], eps=EPSILON).numpy()
+    attributes = {"axes": [2, 3], "use_mean": False, "use_variance": True, "epsilon": EPSILON}
+    result = computed("MEAN_VARIANCE_NORMALIZATION2", x, device=device, **attributes)
+    assert_within("MEAN_VARIANCE_NORMALIZATION2", result, expected)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("p", [1, 2])
+@given(random=seeds)
+@examples
+def test_lp_normalization_agrees_with_pytorch(p: int, device: str, random: Random) -> None:
+    torch, x = _torch(), _image(random)
+    axis = int(random.generator.integers(4))
+    expected = torch.nn.functional.normalize(torch.from_numpy(exact(x)), p, axis, EPSILON).numpy()
+    result = computed("LP_NORMALIZATION", x, axis=axis, p=p, epsilon=EPSILON, device=device)
+    assert_within("LP_NORMALIZATION", result, expected)
+
+
+RESPONSE = {"alpha": 0.3, "beta": 0.75, "bias": 1.0}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@given(random=seeds)
+@examples
+def test_local_response_across_channels_agrees_with_pytorch(device: str, random: Random) -> None:
+    torch, x = _torch(), _image(random)
+    size = 2 * int(random.generator.integers(3)) + 1
+    expected = torch.nn.functional.local_response_norm(
+        torch.from_numpy(exact(x)), size, RESPONSE["alpha"], RESPONSE["beta"], RESPONSE["bias"]
+    ).numpy()
+    attributes = {"cross_channel": True, "local_size": size, **RESPONSE}
+    result = computed("LOCAL_RESPONSE_NORMALIZATION", x, device=device, **attributes)
+    assert_within("LOCAL_RESPONSE_NORMALIZATION", result, expected)
+
+
+def _as_many_batches_as_channels(x: Array) -> Array:
+    count = min(x.shape[:2])
+    return x[:count, :count]
+
+
+_alike = deviation(
+    "LOCAL_RESPONSE_NORMALIZATION", "more or fewer batches than channels", _as_many_batches_as_channels
+)
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+@given(random=seeds)
+@examples
+def test_local_response_across_channels_agrees_with_onnx(size: int, peer: str, random: Random) -> None:
+    if peer == "runtime" and size % 2 == 0:
+        pytest.skip("ONNX Runtime has no even sizes")
+    x = _image(random).astype(np.float32)
+    if peer == "reference":
+        x = _alike(x)
+    expected = onnx_result(peer, "LRN", [x], "float32", size=size, **RESPONSE)
+    attributes = {"cross_channel": True, "local_size": size, **RESPONSE}
+    result = computed("LOCAL_RESPONSE_NORMALIZATION", x, device="reference", **attributes)
+    assert_within("LOCAL_RESPONSE_NORMALIZATION", result, expected, peer=True)
+
+
+_without_signs = deviation("LP_NORMALIZATION", "P = 1, negative elements", np.abs)
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("p", [1, 2])
+@given(random=seeds)
+@examples
+def test_lp_normalization_agrees_with_onnx(p: int, peer: str, random: Random) -> None:
+    x = _image(random).astype(np.float32)
+    if peer == "reference" and p == 1:
+        x = _without_signs(x)
+    axis = int(random.generator.integers(4))
+    expected = onnx_result(peer, "LpNormalization", [x], "float32", axis=axis, p=p)
+    # ONNX's operator has no epsilon.
+    result = computed("LP_NORMALIZATION", x, axis=axis, p=p, epsilon=0.0, device="reference")
+    assert_within("LP_NORMALIZATION", result, expected, peer=True)
+
+
+SIZES = [2, 6, 5, 7]
+EPSILON_MVN = 1e-3
+
+
+@pytest.fixture
+def torch() -> Any:
+    return pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+def ours(device: Device, axes: list[int], x: Array, scale: Array, bias: Array) -> Array:
+    desc = desc_of(FLOAT32, x.shape, axes, scale.shape, bias.shape, epsilon=EPSILON_MVN)
+    return run(desc, [x, scale, bias], device)
+
+
+def assert_equal_to(theirs: Any, device: Device, axes: list[int], *given: Array, peer: bool = False) -> None:
+    """`ours` are `theirs`, which may have other sizes."""
+    x, scale, _ = given
+    expected = np.asarray(theirs).reshape(x.shape)
+    terms = of_normalization(x, axes, EPSILON_MVN, scale)
+    assert_within("MEAN_VARIANCE_NORMALIZATION1", ours(device, axes, *given), expected, terms, peer=peer)
+
+
+def tensors(sizes: list[int], parameters: list[int]) -> tuple[Array, Array, Array]:
+    """Values, a scale and a bias."""
+    return (
+        random_values(0, sizes, np.float32, 2.0),
+        random_values(1, parameters, np.float32),
+        random_values(2, parameters, np.float32),
+    )
+
+
+def test_axes_of_the_picture_are_pytorchs_instance_norm(torch: Any, device: Device) -> None:
+    x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+    )
+    theirs = torch.nn.functional.instance_norm(wide, weight=weight, bias=shift, eps=EPSILON_MVN)
+    assert_equal_to(theirs, device, [2, 3], x, scale, bias)
+
+
+def test_the_last_axes_are_pytorchs_layer_norm(torch: Any, device: Device) -> None:
+    x, scale, bias = tensors(SIZES, [1, 1, 5, 7])
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale[0, 0], bias[0, 0])
+    )
+    theirs = torch.nn.functional.layer_norm(wide, [5, 7], weight, shift, EPSILON_MVN)
+    assert_equal_to(theirs, device, [2, 3], x, scale, bias)
+
+
+def test_split_channels_are_pytorchs_group_norm(torch: Any, device: Device) -> None:
+    x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+    )
+    theirs = torch.nn.functional.group_norm(wide, 3, weight, shift, EPSILON_MVN)
+    split = (array.reshape(array.shape[0], 3, -1, *array.shape[2:]) for array in (x, scale, bias))
+    assert_equal_to(theirs, device, [2, 3, 4], *split)
+
+
+def test_all_axes_but_the_channels_are_pytorchs_batch_norm_of_a_batch(torch: Any, device: Device) -> None:
+    x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
+    wide, weight, shift = (
+        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+    )
+    theirs = torch.nn.functional.batch_norm(wide, None, None, weight, shift, training=True, eps=EPSILON_MVN)
+    assert_equal_to(theirs, device, [0, 2, 3], x, scale, bias)

@@ -160,8 +160,7 @@ def test_an_executed_recorder_initializes_again_from_what_its_buffers_hold_now(a
     setup = initializer_table(initializer, [BufferArrayBinding([None, scale, bias])], [persistent])
     x = any_device.upload(VALUES)
     recorder = recorded(
-        (initializer, setup),
-        (operator, table_for(operator, [x, None, None], [y], persistent)),
+        (initializer, setup), (operator, table_for(operator, [x, None, None], [y], persistent))
     )
     for _ in range(2):
         any_device.execute(recorder)

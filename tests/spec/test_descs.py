@@ -1,9 +1,12 @@
-"""Descs and tensor descs are immutable values of plain Python numbers."""
+"""Descs and enumerations as values, names, and outputs that follow from inputs."""
 
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+from collections.abc import Iterator
+from enum import IntEnum, IntFlag
 from itertools import product
 from typing import Any
 
@@ -12,7 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import opendml as dml
+from opendml import FLOAT32, ExecutionFlags, FeatureLevel
 from opendml.errors import DeviceRemoved, Error, InvalidArgument, Unsupported
+from opendml.json_files.node import MOST_MESSAGES, Failures, suggestion
+from opendml.runtime.graphs.model import MOST_HINTS
+from opendml.spec import descs, enums
 from opendml.spec.descs import (
     ActivationCelu,
     ActivationElu,
@@ -21,11 +29,18 @@ from opendml.spec.descs import (
     MeanVarianceNormalization1,
     RoiPooling,
 )
-from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType, TensorFlags
+from opendml.spec.enums import DATA_TYPE_BITS, InterpolationMode, TensorDataType, TensorFlags
 from opendml.spec.operator_desc import ScaleBias, Size2D
+from opendml.spec.outputs import NOTHING, Told, has_usual_sizes, output_arguments, with_outputs
+from opendml.spec.rules import declared_shape
+from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
+from opendml.spec.validator import failures
 from opendml.spec.values import as_tuple
-from tests.spec.valid_descs import F16, F32, changed
+from opendml.spelling import LONGEST_COMPARED, MOST_COMPARED, close_matches
+from tests.for_each import for_each
+from tests.spec.made_outputs import SIZES_ARE_TOLD, check_made_outputs, without_outputs
+from tests.spec.valid_descs import F16, F32, NAMES, changed, functions, valid_desc
 
 TENSOR = TensorDesc(F32, [2, 3])
 
@@ -161,9 +176,7 @@ def test_properties_of_a_tensor() -> None:
         ("INT8", [2, 2**31], [2**31, 1], 2**32),
     ],
 )
-def test_calc_buffer_tensor_size(
-    data_type: str, sizes: list[int], strides: list[int] | None, expected: int
-) -> None:
+def test_buffer_sizes(data_type: str, sizes: list[int], strides: list[int] | None, expected: int) -> None:
     assert calc_buffer_tensor_size(TensorDataType[data_type], sizes, strides) == expected
 
 
@@ -171,9 +184,7 @@ def test_calc_buffer_tensor_size(
     st.sampled_from(sorted(DATA_TYPE_BITS)),
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 9)), min_size=1, max_size=4),
 )
-def test_size_covers_the_farthest_element(
-    data_type: TensorDataType, dimensions: list[tuple[int, int]]
-) -> None:
+def test_size_covers_far_elements(data_type: TensorDataType, dimensions: list[tuple[int, int]]) -> None:
     sizes, strides = [size for size, _ in dimensions], [stride for _, stride in dimensions]
     farthest = max(
         sum(i * stride for i, stride in zip(index, strides, strict=True))
@@ -212,3 +223,156 @@ def test_invalid_argument_joins_its_failures() -> None:
     assert pickle.loads(pickle.dumps(error)).failures == error.failures
     assert InvalidArgument("one").failures == ("one",)
     assert all(issubclass(kind, Error) for kind in (InvalidArgument, Unsupported, DeviceRemoved))
+
+
+ENUMERATIONS = [
+    each
+    for each in vars(enums).values()
+    if isinstance(each, type) and issubclass(each, IntEnum | IntFlag) and len(each)
+]
+MEMBERS = [member for enumeration in ENUMERATIONS for member in enumeration]
+
+
+def test_every_enumeration_is_tried() -> None:
+    public = [getattr(dml, name) for name in dml.__all__]
+    assert {each for each in public if isinstance(each, type) and issubclass(each, IntEnum | IntFlag)} <= {
+        *ENUMERATIONS
+    }
+    assert enums.TensorDataType in ENUMERATIONS
+
+
+@for_each("member", MEMBERS)
+def test_members_format_as_their_names(member: Any) -> None:
+    width = len(member.name) + 3
+    assert f"{member}" == str(member) == f"{member!s}" == "%s" % member == member.name  # noqa: UP031
+    assert f"{member:>{width}}" == f"   {member.name}"
+    assert repr(member) == f"<{type(member).__name__}.{member.name}: {member.value}>"
+
+
+@for_each("member", MEMBERS)
+def test_members_are_their_numbers(member: Any) -> None:
+    value = member.value
+    assert (member, int(member), f"{member:d}", f"{member:#06x}") == (
+        value,
+        value,
+        f"{value}",
+        f"{value:#06x}",
+    )
+    assert json.dumps([member]) == f"[{value}]"
+    assert pickle.loads(pickle.dumps(member)) is member
+
+
+def test_combined_flags_format_as_all_their_names() -> None:
+    both = ExecutionFlags.ALLOW_HALF_PRECISION_COMPUTATION | ExecutionFlags.DESCRIPTORS_VOLATILE
+    assert f"{both}" == "ALLOW_HALF_PRECISION_COMPUTATION|DESCRIPTORS_VOLATILE"
+    assert f"{both:d}" == str(int(both))
+    assert f"{TensorFlags.NONE}" == "NONE"
+    assert f"{TensorFlags(8)}" == "8"
+
+
+def test_names_of_types_and_levels() -> None:
+    assert f"{FLOAT32} from {FeatureLevel.LEVEL_2_0}" == "FLOAT32 from LEVEL_2_0"
+
+
+def test_a_name_is_compared_with_no_more_than_so_many_others() -> None:
+    taken = 0
+
+    def names() -> Iterator[str]:
+        nonlocal taken
+        for number in range(10 * MOST_COMPARED):
+            taken += 1
+            yield f"resource{number}"
+
+    assert close_matches("resourse7", names()) == ["resource7"]
+    assert taken == MOST_COMPARED
+
+
+def test_long_names_are_not_compared() -> None:
+    long = "a" * LONGEST_COMPARED
+    assert close_matches(long, [long + "b"]) == []
+    assert close_matches(long + "b", [long]) == []
+    assert close_matches(long[1:], [long]) == [long]
+
+
+def test_names_in_files_are_looked_for_among_the_first_ones() -> None:
+    known = {f"resource{number}": None for number in range(2 * MOST_COMPARED)}
+    assert suggestion("ource3", known) == '; did you mean "resource3"?'
+    assert suggestion(f"other {2 * MOST_COMPARED}", known) == ""
+
+
+def test_one_error_lists_so_many_mistakes_and_says_that_there_are_more() -> None:
+    failures = Failures()
+    with pytest.raises(dml.InvalidArgument) as caught:  # noqa: PT012 - the last of them raises
+        for number in range(MOST_MESSAGES + 1):
+            with failures.collected():
+                raise dml.InvalidArgument(f"mistake {number}")
+    assert caught.value.failures[MOST_MESSAGES - 1] == f"mistake {MOST_MESSAGES - 1}"
+    assert caught.value.failures[MOST_MESSAGES:] == ("there are more mistakes, which are not listed",)
+
+
+def test_the_first_unknown_names_of_a_call_get_a_hint() -> None:
+    graph = dml.Graph()
+    model = graph.compile({"y": graph.input("input_tensor", dml.FLOAT32, [1]) + 1.0}, "reference")
+    given = {f"input_tensr{number}": np.zeros(1, np.float32) for number in range(2 * MOST_HINTS)}
+    with pytest.raises(dml.InvalidArgument) as caught:
+        model(**given)
+    assert str(caught.value).count("did you mean input_tensor?") == MOST_HINTS
+    assert str(caught.value).count("is unknown") == 2 * MOST_HINTS
+
+
+NEWEST = FeatureLevel.LEVEL_6_4
+
+
+@for_each("name", NAMES)
+def test_outputs_of_a_valid_desc_follow_from_the_rest_of_it(name: str) -> None:
+    """The sizes of these descs were worked out by hand."""
+    for function in functions(name):
+        check_made_outputs(valid_desc(name, NEWEST, function))
+
+
+@pytest.mark.parametrize("name", sorted(SIZES_ARE_TOLD))
+def test_sizes_that_do_not_follow_must_be_told(name: str) -> None:
+    desc = without_outputs(valid_desc(name, NEWEST))
+    outputs = [each.python_name for each in operator(name).outputs]
+    with pytest.raises(InvalidArgument, match=rf"^{name.lower()}: .*sizes"):
+        with_outputs(desc, Told(F32, wanted=frozenset(outputs)))
+
+
+@for_each("name", NAMES)
+def test_calls_may_say_the_sizes_that_do_not_follow_or_not_alone(name: str) -> None:
+    facts = operator(name)
+    takes_sizes = "sizes" in output_arguments(facts)
+    first = facts.outputs[0]
+    desc = without_outputs(valid_desc(name, NEWEST))
+    shape = declared_shape(facts, desc).get(first.python_name, ())
+    assert takes_sizes >= any(type(size) is not int for size in shape)
+    if first.optional:
+        return
+    if takes_sizes and not has_usual_sizes(facts):
+        assert name in SIZES_ARE_TOLD
+    else:
+        assert name not in SIZES_ARE_TOLD
+        assert takes_sizes == any(type(size) is not int for size in shape)
+
+
+def test_desc_of_parts_is_judged_without_them() -> None:
+    desc = descs.Split(TensorDesc(F32, [2, 5]), axis=1)
+    assert failures(desc, outputs=False) == []
+
+
+@pytest.mark.parametrize("name", ["QUANTIZE", "DEQUANTIZE"])
+def test_type_of_quantized_and_other_numbers_is_that_of_a_parameter(name: str) -> None:
+    desc = valid_desc(name, NEWEST)
+    made: Any = with_outputs(without_outputs(desc))
+    assert made == desc
+
+
+def test_resampled_sizes_are_rounded_down_and_may_be_others() -> None:
+    desc = descs.Resample(
+        TensorDesc(F32, [1, 1, 5, 5]),
+        None,
+        scales=[1.0, 1.0, 1.5, 2.0],
+        interpolation_mode=InterpolationMode.LINEAR,
+    )
+    assert with_outputs(desc, NOTHING).output_tensor.sizes == (1, 1, 7, 10)
+    assert with_outputs(desc, Told(sizes=(1, 1, 8, 10))).output_tensor.sizes == (1, 1, 8, 10)

@@ -66,9 +66,7 @@ def test_what_is_made_is_found_by_its_module_and_name(module: ModuleType, name: 
 
 
 @pytest.mark.parametrize(("module", "name"), [(functions, "gru"), (descs, "Gru"), (outputs, "GruOutputs")])
-def test_threads_that_make_the_same_get_one(
-    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_making_one_share_it(module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(vars(module), name, getattr(module, name))
     monkeypatch.delitem(vars(module), name)
     with ThreadPoolExecutor(8) as pool:

@@ -234,15 +234,6 @@ def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
 
 
 @HERE
-def test_matrix_registers_are_more_accurate() -> None:
-    """Than sums in vector registers, as far as a typical error tells."""
-    arrays = tensors(2, 128, 300, 64, 64)
-    wanted = expected(*arrays)
-    errors = [np.sqrt(np.mean((computed(kind, arrays) - wanted) ** 2)) for kind in (matrix_ways, vector_ways)]
-    assert errors[0] < errors[1]
-
-
-@HERE
 def test_matrix_registers_are_taken_where_the_processor_has_them() -> None:
     roles = roles_of(*tensors(1, 128, 128, 64, 64))
     assert all(way.in_pieces for way in ways(roles))

@@ -18,17 +18,13 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.contraction.roles import roles_of
-from opendml.targets.cpu.contraction.schedule import (
-    Tiles,
-    candidates,
-    launches_of,
-)
+from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.machine import Machine, assumed, detected
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
 from tests.targets.kernels import access, run_launches, with_strips
+from tests.targets.test_cpu_attributes import PROCESSORS, Processor, compiled, undefined_symbols
 from tests.targets.test_cpu_contraction import laid_out
-from tests.targets.test_cpu_symbols import PROCESSORS, Processor, compiled, undefined_symbols
 from tests.targets.test_cpu_windows import FORMS, Form, windows_of
 
 RANDOM = np.random.default_rng(8)
@@ -187,9 +183,7 @@ def test_operands_lie_in_memory_in_any_order(
 
 
 @pytest.mark.parametrize("channels", [4, 5])
-def test_windows_are_exact_whether_their_rows_begin_words_or_not(
-    channels: int, packed: tuple[str, str]
-) -> None:
+def test_windows_are_exact_wherever_their_rows_begin(channels: int, packed: tuple[str, str]) -> None:
     """A convolution: [N, O, OH, OW, KH, KW, C], with the channels innermost, or the columns."""
     image = numbers("uint8", 2, 7, 8, channels)
     filters = numbers("int8", 1, 20, 1, 1, 3, 3, channels)
@@ -202,11 +196,7 @@ def test_windows_are_exact_whether_their_rows_begin_words_or_not(
 
 @pytest.mark.parametrize(
     ("form", "channels", "types"),
-    [
-        (FORMS[0], 128, ("int8", "uint8")),
-        (FORMS[1], 8, ("uint8", "int8")),
-        (FORMS[3], 4, ("int8", "int8")),
-    ],
+    [(FORMS[0], 128, ("int8", "uint8")), (FORMS[1], 8, ("uint8", "int8")), (FORMS[3], 4, ("int8", "int8"))],
     ids=str,
 )
 def test_channels_of_an_image_share_words(

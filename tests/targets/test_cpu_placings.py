@@ -1,34 +1,53 @@
-"""What is placed along lines, of any layout, against the reference."""
+"""What is placed along lines, loops that end at bounds, and accumulations, against the reference."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from opendml import FLOAT32, TensorDesc, descs
+from opendml import UINT32 as DATA_UINT32
+from opendml.compiler.bounds import is_bounded
 from opendml.compiler.fuse import fuse
 from opendml.compiler.placings import in_any_order
-from opendml.program.functions import reduce_sum, select
+from opendml.program.functions import reduce_maximum, reduce_minimum, reduce_sum, select
 from opendml.program.node import (
     Node,
     Operation,
+    apply,
     constant,
+    contraction,
     convert,
+    index,
     placing,
+    reduction,
     scattered_last,
     scattered_sum,
     source,
 )
+from opendml.program.node import Operation as Op
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import gathered, reshaped, sliced
+from opendml.runtime.memory.host_array import Array
+from opendml.spec.enums import InterpolationMode, ReduceFunction
+from opendml.spec.operator_desc import Size2D
+from opendml.targets.common.accumulations import TOGETHER, Accumulation, accumulations_of
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
+from opendml.targets.reference.evaluate import evaluate
 from opendml.targets.reference.executable import ReferenceExecutable
+from tests.pairwise import pairwise
+from tests.programs import assert_agrees, layout_of, sources
+from tests.running import launches
 
 INT32, INT64, UINT32 = ScalarType.INT32, ScalarType.INT64, ScalarType.UINT32
 SIZES = (6, 5, 33)
@@ -126,9 +145,7 @@ def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation, ro
 
 @pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM])
 @pytest.mark.parametrize("type", [INT32, ScalarType.FLOAT16])
-def test_long_lines_side_by_side_are_placed_a_vector_at_a_time(
-    operation: Operation, type: ScalarType
-) -> None:
+def test_long_lines_side_by_side_are_placed_by_vectors(operation: Operation, type: ScalarType) -> None:
     """Some of the places lie outside."""
     count, lines = 600, 141
     sizes = (2, 300, lines)
@@ -152,9 +169,7 @@ def test_long_lines_side_by_side_are_placed_a_vector_at_a_time(
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("lines", [100, 10_000, 1_000_000])
 @pytest.mark.parametrize(("rows", "kept"), [(20, False), (4000, True)])
-def test_threads_keep_tiles_of_many_rows_that_lie_side_by_side(
-    rows: int, lines: int, kept: bool, vector_bytes: int
-) -> None:
+def test_threads_keep_tiles_of_many_rows(rows: int, lines: int, kept: bool, vector_bytes: int) -> None:
     places = source(0, INT64, (rows, lines))
     result = scattered_sum(places, places, (0,), rows)
     program = Program((packed(INT64, places.sizes),), (packed(result.type, result.sizes),), (result,))
@@ -270,3 +285,276 @@ def test_long_lines_are_split_between_threads() -> None:
     (kernel,) = fuse(program).kernels
     assert [launch.pattern.mode for launch in schedule(kernel)] == [Mode.TOP_CHUNKS, Mode.TOP_MERGE]
     _check([placed], program.outputs, program.inputs)
+
+
+F32, I32, I64 = ScalarType.FLOAT32, ScalarType.INT32, ScalarType.INT64
+TAPS = 9
+NOTHING = {reduce_sum: 0.0, reduce_maximum: -math.inf, reduce_minimum: math.inf}
+COUNTS = {
+    np.float32: [3, 0, -5, 2.5, math.nan, math.inf, -math.inf, 1e30, 9, 8.5],
+    np.int32: [3, 0, -5, 2**31 - 1, -(2**31), 9, 1],
+    np.int64: [3, 0, -5, 2**63 - 1, -(2**63), 2**32 + 1],
+}
+
+
+def _values(*sizes: int) -> Array:
+    """Whole numbers, so that sums are exact."""
+    return np.random.default_rng(0).integers(-9, 10, sizes).astype(np.float32)
+
+
+def _taps(type: ScalarType, axis: int = 1, rank: int = 3) -> Node:
+    along = [int(each == axis) for each in range(rank)]
+    return convert(index(I32, [TAPS if each else 1 for each in along], 0, along), type)
+
+
+def _gathered(x: Node, shift: Node, axes: int = 1) -> Node:
+    """Taps of x (groups, twice as many taps along each axis, width), from a place of each group on."""
+    rank = axes + 2
+    places = {
+        axis: reshaped(shift, (x.sizes[0], *(1,) * (rank - 1))) + _taps(I32, axis, rank)
+        for axis in range(1, rank - 1)
+    }
+    steps = [[int(row == column and row in (0, rank - 1)) for column in range(rank)] for row in range(rank)]
+    return gathered(x, (x.sizes[0], *(TAPS,) * axes, x.sizes[-1]), places, steps=steps)
+
+
+def _shifts(groups: int) -> Array:
+    return np.random.default_rng(2).integers(0, TAPS, (groups, 1, 1)).astype(np.int32)
+
+
+def _bounded_loops(result: Node, *arrays: Array) -> list[tuple[tuple[int, int], ...]]:
+    """Those of the launches that compute a node."""
+    layout = packed(result.type, result.sizes)
+    kernels = fuse(Program(tuple(map(layout_of, arrays)), (layout,), (result,)), ends_loops=True).kernels
+    return [launch.pattern.bounded for kernel in kernels for launch in schedule(kernel)]
+
+
+@pairwise(width=[1, 5, 70], type=COUNTS, function=NOTHING)
+def test_no_bound_but_numbers_above_zero_lets_a_loop_go_on(function: Any, type: Any, width: int) -> None:
+    counts = np.array(COUNTS[type], type).reshape(-1, 1, 1)
+    x, shifts = _values(len(counts), 2 * TAPS, width), _shifts(len(counts))
+    value, shift, count = sources(x, shifts, counts)
+    terms = select(_taps(count.type) < count, _gathered(value, shift), NOTHING[function])
+    result = convert(function(terms, [1]), F32)
+    assert_agrees([result], [x, shifts, counts])
+    assert any(_bounded_loops(result, x, shifts, counts)) == (width > 1)
+
+
+def test_loops_over_two_axes_end_each_at_its_own_bound() -> None:
+    x, shifts = _values(4, 2 * TAPS, 2 * TAPS, 20), _shifts(4)
+    counts = [np.array(each, np.float32).reshape(-1, 1, 1, 1) for each in ([1, 4, 9, 2], [3, 3, 1, 9])]
+    value, shift, *bounds = sources(x, shifts, *counts)
+    inside = [_taps(F32, axis, 4) < bound for axis, bound in zip((1, 2), bounds, strict=True)]
+    result = convert(reduce_sum(select(apply(Op.AND, *inside), _gathered(value, shift, 2), 0.0), [1, 2]), F32)
+    assert_agrees([result], [x, shifts, *counts])
+    first, second = max(_bounded_loops(result, x, shifts, *counts))
+    assert {first[0], second[0]} == {0, 1}
+
+
+def test_a_loop_goes_on_until_nothing_counts_for_any_reduction() -> None:
+    x, shifts = _values(3, 2 * TAPS, 20), _shifts(3)
+    counts = [np.array(each, np.float32).reshape(-1, 1, 1) for each in ([1, 4, 9], [3, 2, 0])]
+    value, shift, *bounds = sources(x, shifts, *counts)
+    found = _gathered(value, shift)
+    total = reduce_sum(select(_taps(F32) < bounds[0], found, 0.0), [1])
+    greatest = reduce_maximum(select(_taps(F32) < bounds[1], found, -math.inf), [1])
+    result = convert(total, F32) + greatest
+    assert_agrees([result], [x, shifts, *counts])
+    assert any(_bounded_loops(result, x, shifts, *counts))
+
+
+@pytest.mark.parametrize("case", ["lanes", "rows", "other number", "elements", "in order", "again"])
+def test_a_loop_goes_on_where_elements_may_count(case: str) -> None:
+    x, shifts = _values(3, 2 * TAPS, 20), _shifts(3)
+    sizes = {"lanes": (3, 1, 20), "rows": (3, TAPS, 1)}.get(case, (3, 1, 1))
+    counts = np.random.default_rng(1).integers(0, TAPS, sizes).astype(np.float32)
+    value, shift, count = sources(x, shifts, counts)
+    found = sliced(value, (0, 1, 0), (3, TAPS, 20)) if case == "in order" else _gathered(value, shift)
+    terms = select(_taps(F32) < count, found, 1.0 if case == "other number" else 0.0)
+    result = reduce_sum(terms, [1])
+    if case == "elements":
+        result = convert(terms, ScalarType.FLOAT64) * result
+    if case == "again":
+        result = reduce_sum(select(_taps(F32) < count, found * convert(result, F32), 0.0), [1])
+    result = convert(result, F32)
+    assert_agrees([result], [x, shifts, counts])
+    assert not any(_bounded_loops(result, x, shifts, counts))
+
+
+def test_a_bound_that_only_looks_as_if_it_varied_is_one() -> None:
+    x, counts = _values(3, TAPS, 20), np.ones((3, 1, 1), np.float32)
+    value, count = sources(x, counts)
+    for bound, expected in ((count, True), (count + _taps(F32) * 0.0, False)):
+        reduction = reduce_sum(select(_taps(F32) < bound, value, 0.0), [1])
+        assert is_bounded(reduction) is expected
+
+
+def _tensor(*sizes: int) -> TensorDesc:
+    return TensorDesc(FLOAT32, list(sizes))
+
+
+@pytest.mark.parametrize("function", [ReduceFunction.AVERAGE, ReduceFunction.MAX])
+def test_samples_of_a_region_end_where_it_has_no_more(function: ReduceFunction) -> None:
+    desc = descs.RoiAlign(
+        _tensor(1, 4, 50, 68),
+        _tensor(1, 1, 8, 4),
+        TensorDesc(DATA_UINT32, [1, 1, 1, 8]),
+        _tensor(8, 4, 7, 7),
+        reduction_function=function,
+        interpolation_mode=InterpolationMode.LINEAR,
+        spatial_scale_x=1.0,
+        spatial_scale_y=1.0,
+        out_of_bounds_input_value=0.0,
+        minimum_samples_per_output=1,
+        maximum_samples_per_output=2**32 - 1,
+    )
+    bounded = [loop for launch in launches(desc) for loop in launch.pattern.bounded]
+    assert len(bounded) == 2
+
+
+def test_elements_of_a_region_end_where_it_has_no_more() -> None:
+    desc = descs.RoiPooling(
+        _tensor(1, 4, 50, 68),
+        _tensor(1, 1, 8, 5),
+        _tensor(8, 4, 7, 7),
+        spatial_scale=1.0,
+        pooled_size=Size2D(width=7, height=7),
+    )
+    bounded = [loop for launch in launches(desc) for loop in launch.pattern.bounded]
+    assert len(bounded) == 2
+
+
+F32_ACCUMULATIONS, F64, I32_ACCUMULATIONS = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT32
+NAN, INF = float("nan"), float("inf")
+FLOATS: list[Sequence[float]] = [
+    [3.0, -1.5, 8.0, 8.0, -1.5, 0.25],
+    [1.0, NAN, 8.0, NAN, -1.5, 2.0],
+    [NAN, 1.0, 8.0, 9.0, 9.0, 2.0],
+    [2.0, 1.0, -INF, 9.0, -INF, 2.0],
+    [1e6, 1e6 + 1, 1e6 + 2, 1e6, 1e6, 1e6 + 1],
+]
+INTEGERS: list[Sequence[float]] = [[3, -1, 7, 7, -1, 2], [2**31 - 1, 5, -(2**31), 2**31 - 1, 4, 4]]
+SIMPLE = [Operation.SUM, Operation.PRODUCT, Operation.LEAST, Operation.GREATEST]
+SEARCHED = [Operation.FIRST_LEAST, Operation.LAST_LEAST, Operation.FIRST_GREATEST, Operation.LAST_GREATEST]
+
+
+def accumulated(
+    one: Accumulation, elements: Sequence[Sequence[Array]], split: int, in_order: bool
+) -> list[Array]:
+    """The results of a group, from its elements' operands in two parts; positions grow within each."""
+    states = []
+    for part in (elements[:split], elements[split:]):
+        state = evaluate(one.start, elements[0])
+        for operands in part:
+            state = evaluate(one.add_in_order if in_order else one.add, [*state, *operands])
+        states.append(state)
+    state = evaluate(one.merge, [*states[0], *states[1]])
+    return evaluate(one.results, [*state, np.array(1 / len(elements))])
+
+
+def check(nodes: Sequence[Node], inputs: Sequence[Array]) -> None:
+    """Reductions over one axis that share an accumulation equal what the reference says of them."""
+    ((one,),) = accumulations_of(nodes)
+    columns = [np.broadcast_to(each, inputs[0].shape) for each in evaluate(one.operands, inputs)]
+    elements = list(zip(*columns, strict=True))
+    wanted = [each.reshape(()) for each in evaluate(one.nodes, inputs)]
+    for split in (0, 1, 4):
+        for in_order in (False, True):
+            found = accumulated(one, elements, split, in_order)
+            for value, exact, node in zip(found, wanted, one.nodes, strict=True):
+                assert value.dtype == node.type.numpy
+                np.testing.assert_allclose(value, exact, rtol=1e-12, atol=1e-9, err_msg=f"{node} {split}")
+
+
+@pytest.mark.parametrize("operation", [*SIMPLE, *SEARCHED], ids=lambda operation: operation.name)
+@pytest.mark.parametrize(
+    ("type", "values"),
+    [*((F32_ACCUMULATIONS, v) for v in FLOATS), *((I32_ACCUMULATIONS, v) for v in INTEGERS)],
+    ids=str,
+)
+def test_reductions_follow_states(operation: Operation, type: ScalarType, values: Sequence[float]) -> None:
+    x = source(0, type, (len(values),))
+    check([reduction(operation, x, [0])], [np.array(values, type.numpy)])
+
+
+@pytest.mark.parametrize("from_half", [False, True])
+@pytest.mark.parametrize(
+    "operations", [[Operation.MEAN], [Operation.VARIANCE], [Operation.MEAN, Operation.VARIANCE]]
+)
+@pytest.mark.parametrize("values", [FLOATS[0], FLOATS[4]], ids=str)
+def test_moments_share_a_state(
+    values: Sequence[float], operations: Sequence[Operation], from_half: bool
+) -> None:
+    stored = ScalarType.FLOAT16 if from_half else F32_ACCUMULATIONS
+    array = np.array(values, stored.numpy) if not from_half else np.array(FLOATS[0], stored.numpy)
+    x = convert(source(0, stored, (len(values),)), F32_ACCUMULATIONS)
+    check([reduction(operation, x, [0]) for operation in operations], [array])
+
+
+EIGHTS: dict[str, Sequence[float]] = {
+    "large mean": [60000, 60032, 60000, 60000, 60000, 60000, 60000, 60000],
+    "sums beyond float16": [65504, 65504, -65504, 65504, 65504, 65504, 65504, 65504],
+    "one far off, first": [60000, 3, 3.5, 2.5, 3, 3.25, 2.75, 3],
+    "one far off, last": [3, 3.5, 2.5, 3, 3.25, 2.75, 3, -60000],
+    "magnitudes that float32 cannot add": [65504, -65504, 6e-8, 0.1, 0.3, 1e-3, 7e-5, -6e-8],
+    "denormals": [6e-8, 1.2e-7, -6e-8, 0.0, 1.8e-7, 6e-8, 6e-5, 5.9e-5],
+    "random": [0.3, -1.7, 0.01, 2.4, -0.6, 1.1, -0.2, 0.9],
+    "equal": [0.1] * TOGETHER,
+}
+
+
+@pytest.mark.parametrize("values", EIGHTS.values(), ids=EIGHTS.keys())
+@pytest.mark.parametrize("shift", [0.0, 0.5, -65504.0])
+def test_eight_float16_are_taken_in_together_within_half_a_millionth_of_their_deviation(
+    values: Sequence[float], shift: float
+) -> None:
+    array = np.array(values, np.float16)
+    x = convert(source(0, ScalarType.FLOAT16, array.shape), F32_ACCUMULATIONS)
+    nodes = [reduction(operation, x, [0]) for operation in (Operation.MEAN, Operation.VARIANCE)]
+    ((one,),) = accumulations_of(nodes)
+    assert one.add_together is not None
+    start = [np.array(part) for part in (shift, 0.0, 0.0)]
+    state = evaluate(one.add_together, [*start, *(np.array(each, np.float32) for each in array)])
+    exact = array.astype(np.float64)
+    mean, squares = (float(part) for part in (state[1] / TOGETHER + shift, state[2]))
+    assert abs(mean - exact.mean()) <= 0.5e-6 * exact.std()
+    # Of a shift that is far off, FLOAT64 loses its own digits alone.
+    wanted = float(np.square(exact - shift).sum())
+    spread = float(np.square(exact - exact.mean()).sum())
+    assert abs(squares - wanted) <= 0.5e-6 * spread + 1e-14 * wanted
+
+
+def test_infinities_and_nan_stay_when_taken_in_together() -> None:
+    x = convert(source(0, ScalarType.FLOAT16, (TOGETHER,)), F32_ACCUMULATIONS)
+    ((one,),) = accumulations_of([reduction(Operation.VARIANCE, x, [0])])
+    assert one.add_together is not None
+    for value in (NAN, INF, -INF):
+        array = np.array([1.0] * (TOGETHER - 1) + [value], np.float32)
+        with np.errstate(invalid="ignore"):
+            state = evaluate(one.add_together, [np.array(0.0)] * 3 + [np.array(each) for each in array])
+            assert np.isnan(evaluate(one.results, [*state, np.array(1 / TOGETHER)])[0])
+
+
+@pytest.mark.parametrize("type", [F32_ACCUMULATIONS, I32_ACCUMULATIONS])
+def test_products_are_summed(type: ScalarType) -> None:
+    a, b = (source(number, type, (6,)) for number in range(2))
+    inputs = [np.array(values, type.numpy) for values in (INTEGERS[0], [1, 2, 3, -4, 5, 6])]
+    check([contraction(a, b, [0])], inputs)
+
+
+def test_reductions_of_other_values_have_states_of_their_own_and_later_passes() -> None:
+    x, y = (source(number, F32_ACCUMULATIONS, (6,)) for number in range(2))
+    greatest = reduction(Operation.GREATEST, x, [0])
+    values = [
+        reduction(Operation.SUM, convert(x, F64), [0]),
+        reduction(Operation.SUM, y, [0]),
+        reduction(Operation.LEAST, x - greatest, [0]),
+        reduction(Operation.MEAN, x, [0]),
+        reduction(Operation.VARIANCE, x, [0]),
+    ]
+    stages = accumulations_of(values)
+    operations = [[[node.operation for node in each.nodes] for each in stage] for stage in stages]
+    assert operations == [
+        [[Operation.SUM], [Operation.SUM], [Operation.GREATEST], [Operation.MEAN, Operation.VARIANCE]],
+        [[Operation.LEAST]],
+    ]

@@ -1,5 +1,4 @@
-"""The native runtime: forks, signals, the host's floating-point mode, small stacks, threads that do not
-start."""
+"""The native runtime: forks, signals, the host's floating-point mode, small stacks and threads."""
 
 from __future__ import annotations
 
@@ -9,8 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from opendml.targets.cpu import engine
 from opendml.targets.cpu import pool as pool_module
 from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pool import Pool, pool
+from opendml.targets.cpu.signals import deferred_signals
 from tests.running import same_bits
 
 LARGE = 300_007
@@ -466,9 +467,7 @@ def test_results_do_not_depend_on_the_mode_of_the_caller(
 
 
 @pytest.mark.parametrize("kind", ["cpu", "reference"])
-def test_attributes_do_not_depend_on_the_mode_of_the_caller(
-    kind: str, exchange_mode: Callable[[int], int]
-) -> None:
+def test_attributes_do_not_depend_on_the_mode(kind: str, exchange_mode: Callable[[int], int]) -> None:
     import platform
 
     x = np.ones(10, np.float32)
@@ -517,3 +516,115 @@ assert done
 
 def test_kernels_run_in_threads_with_small_stacks() -> None:
     python(SMALL_STACK)
+
+
+SCATTERED = """
+import ctypes, mmap
+import numpy as np, opendml as dml
+
+PAGE, ROOM, ANYWHERE = mmap.PAGESIZE, 16 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+x = np.linspace(-2, 2, 37, dtype=np.float32)
+dml.activation_relu(x)
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+def take(bytes):
+    return libc.mmap(None, bytes, 0, ANYWHERE, -1, 0)
+
+
+# One page is free amid 16 GiB, and none above: what does not fit into it lies gigabytes below.
+hole = take(ROOM) + ROOM // 2
+libc.munmap(hole, PAGE)
+for _ in range(100_000):
+    if take(PAGE) == hole:
+        break
+else:
+    raise AssertionError("the page is not found")
+libc.munmap(hole, PAGE)
+
+y = dml.activation_celu(x, alpha=0.75)
+assert np.allclose(y, np.where(x > 0, x, 0.75 * np.expm1(x / 0.75)), rtol=1e-6)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or sys.maxsize < 2**40, reason="counts on how Linux gives memory")
+def test_pieces_of_memory_that_are_left_may_lie_gigabytes_apart(tmp_path: Path) -> None:
+    environment = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", SCATTERED], env=environment, check=True)
+
+
+has_signals = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="the system has few signals")
+
+
+class _FirstError(Exception):
+    pass
+
+
+class _SecondError(Exception):
+    pass
+
+
+@pytest.fixture
+def handled() -> Iterator[list[str]]:
+    """The handlers that ran; that of each of two signals raises an error."""
+    ran: list[str] = []
+
+    def handler(name: str, error: type[Exception]) -> Callable[[int, FrameType | None], None]:
+        def handle(number: int, frame: FrameType | None) -> None:
+            ran.append(name)
+            raise error
+
+        return handle
+
+    before = [
+        (number, signal.signal(number, handler(number.name, error)))
+        for number, error in ((signal.SIGUSR1, _FirstError), (signal.SIGUSR2, _SecondError))
+    ]
+    yield ran
+    for number, old in before:
+        signal.signal(number, old)
+
+
+def _raised_within(numbers: Sequence[signal.Signals], handled: list[str]) -> None:
+    """Signals that come while two blocks defer them."""
+    with deferred_signals(), deferred_signals():
+        for number in numbers:
+            signal.raise_signal(number)
+        assert handled == []
+
+
+@has_signals
+def test_each_of_two_signals_is_handled_though_the_first_handler_raises(handled: list[str]) -> None:
+    with pytest.raises(_SecondError) as raised:
+        _raised_within([signal.SIGUSR1, signal.SIGUSR2], handled)
+    assert handled == ["SIGUSR1", "SIGUSR2"]
+    assert isinstance(raised.value.__context__, _FirstError)
+
+
+@has_signals
+def test_handlers_are_those_before_whatever_is_raised(handled: list[str]) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGUSR2)]
+    with pytest.raises(_FirstError):
+        _raised_within([signal.SIGUSR1, signal.SIGUSR1], handled)
+    assert handled == ["SIGUSR1"]
+    assert [signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGUSR2)] == before
+
+
+@has_signals
+def test_other_threads_leave_handlers_alone(handled: list[str]) -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    seen = []
+
+    def work() -> None:
+        with deferred_signals():
+            seen.append(signal.getsignal(signal.SIGUSR1))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [before]
+    assert handled == []

@@ -1,8 +1,8 @@
-"""Recurrences on the CPU: what all steps read is packed once, and threads keep their items."""
+"""Recurrences, past keys and repeated values on the CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -10,14 +10,24 @@ import numpy as np
 import pytest
 
 import opendml as dml
+from opendml import FLOAT32, Device, TensorDesc, descs
 from opendml.compiler.fuse import fuse
+from opendml.compiler.kernel import KernelProgram, operations_of
 from opendml.compiler.simplify import simplify
 from opendml.operators.matrix import product
-from opendml.program.node import Node, Window, recurrence
-from opendml.program.program import Program, packed
+from opendml.operators.normalization import mean_variance_normalization2
+from opendml.operators.reduction import reduce
+from opendml.operators.softmax import hardmax1, log_softmax1, softmax1
+from opendml.program import functions
+from opendml.program.node import Node, Operation, Window, constant, convert, recurrence, source
+from opendml.program.program import Layout, Program, packed
+from opendml.program.scalar_type import ScalarType
 from opendml.program.view import reshaped, sliced
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
+from opendml.spec.enums import AxisDirection, ReduceFunction
+from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
+from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.machine import Machine, assumed, machine
@@ -26,9 +36,13 @@ from opendml.targets.cpu.pattern import Mode, Tiling
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.evaluate import evaluate
-from tests.programs import initialize, layout_of, sources
+from tests.pairwise import pairwise
+from tests.programs import compile_program, initialize, layout_of, sources
+from tests.running import run
 from tests.targets.test_cpu_matrix_registers import X86, assert_compiles, with_matrix_registers
 from tests.tolerances import assert_within
+from tools.machines import DEVICES, PROCESSORS, planned
+from tools.operator_case import Form
 
 HIDDEN = 320
 GENERATOR = np.random.default_rng(0)
@@ -271,3 +285,213 @@ def test_steps_share_machine_code_whatever_lies_beside_the_first_state() -> None
     )
     assert any(Mode.SHARED_ROWS.name in text for text in first)
     assert first == second
+
+
+TARGETS = (*DEVICES, *PROCESSORS)
+PRESENTS = ("output_present_key_tensor", "output_present_value_tensor")
+BATCH, HEADS, PAST, SIZE = 2, 12, 512, 64
+
+
+def attention(queries: int, *, presents: bool = True, lengths: bool = False) -> Program:
+    """Return attention of new queries to keys of the past and as many new ones. `presents`: those are
+    outputs, too; `lengths`: each batch says how many past keys it has."""
+    new, past = (BATCH, queries, HEADS * SIZE), (BATCH, HEADS, PAST, SIZE)
+    tensors: dict[str, tuple[int, ...]] = dict.fromkeys(("query", "key", "value"), new)
+    tensors |= dict.fromkeys(("past_key", "past_value"), past)
+    if lengths:
+        tensors["past_sequence_lengths"] = (BATCH,)
+    counts = {"query_head_count": HEADS, "key_value_head_count": HEADS}
+    attributes: Mapping[str, object] = {"scale": SIZE**-0.5, "mask_type": MaskType.NONE, **counts}
+    wanted = frozenset(PRESENTS if presents else ())
+    return Form("MULTIHEAD_ATTENTION1", "", tensors, attributes, wanted=wanted).case("FLOAT16").program
+
+
+def kernels(program: Program, target: str) -> KernelProgram:
+    return planned(program, target).kernels
+
+
+@pytest.mark.parametrize("lengths", [False, True], ids=["all", "lengths"])
+@pytest.mark.parametrize("queries", [1, 64])
+@pytest.mark.parametrize("target", TARGETS)
+def test_attention_reads_the_present_that_the_caller_gets(target: str, queries: int, lengths: bool) -> None:
+    program = attention(queries, lengths=lengths)
+    found = kernels(program, target)
+    presents = {len(program.inputs) + 1, len(program.inputs) + 2}
+    products = [each for each in found.kernels if Operation.CONTRACTION in operations_of(each.values)]
+    read = {load.buffer for kernel in products for load in kernel.loads}
+    assert presents <= read
+    keys = PAST if lengths else PAST + queries
+    assert found.arena_bytes <= 2 * 4 * BATCH * HEADS * queries * keys + 4096
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_no_caller_gets_is_joined_in_the_type_of_the_past(target: str) -> None:
+    found = kernels(attention(64, presents=False), target)
+    copies = [each for each in found.kernels if Operation.CONTRACTION not in operations_of(each.values)]
+    assert {store.type.name for kernel in copies for store in kernel.stores} == {"FLOAT16"}
+    assert found.arena_bytes == 2 * 2 * BATCH * HEADS * (PAST + 64) * SIZE
+
+
+@pytest.mark.parametrize(
+    ("target", "mode"),
+    [
+        ("sm_80", "mma_chain"),
+        ("sm_90", "wgmma_chain"),
+        ("avx512", "contraction_chain"),
+        ("amx", "contraction_chain_matrices"),
+        ("avx2", "contraction_chain"),
+    ],
+)
+def test_queries_that_share_a_past_are_one_kernel(target: str, mode: str) -> None:
+    modes = [mode for kernel in planned(attention(64), target).launches for mode in kernel]
+    assert modes == ["pointwise"] * 4 + [mode]
+
+
+F32 = ScalarType.FLOAT32
+EXTENTS = (1, 2, 3, 5, 17, 33, 70)
+Generator = np.random.Generator
+
+
+def random_program(random: Generator) -> Program:
+    """A few operators on tensors that repeat along some dimensions, one result in their common sizes."""
+    sizes = tuple(int(random.choice(EXTENTS)) for _ in range(random.integers(1, 5)))
+    likely = random.choice([0.0, 0.3, 0.9], len(sizes))
+    inputs = [repeated(random, sizes, likely) for _ in range(random.integers(1, 4))]
+    sources = [source(number, F32, layout.sizes) for number, layout in enumerate(inputs)]
+    value = random.choice(np.array(sources, object))
+    for _ in range(random.integers(1, 4)):
+        value = STEPS[random.integers(len(STEPS))](random, value, sources)
+    value = convert(value, F32)
+    return Program(tuple(inputs), (packed(F32, value.sizes or sizes),), (value,))
+
+
+def repeated(random: Generator, sizes: tuple[int, ...], likely: Array) -> Layout:
+    """A tensor of these sizes whose elements repeat along dimensions, each as likely as said."""
+    strides = zip(packed(F32, sizes).strides, likely, strict=True)
+    return Layout(F32, sizes, tuple(0 if random.random() < each else stride for stride, each in strides))
+
+
+def some_axes(random: Generator, value: Node) -> list[int]:
+    rank = len(value.sizes)
+    return sorted(int(axis) for axis in random.choice(rank, random.integers(1, rank + 1), replace=False))
+
+
+def reduction(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
+    function = random.choice(np.array(REDUCED, object))
+    result = reduce(value, function=function, axes=some_axes(random, value))
+    return convert(result, F32)
+
+
+def search(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
+    """Of an input: among computed values, which is the greatest may depend on their rounding."""
+    x = random.choice(np.array(sources, object))
+    kind = functions.index_of_maximum if random.random() < 0.5 else functions.index_of_minimum
+    found = convert(kind(x, some_axes(random, x), last=random.random() < 0.5), F32)
+    return value + found if random.random() < 0.5 else value + hardmax1(x, axes=some_axes(random, x))
+
+
+def softmax(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
+    return (softmax1 if random.random() < 0.5 else log_softmax1)(value, axes=some_axes(random, value))
+
+
+def normalization(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
+    scale, bias = (random.choice(np.array([None, *sources], object)) for _ in range(2))
+    return mean_variance_normalization2(
+        value,
+        scale,
+        bias,
+        axes=some_axes(random, value),
+        use_mean=bool(random.random() < 0.7),
+        use_variance=bool(random.random() < 0.7),
+        epsilon=0.5,
+        fused_activation=None,
+    )
+
+
+def scan(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
+    way = {"exclusive": bool(random.random() < 0.5), "reverse": bool(random.random() < 0.5)}
+    axis = int(random.integers(len(value.sizes)))
+    if random.random() < 0.5:
+        return functions.running_sum(value * 0.125, axis, **way)
+    return functions.running_product(functions.tanh(value) * 0.01 + 1.0, axis, **way)
+
+
+def pointwise(random: Generator, value: Node, sources: Sequence[Node]) -> Node:
+    other: Node = random.choice(np.array([*sources, constant(0.75, F32)], object))
+    kind = random.integers(5)
+    if kind == 0:
+        return functions.power(abs(value) + 0.5, functions.tanh(other))
+    if kind == 1:
+        chosen = random.choice(np.array(sources, object))
+        return functions.select(chosen < other, value, value * 0.5)
+    if kind == 2:
+        return functions.select(functions.reduce_maximum(sources[0], [0]) < 2.5, value, other)
+    if kind == 3:
+        return functions.exp(functions.minimum(value, 2.0))
+    return value * 0.5 + other
+
+
+REDUCED = [
+    function
+    for function in ReduceFunction
+    if function.name not in ("ARGMIN", "ARGMAX", "MULTIPLY", "LOG_SUM")
+]
+STEPS: list[Callable[[Generator, Node, Sequence[Node]], Node]] = [
+    reduction,
+    search,
+    softmax,
+    normalization,
+    scan,
+    pointwise,
+]
+
+
+def result_of(program: Program, inputs: Sequence[Array], kind: str) -> Array:
+    """The program's one result."""
+    instance = compile_program(program, kind).instantiate()
+    result = np.zeros(program.outputs[0].sizes, np.float32)
+    for buffer, array in enumerate([*inputs, result]):
+        instance.bind(buffer, array.ctypes.data)
+    instance.dispatch()
+    return result
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_programs_over_repeated_values_equal_the_reference(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    program = random_program(random)
+    inputs = [random.integers(-3, 4, layout.span[1] // 4).astype(np.float32) for layout in program.inputs]
+    wanted = result_of(program, inputs, "reference")
+    scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0))
+    result = result_of(program, inputs, "cpu")
+    np.testing.assert_allclose(result, wanted, rtol=1e-4, atol=1e-5 * scale)
+
+
+@pairwise(axes=[[0], [1], [0, 1]], strides=[[0, 0], [0, 1], [1, 0]], sizes=[[4, 17], [40, 70], [3, 40_000]])
+def test_operators_on_repeated_inputs_equal_the_reference(
+    sizes: list[int], strides: list[int], axes: list[int], device: Device
+) -> None:
+    x, y = TensorDesc(FLOAT32, sizes, strides), TensorDesc(FLOAT32, sizes)
+    group = TensorDesc(FLOAT32, [1 if axis in axes else size for axis, size in enumerate(sizes)])
+    memory = np.random.default_rng(1).integers(-3, 4, reach(sizes, strides)).astype(np.float32)
+    for desc in (
+        descs.Reduce(x, group, function=ReduceFunction.LOG_SUM_EXP, axes=axes),
+        descs.Reduce(x, group, function=ReduceFunction.AVERAGE, axes=axes),
+        descs.ActivationSoftmax1(x, y, axes=axes),
+        descs.ActivationLogSoftmax1(x, y, axes=axes),
+        descs.CumulativeSummation(x, y, axis=axes[0], axis_direction=AxisDirection.INCREASING),
+    ):
+        wanted = run(desc, [memory], "reference")
+        np.testing.assert_allclose(run(desc, [memory], device), wanted, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("sizes", [(33, 70), (5, 9000), (9000, 5)], ids=str)
+def test_a_condition_of_a_group_chooses_for_all_its_elements(sizes: tuple[int, int], axis: int) -> None:
+    x = np.random.default_rng(1).integers(-99, 100, sizes).astype(np.float32)
+    sources = [source(0, F32, sizes), source(1, F32, sizes)]
+    greatest = functions.reduce_maximum(sources[0], [axis])
+    chosen = functions.select(greatest < 98.0, *sources)
+    layout = packed(F32, sizes)
+    result = result_of(Program((layout, layout), (layout,), (chosen,)), [x, -x], "cpu")
+    np.testing.assert_array_equal(result, np.where(x.max(axis, keepdims=True) < 98, x, -x))

@@ -17,7 +17,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
-from tests.targets.test_cpu_symbols import Processor, every_processor, needed_symbols
+from tests.targets.test_cpu_attributes import Processor, every_processor, needed_symbols
 from tests.targets.walks import GUARD, SMALL_CACHES, check, memory_at
 
 pytestmark = pytest.mark.usefixtures("small_caches")
@@ -65,9 +65,7 @@ def streams(desc: OperatorDesc) -> tuple[tuple[int, ...], ...]:
 
 @pytest.mark.parametrize("make", [tile, slice_of_all_rows, padding, depth_to_space])
 @pytest.mark.parametrize(("type", "width"), FORMS)
-def test_short_rows_equal_the_reference_wherever_they_lie(
-    make: Any, type: TensorDataType, width: int
-) -> None:
+def test_short_rows_equal_the_reference(make: Any, type: TensorDataType, width: int) -> None:
     desc = make(type, width)
     (stream,) = streams(desc)
     assert len(stream) == (2 if make is depth_to_space else 1)
@@ -108,9 +106,7 @@ def test_parts_of_short_rows_are_one_stream(type: TensorDataType, width: int, th
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("type", "width"), FORMS)
-def test_results_of_short_rows_are_streams_of_their_own(
-    type: TensorDataType, width: int, threads: int
-) -> None:
+def test_results_of_short_rows_have_own_streams(type: TensorDataType, width: int, threads: int) -> None:
     desc: Any = divided(type, width)
     assert streams(desc) == ((3,), (4,), (5,))
     for offset in (0, 5):

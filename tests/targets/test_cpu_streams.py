@@ -11,7 +11,7 @@ import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT64, UINT8, TensorDataType, TensorDesc, descs
 from opendml.targets.cpu.pattern import Mode
 from tests.running import launches
-from tests.targets.test_cpu_symbols import PROCESSORS, Processor, compiled
+from tests.targets.test_cpu_attributes import PROCESSORS, Processor, compiled
 
 pytestmark = pytest.mark.usefixtures("small_caches")
 
@@ -33,9 +33,7 @@ def test_streamed_stores_are_instructions_of_their_own(
 
 
 @pytest.mark.parametrize(("data_type", "streamed"), [(FLOAT32, True), (FLOAT16, False), (UINT8, False)])
-def test_rows_apart_are_streamed_where_elements_have_32_bits(
-    data_type: TensorDataType, streamed: bool
-) -> None:
+def test_rows_apart_are_streamed_for_32_bits(data_type: TensorDataType, streamed: bool) -> None:
     across = TensorDesc(data_type, [400, 600], [1, 400])
     (launch,) = launches(descs.ElementWiseIdentity(across, TensorDesc(data_type, [400, 600])))
     assert launch.pattern.mode is Mode.TRANSPOSED

@@ -80,9 +80,7 @@ def test_what_others_may_write_to_is_not_read(
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o707])
-def test_nothing_is_read_where_others_may_swap_folders(
-    mode: int, cache: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nothing_is_read_in_others_folders(mode: int, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     cache.parent.chmod(mode)
     assert read_object(KEY) is None
     assert f"{cache.parent}: others may write to it" in warning(caplog)
@@ -247,9 +245,7 @@ def test_relative_paths_are_not_used(
         assert "must be an absolute path" in warning(caplog)
 
 
-def test_a_user_without_a_home_needs_no_cache(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_home_needs_no_cache(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def no_home() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

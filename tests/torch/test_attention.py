@@ -36,9 +36,7 @@ def tensors(shared: int = 4, queries: int = 40, keys: int = 56) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_attention_of_float16_is_one_product_for_warpgroups(
-    case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_attention_of_float16_is_one_warpgroup_product(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     shared, options = CASES[case]
     given = tensors(shared)
     torch._dynamo.reset()
@@ -127,11 +125,7 @@ def test_gradients_may_be_asked_for_within_a_graph_alone() -> None:
 
 def encoder(transformers: Any, layers: int) -> Any:
     config = transformers.BertConfig(
-        vocab_size=64,
-        hidden_size=128,
-        num_hidden_layers=layers,
-        num_attention_heads=2,
-        intermediate_size=512,
+        vocab_size=64, hidden_size=128, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=512
     )
     return transformers.BertModel(config, add_pooling_layer=False)
 
@@ -157,11 +151,7 @@ def program_of_model(model: Any, *, is_masked: bool, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("is_masked", [False, True], ids=["all tokens", "masked"])
-@pytest.mark.parametrize(
-    ("make", "kernels_of_a_layer"),
-    [(encoder, 9), (decoder, 7)],
-    ids=["BERT", "GPT-2"],
-)
+@pytest.mark.parametrize(("make", "kernels_of_a_layer"), [(encoder, 9), (decoder, 7)], ids=["BERT", "GPT-2"])
 def test_layers_of_transformers_have_one_attention_kernel_each(
     make: Callable[..., Any], kernels_of_a_layer: int, is_masked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,9 +92,7 @@ def test_sizes_share_parameters_that_are_read_ahead_and_arenas(monkeypatch: pyte
 
     monkeypatch.setattr(ModelCache, "__init__", noted)
     function = compiled(
-        lambda x: torch.softmax(layer(x).cumsum(0), 0),
-        dynamic=True,
-        options={"freezing": True},
+        lambda x: torch.softmax(layer(x).cumsum(0), 0), dynamic=True, options={"freezing": True}
     )
     with torch.no_grad():
         for rows in (20, 30, 40, 50):

@@ -82,10 +82,7 @@ ELEMENT_WISE: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "divide integers": (torch.div, (whole(3, 4), whole(3, 4, low=1))),
     "divide down": (lambda x, y: torch.div(x, y, rounding_mode="floor"), (X, Y)),
     "divide toward zero": (lambda x, y: torch.div(x, y, rounding_mode="trunc"), (X, Y)),
-    "divide integers down": (
-        lambda x, y: x // y,
-        (whole(3, 4, low=-9), torch.tensor([2, -3, 7, -1])),
-    ),
+    "divide integers down": (lambda x, y: x // y, (whole(3, 4, low=-9), torch.tensor([2, -3, 7, -1]))),
     "divide integers toward zero": (
         lambda x: torch.div(x, -4, rounding_mode="trunc"),
         (whole(3, 4, low=-9, type=torch.int32),),
@@ -338,10 +335,7 @@ NORMALIZED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "max pool": (lambda x: functional.max_pool2d(x, 3, 2, 1), (IMAGE,)),
     "max pool with ceil_mode": (lambda x: functional.max_pool2d(x, 3, 2, ceil_mode=True), (IMAGE,)),
     "max pool with dilation": (lambda x: functional.max_pool2d(x, 2, 1, dilation=2), (IMAGE,)),
-    "max pool with indices": (
-        lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True),
-        (IMAGE,),
-    ),
+    "max pool with indices": (lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True), (IMAGE,)),
     "average pool": (lambda x: functional.avg_pool2d(x, 3, 2), (IMAGE,)),
     "average pool with padding": (lambda x: functional.avg_pool2d(x, 3, 2, 1), (IMAGE,)),
     "average pool without padding": (

@@ -230,10 +230,7 @@ def elu(attribute: Any) -> dict[str, Any]:
             relu_node(desc={"inputs": [{"dataType": "INT8", "sizes": [2, 3]}]}),
             r"nodes\[0\]: ACTIVATION_RELU\.OutputTensor: FLOAT32; must have",
         ),
-        (
-            {"desc": ("ConstantNodeDesc", {}), "outputNames": ["y"]},
-            r"nodes\[0\]: a constant without content",
-        ),
+        ({"desc": ("ConstantNodeDesc", {}), "outputNames": ["y"]}, r"nodes\[0\]: a constant without content"),
         (
             {"desc": ("ConstantNodeDesc", {"data": ("ConstantRawData", {"data": [1]})})},
             r"nodes\[0\]: a constant has no inputs and one output with a name",

@@ -15,7 +15,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
 from tests.spec.made_outputs import check_made_outputs
-from tests.spec.rules.breaking import NEWEST
+from tests.spec.rules.test_rules import NEWEST
 from tests.spec.valid_descs import NAMES, tensor_of, valid_desc
 
 EXAMPLES = [
@@ -77,8 +77,6 @@ def test_examples_are_valid(name: str, example: dict[str, Any], request: pytest.
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
-def test_outputs_follow_from_the_rest(
-    name: str, example: dict[str, Any], request: pytest.FixtureRequest
-) -> None:
+def test_outputs_follow_the_rest(name: str, example: dict[str, Any], request: pytest.FixtureRequest) -> None:
     if request.node.callspec.id not in SLIPS:
         check_made_outputs(described(name, example))
