@@ -348,6 +348,25 @@ def test_split_of_old_models_has_attributes() -> None:
     _check_movement("Split", [X_MOVEMENT], outputs=2, opset=11, axis=1, split=[1, 2])
 
 
+SLICES = [
+    ([0], [2], [1], [1]),
+    ([-1], [-100], [2], [-1]),
+    ([-1], [-100], [-1], [-2]),
+    ([1, 0], [100, 3], [0, 2], [1, 2]),
+    ([3], [0], [2], [-1]),
+    ([3], [1], [2], [1]),
+    ([100], [-100], [1], [-2]),
+    ([-100], [2**63 - 1], [1], [2]),
+    ([2], [-(2**63)], [1], [-1]),
+]
+
+
+@pytest.mark.parametrize("slices", SLICES, ids=str)
+@pytest.mark.parametrize("known", [(), (1, 2, 3, 4)])
+def test_slices(slices: tuple[list[int], ...], known: tuple[int, ...]) -> None:
+    _check_movement("Slice", [X_MOVEMENT, *(_list(*each) for each in slices)], known=known)
+
+
 def test_a_start_in_front_of_all_elements_is_the_first() -> None:
     inputs: list[Array | None] = [X_MOVEMENT, _list(-9), _list(-10), _list(2), _list(-1)]
     model = one_node("Slice", inputs, opset=17)

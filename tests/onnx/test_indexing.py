@@ -32,6 +32,12 @@ def test_gather_makes_numbers() -> None:
     _check("Gather", [X[0, 0] > 1, np.array([2])])
 
 
+def test_compress_with_a_known_condition() -> None:
+    condition = np.array([False, True, True])
+    _check("Compress", [X, condition], axis=1, known=(1,))
+    _check("Compress", [X, condition], known=(1,))
+
+
 def test_scatter_of_old_models() -> None:
     x: list[Array | None] = [X[0], np.array([[0, -1]]), np.array([[50, 60]], np.float32)]
     wanted = X[0].copy()

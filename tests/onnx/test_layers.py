@@ -508,3 +508,15 @@ def test_stft_transforms_frames(parts: int, windowed: bool) -> None:
     ]
     model = one_node("STFT", inputs, known=[1, 3], onesided=int(parts == 1))
     assert_same(computed(model, feed(inputs, [1, 3])), evaluated(model, feed(inputs, [1, 3])))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("spatial", [[3], [3, 4], [2, 3, 2]])
+def test_lrn_sums_over_neighbouring_channels(size: int, spatial: list[int]) -> None:
+    array = numbers([2, 5, *spatial])
+    before, behind = (size - 1) // 2, size // 2
+    padded = np.pad(array, [(0, 0), (before, behind), *[(0, 0)] * len(spatial)])
+    total = sum(np.square(padded[:, first : first + 5]) for first in range(size))
+    wanted = array / (2 + 0.5 / size * total) ** 0.75
+    model = one_node("LRN", [array], size=size, alpha=0.5, bias=2.0)
+    assert_same(computed(model, feed([array])), [wanted])
