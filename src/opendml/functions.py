@@ -17,15 +17,11 @@ from opendml.spec.facts import operator_facts
 from opendml.spec.making import made_function
 from opendml.spec.naming import close_matches
 from opendml.spec.outputs import output_arguments
-from opendml.spec.parameters import (
-    function_parameters,
-    optional_outputs,
-    result_type,
-)
+from opendml.spec.parameters import function_parameters, optional_outputs, result_type
 from opendml.spec.schema import OperatorSchema, operator
 
 _OPERATORS = {name.lower(): name for name in operator_facts()}
-_CALLED = call
+_USED = call  # Compiled functions use the name.
 
 __all__ = sorted(_OPERATORS)
 

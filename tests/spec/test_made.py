@@ -73,9 +73,10 @@ def test_threads_making_one_share_it(module: ModuleType, name: str, monkeypatch:
         assert len(set(pool.map(lambda _: getattr(module, name), range(64)))) == 1
 
 
-def test_unknown_desc_class_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="ActivationSelu"):
-        descs.desc_class("ACTIVATION_SELU")
+@pytest.mark.parametrize("name", ["ACTIVATION_SELU", "OPERATOR_DESC", "TENSOR_DATA_TYPE"])
+def test_unknown_desc_class_is_an_attribute_error(name: str) -> None:
+    with pytest.raises(AttributeError, match=camel_case(name)):
+        descs.desc_class(name)
 
 
 def test_immediate_functions_take_tensors_then_attributes() -> None:

@@ -6,6 +6,7 @@ A class is made when it is first asked for. Type checkers read the stub that `to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from opendml.spec.docstrings import desc_docstring
@@ -19,7 +20,8 @@ from opendml.spec.schema import OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.values import DataTypeLike, as_member, as_tuple
 
-_ANNOTATED = (Sequence, ScaleBias, Size2D, DataTypeLike, as_member, as_tuple, TensorDesc)
+# Compiled constructors and their annotations use these names.
+_USED = (Sequence, ScaleBias, Size2D, DataTypeLike, as_member, as_tuple, TensorDesc)
 
 
 class _Docstring:
@@ -39,7 +41,14 @@ def desc_class(operator: str) -> type[OperatorDesc]:
         AttributeError: no such operator.
     """
     name = camel_case(operator)
-    return globals().get(name) or __getattr__(name)
+    made = globals().get(name) if name in _operators() else None
+    return made or __getattr__(name)
+
+
+@cache
+def _operators() -> dict[str, str]:
+    """Return the operators by the names of their classes."""
+    return {camel_case(each): each for each in operator_facts()}
 
 
 def _made_class(facts: OperatorSchema) -> type[OperatorDesc]:
@@ -61,7 +70,7 @@ def _made_class(facts: OperatorSchema) -> type[OperatorDesc]:
 
 
 def __getattr__(name: str) -> Any:
-    classes = {camel_case(each): each for each in operator_facts()}
+    classes = _operators()
     if name == "__all__":
         return [*classes, "OperatorDesc", "ScaleBias", "Size2D", "desc_class"]
     if name not in classes:
