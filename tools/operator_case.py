@@ -14,7 +14,7 @@ from opendml.runtime.program import program_of
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import FeatureLevel, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import Told, with_outputs
+from opendml.spec.outputs import RequestedOutputs, with_outputs
 from opendml.spec.schema import Field, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failures
@@ -146,8 +146,8 @@ class Form:
             return desc
         present = [each for each in facts.outputs if each.name in types]
         typed = next((each for each in present if each.has_call_type), present[0])
-        told = Told(TensorDataType[types[typed.name]], self.sizes, wanted=self.wanted)
-        return with_outputs(desc, told)
+        requested = RequestedOutputs(TensorDataType[types[typed.name]], self.sizes, wanted=self.wanted)
+        return with_outputs(desc, requested)
 
 
 @dataclass(frozen=True, eq=False)

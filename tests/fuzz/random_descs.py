@@ -18,7 +18,7 @@ from opendml.spec.descs import desc_class
 from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import Told, with_outputs
+from opendml.spec.outputs import RequestedOutputs, with_outputs
 from opendml.spec.schema import Field, OperatorSchema, Support, operator
 from tests.fuzz.choices import Choices
 from tests.fuzz.recipes import RECIPES, Recipe
@@ -145,7 +145,7 @@ class _Maker:
         wanted = frozenset(made.get("wanted", any_of_them))
         sizes = None if "sizes" in self.values else made.get("sizes")
         try:
-            desc = with_outputs(desc, Told(types[typed.name], sizes, wanted=wanted))
+            desc = with_outputs(desc, RequestedOutputs(types[typed.name], sizes, wanted=wanted))
         except InvalidArgument:
             # An output would be empty: any that is not is wrong.
             one = TensorDesc(types[typed.name], [1, 1, 1, 1])
@@ -200,7 +200,7 @@ class _Maker:
         value = number(choices)
         if field.range and field.range.finite:
             value = min(abs(value), 1e30) if value == value else 1e-5
-        return max(value, field.range.minimum) if field.range and field.range.minimum is not None else value
+        return max(value, field.range.min) if field.range and field.range.min is not None else value
 
     def _scalar(self, data_type: TensorDataType) -> Any:
         type = ScalarType.of(data_type).numpy

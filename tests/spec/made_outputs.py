@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opendml.runtime.program import tensors_of
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import Told, with_outputs
+from opendml.spec.outputs import RequestedOutputs, with_outputs
 from opendml.spec.schema import operator
 from opendml.spec.validator import failures
 
@@ -32,7 +32,7 @@ def without_outputs(desc: OperatorDesc) -> OperatorDesc:
     return desc.replace(**{output.python_name: None for output in operator(desc.operator).outputs})
 
 
-def told_of(desc: OperatorDesc) -> Told:
+def requested_of(desc: OperatorDesc) -> RequestedOutputs:
     """What a call must say to get the outputs of the desc."""
     outputs = operator(desc.operator).outputs
     given = {each.python_name: getattr(desc, each.python_name) for each in outputs}
@@ -44,12 +44,12 @@ def told_of(desc: OperatorDesc) -> Told:
     written = {name: tensor for name, tensor in given.items() if tensor is not None}
     chosen = [given[each.python_name] for each in outputs if each.has_call_type]
     type = chosen[0].data_type if chosen and chosen[0] is not None else None
-    return Told(type, sizes, written, wanted)
+    return RequestedOutputs(type, sizes, written, wanted)
 
 
 def check_made_outputs(desc: OperatorDesc) -> None:
     """The outputs that follow from the rest of a valid desc are its own, but for leading ones."""
-    made = with_outputs(without_outputs(desc), told_of(desc))
+    made = with_outputs(without_outputs(desc), requested_of(desc))
     assert failures(made) == []
     if desc.operator == "NONZERO_COORDINATES":  # rows may leave out the coordinates of leading ones
         return

@@ -31,7 +31,13 @@ from opendml.spec.descs import (
 )
 from opendml.spec.enums import DATA_TYPE_BITS, InterpolationMode, TensorDataType, TensorFlags
 from opendml.spec.operator_desc import ScaleBias, Size2D
-from opendml.spec.outputs import NOTHING, Told, has_usual_sizes, output_arguments, with_outputs
+from opendml.spec.outputs import (
+    NO_REQUESTS,
+    RequestedOutputs,
+    has_usual_sizes,
+    output_arguments,
+    with_outputs,
+)
 from opendml.spec.rules import declared_shape
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc, calc_buffer_tensor_size, packed_strides
@@ -335,7 +341,7 @@ def test_sizes_that_do_not_follow_must_be_told(name: str) -> None:
     desc = without_outputs(valid_desc(name, NEWEST))
     outputs = [each.python_name for each in operator(name).outputs]
     with pytest.raises(InvalidArgument, match=rf"^{name.lower()}: .*sizes"):
-        with_outputs(desc, Told(F32, wanted=frozenset(outputs)))
+        with_outputs(desc, RequestedOutputs(F32, wanted=frozenset(outputs)))
 
 
 @for_each("name", NAMES)
@@ -374,5 +380,5 @@ def test_resampled_sizes_are_rounded_down_and_may_be_others() -> None:
         scales=[1.0, 1.0, 1.5, 2.0],
         interpolation_mode=InterpolationMode.LINEAR,
     )
-    assert with_outputs(desc, NOTHING).output_tensor.sizes == (1, 1, 7, 10)
-    assert with_outputs(desc, Told(sizes=(1, 1, 8, 10))).output_tensor.sizes == (1, 1, 8, 10)
+    assert with_outputs(desc, NO_REQUESTS).output_tensor.sizes == (1, 1, 7, 10)
+    assert with_outputs(desc, RequestedOutputs(sizes=(1, 1, 8, 10))).output_tensor.sizes == (1, 1, 8, 10)

@@ -1,4 +1,4 @@
-"""One codec per kind of attribute: its check, its key, its float32 form, its serialized form and its type.
+"""One codec per kind of attribute: its check, its key, and its float32, JSON and serialized forms.
 
 None stands for an absent optional attribute. Codecs check and write only attributes that are given.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from enum import IntEnum
 from functools import cache
 from math import isfinite
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opendml.errors import InvalidArgument
 from opendml.spec import enums
@@ -20,6 +20,9 @@ from opendml.spec.feature_level import full_name, value_since
 from opendml.spec.naming import camel_case
 from opendml.spec.values import ScaleBias, Size2D, as_member, as_plain, as_tuple, is_integer
 from opendml.spec.wording import member_words, shown
+
+if TYPE_CHECKING:
+    from opendml.json_files.node import JsonNode
 
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 UINT32_MAX = 2**32 - 1
@@ -136,6 +139,18 @@ class Codec:
         """Return a value as DirectML's struct holds it: numbers of a FLOAT are float32."""
         return value
 
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> Any:
+        """Return the value of a JSON node that has DirectML's form.
+
+        Args:
+            node: the value, or its place in a document.
+            activation: parses a desc that is part of another one.
+
+        Raises:
+            InvalidArgument: no such value.
+        """
+        raise NotImplementedError
+
     def read(self, value: Any, where: str, activation: Callable[[Any, str], Any]) -> Any:
         """Return the value that a serialized graph has as `value`.
 
@@ -191,6 +206,12 @@ class FloatCodec(Codec):
             return self.key(float(value))
         return self._other_key(value)
 
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> Any:
+        try:
+            return self.rounded(node.number())
+        except OverflowError:
+            node.fail('a number within the range of FLOAT32 (or "inf")')
+
     def rounded(self, value: Any) -> Any:
         return float(struct.unpack("f", struct.pack("f", value))[0])
 
@@ -212,6 +233,9 @@ class IntegerCodec(Codec):
     def key(self, value: Any) -> Hashable:
         return (value,) if type(value) is int else self._other_key(value)
 
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> int:
+        return node.integer(self.low, self.high)
+
     def _faults(self, value: Any) -> list[Fault]:
         if is_integer(value, self.low, self.high):
             return []
@@ -225,6 +249,9 @@ class BoolCodec(Codec):
 
     def key(self, value: Any) -> Hashable:
         return (value,) if type(value) is bool else self._other_key(value)
+
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> bool:
+        return node.boolean()
 
     def read(self, value: Any, where: str, activation: Callable[[Any, str], Any]) -> bool:
         return bool(value)
@@ -319,6 +346,9 @@ class ActivationCodec(Codec):
             return object()
         return value  # type: ignore[no-any-return]
 
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> Any:
+        return activation(node)
+
     def read(self, value: Any, where: str, activation: Callable[[Any, str], Any]) -> Any:
         return activation(value, where)
 
@@ -350,6 +380,9 @@ class ArrayCodec(Codec):
             return tuple(map(self.item.key, value))
         return self._other_key(value)
 
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> Any:
+        return node.each(lambda each: self.item.parse(each, activation))
+
     def rounded(self, value: Any) -> Any:
         return tuple(map(self.item.rounded, value))
 
@@ -376,7 +409,7 @@ class ActivationArrayCodec(ArrayCodec):
 class RecordCodec(Codec):
     """A named tuple of numbers of one kind."""
 
-    def __init__(self, record: type[ScaleBias] | type[Size2D], item: Codec) -> None:
+    def __init__(self, record: type[Any], item: Codec) -> None:
         super().__init__(record.__name__, conversion=_AS_TUPLE)
         self.record, self.item, self.variants = record, item, (record.__name__,)
 
@@ -396,6 +429,11 @@ class RecordCodec(Codec):
         if hasattr(value, "_fields") and isinstance(value, tuple):
             return type(value), *map(self.item.key, value)
         return self._other_key(value)
+
+    def parse(self, node: JsonNode, activation: Callable[[JsonNode], Any]) -> Any:
+        names = [name.capitalize() for name in self.record._fields]
+        node.members(names)
+        return self.record(*(self.item.parse(node.member(name), activation) for name in names))
 
     def rounded(self, value: Any) -> Any:
         return self.record(*map(self.item.rounded, value))

@@ -20,7 +20,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
 
-class Told(NamedTuple):
+class RequestedOutputs(NamedTuple):
     """The requests of a call for its outputs.
 
     Attributes:
@@ -43,7 +43,7 @@ class Told(NamedTuple):
         return None if first is None else first.data_type
 
 
-NOTHING = Told()
+NO_REQUESTS = RequestedOutputs()
 
 
 def output_arguments(facts: OperatorSchema) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ def _is_open(facts: OperatorSchema, output: Field) -> bool:
     return output.name not in facts.one_element and not any(field.name in tied for field in facts.inputs)
 
 
-def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
+def with_outputs(desc: OperatorDesc, requested: RequestedOutputs = NO_REQUESTS) -> OperatorDesc:
     """Return the desc with its outputs.
 
     Args:
         desc: inputs and attributes that are valid (`failures(desc, outputs=False)` finds nothing).
-        told: what the call says.
+        requested: what the call says.
 
     Raises:
         InvalidArgument: sizes or a type do not follow, and the call does not say them.
@@ -85,22 +85,24 @@ def with_outputs(desc: OperatorDesc, told: Told = NOTHING) -> OperatorDesc:
     shapes = declared_shape(facts, desc)
     outputs = facts.outputs
     for output in outputs:
-        if output.optional and output.python_name not in told.wanted:
+        if output.optional and output.python_name not in requested.wanted:
             continue
         if output.is_array:
-            made: Any = _parts(facts, output, desc, told)
+            made: Any = _parts(facts, output, desc, requested)
         else:
-            sizes = _sizes(facts, output, desc, shapes.get(output.python_name), told)
-            made = TensorDesc(_data_type(facts, output, desc, told), sizes)
+            sizes = _sizes(facts, output, desc, shapes.get(output.python_name), requested)
+            made = TensorDesc(_data_type(facts, output, desc, requested), sizes)
         desc = desc.replace(**{output.python_name: made})
     return desc
 
 
-def _parts(facts: OperatorSchema, output: Field, desc: OperatorDesc, told: Told) -> tuple[TensorDesc, ...]:
+def _parts(
+    facts: OperatorSchema, output: Field, desc: OperatorDesc, requested: RequestedOutputs
+) -> tuple[TensorDesc, ...]:
     """Return the parts of SPLIT."""
     values: Any = desc
-    sizes, axis, along_axis = values.input_tensor.sizes, values.axis, told.sizes
-    written = told.written.get(output.python_name)
+    sizes, axis, along_axis = values.input_tensor.sizes, values.axis, requested.sizes
+    written = requested.written.get(output.python_name)
     if along_axis is None and isinstance(written, tuple):
         along_axis = [part.sizes[axis] if axis < len(part.sizes) else 1 for part in written]
     if along_axis is None:
@@ -109,18 +111,20 @@ def _parts(facts: OperatorSchema, output: Field, desc: OperatorDesc, told: Told)
         raise InvalidArgument(
             f"{facts.function_name}.sizes: {shown(along_axis)}; one for each part, along the axis, is needed"
         )
-    data_type = _data_type(facts, output, desc, told)
+    data_type = _data_type(facts, output, desc, requested)
     return tuple(TensorDesc(data_type, (*sizes[:axis], size, *sizes[axis + 1 :])) for size in along_axis)
 
 
-def _sizes(facts: OperatorSchema, output: Field, desc: OperatorDesc, shape: Sizes | None, told: Told) -> Any:
+def _sizes(
+    facts: OperatorSchema, output: Field, desc: OperatorDesc, shape: Sizes | None, requested: RequestedOutputs
+) -> Any:
     """Return the sizes of an output: those that the call says, or those that follow.
 
     The array that is to be written counts where they do not follow, or not alone.
     """
-    if told.sizes is not None and output is facts.outputs[0]:
-        return told.sizes
-    written: Any = told.written.get(output.python_name)
+    if requested.sizes is not None and output is facts.outputs[0]:
+        return requested.sizes
+    written: Any = requested.written.get(output.python_name)
     if shape is not None:
         if written is None or all(type(size) is int for size in shape):
             sizes = tuple(_usual(facts, size) for size in shape)
@@ -163,16 +167,18 @@ def _first_given(facts: OperatorSchema, desc: OperatorDesc, names: tuple[str, ..
 _SEARCHES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)
 
 
-def _data_type(facts: OperatorSchema, output: Field, desc: OperatorDesc, told: Told) -> TensorDataType:
+def _data_type(
+    facts: OperatorSchema, output: Field, desc: OperatorDesc, requested: RequestedOutputs
+) -> TensorDataType:
     """Return the type of an output.
 
     The call decides, or else a tensor that must have the same type, the array to write, or the default. An
     input whose type need not be the output's decides only where nothing else does.
     """
     is_only = len(facts.outputs) == 1
-    if told.type is not None and (is_only or output.has_call_type):
-        return told.type
-    written = told.written_type(output)
+    if requested.type is not None and (is_only or output.has_call_type):
+        return requested.type
+    written = requested.written_type(output)
     if any(getattr(desc, "function", None) is search for search in _SEARCHES):
         return written or TensorDataType.UINT32
     for attribute in facts.attributes:

@@ -60,7 +60,7 @@ def text_of(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def listed(value: Any) -> tuple[Any, ...] | None:
+def sequence_items(value: Any) -> tuple[Any, ...] | None:
     """Return the items of a sequence; None for text, bytes and what is no sequence."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return tuple(value)

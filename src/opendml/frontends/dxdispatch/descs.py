@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from enum import IntEnum, IntFlag
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,14 +17,13 @@ from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import TensorDataType, TensorFlags, TensorType
 from opendml.spec.naming import camel_case
-from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
+from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import Field, OperatorSchema, operator, operators
 from opendml.spec.tensor_desc import TensorDesc
 
 _Enum = TypeVar("_Enum", bound=IntEnum)
 _Flag = TypeVar("_Flag", bound=IntFlag)
 
-_INT32 = (-(2**31), 2**31 - 1)
 _PREFIX = "DML_OPERATOR_"
 _TENSOR_FIELDS = (
     "DataType",
@@ -180,26 +180,11 @@ def _parse_fields(kind: OperatorSchema, node: JsonNode, *, nested: bool) -> Oper
 def _parse_field(field: Field, node: JsonNode, siblings: Mapping[str, JsonNode]) -> Any:
     if field.enum is not None:
         return enum_value(node, field.enum, getattr(enums, camel_case(field.enum)))
-    if field.type == "SCALAR_UNION":
+    if field.data_type_field:
         return _parse_scalar_union(node, field.data_type_field, siblings)
-    if field.type.endswith("_ARRAY"):
-        return node.each(_PARSERS[field.type.removesuffix("_ARRAY")])
-    return _PARSERS[field.type](node)
-
-
-def _parse_float(node: JsonNode) -> float:
-    """Return a FLOAT attribute, rounded to the float32 that DirectML's struct holds."""
-    return scalar(node, TensorDataType.FLOAT32)
-
-
-def _parse_scale_bias(node: JsonNode) -> ScaleBias:
-    node.members(("Scale", "Bias"))
-    return ScaleBias(_parse_float(node.member("Scale")), _parse_float(node.member("Bias")))
-
-
-def _parse_size_2d(node: JsonNode) -> Size2D:
-    node.members(("Width", "Height"))
-    return Size2D(node.member("Width").uint(), node.member("Height").uint())
+    if field.is_tensor:
+        return node.each(parse_tensor_desc) if field.is_array else parse_tensor_desc(node)
+    return field.codec.parse(node, partial(parse_operator_desc, beside=(), nested=True))
 
 
 def _parse_scalar_union(
@@ -223,15 +208,3 @@ def _parse_scalar_union(
     if is_half:
         return float(np.uint16(scalar(node.member(member), TensorDataType.UINT16)).view(np.float16))
     return scalar(node.member(member), data_type)
-
-
-_PARSERS: dict[str, Callable[[JsonNode], Any]] = {
-    "TENSOR_DESC": parse_tensor_desc,
-    "OPERATOR_DESC": lambda node: parse_operator_desc(node, beside=(), nested=True),
-    "UINT": JsonNode.uint,
-    "INT": lambda node: node.integer(*_INT32),
-    "FLOAT": _parse_float,
-    "BOOL": JsonNode.boolean,
-    "SCALE_BIAS": _parse_scale_bias,
-    "SIZE_2D": _parse_size_2d,
-}

@@ -18,12 +18,13 @@ from opendml.runtime.calls.operator_call import desc_of_call
 from opendml.runtime.graphs.base import GraphBase
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.objects.tensor_fields import tensor_fields
-from opendml.spec import descs, enums, values
+from opendml.spec import descs, enums
 from opendml.spec.enums import TensorDataType, TensorFlags
 from opendml.spec.feature_level import as_feature_level
+from opendml.spec.kinds import ArrayCodec, RecordCodec
 from opendml.spec.naming import camel_case
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import Told
+from opendml.spec.outputs import RequestedOutputs
 from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc as Tensor
 from opendml.spec.tensor_desc import calc_buffer_tensor_size
@@ -227,7 +228,7 @@ def record(
     _require_alike(facts, parts, label)
     wanted = [python for each, python in optional.items() if truth(given.get(each, False), f"{label}.{each}")]
     data_type, sizes = given.get("output_type"), given.get("sizes")
-    told = Told(
+    requested = RequestedOutputs(
         None if data_type is None else as_data_type(data_type),
         None if sizes is None else tuple(sizes) or None,
         wanted=frozenset(wanted),
@@ -245,7 +246,7 @@ def record(
     if others:
         raise Refused(f"{label}: expressions of several graphs")
     with refused():
-        desc = desc_of_call(name, tensors, attributes, as_feature_level(None), told, _CAST)
+        desc = desc_of_call(name, tensors, attributes, as_feature_level(None), requested, _CAST)
         assert scope is not None  # Every operator with a valid desc has an input, or a graph.
         desc = _laid_out(desc, scope.policy)
         read = [None if each is None else each._tensor for each in flat]
@@ -302,12 +303,9 @@ def attribute(field: Field, value: Any, label: str) -> Any:
         return own(member(getattr(enumerations, name, own), value, what))
     if field.type == "BOOL":
         return truth(value, what)
-    if field.type in _PAIRS:
-        return _PAIRS[field.type](*_pair(value, what))
-    return (tuple(value) or None) if field.type.endswith("_ARRAY") else value
-
-
-_PAIRS: Mapping[str, Any] = {"SCALE_BIAS": values.ScaleBias, "SIZE_2D": values.Size2D}
+    if isinstance(field.codec, RecordCodec):
+        return field.codec.record(*_pair(value, what))
+    return (tuple(value) or None) if isinstance(field.codec, ArrayCodec) else value
 
 
 def _pair(value: Any, what: str) -> tuple[Any, Any]:

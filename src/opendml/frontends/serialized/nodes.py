@@ -112,8 +112,8 @@ def _read_attributes(facts: OperatorSchema, given: Sequence[Mapping[str, Any]], 
     for field, attribute in zip(fields, given, strict=True):
         values[field.name] = _read_attribute(field, attribute["val"], f"{where}.{field.name}")
     for field in fields:
-        if field.type == "SCALAR_UNION" and values[field.name] is not None:
-            data_type = values[field.data_type_field or ""]
+        if field.data_type_field and values[field.name] is not None:
+            data_type = values[field.data_type_field]
             values[field.name] = _scalar(values[field.name], data_type, f"{where}.{field.name}")
     return values
 

@@ -13,7 +13,7 @@ from opendml.spec.fault import SIZES, TYPE, Fault, FieldNames, path_text
 from opendml.spec.four_bit import CARRIERS
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import NOTHING, Told
+from opendml.spec.outputs import NO_REQUESTS, RequestedOutputs
 from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import failure_of, faults
@@ -23,22 +23,24 @@ CAST = "opendml.cast({argument}, output_type=opendml.{type})"
 """The expression by which a caller gives an input another type."""
 
 
-def validate_call(desc: OperatorDesc, level: FeatureLevel, told: Told | None, cast: str) -> None:
+def validate_call(
+    desc: OperatorDesc, level: FeatureLevel, requested: RequestedOutputs | None, cast: str
+) -> None:
     """Check the desc of a call: first without its outputs, then what its outputs add.
 
     Args:
         desc: the desc.
         level: the feature level that it must be valid at.
-        told: what the call says of its outputs; None: the desc has no outputs yet. Otherwise all else that it
-            has is valid.
+        requested: what the call says of its outputs; None: the desc has no outputs yet. Otherwise all else
+            that it has is valid.
         cast: the expression by which the caller gives an input another type.
 
     Raises:
         InvalidArgument: what `validate` finds, in terms of the arguments.
     """
-    found = faults(desc, level, inputs=told is None, outputs=told is not None)
+    found = faults(desc, level, inputs=requested is None, outputs=requested is not None)
     if found:
-        raise InvalidArgument([_failure(desc, level, *each, told, cast) for each in found])
+        raise InvalidArgument([_failure(desc, level, *each, requested, cast) for each in found])
 
 
 def validate_tensor(name: str, tensor: TensorDesc, level: FeatureLevel) -> None:
@@ -85,7 +87,7 @@ def _failure(
     facts: OperatorSchema | None,
     field: Field | None,
     fault: Fault,
-    told: Told | None,
+    requested: RequestedOutputs | None,
     cast: str,
 ) -> Failure:
     """Return a fault of a call in the words of its caller. The parts keep DirectML's names."""
@@ -96,7 +98,7 @@ def _failure(
     if field is None:
         message = f"{place}: {text}"
     elif field.kind == "OUTPUT_TENSOR":
-        message = f"{place}.{_output_place(desc, facts, field, fault, told or NOTHING)}: {text}"
+        message = f"{place}.{_output_place(desc, facts, field, fault, requested or NO_REQUESTS)}: {text}"
     else:
         message = f"{place}.{field.argument_name}{path_text(fault.path)}: {text}"
         if type := _fitting_type(desc, facts, level, field, fault):
@@ -105,17 +107,19 @@ def _failure(
     return failure.reworded(message, fix)
 
 
-def _output_place(desc: OperatorDesc, facts: OperatorSchema, field: Field, fault: Fault, told: Told) -> str:
+def _output_place(
+    desc: OperatorDesc, facts: OperatorSchema, field: Field, fault: Fault, requested: RequestedOutputs
+) -> str:
     """Return the argument that a fault of an output comes from, with the place in it."""
     path, place = fault.path, path_text(fault.path)
-    if fault.is_about(SIZES) and told.sizes is not None and field is facts.outputs[0]:
+    if fault.is_about(SIZES) and requested.sizes is not None and field is facts.outputs[0]:
         sizes = path.index("Sizes") if "Sizes" in path else len(path)
         return f"sizes{path_text(path[:sizes] if field.is_array else path[sizes + 1 :])}"
-    if told.type is not None and (field.has_call_type or len(facts.outputs) == 1):
+    if requested.type is not None and (field.has_call_type or len(facts.outputs) == 1):
         return f"output_type{place}"
     if field.optional and getattr(desc, field.python_name) is None:
         return f"{field.argument_name}{place}"
-    is_named = returns_tuple(facts.name, told.wanted) and not field.is_array
+    is_named = returns_tuple(facts.name, requested.wanted) and not field.is_array
     return f"out.{field.argument_name}{place}" if is_named else f"out{place}"
 
 

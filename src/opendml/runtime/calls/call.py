@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from opendml.errors import InvalidArgument
 from opendml.spec.kinds import sizes_key
 from opendml.spec.making import outputs_tuple
-from opendml.spec.outputs import Told
+from opendml.spec.outputs import RequestedOutputs
 from opendml.spec.schema import Field, append_keys, operator
-from opendml.spec.values import listed
+from opendml.spec.values import sequence_items
 from opendml.spec.wording import shown
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Call:
         attributes: the attributes by their Python names. Those that are left out have their defaults.
         outs: the arrays to write, one for each output that the call has; None: new arrays.
         device: the caller's device.
-        told: the outputs that the call asks for, with their types and sizes where it states them.
+        requested: the outputs that the call asks for, with their types and sizes where it states them.
         cast: the expression by which the caller gives an input another type.
         lengths: the number of tensors of each input field that is a list, by the field's position.
     """
@@ -38,7 +38,7 @@ class Call:
     attributes: Mapping[str, Any]
     outs: tuple[Any, ...] | None
     device: Any
-    told: Told
+    requested: RequestedOutputs
     cast: str
     lengths: tuple[tuple[int, int], ...] = ()
 
@@ -52,11 +52,11 @@ class Call:
 
     def key(self) -> list[Hashable]:
         """Return a key of all that the call means, except for its arrays."""
-        told = self.told
-        key: list[Hashable] = [(self.name, self.lengths, told.wanted), self.device, told.type]
+        requested = self.requested
+        key: list[Hashable] = [(self.name, self.lengths, requested.wanted), self.device, requested.type]
         append_keys(key, self.name, self.attributes)
-        if told.sizes is not None:
-            key.append(sizes_key(told.sizes))
+        if requested.sizes is not None:
+            key.append(sizes_key(requested.sizes))
         return key
 
     @property
@@ -82,13 +82,13 @@ class Call:
     @property
     def outputs(self) -> tuple[Field, ...]:
         """The fields of the outputs that the call has."""
-        wanted = self.told.wanted
+        wanted = self.requested.wanted
         outputs = operator(self.name).outputs
         return tuple([each for each in outputs if not each.optional or each.python_name in wanted])
 
     def out_arguments(self, count: int) -> tuple[str, ...]:
         """Return the names, as arguments, of this number of arrays that are to be written."""
-        if not returns_tuple(self.name, self.told.wanted):
+        if not returns_tuple(self.name, self.requested.wanted):
             return ("out",)[:count]
         if self.outputs[0].is_array:
             return tuple(f"out[{number}]" for number in range(count))
@@ -114,7 +114,7 @@ class Call:
 
     def result(self, arrays: Sequence[Any]) -> Any:
         """Return the result of the call, whose outputs are these arrays."""
-        if not returns_tuple(self.name, self.told.wanted):
+        if not returns_tuple(self.name, self.requested.wanted):
             return arrays[0]
         outputs = operator(self.name).outputs
         if outputs[0].is_array:
@@ -129,7 +129,7 @@ def call_of(
     attributes: Mapping[str, Any],
     out: Any,
     device: Any,
-    told: Told,
+    requested: RequestedOutputs,
     cast: str,
 ) -> Call:
     """Return the call of an operator with its arguments as the caller gives them.
@@ -139,7 +139,7 @@ def call_of(
             the result.
     """
     flat, lengths = flattened(name, tensors)
-    return Call(name, flat, attributes, _outs(name, told.wanted, out), device, told, cast, lengths)
+    return Call(name, flat, attributes, _outs(name, requested.wanted, out), device, requested, cast, lengths)
 
 
 def flattened(name: str, tensors: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]:
@@ -164,7 +164,7 @@ def flattened(name: str, tensors: tuple[Any, ...]) -> tuple[tuple[Any, ...], tup
 
 
 def _members(label: str, given: Any) -> tuple[Any, ...]:
-    members = listed(given)
+    members = sequence_items(given)
     if members is None:
         raise InvalidArgument(f"{label}: {type(given).__name__}; a list of tensors is needed")
     if not members:
@@ -197,7 +197,7 @@ def _outs(name: str, wanted: frozenset[str], out: Any) -> tuple[Any, ...] | None
     if out is None or not returns_tuple(name, wanted):
         return None if out is None else (out,)
     facts = operator(name)
-    label, given = f"{facts.function_name}.out", listed(out)
+    label, given = f"{facts.function_name}.out", sequence_items(out)
     kind = "empty" if given == () else type(out).__name__
     if facts.outputs[0].is_array:
         if not given:

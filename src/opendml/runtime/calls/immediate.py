@@ -13,8 +13,8 @@ from opendml.runtime.calls.call import Call, call_of, returns_tuple
 from opendml.runtime.calls.operator_call import (
     exact_number,
     program_of_call,
+    requested_outputs,
     require_running,
-    told_of_call,
     type_of_number,
     written,
 )
@@ -37,7 +37,7 @@ from opendml.runtime.memory.host_array import (
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.kinds import sizes_key
-from opendml.spec.outputs import NOTHING
+from opendml.spec.outputs import NO_REQUESTS
 from opendml.spec.schema import append_keys
 from opendml.spec.values import DataTypeLike
 from opendml.targets.registry import place_of
@@ -80,14 +80,14 @@ def call(
             that are not in the same memory.
         Unsupported: the operator cannot be run yet.
     """
-    told = NOTHING
+    requested = NO_REQUESTS
     if output_type is not None or sizes is not None or wanted is not None:
-        told = told_of_call(name, output_type, sizes, wanted)
+        requested = requested_outputs(name, output_type, sizes, wanted)
     if device is not None and not isinstance(device, str):
         as_device(device)
-    key: list[Any] = [name, device, told.type]
+    key: list[Any] = [name, device, requested.type]
     if wanted is not None:
-        key.append(told.wanted)
+        key.append(requested.wanted)
     if attributes:
         append_keys(key, name, attributes)
     if sizes is not None:
@@ -98,11 +98,11 @@ def call(
         elif tensor is None:
             key.append(None)
         else:
-            return _call_on_any(call_of(name, tensors, attributes, out, device, told, NUMPY_CAST))
+            return _call_on_any(call_of(name, tensors, attributes, out, device, requested, NUMPY_CAST))
     plan = _plans.find(tuple(key))
     if plan is None:
         plan = _plans.keep(
-            tuple(key), _plan(call_of(name, tensors, attributes, out, device, told, NUMPY_CAST))
+            tuple(key), _plan(call_of(name, tensors, attributes, out, device, requested, NUMPY_CAST))
         )
     if plan.is_single:
         return plan.run_single(tensors, out)
@@ -115,7 +115,7 @@ class _Plan:
     def __init__(self, call: Call, program: Program, device: Device) -> None:
         self.call, self.device, self.program = call.without_arrays(), device, program
         self.makers = [array_maker(output) for output in program.outputs]
-        self.is_single = not returns_tuple(call.name, call.told.wanted)
+        self.is_single = not returns_tuple(call.name, call.requested.wanted)
         self.places = [OutputPlace(call, program, number) for number in range(len(program.outputs))]
         layouts, instance = (*program.inputs, *program.outputs), call_maker(program, device)()
         self.instance = device._backend.over_host_memory(instance, layouts, len(program.inputs))
@@ -243,9 +243,9 @@ def _as_arrays(call: Call, outs: tuple[Array, ...] | None) -> tuple[Array | None
         for position, array in enumerate(arrays)
         if array is not None
     }
-    told = call.told if outs is None else written(call, _layouts_of_outs(call, outs))
+    requested = call.requested if outs is None else written(call, _layouts_of_outs(call, outs))
     for position, is_number in enumerate(numbers):
         if is_number:
-            type, label = type_of_number(call, told, position, types), call.labels[position]
+            type, label = type_of_number(call, requested, position, types), call.labels[position]
             arrays[position] = np.asarray(exact_number(call.tensors[position], type, label), type.numpy)
     return tuple(arrays)

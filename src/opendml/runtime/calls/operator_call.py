@@ -20,7 +20,7 @@ from opendml.runtime.program import tensors_of
 from opendml.spec import descs
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import NOTHING, Told, with_outputs
+from opendml.spec.outputs import NO_REQUESTS, RequestedOutputs, with_outputs
 from opendml.spec.rank_defaults import with_rank_defaults
 from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
@@ -38,7 +38,9 @@ def require_running(name: str) -> None:
         raise Unsupported(f"{name} cannot be run yet; `opendml ops` lists the operators that can")
 
 
-def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Mapping[str, Any] | None = None) -> Told:
+def requested_outputs(
+    name: str, output_type: Any, sizes: Any, wanted: Mapping[str, Any] | None = None
+) -> RequestedOutputs:
     """Return the arguments of a call about its outputs, as DirectML's values.
 
     Args:
@@ -60,7 +62,7 @@ def told_of_call(name: str, output_type: Any, sizes: Any, wanted: Mapping[str, A
         if not isinstance(value, bool | np.bool_):
             problem = "True asks for this output, False does not"
             raise InvalidArgument(f"{name.lower()}.{output.argument_name}: {shown(value)}; {problem}")
-    return Told(type, as_tuple(sizes), wanted=frozenset(each for each in wanted if wanted[each]))
+    return RequestedOutputs(type, as_tuple(sizes), wanted=frozenset(each for each in wanted if wanted[each]))
 
 
 def desc_of_call(
@@ -68,7 +70,7 @@ def desc_of_call(
     inputs: Sequence[TensorDesc | tuple[TensorDesc | None, ...] | None],
     attributes: Mapping[str, Any],
     feature_level: FeatureLevel,
-    told: Told = NOTHING,
+    requested: RequestedOutputs = NO_REQUESTS,
     cast: str = NUMPY_CAST,
 ) -> OperatorDesc:
     """Return the valid desc of an operator, with the outputs that follow from its inputs and attributes.
@@ -78,7 +80,7 @@ def desc_of_call(
         inputs: one for each input field.
         attributes: its attributes by Python name. Those that are left out have their defaults.
         feature_level: what the desc must be valid at.
-        told: the outputs that the call asks for, with their types and sizes where it states them.
+        requested: the outputs that the call asks for, with their types and sizes where it states them.
         cast: the expression by which the caller gives an input another type.
 
     Raises:
@@ -96,8 +98,8 @@ def desc_of_call(
     }
     desc = with_rank_defaults(descs.desc_class(name)(**{**values, **attributes, **axes}))
     validate_call(desc, feature_level, None, cast)
-    desc = with_outputs(desc, told)
-    validate_call(desc, feature_level, told, cast)
+    desc = with_outputs(desc, requested)
+    validate_call(desc, feature_level, requested, cast)
     return desc
 
 
@@ -160,7 +162,9 @@ def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list
     return result
 
 
-def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, TensorDataType]) -> ScalarType:
+def type_of_number(
+    call: Call, requested: RequestedOutputs, position: int, types: Mapping[int, TensorDataType]
+) -> ScalarType:
     """Return the type of a tensor that is given as a number.
 
     It is the type that the call states for an output that must have the same type. Else it is that of an
@@ -168,7 +172,7 @@ def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, Te
 
     Args:
         call: the call.
-        told: what it says of its outputs.
+        requested: what it says of its outputs.
         position: the position of the tensor.
         types: the types of the other tensors, by their positions.
     """
@@ -181,13 +185,13 @@ def type_of_number(call: Call, told: Told, position: int, types: Mapping[int, Te
         for each in same.tensors
     }
     outputs = [output for output in facts.outputs if output.name in tied]
-    if outputs and told.type is not None:
-        return ScalarType.of(told.type)
+    if outputs and requested.type is not None:
+        return ScalarType.of(requested.type)
     for other, type in types.items():
         if fields[other].name in tied:
             return ScalarType.of(type)
     for output in outputs:
-        if (written := told.written_type(output)) is not None:
+        if (written := requested.written_type(output)) is not None:
             return ScalarType.of(written)
     allowed = [TensorDataType[type] for type in facts.support[0].tensors[name].types]
     first = next(iter(types.values()))
@@ -209,10 +213,10 @@ def exact_number(value: float, type: ScalarType, name: str) -> float:
     return result
 
 
-def written(call: Call, layouts: Sequence[Layout]) -> Told:
+def written(call: Call, layouts: Sequence[Layout]) -> RequestedOutputs:
     """Return what a call says of its outputs, with what the arrays say that it is to write."""
     descs = [TensorDesc(layout.type.data_type, layout.sizes) for layout in layouts]
-    return call.told._replace(written=call.by_output(descs))
+    return call.requested._replace(written=call.by_output(descs))
 
 
 def program_of_call(
@@ -236,8 +240,10 @@ def program_of_call(
     require_running(call.name)
     inputs = _repeated(call, inputs)
     tensors = [None if each is None else TensorDesc(each.type.data_type, each.sizes) for each in inputs]
-    told = call.told if outs is None else written(call, outs)
-    desc = desc_of_call(call.name, call.grouped(tensors), call.attributes, feature_level, told, call.cast)
+    requested = call.requested if outs is None else written(call, outs)
+    desc = desc_of_call(
+        call.name, call.grouped(tensors), call.attributes, feature_level, requested, call.cast
+    )
     present = [layout for layout in inputs if layout is not None]
     outputs = [packed(ScalarType.of(each.data_type), each.sizes) for each in outputs_in(desc)]
     if outs is not None:

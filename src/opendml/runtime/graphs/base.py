@@ -33,7 +33,7 @@ from opendml.runtime.memory.host_array import Array, layout_of_array
 from opendml.runtime.program import layout_of, tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.outputs import NOTHING
+from opendml.spec.outputs import NO_REQUESTS
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.validator import validate
@@ -175,7 +175,7 @@ class GraphBase:
 
     def _call(self, name: str, tensors: tuple[Any, ...], attributes: Mapping[str, Any]) -> Any:
         """Call an operator on tensors of which at least one is of this graph."""
-        return call_in_graph(Call(name, tensors, attributes, None, None, NOTHING, CAST))
+        return call_in_graph(Call(name, tensors, attributes, None, None, NO_REQUESTS, CAST))
 
 
 def build(graph: GraphBase, data: GraphData) -> dict[str, GraphTensor]:
@@ -267,7 +267,7 @@ def _fit(
         return False
     values = [getattr(desc, field.python_name) for field in operator(desc.operator).inputs]
     lengths = tuple((place, len(each)) for place, each in enumerate(values) if isinstance(each, tuple))
-    call = Call(desc.operator, tuple(given), {}, None, None, NOTHING, CAST, lengths)
+    call = Call(desc.operator, tuple(given), {}, None, None, NO_REQUESTS, CAST, lengths)
     return needed in (sizes, repeated_sizes(call, sizes))
 
 

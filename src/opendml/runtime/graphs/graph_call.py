@@ -44,7 +44,7 @@ def call_in_graph(call: Call) -> Any:
             for tensor, wanted in zip(tensors, sizes, strict=True)
         ]
     )
-    desc = desc_of_call(call.name, inputs, call.attributes, graph.feature_level, call.told, CAST)
+    desc = desc_of_call(call.name, inputs, call.attributes, graph.feature_level, call.requested, CAST)
     return call.result(graph._add(desc, tensors, f"nodes[{graph._operator_count}]"))
 
 
@@ -69,7 +69,7 @@ def _operands(graph: GraphBase, call: Call) -> list[GraphTensor | None]:
     operands: list[GraphTensor | None] = []
     for position, (label, tensor) in enumerate(zip(call.labels, call.tensors, strict=True)):
         if isinstance(tensor, int | float):
-            type = type_of_number(call, call.told, position, types)
+            type = type_of_number(call, call.requested, position, types)
             operands.append(graph._number(exact_number(tensor, type, label), type.data_type))
         else:
             operands.append(tensor)

@@ -14,7 +14,7 @@ from opendml.runtime.memory.buffers import buffer_range, whole_buffer
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.spec.enums import MINIMUM_BUFFER_TENSOR_ALIGNMENT
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.values import as_plain, listed
+from opendml.spec.values import as_plain, sequence_items
 from opendml.spec.wording import shown
 from opendml.targets.memory import Place
 
@@ -62,7 +62,7 @@ def bindings_of(binding: BufferArrayBinding, name: str) -> tuple[Any, ...]:
     Raises:
         InvalidArgument: no list of them.
     """
-    several = listed(binding.bindings)
+    several = sequence_items(binding.bindings)
     if several is None:
         raise InvalidArgument(
             f"{name}: a BufferArrayBinding of {shown(binding.bindings)}; a list of bindings is needed"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import DeviceRemoved, InvalidArgument
-from opendml.spec.values import listed
+from opendml.spec.values import sequence_items
 from opendml.spec.wording import counted, shown
 from opendml.targets.executable import Runnable
 
@@ -94,7 +94,7 @@ class Recording(Bound):
 
 def record(device: Device, bound: Sequence[Bound]) -> Recording:
     """Record several dispatches; see Device.record."""
-    several = listed(bound)
+    several = sequence_items(bound)
     if several is None:
         raise InvalidArgument(f"record: {shown(bound)}; a list of bound operators and models is needed")
     if not several:

@@ -13,7 +13,7 @@ from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, res
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.spec.enums import PERSISTENT_BUFFER_ALIGNMENT
-from opendml.spec.values import listed
+from opendml.spec.values import sequence_items
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class OperatorInitializer(Dispatchable):
             DeviceRemoved: the device was removed.
         """
         self.device._require_present()
-        given = listed(operators)
+        given = sequence_items(operators)
         if given is None:
             raise InvalidArgument(
                 f"{self._title}: {shown(operators)}; a list of compiled operators is needed"

@@ -16,7 +16,7 @@ from opendml.spec.enums import TensorFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.values import listed
+from opendml.spec.values import sequence_items
 from opendml.spec.wording import shown
 
 
@@ -99,7 +99,7 @@ def _bound_range(
 
 def _flat(owner: str, kind: str, fields: Sequence[TensorField], bindings: Sequence[Any]) -> list[Any]:
     """Return one binding for each tensor."""
-    given = listed(bindings)
+    given = sequence_items(bindings)
     if given is None:
         raise InvalidArgument(
             f"{owner}: {kind}: {shown(bindings)}; a list with one binding per tensor is needed"
