@@ -14,7 +14,7 @@ import pytest
 import opendml as dml
 from opendml.program.node import ordered
 from opendml.runtime.explain import measure
-from opendml.runtime.explain.explanation import Explanation
+from opendml.runtime.explain.explanation import ExplainedGraph
 from opendml.runtime.explain.wording import bytes_text, count_text, share_text, time_text
 from opendml.runtime.program import program_of
 from opendml.targets.cuda import driver as cuda_driver
@@ -37,7 +37,7 @@ def layers(device: str | dml.Device = "cpu") -> dml.Model:
     return graph.compile({"y": dml.gemm(rows, graph.constant(weights))}, device=device)
 
 
-def of(build: Callable[[dml.Graph], dict[str, Any]]) -> Explanation:
+def of(build: Callable[[dml.Graph], dict[str, Any]]) -> ExplainedGraph:
     graph = dml.Graph()
     return graph.compile(build(graph)).explain()
 
@@ -276,7 +276,7 @@ def test_of_a_kernel_too_short_to_be_measured_no_time_and_no_ratio_is_claimed() 
 
 def test_the_repr_is_one_line() -> None:
     found = replace(layers().explain(), seconds=0.0123)
-    assert repr(found).startswith("<Explanation cpu: 12.3 ms for a dispatch; 5 operators in ")
+    assert repr(found).startswith("<ExplainedGraph cpu: 12.3 ms for a dispatch; 5 operators in ")
     assert "\n" not in repr(found)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from opendml.runtime.explain.explanation import Explanation
+from opendml.runtime.explain.explanation import ExplainedGraph
 from tests.explain.test_explain import layers
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}
@@ -21,7 +21,7 @@ CHROMIUM = shutil.which("chromium")
 
 
 @cache
-def explanation() -> Explanation:
+def explanation() -> ExplainedGraph:
     return layers().explain()
 
 

@@ -184,6 +184,30 @@ def test_graphs_in_directmls_form_are_saved(tmp_path: Path) -> None:
     assert same_bits(*outputs)
 
 
+def test_graphs_with_owned_absent_and_stored_tensors_are_saved(tmp_path: Path) -> None:
+    device, x = Device("cpu"), TensorDesc(FLOAT32, [12])
+    halves, owned = TensorDesc("UINT16", [24]), TensorDesc(FLOAT32, [12], flags="OWNED_BY_DML")
+    add, copied = descs.ElementWiseAdd(x, owned, x), descs.ElementWiseIdentity(halves, halves)
+    nodes = [OperatorNode(device.create_operator(each)) for each in (add, copied, descs.ActivationTanh(x, x))]
+    desc = GraphDesc(
+        3,
+        2,
+        nodes,
+        [InputEdge(0, 0, 0), InputEdge(2, 0, 1)],
+        [OutputEdge(2, 0, 0), OutputEdge(0, 0, 1)],
+        [IntermediateEdge(0, 0, 1, 0), IntermediateEdge(1, 0, 2, 0)],
+    )
+    compiled = device.compile_graph(desc)
+    read = saved(compiled, tmp_path)
+    assert (read.input_tensors, read.output_tensors) == (compiled.input_tensors, compiled.output_tensors)
+    a, b = np.linspace(-1, 1, 12, dtype=np.float32), np.full(12, 0.5, np.float32)
+    for each in (compiled, read):
+        tanh, total = np.zeros((2, 12), np.float32)
+        each.bind([a, None, b], [tanh, total]).dispatch()
+        np.testing.assert_array_equal(total, a + b)
+        np.testing.assert_allclose(tanh, np.tanh(a + b), rtol=1e-6)
+
+
 def test_compiled_operators_are_saved_with_tensors_that_the_operator_owns(tmp_path: Path) -> None:
     device = Device("cpu", feature_level="5_0", threads=2)
     x = TensorDesc(FLOAT32, [1, 1, 3, 4], [24, 24, 8, 2])

@@ -19,7 +19,7 @@ from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable, read_serialized
 from opendml.frontends.dxdispatch.model import NamedDispatchable
 from opendml.frontends.onnx.sizes import Sizes
-from opendml.runtime.explain.explanation import Explanation
+from opendml.runtime.explain.explanation import ExplainedGraph
 from opendml.runtime.objects.device import Device
 from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
@@ -28,7 +28,7 @@ from opendml.spec.wording import shown
 if TYPE_CHECKING:
     from opendml.frontends.onnx.model import OnnxModel
 
-Parts = Mapping[str, Callable[[], Explanation]]
+Parts = Mapping[str, Callable[[], ExplainedGraph]]
 """Functions that explain the parts of a model, by the names of the parts."""
 
 
@@ -96,7 +96,7 @@ def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes, allo
             root = dxdispatch.read(path)
             folders = dxdispatch.Folders.of(path, any_path=allow_any_path)
             dispatchables = dxdispatch.parse_operators(root, folders, sizes)
-            found: dict[str, Callable[[], Explanation]] = {}
+            found: dict[str, Callable[[], ExplainedGraph]] = {}
             for each in dispatchables.values():
                 found |= _of_dispatchable(each, device)
             return found

@@ -94,7 +94,7 @@ class ExplainedTemporary:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation:
+class ExplainedGraph:
     """The kernels of a model or a compiled operator, with their times. `print` shows a table.
 
     Args:
@@ -162,7 +162,7 @@ class Explanation:
     def __repr__(self) -> str:
         from opendml.runtime.explain.text import summary
 
-        return f"<Explanation {self.device}: {time_text(self.seconds)} for a dispatch; {summary(self)}>"
+        return f"<ExplainedGraph {self.device}: {time_text(self.seconds)} for a dispatch; {summary(self)}>"
 
     def __rich__(self) -> RenderableType:
         from opendml.runtime.explain.text import rendered

@@ -14,10 +14,10 @@ from opendml.program.four_bit import in_bytes
 from opendml.program.node import Node, Operation, claim, ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.explain.explanation import (
+    ExplainedGraph,
     ExplainedKernel,
     ExplainedOperator,
     ExplainedTemporary,
-    Explanation,
 )
 from opendml.runtime.explain.kernel_work import TensorBytes, bytes_read, bytes_written, operations
 from opendml.runtime.explain.rates import Rates, filled, rates_of, rounds
@@ -45,7 +45,7 @@ def explained(
     title: str,
     names: Mapping[int, str],
     given: Mapping[int, TensorMemory],
-) -> Explanation:
+) -> ExplainedGraph:
     """Return the kernels of compiled work, with their times.
 
     Args:
@@ -81,7 +81,7 @@ def explained(
     operators = _Operators(work, names)
     plans = [plan for stage in work.stages if (plan := _plan(backend, stage.program)) is not None]
     if len(plans) < len(work.stages):
-        return Explanation(*common, operators.explained([]), persistent_bytes=compiled.persistent_bytes)
+        return ExplainedGraph(*common, operators.explained([]), persistent_bytes=compiled.persistent_bytes)
     rates = rates_of(backend, device.threads)
     kernels: list[ExplainedKernel] = []
     temporaries: list[ExplainedTemporary] = []
@@ -93,7 +93,7 @@ def explained(
             tensors = _tensors(in_bytes(stage.program), plan, run[0])
             kernels.append(_kernel(len(kernels), plan, run, measured, tensors, operators, rates))
         temporaries += _temporaries(plan, numbers)
-    return Explanation(
+    return ExplainedGraph(
         *common,
         operators.explained(kernels),
         tuple(kernels),

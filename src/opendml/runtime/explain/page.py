@@ -19,10 +19,10 @@ from opendml.runtime.explain.wording import (
 )
 
 if TYPE_CHECKING:
-    from opendml.runtime.explain.explanation import ExplainedKernel, Explanation
+    from opendml.runtime.explain.explanation import ExplainedGraph, ExplainedKernel
 
 
-def page(explanation: Explanation) -> str:
+def page(explanation: ExplainedGraph) -> str:
     """Return the page: kernels by falling time, the graph, and the memory. Hovering marks related parts."""
     return "\n".join(
         [
@@ -47,7 +47,7 @@ def _file(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def _head(explanation: Explanation) -> Iterator[str]:
+def _head(explanation: ExplainedGraph) -> Iterator[str]:
     yield f"<h1>{escape(explanation.title)}</h1>"
     threads = "" if explanation.threads is None else f", {explanation.threads} threads at most"
     yield (
@@ -57,7 +57,7 @@ def _head(explanation: Explanation) -> Iterator[str]:
     yield f"<p>{summary(explanation)}.</p>" if explanation.kernels else f"<p>{NO_KERNELS}</p>"
 
 
-def _kernels(explanation: Explanation) -> Iterator[str]:
+def _kernels(explanation: ExplainedGraph) -> Iterator[str]:
     if not explanation.kernels:
         return
     yield "<h2>Where the time goes</h2>"
@@ -78,7 +78,7 @@ def _kernels(explanation: Explanation) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _row(explanation: Explanation, kernel: ExplainedKernel, longest: float) -> str:
+def _row(explanation: ExplainedGraph, kernel: ExplainedKernel, longest: float) -> str:
     share = kernel.seconds / (explanation.kernel_seconds or 1)
     sizes = f" <small>{list(kernel.result)}</small>" if kernel.result else ""
     times = f" <small>({kernel.times} times)</small>" if kernel.times > 1 else ""
@@ -106,7 +106,7 @@ def _row(explanation: Explanation, kernel: ExplainedKernel, longest: float) -> s
     )
 
 
-def _graph(explanation: Explanation) -> Iterator[str]:
+def _graph(explanation: ExplainedGraph) -> Iterator[str]:
     if explanation.operators:
         yield "<h2>What became of the graph</h2>"
         yield (
@@ -116,7 +116,7 @@ def _graph(explanation: Explanation) -> Iterator[str]:
         yield f'<div class="scroll" id="graph">{graph_picture(explanation)}</div>'
 
 
-def _memory(explanation: Explanation) -> Iterator[str]:
+def _memory(explanation: ExplainedGraph) -> Iterator[str]:
     if explanation.temporaries:
         yield "<h2>The memory between kernels</h2>"
         yield (
@@ -127,7 +127,7 @@ def _memory(explanation: Explanation) -> Iterator[str]:
         yield f'<div class="scroll" id="memory">{memory_picture(explanation)}</div>'
 
 
-def _method(explanation: Explanation) -> Iterator[str]:
+def _method(explanation: ExplainedGraph) -> Iterator[str]:
     if not explanation.kernels or explanation.operation_rate is None:
         return
     rates = ", ".join(

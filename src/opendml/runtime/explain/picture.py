@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from opendml.runtime.explain.wording import bytes_text, share_text
 
 if TYPE_CHECKING:
-    from opendml.runtime.explain.explanation import ExplainedOperator, Explanation
+    from opendml.runtime.explain.explanation import ExplainedGraph, ExplainedOperator
 
 _WIDTH, _HEIGHT, _COLUMN, _ROW, _MARGIN = 252, 46, 268, 84, 12
 _MEMORY_HEIGHT, _STEP, _LEFT = 260, 26, 80
 
 
-def graph_picture(explanation: Explanation) -> str:
+def graph_picture(explanation: ExplainedGraph) -> str:
     """Return a picture of the operators, coloured by their kernels' share of the time."""
     rows = _rows(explanation.operators)
     if not rows:
@@ -73,7 +73,7 @@ def _rows(operators: Sequence[ExplainedOperator]) -> list[list[str]]:
     return rows if rows[0] else rows[1:]
 
 
-def _box(explanation: Explanation, operator: ExplainedOperator, place: tuple[float, float]) -> str:
+def _box(explanation: ExplainedGraph, operator: ExplainedOperator, place: tuple[float, float]) -> str:
     x, y = place
     kernels = [explanation.kernels[number] for number in operator.kernels]
     share = sum(kernel.seconds for kernel in kernels) / (explanation.kernel_seconds or 1)
@@ -124,7 +124,7 @@ def _short(text: str, most: int = 30) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def memory_picture(explanation: Explanation) -> str:
+def memory_picture(explanation: ExplainedGraph) -> str:
     """Return a picture of the arena: kernels from left to right, bytes from bottom to top."""
     if not explanation.temporaries:
         return ""

@@ -20,12 +20,12 @@ from opendml.runtime.explain.wording import (
 )
 
 if TYPE_CHECKING:
-    from opendml.runtime.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import ExplainedGraph
 
 _WIDTH = 110
 
 
-def plain(explanation: Explanation) -> str:
+def plain(explanation: ExplainedGraph) -> str:
     """Return text without colours, of a fixed width."""
     written = StringIO()
     Console(file=written, width=_WIDTH, color_system=None, highlight=False, emoji=False).print(
@@ -34,7 +34,7 @@ def plain(explanation: Explanation) -> str:
     return written.getvalue().rstrip()
 
 
-def rendered(explanation: Explanation) -> RenderableType:
+def rendered(explanation: ExplainedGraph) -> RenderableType:
     """Return the title and the kernels by falling time."""
     threads = "" if explanation.threads is None else f", {explanation.threads} threads at most"
     head = [
@@ -49,7 +49,7 @@ def rendered(explanation: Explanation) -> RenderableType:
 NO_KERNELS = "This device evaluates each operation by itself; it has no kernels to look at."
 
 
-def summary(explanation: Explanation) -> str:
+def summary(explanation: ExplainedGraph) -> str:
     """Return the numbers of operators and kernels, and the bytes of memory."""
     operators, kernels = len(explanation.operators), len(explanation.kernels)
     return (
@@ -59,7 +59,7 @@ def summary(explanation: Explanation) -> str:
     )
 
 
-def _kernels(explanation: Explanation) -> RenderableType:
+def _kernels(explanation: ExplainedGraph) -> RenderableType:
     table = Table(box=None, pad_edge=False)
     table.add_column("Kernel", justify="right")
     table.add_column("Operators", ratio=1, overflow="fold")

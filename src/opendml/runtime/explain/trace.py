@@ -6,10 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opendml.runtime.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import ExplainedGraph
 
 
-def trace(explanation: Explanation) -> str:
+def trace(explanation: ExplainedGraph) -> str:
     """Return the kernels as consecutive events, with the bytes of live temporaries."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": f"opendml {explanation.device}"}},

@@ -1,6 +1,6 @@
 """Operators that are compiled together.
 
-A graph is a list of steps (`steps`), which `base` builds. `graph` adds the public methods, `from_desc` builds
-the graph of a GraphDesc, and `stages` lowers steps to programs. `compiled_work` compiles these, and `model`
-runs them.
+A graph is a list of steps (`steps`). Module `base` builds it, `graph` adds methods, and `from_desc` builds
+that of a GraphDesc. Module `stages` lowers steps to programs, which `compiled_work` compiles and `model`
+runs.
 """

@@ -133,7 +133,7 @@ class GraphBase:
             desc: the desc.
             tensors: for each input of the desc a tensor, or None if it is absent. Their bytes may have other
                 sizes, strides and types than in the desc.
-            name: a name for debugging.
+            name: a name for debugging; "": its number.
 
         Returns:
             The outputs that are present.
@@ -146,7 +146,7 @@ class GraphBase:
             None if tensor is None or wanted is None else self._read(tensor, wanted, desc.operator)
             for tensor, wanted in zip(tensors, tensors_of(desc, "INPUT_TENSOR"), strict=True)
         ]
-        return self._add(desc, read, name)
+        return self._add(desc, read, name or f"nodes[{self._operator_count}]")
 
     def _read(self, tensor: GraphTensor, wanted: TensorDesc, reader: str) -> GraphTensor:
         """Return the bytes of a tensor as another one."""

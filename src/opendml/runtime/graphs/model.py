@@ -50,7 +50,7 @@ from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.registry import backend_at, place_of
 
 if TYPE_CHECKING:
-    from opendml.runtime.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import ExplainedGraph
 
 A = TypeVar("A")
 """Arrays of any library."""
@@ -392,7 +392,7 @@ class Model(Locked):
         instance.keep((memories, self._prepared.kept))
         return BoundModel(self.device, instance, self._signature)
 
-    def explain(self, /, **inputs: Any) -> Explanation:
+    def explain(self, /, **inputs: Any) -> ExplainedGraph:
         """Measure the kernels of the model, and return what they compute and how long they take.
 
         An explanation tells which operators became which kernels, what each kernel moves and computes, its

@@ -26,7 +26,7 @@ from opendml.targets.executable import Instance
 from opendml.targets.memory import HostMemory, Place, TensorMemory
 
 if TYPE_CHECKING:
-    from opendml.runtime.explain.explanation import Explanation
+    from opendml.runtime.explain.explanation import ExplainedGraph
     from opendml.runtime.objects.device import Device
 
 
@@ -132,7 +132,7 @@ class CompiledOperator(Dispatchable, Locked):
         bindings = Bindings(rest, written, persistent=persistent)
         return BoundOperator(self.device, self._instance(place, bindings), self._title)
 
-    def explain(self) -> Explanation:
+    def explain(self) -> ExplainedGraph:
         """Measure the kernels of the operator, as `Model.explain` does.
 
         Inputs are floats between 0 and 1, or integers that are 0. OWNED_BY_DML tensors are zeros.
