@@ -15,6 +15,7 @@ import pytest
 
 import opendml as dml
 from opendml import directml
+from opendml.frontends.pydirectml.expressions import record
 from opendml.frontends.pydirectml.table import MODULES, row_of
 from tests.for_each import for_each
 
@@ -427,6 +428,7 @@ def test_fills_need_no_inputs() -> None:
         (lambda x: directml.max(x, 1), TypeError, r"max\.b: int; an Expression is needed"),
         (lambda x: directml.gru(x, x, x), TypeError, "gru.. missing required arguments: activation_descs"),
         (lambda x: directml.join([], axis=0), ValueError, r"join\.inputs: empty"),
+        (lambda x: record("GATHER", {"input": x, "rank": 1}), TypeError, "gather: rank; GATHER has no such"),
     ],
 )
 def test_wrong_arguments_are_named(build: Build, error: type[Exception], problem: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opendml.spec import enums
+from opendml.spec.element_types import DATA_TYPES, element_type
 from opendml.spec.enumeration import Enumeration
 from opendml.spec.facts import operator_facts
 
@@ -70,9 +71,8 @@ DataType = TensorDataType | npt.DTypeLike
 """A type of elements: a TensorDataType, or anything that NumPy takes for one."""
 
 _NUMPY: dict[int, np.dtype[Any]] = {
-    int(member): np.dtype(member.name.lower()) for member in TensorDataType if member.name != "UNKNOWN"
+    int(each): np.dtype(name) for name, each in DATA_TYPES.items() if each.name in TensorDataType.__members__
 }
-_DIRECTML = {dtype: TensorDataType(number) for number, dtype in _NUMPY.items()}
 
 
 def numpy_type(data_type: int) -> np.dtype[Any]:
@@ -87,7 +87,10 @@ def as_data_type(data_type: DataType) -> enums.TensorDataType:
     if isinstance(data_type, TensorDataType | enums.TensorDataType):
         return enums.TensorDataType(int(data_type))
     try:
-        return enums.TensorDataType(int(_DIRECTML[np.dtype(data_type)]))
-    except (KeyError, TypeError, ValueError):
-        names = ", ".join(dtype.name for dtype in _DIRECTML)
-        raise TypeError(f"{data_type!r}: no type of a tensor's elements; one of {names} is needed") from None
+        found = element_type(np.dtype(data_type))
+    except (TypeError, ValueError):
+        found = None
+    if found is None or found not in _NUMPY:
+        names = ", ".join(dtype.name for dtype in _NUMPY.values())
+        raise TypeError(f"{data_type!r}: no type of a tensor's elements; one of {names} is needed")
+    return found
