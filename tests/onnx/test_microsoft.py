@@ -625,3 +625,15 @@ def test_the_page_about_adding_an_operator_adds_one(monkeypatch: pytest.MonkeyPa
         model = one_node("HalfSquare", [x], domain="com.microsoft", **given)
         (y,) = computed(model, feed([x]))
         np.testing.assert_array_equal(y, (scale * x.astype(np.float32) ** 2).astype(np.float16))
+
+
+def test_every_operator_that_is_converted_is_one_of_onnx() -> None:
+    unknown = [
+        (domain, name)
+        for domain, name in CONVERTERS.names()
+        if domain not in ("com.microsoft", "opendml")
+        and not onnx.defs.has(name, domain)
+        and (domain, name) not in attributes._WITHOUT_SCHEMA
+    ]
+    assert unknown == []
+    assert {*attributes._WITHOUT_SCHEMA} <= {*CONVERTERS.names()}

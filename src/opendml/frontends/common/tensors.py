@@ -1,6 +1,6 @@
 """Tensors of a graph in other types, sizes and orders, and common sizes of several.
 
-Only `cast`, `joined` and `rows_of` add operators. The others see the same elements.
+Only `cast`, `joined`, `gathered` and `rows_of` add operators. The others see the same elements.
 """
 
 from __future__ import annotations
@@ -98,6 +98,10 @@ def broadcast_sizes(*sizes: Sequence[int]) -> tuple[int, ...]:
 
 def rows_of(table: GraphTensor, indices: GraphTensor) -> GraphTensor:
     """Return the rows of a matrix with some indices, in the sizes of these."""
-    count = math.prod(indices.sizes)
-    found = dml.gather(table, shaped(indices, (1, count)), axis=0, index_dimensions=1)
-    return shaped(found, (*indices.sizes, table.sizes[1]))
+    return shaped(gathered(table, indices, 0), (*indices.sizes, table.sizes[1]))
+
+
+def gathered(tensor: GraphTensor, indices: GraphTensor, axis: int) -> GraphTensor:
+    """Return elements of a dimension by their indices, in the order of these."""
+    row = along(indices, len(tensor.sizes) - 1, len(tensor.sizes))
+    return dml.gather(tensor, row, axis=axis, index_dimensions=1)

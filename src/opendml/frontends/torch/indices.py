@@ -13,17 +13,9 @@ from opendml.errors import InvalidArgument
 
 _aten = torch.ops.aten
 
-_ALONG_AN_AXIS = frozenset(
-    {
-        _aten.gather.default,
-        _aten.index_add.default,
-        _aten.index_reduce.default,
-        _aten.index_select.default,
-        _aten.scatter.src,
-        _aten.scatter.value,
-        _aten.scatter_add.default,
-        _aten.scatter_reduce.two,
-    }
+_ALONG_AN_AXIS = (
+    *(_aten.gather.default, _aten.index_add.default, _aten.index_reduce.default, _aten.index_select.default),
+    *(_aten.scatter.src, _aten.scatter.value, _aten.scatter_add.default, _aten.scatter_reduce.two),
 )
 """Operators that take a tensor, a dimension and indices into it."""
 

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import torch
 from torch.fx import Node
 
-_aten = torch.ops.aten
-
-_VIEWS = frozenset(
-    {
-        _aten.alias.default,
-        _aten.as_strided.default,
-        _aten.detach.default,
-        _aten.diagonal.default,
-        _aten.expand.default,
-        _aten.permute.default,
-        _aten.select.int,
-        _aten.slice.Tensor,
-        _aten.squeeze.default,
-        _aten.squeeze.dim,
-        _aten.squeeze.dims,
-        _aten.t.default,
-        _aten.transpose.int,
-        _aten.unsqueeze.default,
-        _aten.view.default,
-        _aten._unsafe_view.default,
-    }
+_NAMES = (
+    "alias.default as_strided.default detach.default diagonal.default expand.default permute.default "
+    "select.int slice.Tensor squeeze.default squeeze.dim squeeze.dims t.default transpose.int "
+    "unsqueeze.default view.default _unsafe_view.default"
 )
+_VIEWS = frozenset(f"aten.{name}" for name in _NAMES.split())
 
 
 def is_view(node: Node) -> bool:
     """Return whether the result is the first argument's memory."""
-    return node.target in _VIEWS
+    return str(node.target) in _VIEWS
 
 
 def base_of(node: Node) -> tuple[Node, list[Node]]:

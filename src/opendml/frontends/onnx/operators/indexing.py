@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.tensors import with_rank
+from opendml.frontends.common.tensors import gathered
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import OWN, converts
@@ -91,8 +91,8 @@ def compress(node: OnnxConversion) -> Result:
     wanted = (*sizes[:axis], len(chosen), *sizes[axis + 1 :])
     if 0 in wanted:
         return node.empty(wanted)
-    indices, tensor = with_rank(node.constant(chosen, np.int64), len(sizes)), node.moved(0).reinterpret(sizes)
-    return node.result(dml.gather(tensor, indices, axis=axis, index_dimensions=1), wanted, node.type(0))
+    found = gathered(node.moved(0).reinterpret(sizes), node.constant(chosen, np.int64), axis)
+    return node.result(found, wanted, node.type(0))
 
 
 @converts("NonZero", to="NONZERO_COORDINATES")
@@ -144,9 +144,8 @@ def compress_found(node: OnnxConversion) -> Result:
     wanted = (*sizes[:axis], count, *sizes[axis + 1 :])
     if not count:
         return node.empty(wanted)
-    numbers = _first(node, 1, count).reinterpret([1] * (len(sizes) - 1) + [count])
-    tensor = node.moved(0).reinterpret(sizes)
-    return node.result(dml.gather(tensor, numbers, axis=axis, index_dimensions=1), wanted, node.type(0))
+    found = gathered(node.moved(0).reinterpret(sizes), _first(node, 1, count), axis)
+    return node.result(found, wanted, node.type(0))
 
 
 def _first(node: OnnxConversion, number: int, count: int) -> GraphTensor:

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.tensors import along, inverse, permuted, shaped
+from opendml.frontends.common.tensors import gathered, inverse, permuted, shaped
 from opendml.frontends.common.types import FLOATS, NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.matrix import product
@@ -247,9 +247,7 @@ def _by_nearest(
     for axis in axes:
         coordinates, rounding = modes(axis)
         indices = nearest(axis.coordinates(coordinates), rounding, axis.length)
-        rank = len(tensor.sizes)
-        places = along(node.constant(indices), rank - 1, rank)
-        tensor = dml.gather(tensor, places, axis=axis.number, index_dimensions=1)
+        tensor = gathered(tensor, node.constant(indices), axis.number)
     return tensor
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from opendml import functions as dml
+from opendml.frontends.common.tensors import gathered
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
@@ -115,8 +116,7 @@ def _reduced_once(node: OnnxConversion, places: GraphTensor | Array, columns: in
         raise NotExpressible("several updates go to one place")
     rows = node.tensor(0).reinterpret([math.prod(node.sizes(0)) // columns, columns])
     numbers = node.constant(places)
-    before = dml.gather(rows, numbers.reinterpret([1, len(places)]), axis=0, index_dimensions=1)
-    updates = function(before, node.tensor(2).reinterpret([len(places), columns]))
+    updates = function(gathered(rows, numbers, 0), node.tensor(2).reinterpret([len(places), columns]))
     numbers = numbers.reinterpret([len(places), 1])
     return dml.scatter_nd(rows, numbers, updates, input_dimension_count=2, indices_dimension_count=2)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.tensors import aligned, cast, inverse, joined, part, shaped, with_rank
+from opendml.frontends.common.tensors import aligned, cast, gathered, inverse, joined, part, shaped, with_rank
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 from opendml.runtime.graphs.repeat import repeated
@@ -151,13 +151,13 @@ def _put(gradient: Tensor, sizes: Sequence[int], axis: int, places: range) -> Te
 @converts("embedding", to="GATHER")
 def embedding(node: TorchNode, weight: Tensor, indices: Tensor, *options: Any) -> Tensor:
     """Convert rows of a table."""
-    return _gathered(weight, indices, 0)
+    return gathered(weight, indices, 0)
 
 
 @converts("index_select", to="GATHER")
 def index_select(node: TorchNode, x: Tensor, dim: int, indices: Tensor) -> Tensor:
     """Convert elements of a dimension by their numbers."""
-    return _gathered(x, indices, dim % x.ndim)
+    return gathered(x, indices, dim % x.ndim)
 
 
 class _Indexed:
@@ -184,10 +184,10 @@ def index(node: TorchNode, x: Tensor, indices: Indices) -> Tensor:
     if any(each.data_type in (TensorDataType.UINT8, TensorDataType.INT8) for _, each in found):
         raise NotExpressible("a mask as indices")
     if len(found) == 1:
-        return _gathered(x, found[0][1], found[0][0])
+        return gathered(x, found[0][1], found[0][0])
     indexed = _Indexed(x, indices)
-    gathered, before = _gathered(indexed.lines, indexed.numbers, 0), indexed.before
-    return gathered.permute([*range(1, before + 1), 0, *range(before + 1, gathered.ndim)])
+    taken, before = gathered(indexed.lines, indexed.numbers, 0), indexed.before
+    return taken.permute([*range(1, before + 1), 0, *range(before + 1, taken.ndim)])
 
 
 def _numbers_of(indices: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
@@ -202,12 +202,6 @@ def _numbers_of(indices: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
         result = from_start if result is None else result * size + from_start
     assert result is not None
     return result
-
-
-def _gathered(x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    """Return elements of a dimension; the output has the sizes of the indices in its place."""
-    row = shaped(indices, [*[1] * (x.ndim - 1), math.prod(indices.sizes)])
-    return dml.gather(x, row, axis=axis, index_dimensions=1)
 
 
 @converts("gather", to="GATHER_ELEMENTS")

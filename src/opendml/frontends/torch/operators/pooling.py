@@ -9,7 +9,7 @@ import numpy as np
 
 from opendml import functions as dml
 from opendml.frontends.common.pooling import end_padding, pooling_fields
-from opendml.frontends.common.tensors import shaped
+from opendml.frontends.common.tensors import gathered, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 from opendml.program.scalar_type import ScalarType
@@ -155,8 +155,7 @@ def _summed(node: TorchNode, x: Tensor, axis: int, stretches: Sequence[range]) -
     for step in range(max(map(len, stretches))):
         is_there = np.array([step < len(each) for each in stretches])
         places = np.array([each.start + step if step < len(each) else 0 for each in stretches], np.uint32)
-        row = node.constant(places.reshape([1] * (x.ndim - 1) + [-1]))
-        term = dml.gather(x, row, axis=axis, index_dimensions=1)
+        term = gathered(x, node.constant(places), axis)
         if not is_there.all():
             mask = repeated(node.constant(is_there.astype(np.uint8).reshape(sizes)), term.sizes)
             term = dml.element_wise_if(mask, term, node.filled(0, term.sizes, node.data_type))
