@@ -84,7 +84,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
 
 def packed_bytes(model: dml_onnx.OnnxModel) -> int:
     """What a model keeps of its weights."""
-    return model._kept.shared.constants.bytes
+    return model._cache.shared.constants.bytes
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
@@ -152,7 +152,7 @@ def test_the_sizes_that_were_used_last_stay(compilations: list[Graph]) -> None:
     each = dml_onnx.load(product())
     for rows in (9, 10, 11, 12):
         each(random(rows, K))
-    own = max(entry.own_bytes for entry in each._kept._entries.values())
+    own = max(entry.own_bytes for entry in each._cache._entries.values())
     model = dml_onnx.load(product(), most_kept_bytes=2 * own + own // 2)
     compilations.clear()
     for rows in (9, 10, 11, 9, 12, 9, 11, 10):
@@ -179,7 +179,7 @@ def test_steps_behind_many_contents_are_bounded() -> None:
             while waiting:
                 count += 1
                 waiting.extend(waiting.pop().next_steps.values())
-            assert count == len(model._kept._entries) < 30
+            assert count == len(model._cache._entries) < 30
             assert model.kept_bytes < 200_000
 
 
@@ -187,7 +187,7 @@ def test_all_is_freed_with_the_model() -> None:
     model = dml_onnx.load(product())
     for rows in SIZES:
         model(random(rows, K))
-    shared = model._kept.shared
+    shared = model._cache.shared
     assert packed_bytes(model)
     gone = weakref.ref(model)
     del model
@@ -432,7 +432,7 @@ def test_a_run_may_be_noted_while_another_one_is() -> None:
             sys.settrace(None)
         assert same_bits(result, expected[rows])
     assert nested > 50
-    kept = model._kept
+    kept = model._cache
     assert kept._bytes == sum(entry.own_bytes for entry in kept._entries.values()) + sum(
         each.size for each in {memory for entry in kept._entries.values() for memory in entry.kept}
     )

@@ -18,6 +18,7 @@ from opendml.cli.printing import console, table_of
 from opendml.errors import Error, InvalidArgument, LimitExceeded, Unsupported
 from opendml.folders import replacing_within
 from opendml.frontends.onnx.sizes import Sizes
+from opendml.model_files import open_file
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
 
@@ -45,7 +46,6 @@ class _Input(NamedTuple):
 def run_onnx(
     path: Path,
     device: Device,
-    *,
     inputs: Sequence[str],
     sizes: Sizes,
     iterations: int,
@@ -164,10 +164,7 @@ def _given(model: OnnxModel, files: dict[str, Path]) -> Iterator[_Input]:
     random = np.random.default_rng(0)
     own = {each.name: each for each in model.inputs}
     for name, info in own.items():
-        if name in files:
-            yield _Input(name, _read(files[name]), str(files[name]))
-        else:
-            yield _made(info, random)
+        yield _Input(name, _read(files[name]), str(files[name])) if name in files else _made(info, random)
     for name, file in files.items():
         if name not in own:
             yield _Input(name, _read(file), str(file))
@@ -175,10 +172,9 @@ def _given(model: OnnxModel, files: dict[str, Path]) -> Iterator[_Input]:
 
 def _read(file: Path) -> Any:
     try:
-        return np.load(file, allow_pickle=False)
-    except OSError as error:
-        raise InvalidArgument(f"{file}: {error.strerror or error}") from error
-    except ValueError as error:
+        with open_file(file, file) as opened:
+            return np.load(opened, allow_pickle=False)
+    except (EOFError, ValueError) as error:
         raise InvalidArgument(f"{file}: no .npy file ({error})") from error
 
 

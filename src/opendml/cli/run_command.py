@@ -59,15 +59,7 @@ def run_model(
     """
     kind, where = kind_of(model), Device(device, feature_level=feature_level, threads=threads)
     if kind is Kind.ONNX:
-        run_onnx(
-            model,
-            where,
-            inputs=inputs,
-            sizes=sizes,
-            iterations=iterations,
-            output_directory=output_directory,
-            as_json=as_json,
-        )
+        run_onnx(model, where, inputs, sizes, iterations, output_directory, as_json)
         return
     if inputs:
         raise click.UsageError("--input is for ONNX models")

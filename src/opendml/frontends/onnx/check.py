@@ -100,7 +100,7 @@ class Checker(Tracer):
         self.evaluated: list[Gap] = []
         self.unknown: list[Gap] = []
         known = {name: value for name, value in inputs.items() if value.sizes is not None}
-        segment, pending = Segment(ChainMap({**self._known, **known}), self._kept_models.shared), self._start
+        segment, pending = Segment(ChainMap({**self._known, **known}), self._model_cache.shared), self._start
         while pending:
             check_time()
             node, pending = pending.popped()

@@ -70,8 +70,8 @@ class OnnxModel:
         with self._named():
             require_runnable(model)
             require_possible(model)
-            self._kept = ModelCache(most_kept_bytes)
-            self._tracer = Tracer.of_model(model, device, weights or Weights(), self._kept)
+            self._cache = ModelCache(most_kept_bytes)
+            self._tracer = Tracer.of_model(model, device, weights or Weights(), self._cache)
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -94,7 +94,7 @@ class OnnxModel:
     @property
     def kept_bytes(self) -> int:
         """The approximate bytes of packed weights, compiled graphs and temporary memory."""
-        return self._kept.bytes
+        return self._cache.bytes
 
     def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
         """Return the outputs by name, for arrays in the order of the inputs or by their names.

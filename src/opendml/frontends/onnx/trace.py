@@ -98,7 +98,7 @@ class Tracer(Locked):
         inputs, outputs: names of its tensors.
         known: tensors that are the same in every run, such as initializers.
         functions: the model's functions.
-        kept: decides which steps stay in memory, and has the memory that all sizes share.
+        cache: decides which steps stay in memory, and has the memory that all sizes share.
         weights: the initializers in the model's files.
     """
 
@@ -110,20 +110,20 @@ class Tracer(Locked):
         known: Mapping[str, Known],
         functions: Functions,
         device: Device,
-        kept: ModelCache,
+        cache: ModelCache,
         weights: Weights,
     ) -> None:
         super().__init__()
         self._start, self._inputs, self._outputs = Pending().prepended(nodes), tuple(inputs), tuple(outputs)
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
-        self._kept_models, self._weights = kept, weights
+        self._model_cache, self._weights = cache, weights
         self._first_steps: dict[Hashable, Step] = {}
         self._prefixes = itertools.count(1)
 
     @classmethod
     def of_model(
-        cls, model: onnx.ModelProto, device: Device, weights: Weights, kept: ModelCache | None = None
+        cls, model: onnx.ModelProto, device: Device, weights: Weights, cache: ModelCache | None = None
     ) -> Self:
         """Make a tracer of a model's graph.
 
@@ -131,7 +131,7 @@ class Tracer(Locked):
             model: the model.
             device: the device of its compiled graphs.
             weights: the initializers that are not in the message.
-            kept: decides which sizes stay compiled; None: the default.
+            cache: decides which sizes stay compiled; None: the default.
         """
         graph = model.graph
         known = {name: Known(array, name) for name, array in weights.arrays.items()}
@@ -140,7 +140,7 @@ class Tracer(Locked):
         known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
         nodes = nodes_of(graph.node, opsets_of(model.opset_import))
         inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-        return cls(nodes, inputs, outputs, known, functions_of(model), device, kept or ModelCache(), weights)
+        return cls(nodes, inputs, outputs, known, functions_of(model), device, cache or ModelCache(), weights)
 
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.
@@ -163,7 +163,7 @@ class Tracer(Locked):
 
         self._weights.require_whole()
         path: list[Step] = []
-        with self._kept_models.running(path):
+        with self._model_cache.running(path):
             step = self._step_for(self._first_steps, key, first)
             while True:
                 path.append(step)
@@ -191,7 +191,7 @@ class Tracer(Locked):
 
     def _trace(self, state: State) -> Step:
         """Return the next step from a state."""
-        segment, pending = Segment(state.values, self._kept_models.shared), state.pending
+        segment, pending = Segment(state.values, self._model_cache.shared), state.pending
         while pending:
             node, rest = pending.popped()
             check_time()
@@ -320,7 +320,7 @@ class Tracer(Locked):
         outside = sorted(captured - set(known))
         outputs = [each.name for each in graph.output]
         nodes, names = nodes_of(graph.node, node.opsets), [*inputs, *outside]
-        shared = self._kept_models, self._weights
+        shared = self._model_cache, self._weights
         tracer = Tracer(nodes, names, outputs, known, self._functions, self._device, *shared)
 
         def run(contents: Contents) -> dict[str, Any]:
