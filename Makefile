@@ -52,6 +52,7 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --num-workers auto
+	$(BIN)/python -m tools.language
 
 format: $(VENV)/ready
 	$(BIN)/ruff check --fix .

@@ -29,7 +29,7 @@ from opendml.spec import descs
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.executable import CudaExecutable
-from opendml.targets.cuda.launcher import Recording
+from opendml.targets.cuda.launcher import CapturedLaunches
 
 Call = Callable[[], None]
 
@@ -293,7 +293,7 @@ def host_costs() -> dict[str, float]:
         instance.bind(0, data.data_ptr())
         instance.bind(1, data.data_ptr())
         instances.append(instance)
-    recording = Recording(instances)
+    recording = CapturedLaunches(instances)
 
     def microseconds(call: Call) -> float:
         times = []

@@ -20,7 +20,7 @@ import pytest
 
 import opendml as dml
 from opendml import functions
-from opendml.catalog.content import Block, Code, Items, Section, Table
+from opendml.catalog.content import Block, CodeBlock, Items, Section, Table
 from opendml.catalog.examples import example_of, worked_examples
 from opendml.catalog.lists import decision_table
 from opendml.catalog.operator_page import operator_page
@@ -177,17 +177,17 @@ def test_an_example_that_fails_is_named() -> None:
 def test_the_page_of_an_operator_shows_what_its_example_gives() -> None:
     page = operator_page(operator("ACTIVATION_RELU"))
     (example,) = (section for section in page.sections if section.title == "Example")
-    assert example.blocks[-1] == Code("array([0. , 0. , 0. , 0.5, 3. ], dtype=float32)")
+    assert example.blocks[-1] == CodeBlock("array([0. , 0. , 0. , 0.5, 3. ], dtype=float32)")
 
 
 def test_the_page_shows_how_the_operator_is_called() -> None:
     page = operator_page(operator("ACTIVATION_CELU"))
     (section,) = (section for section in page.sections if section.title == "Python")
     call, _, desc = section.blocks
-    assert isinstance(call, Code)
+    assert isinstance(call, CodeBlock)
     assert call.text.startswith("dml.activation_celu(")
     assert "alpha: float = 1.0" in call.text
-    assert isinstance(desc, Code)
+    assert isinstance(desc, CodeBlock)
     assert desc.text.startswith("dml.descs.ActivationCelu(")
 
 
@@ -202,7 +202,7 @@ def prose(name: str) -> Iterator[str]:
 
 def texts_of(block: Block) -> Iterator[str]:
     match block:
-        case Code():
+        case CodeBlock():
             return
         case Items(texts):
             yield from texts
@@ -287,7 +287,7 @@ def test_the_page_shows_formula_and_decisions_of_the_definition() -> None:
     page = operator_page(operator("ACTIVATION_CELU"))
     (definition,) = (section for section in page.sections if section.title == "Definition")
     formula, decision = definition.blocks
-    assert isinstance(formula, Code)
+    assert isinstance(formula, CodeBlock)
     assert formula.text.startswith("max(0, x) + min(0, alpha * (exp(x / alpha) - 1))")
     assert str(decision).startswith("So near to zero")
 
@@ -310,7 +310,7 @@ def test_the_page_says_of_what_the_distance_of_a_sum_is_a_share() -> None:
 
 def test_the_formula_has_a_line_for_each_statement() -> None:
     (formula, *_) = operator_page(operator("MEAN_VARIANCE_NORMALIZATION1")).sections[0].blocks
-    assert isinstance(formula, Code)
+    assert isinstance(formula, CodeBlock)
     assert [line for line in formula.text.splitlines() if line.startswith("otherwise")]
 
 
@@ -325,7 +325,7 @@ def test_markdown_shows_texts_as_they_read_and_links_operators_and_enumerations(
 
 
 def test_markdown_has_a_form_for_every_block() -> None:
-    blocks = ("text", Items(("one", "two")), Code("x = 1", "python"), Table(("A", "B"), (("1", "a|b"),)))
+    blocks = ("text", Items(("one", "two")), CodeBlock("x = 1", "python"), Table(("A", "B"), (("1", "a|b"),)))
     assert markdown.section(Section("Title", blocks)) == (
         "## Title\n\ntext\n\n- one\n- two\n\n```python\nx = 1\n```\n\n| A | B |\n|---|---|\n| 1 | a\\|b |"
     )

@@ -24,6 +24,8 @@ SIZES = (
 """Heads, queries, keys, the elements of these and of values."""
 CAUSAL = ((2, 300, 300, 64), (3, 150, 400, 128), (1, 400, 150, 40))
 """Heads, queries, keys, and elements of them all; the first queries of the last one see no key."""
+FEW_QUERIES = ((3, 3, 1, 500, 64, 40), (8, 2, 1, 300, 128, 128), (6, 2, 3, 300, 24, 200))
+"""Heads, those of keys, queries, keys, and elements of keys and of values: decoding with a cache."""
 SCALE = 0.5
 ROUNDED = 2e-4
 """Largest change of results of these cases by rounding weights to FLOAT16."""
@@ -59,6 +61,13 @@ def chain_cases() -> Iterator[Case]:
         yield _case(f"FLOAT16 of {elements} elements", wide)
     misaligned = _attention("FLOAT16", 2, _tensors(2, 150, 200, 256, 40))
     yield _case("FLOAT16 of 256 elements misaligned", misaligned, offset=1)
+    for each in FEW_QUERIES:
+        yield _case(f"FLOAT16 of few queries {each}", _few_queries(*each))
+    biased = _few_queries(*FEW_QUERIES[0], relative_position_bias=(1, 3, 1, 500))
+    yield _case("FLOAT16 of few queries with a bias", biased)
+    yield _case("FLOAT16 of few queries, causal", _causal("FLOAT16", (2, 5, 400, 64), -math.inf))
+    wide_results = _causal("FLOAT16", (2, 5, 400, 64), None, result="FLOAT32")
+    yield _case("FLOAT16 of few queries with FLOAT32 results", wide_results)
     inputs = [("FLOAT16", each) for each in plain.values()]
     mask = [("INT32", (1, 1, 1, 2 * keys)), ("INT64", (1, 1, 1, keys))]
     yield _case("FLOAT16 with a gathered mask", graph_program(_with_gathered_mask, *inputs, *mask))
@@ -77,6 +86,19 @@ def _tensors(heads: int, queries: int, keys: int, depth: int, size: int) -> dict
 def _attention(type: str, heads: int, tensors: Mapping[str, Sizes], **further: Any) -> Program:
     attributes = {"scale": SCALE, "head_count": heads, "mask_type": "NONE"} | further
     return Form("MULTIHEAD_ATTENTION", "", tensors, attributes).case(type).program
+
+
+def _few_queries(
+    heads: int, shared: int, queries: int, keys: int, depth: int, size: int, **further: Any
+) -> Program:
+    tensors = {
+        "query": (1, queries, heads * depth),
+        "key": (1, keys, shared * depth),
+        "value": (1, keys, shared * size),
+    }
+    counts = {"query_head_count": heads, "key_value_head_count": shared}
+    attributes = {"scale": SCALE, "mask_type": "NONE"} | counts
+    return Form("MULTIHEAD_ATTENTION1", "", tensors | further, attributes).case("FLOAT16").program
 
 
 def _shared(type: str) -> Program:

@@ -64,12 +64,13 @@ def _matrix_products() -> Iterator[Case]:
 
 
 def _tiles_of_the_copy_engine() -> Iterator[Case]:
-    """Yield products of FLOAT16 whose rows are multiples of 16 bytes, in each order."""
-    type, sizes = "FLOAT16", (136, 72, 152)
-    for turned in itertools.product((False, True), repeat=2):
-        name = f"{type} copied {sizes} {turned[0]:d}{turned[1]:d}"
-        yield _case(name, sizes[2], _product(type, *sizes, *turned))
-    columns = Strided((1, 1, 72, 104), (0, 0, 1, 72))
+    """Yield products whose rows are multiples of 16 bytes, in each order."""
+    sizes = 136, 72, 152
+    for type, turned_a, turned_b in itertools.product(FLOATS, (False, True), (False, True)):
+        name = f"{type} copied {sizes} {turned_a:d}{turned_b:d}"
+        yield _case(name, sizes[2], _product(type, *sizes, turned_a, turned_b))
+    yield _case("FLOAT32 copied, few rows", 500, _product("FLOAT32", 13, 100, 500, False, True, 2))
+    type, columns = "FLOAT16", Strided((1, 1, 72, 104), (0, 0, 1, 72))
     by_columns = _gemm(type, {"a": (1, 1, 72, 80), "b": (1, 1, 80, 104), "output": columns})
     yield _case(f"{type} copied, results by columns", 80, by_columns)
     shared: dict[str, Sizes] = {"a": (2, 3, 40, 72), "b": Strided((2, 3, 56, 72), (0, 56 * 72, 72, 1))}

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "opendml"
 EXEMPT = ("program", "compiler", "targets")
 """Rooms whose prose is not checked, and whose classes may share names with each other."""
 
-SHARED_NAMES = ("pydirectml", "frontends/pydirectml", "frontends/onnxruntime")
+SHARED_NAMES = ("directml.py", "pydirectml", "frontends/pydirectml", "frontends/onnxruntime")
 """Rooms whose public class names another library prescribes."""
 
 MOST_WORDS = 28

@@ -642,3 +642,15 @@ def test_what_is_in_memory_is_computed_once() -> None:
     assert [node.operation for node in ordered(first.values)].count(Operation.EXPONENTIAL) == 1
     assert Operation.EXPONENTIAL not in {node.operation for node in ordered(second.values)}
     assert_agrees([value * value + 1.0], [ROWS], rtol=1e-6)
+
+
+def test_kernels_of_a_chain_may_have_dimensions_that_are_one_in_others() -> None:
+    """Two batches of three heads are six matrices for the second product."""
+    q, k = source(0, FLOAT32, (2, 3, 5, 1, 4)), source(1, FLOAT32, (2, 3, 1, 7, 4))
+    v = source(2, FLOAT32, (6, 1, 4, 7))
+    weights = reshaped(softmax1(contraction(q, k, [4]), axes=[3]), (6, 5, 1, 7))
+    result = contraction(in_memory(weights), v, [3])
+    inputs = tuple(packed(FLOAT32, each.sizes) for each in (q, k, v))
+    program = Program(inputs, (packed(FLOAT32, result.sizes),), simplify([result]))
+    (kernel,) = fuse(program, lambda kernel: True).kernels
+    assert sorted(size for size in kernel.domain if size > 1) == [2, 3, 4, 4, 5, 7]

@@ -175,6 +175,14 @@ def test_a_box_reaches_no_further_than_few_queries() -> None:
     assert q.box == (64, 24, 1)
 
 
+def test_a_box_of_few_queries_has_all_heads_that_share_keys() -> None:
+    """The case has 5 queries in each of 4 heads, which lie in another order than rows of a matrix."""
+    launch, _ = launches(program_of(operator(queries=5, keys=2000, heads=8, shared=2)))
+    q = launch.maps[0]
+    assert (q.sizes, q.strides, q.box) == ((64, 5, 4, 2, 2), (1024, 128, 512, 5120), (64, 5, 4, 1, 1))
+    assert (launch.values["rows"], launch.values["team"]) == (20, 4)
+
+
 def test_maps_lie_behind_the_other_parameters() -> None:
     launch = launch_of()
     parameters = Parameters(launch.pattern)
@@ -209,6 +217,41 @@ def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
         items = launch.values["items"]
         assert launch.grid == min(items, MACHINE.multiprocessors)
         assert items == 12 * math.ceil(queries / dict(launch.pattern.constants)["ROWS"])
+
+
+@pytest.mark.parametrize(
+    ("given", "slices"),
+    [
+        ({"keys": 65536, "heads": 32, "shared": 8, "size": 128}, 8),
+        ({"keys": 1024, "heads": 12, "shared": 12}, 4),
+        ({"keys": 100, "heads": 12, "shared": 12}, 1),
+        ({"keys": 32768, "heads": 256, "shared": 256}, 1),
+        ({"keys": 4096, "queries": 5, "heads": 8, "shared": 8}, 8),
+    ],
+    ids=str,
+)
+def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int) -> None:
+    """As many as there are multiprocessors; each slice of keys of a matrix has a page of sums."""
+    (launch,) = launches(program_of(operator(**({"queries": 1} | given))))  # type: ignore[arg-type]
+    constants, items = dict(launch.pattern.constants), 2 * given["shared"] * slices
+    assert (launch.pattern.mode, constants["ROWS"]) == (Mode.WGMMA_CHAIN, 64)
+    assert constants["SPLIT"] == (slices > 1)
+    assert launch.values["items"] == items
+    assert launch.values["slice"] * constants["KEYS"] * slices >= given["keys"]
+    sums = launch.values["rows"] * (constants["WIDTH"] + 2)
+    assert launch.scratch_bytes == (slices > 1) * 4 * items * sums
+
+
+@pytest.mark.parametrize(
+    ("given", "capability"),
+    [({"keys": 49, "heads": 4096, "shared": 4096}, 90), ({"keys": 4096}, 80), ({"keys": 4096}, 100)],
+    ids=str,
+)
+def test_few_queries_stay_three_kernels_where_these_are_faster(
+    given: dict[str, int], capability: int
+) -> None:
+    found = launches(program_of(operator(queries=1, **given)), capability=capability)  # type: ignore[arg-type]
+    assert len(found) == 3
 
 
 def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:

@@ -15,7 +15,7 @@ from opendml.targets.cuda.parameters import magic
 from opendml.targets.cuda.pattern import Form, Mode
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
 from opendml.targets.cuda.schedule_contraction import TILES
-from opendml.targets.cuda.schedule_warpgroups import WARPGROUP_TILES
+from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES, WARPGROUP_TILES
 from tests.cuda.compiled import (
     CASES,
     MACHINES,
@@ -99,7 +99,7 @@ def test_every_tile_is_covered(capability: int) -> None:
     of_warpgroups = having("ROWS", "COLUMNS_OF_TILE", "CONSUMERS", "BLOCKS", "CLUSTER", "TURNS")
     assert capability != 90 or of_warpgroups >= {
         (each.mode, each.rows, each.columns, each.consumers, each.blocks, each.cluster, each.turns)
-        for each in WARPGROUP_TILES
+        for each in (*WARPGROUP_TILES, *PARTS_TILES)
     }
     chained = having("ROWS", "KEYS", "STAGES", "THREADS")
     assert {(each.mode, each.rows, each.keys, each.stages, each.threads) for each in CHAIN_TILES} <= chained

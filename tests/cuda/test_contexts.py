@@ -10,7 +10,7 @@ import pytest
 from opendml.targets.cuda import driver
 from opendml.targets.cuda.driver import CudaDevice
 from opendml.targets.cuda.executable import CudaInstance
-from opendml.targets.cuda.launcher import Recording
+from opendml.targets.cuda.launcher import CapturedLaunches
 from tests.cuda.fake_driver import FakeDriver, Result, use
 
 
@@ -52,7 +52,7 @@ def bare_instance(device: CudaDevice, fake: ContextDriver) -> Any:
 
 def bare_recording(device: CudaDevice, fake: ContextDriver) -> Any:
     """A recording likewise."""
-    recording: Any = Recording.__new__(Recording)
+    recording: Any = CapturedLaunches.__new__(CapturedLaunches)
     recording._device, recording._graph, recording._launch = device, None, fake.launch
     return recording
 

@@ -48,9 +48,9 @@ def way(pattern: Pattern) -> str:
 @pytest.mark.parametrize(
     ("type", "sizes", "wanted"),
     [
-        (FLOAT32, (4096, 4096, 4096), "fma 128x128"),
-        (FLOAT32, (1024, 1024, 1024), "fma 128x128 split"),
-        (FLOAT32, (128, 768, 3072), "fma 64x64 split"),
+        (FLOAT32, (4096, 4096, 4096), "wgmma_parts 128x128"),
+        (FLOAT32, (1024, 1024, 1024), "wgmma_parts 128x64"),
+        (FLOAT32, (128, 768, 3072), "wgmma_parts 64x64 split"),
         (FLOAT32, (50176, 64, 147), "fma 64x64"),
         (FLOAT32, (1, 4096, 4096), "fma 16x128 split"),
         (FLOAT16, (1, 4096, 4096), "mma 16x128 split"),

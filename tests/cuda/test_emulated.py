@@ -6,23 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 
 from opendml.compiler.kernel import Kernel
 from opendml.program.program import Program, packed
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
 from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode
 from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.executable import ReferenceExecutable
+from tests.nodes import matrix_product, program
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
 from tools.cuda_contraction_cases import contraction_cases
 from tools.cuda_emulator import COMPILER, MACHINE, emulated
+from tools.cuda_tiles import in_tiles
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
 Run = tuple[Case, Scheduler]
@@ -60,7 +64,8 @@ def _chosen() -> dict[Mode, list[Run]]:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
                 way += constants["CLUSTER"] > 1, constants["TURNS"]
             if pattern.mode is Mode.WGMMA_CHAIN:
-                way += constants["ROWS"], constants["HIDES"], constants["PARTS"], len(pattern.loads)
+                names = "ROWS", "HIDES", "PARTS", "SPLIT"
+                way += *(constants[name] for name in names), len(pattern.loads)
             if way not in seen:
                 seen.add(way)
                 chosen[pattern.mode].append((case, scheduler))
@@ -107,6 +112,31 @@ def test_maps_of_the_copy_engine_follow_what_is_bound() -> None:
 
 def _is_packed(program: Program) -> bool:
     return all(each == packed(each.type, each.sizes) for each in (*program.inputs, *program.outputs))
+
+
+@pytest.mark.parametrize("turned", [(False, True), (True, False)], ids=["along k", "across k"])
+def test_numbers_that_have_no_parts_are_multiplied_as_they_are(turned: tuple[bool, bool]) -> None:
+    """Infinities, NaN and numbers that TF32 rounds to infinity, in either factor."""
+    generator = np.random.default_rng(1)
+    a, b = (generator.normal(size=sizes).astype(np.float32) for sizes in ((68, 40), (40, 72)))
+    a[0, 3], a[1, 5], a[2, 7], b[9, 4], b[1, 5], b[3, 6] = np.inf, np.nan, 3e38, -np.inf, 2e38, 0
+    with np.errstate(invalid="ignore", over="ignore"):
+        wanted = (a.astype(np.float64) @ b).astype(np.float32)
+    found = np.empty_like(wanted)
+    given = program(matrix_product(ScalarType.FLOAT32, (68, 72, 40), *turned))
+    with emulated():
+        tile = next(each for each in PARTS_TILES if each.rows == each.columns == 64)
+        instance = CudaExecutable(given, scheduler=partial(in_tiles, tile, 1)).instantiate()
+        factors = [
+            np.ascontiguousarray(each.T if is_turned else each)
+            for each, is_turned in zip((a, b), turned, strict=True)
+        ]
+        for number, tensor in enumerate((*factors, found)):
+            instance.bind(number, tensor.ctypes.data)
+        instance.dispatch()
+    is_large = ~np.isfinite(wanted)
+    np.testing.assert_array_equal(found[is_large], wanted[is_large])
+    np.testing.assert_allclose(found[~is_large], wanted[~is_large], rtol=1e-5, atol=1e-4)
 
 
 def test_every_mode_is_run() -> None:

@@ -17,7 +17,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, Scheduler
-from opendml.targets.cuda.launcher import Recording
+from opendml.targets.cuda.launcher import CapturedLaunches
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
 from tools.cuda_check import results, worst_error
@@ -64,8 +64,9 @@ def test_result_is_the_reference(gpu: CudaDevice, case: Case) -> None:
 @pytest.mark.parametrize(("way", "scheduler"), list(schedulers()))
 def test_every_tile_computes_contractions(gpu: CudaDevice, way: str, scheduler: Scheduler) -> None:
     mode = way.split()[0]
-    kind = {"fma": "FLOAT32", "mma": "FLOAT16", "imma": "of bytes"}.get(mode, "FLOAT16")
-    names = {"wgmma": ("copied", "GEMM"), "wgmma_windows": ("moved windows",)}.get(mode, OF_TILES)
+    kind = {"fma": "FLOAT32", "wgmma_parts": "FLOAT32", "imma": "of bytes"}.get(mode, "FLOAT16")
+    copied = {"wgmma": ("copied", "GEMM"), "wgmma_windows": ("moved windows",), "wgmma_parts": ("copied",)}
+    names = copied.get(mode, OF_TILES)
     taken = 0
     for case in CASES:
         if case.name.startswith(f"contraction {kind}") and any(each in case.name for each in names):
@@ -103,7 +104,7 @@ def test_recording_runs_all_dispatches(gpu: CudaDevice) -> None:
         instance.bind(0, source.memory.address)
         instance.bind(1, target.memory.address)
         instances.append(instance)
-    recording = Recording(instances)
+    recording = CapturedLaunches(instances)
     assert not np.array_equal(arrays[-1].to_host(), np.maximum(values, 0)), "recording must not run anything"
     arrays[0].copy_from(-values)
     recording.dispatch()

@@ -26,6 +26,11 @@ SIZES = (
     (1, 2, 2, 300, 200, 8),
     (1, 2, 2, 150, 333, 192),
     (1, 2, 1, 140, 200, 256),
+    (1, 8, 2, 1, 5000, 128),
+    (2, 3, 3, 1, 3000, 64),
+    (1, 4, 4, 5, 2000, 192),
+    (2, 8, 2, 4, 3000, 128),
+    (1, 32, 1, 1, 9000, 64),
 )
 """Batches, heads, those of keys, queries, keys, and elements of a head."""
 
@@ -123,7 +128,13 @@ def test_a_query_that_sees_no_key_gives_nan() -> None:
 
 @pytest.mark.parametrize(
     "sizes",
-    [(1, 2, 2, 300, 300, 64), (2, 3, 3, 150, 700, 64), (1, 2, 2, 400, 150, 64), (1, 2, 2, 513, 513, 128)],
+    [
+        (1, 2, 2, 300, 300, 64),
+        (1, 2, 2, 5, 2000, 64),
+        (2, 3, 3, 150, 700, 64),
+        (1, 2, 2, 400, 150, 64),
+        (1, 2, 2, 513, 513, 128),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("filter_value", [-math.inf, -9.0])
@@ -151,8 +162,19 @@ def test_a_causal_graph_computes_what_its_operators_say(sizes: tuple[int, ...], 
         require_near(found, weights64 / weights64.sum(axis=3, keepdims=True) @ v64)
 
 
-def test_results_have_the_same_bits_in_every_run() -> None:
-    given = operands((8, 12, 12, 520, 520, 64))
+def test_few_queries_add_masks_and_biases() -> None:
+    given = operands((2, 4, 4, 1, 3000, 64))
+    bias = drawn(1, 4, 1, 3000)
+    require_near(operator(given, relative_position_bias=bias), exact(given, bias.astype(np.float64)))
+    mask = np.random.default_rng(1).integers(0, 2, (2, 1, 1, 3000)).astype(np.int32)
+    mask[1, :, :, 100:] = 0
+    found = operator(given, mask=mask, mask_type="BOOLEAN", mask_filter_value=-math.inf)
+    require_near(found, exact(given, np.where(mask, 0.0, -math.inf)))
+
+
+@pytest.mark.parametrize("sizes", [(8, 12, 12, 520, 520, 64), (2, 8, 2, 1, 9000, 128)], ids=str)
+def test_results_have_the_same_bits_in_every_run(sizes: tuple[int, ...]) -> None:
+    given = operands(sizes)
     first = operator(given)
     for _ in range(5):
         np.testing.assert_array_equal(operator(given).view(np.uint16), first.view(np.uint16))

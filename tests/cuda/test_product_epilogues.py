@@ -15,7 +15,7 @@ import opendml as dml
 from opendml import descs
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
-from opendml.program.program import Program, packed
+from opendml.program.program import Program
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.program import program_of
 from opendml.spec.fused_activation import fusable_since, fused_activations
@@ -26,6 +26,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES
 from tools.cuda_emulator import COMPILER, emulated
+from tools.operator_case import graph_program
 
 M, N, K = 512, 768, 640
 FACTORS = ((1.0, 1.0), (0.5, 1.0), (1.0, 0.5), (0.5, 0.25), (0.0, 1.0), (0.5, 0.0))
@@ -78,7 +79,7 @@ def gemm(
     )
 
 
-UNITS = {dml.FLOAT16: {80: "mma", 90: "wgmma"}, dml.FLOAT32: {80: "fma", 90: "fma"}}
+UNITS = {dml.FLOAT16: {80: "mma", 90: "wgmma"}, dml.FLOAT32: {80: "fma", 90: "wgmma_parts"}}
 
 
 @pytest.mark.parametrize("type", UNITS, ids=lambda type: type.name)
@@ -159,15 +160,6 @@ def test_quantized_products_are_one_kernel(type: dml.TensorDataType) -> None:
             assert modes(program_of(desc), 90) == ["imma"], desc.operator
 
 
-def graph(make: Callable[..., Any], *inputs: tuple[str, tuple[int, ...]]) -> Program:
-    """Return the program of a function of graph tensors."""
-    graph = dml.Graph()
-    tensors = [graph.input(f"x{number}", *each) for number, each in enumerate(inputs)]
-    result = make(*tensors)
-    layout = packed(result._node.type, result.sizes)
-    return Program(tuple(graph._layouts), (layout,), (result._node,))
-
-
 def along_rows(bias: GraphTensor) -> GraphTensor:
     return bias.reinterpret((M, N), strides=(0, 1))
 
@@ -196,12 +188,12 @@ def test_chains_of_operators_after_a_product_are_part_of_its_kernel(
     name: str, capability: int, unit: str
 ) -> None:
     sizes = ((M, K), (K, N), (M, N), (1, N))
-    program = graph(CHAINS[name], *(("FLOAT16", each) for each in sizes))
+    program = graph_program(CHAINS[name], *(("FLOAT16", each) for each in sizes))
     assert modes(program, capability) == [unit]
 
 
 def test_a_normalized_sum_of_a_product_and_a_residual_is_stored_in_float16() -> None:
-    program = graph(
+    program = graph_program(
         lambda a, b, c: dml.mean_variance_normalization2(
             dml.element_wise_add(dml.gemm(a, b, alpha=0.5), c),
             axes=[1],

@@ -29,7 +29,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
-from opendml.targets.cuda.warpgroup_source import product_of_warpgroup
+from opendml.targets.cuda.warpgroup_source import PartsPrinter, product_of_warpgroup
 from opendml.targets.memory import HostMemory
 
 MACHINE = Machine(90, 8, 228 * 1024)
@@ -212,22 +212,27 @@ def _source(pattern: Pattern) -> str:
 def _with_products(pattern: Pattern, text: str) -> str:
     """Return the text with the functions of `sm90.h` in place of warpgroups' instructions."""
     constants = dict(pattern.constants)
-    if pattern.mode in WARPGROUP_MODES:
+    if pattern.mode is Mode.WGMMA_PARTS:
+        instructions = {PartsPrinter(pattern).products(): "_of_tf32"}
+    elif pattern.mode in WARPGROUP_MODES:
         turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]
-        instructions = {product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned): turned}
+        instructions = {product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned): _kinds(turned)}
     else:
         scores, results = products_of_attention(constants["KEYS"], constants["WIDTH"])
-        instructions = {scores: [False, False], results: [True]}
+        instructions = {scores: _kinds([False, False]), results: _kinds([True])}
     replaced = [(file_text("sm90/instructions"), _text("sm90.h"))]
-    for instruction, turned in instructions.items():
+    for instruction, kinds in instructions.items():
         signature = instruction.partition("{")[0]
-        kinds = ", ".join(str(each).lower() for each in turned)
-        product = f"{signature} {{ emulator::multiply_warpgroup<{kinds}>(sums, a, b, adds); }}"
+        product = f"{signature} {{ emulator::multiply_warpgroup{kinds}(sums, a, b, adds); }}"
         replaced.append((instruction, product))
     for before, after in replaced:
         assert before in text
         text = text.replace(before, after)
     return text
+
+
+def _kinds(turned: Sequence[bool]) -> str:
+    return f"<{', '.join(str(each).lower() for each in turned)}>"
 
 
 def _text(name: str) -> str:

@@ -37,6 +37,7 @@ static char* swizzled(Shared at, unsigned block = rank) { return blocks[block].m
 DEVICE Shared shared_address(const void* at) { return (const char*)at - emulator::shared_memory; }
 DEVICE void start_barrier(Shared barrier, int arrivals) { emulator::state(barrier) = {unsigned(arrivals), unsigned(arrivals), 0, 0}; }
 DEVICE void publish_barriers() {}
+DEVICE void publish_to_tensor_cores() {}
 
 DEVICE void arrive_at(Shared barrier, unsigned block = emulator::rank) {
     emulator::state(barrier, block).pending--;
@@ -176,6 +177,25 @@ static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsign
         const unsigned row = 16 * warp + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
         float sum = adds ? sums[i] : 0;
         for (unsigned k = 0; k < 16; k++) sum += element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
+        sums[i] = sum;
+    }
+}
+
+// Products of TF32, which has the first 19 bits of FLOAT32: of rows of A that the lanes of a warp hold together.
+template <int SUMS>
+static void multiply_warpgroup_of_tf32(float (&sums)[SUMS], const unsigned (&a)[4], unsigned long long b, bool adds) {
+    unsigned as[4][LANES];
+    for (int i = 0; i < 4; i++) exchange(a[i], as[i]);
+    const unsigned lane = threadIdx.x % 32, begin = (b & 0x3fff) * 16;
+    for (int i = 0; i < SUMS; i++) {
+        const unsigned column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        float sum = adds ? sums[i] : 0;
+        for (unsigned k = 0; k < 8; k++) {
+            unsigned factors[2] = {as[i / 2 % 2 + k / 4 * 2][lane / 4 * 4 + k % 4], 0};
+            memcpy(&factors[1], swizzled(begin + column * 128 + k * 4), 4);
+            for (unsigned& each : factors) each &= 0xffffe000;
+            sum += bits_as<float>(factors[0]) * bits_as<float>(factors[1]);
+        }
         sums[i] = sum;
     }
 }

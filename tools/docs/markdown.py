@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from opendml.catalog.content import Block, Code, Items, Page, Section, Table
+from opendml.catalog.content import Block, CodeBlock, Items, Page, Section, Table
 from opendml.spec.facts import enum_facts
 from opendml.spec.naming import camel_case
 from opendml.spec.schema import operators
@@ -42,7 +42,7 @@ def block(content: Block, own: str = "") -> str:
             return table(content, own)
         case Items(texts):
             return "\n".join(f"- {text(each, own)}" for each in texts)
-        case Code(code, language):
+        case CodeBlock(code, language):
             return f"```{language}\n{code}\n```"
         case _:
             return text(content, own)

@@ -11,7 +11,7 @@ import click
 import opendml
 from opendml import functions
 from opendml.catalog import lists
-from opendml.catalog.content import Code
+from opendml.catalog.content import CodeBlock
 from opendml.catalog.operator_page import operator_page
 from opendml.cli import main
 from opendml.spec.schema import operators
@@ -65,8 +65,8 @@ def _python() -> str:
 def _commands() -> str:
     """The output of `--help`, for the command and for each of its commands."""
     context = click.Context(main, info_name="opendml", **_HELP)
-    parts = [block(Code(context.get_help()))]
+    parts = [block(CodeBlock(context.get_help()))]
     for name, command in main.commands.items():
         inner = click.Context(command, context, info_name=name, **_HELP)
-        parts += [f"## opendml {name}", block(Code(inner.get_help()))]
+        parts += [f"## opendml {name}", block(CodeBlock(inner.get_help()))]
     return "\n\n".join(parts)

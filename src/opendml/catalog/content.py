@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeBlock:
     """Preformatted lines: a formula (language "text") or a program ("python")."""
 
     text: str
@@ -28,7 +28,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-Block = str | Code | Items | Table
+Block = str | CodeBlock | Items | Table
 """A paragraph, or a block of another kind."""
 
 

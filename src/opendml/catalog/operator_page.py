@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from opendml import functions
-from opendml.catalog.content import Block, Code, Items, Page, Section, Table
+from opendml.catalog.content import Block, CodeBlock, Items, Page, Section, Table
 from opendml.catalog.examples import example_of, worked_examples
 from opendml.catalog.signatures import signature
 from opendml.operators.registry import implemented
@@ -41,7 +41,7 @@ def operator_page(operator: OperatorSchema, feature_level: str | None = None) ->
         "Python": _python(operator),
         "Runs": (_runs(operator),),
         "Example": _example(operator),
-        "Worked examples of DirectML": tuple(map(Code, worked_examples(operator))),
+        "Worked examples of DirectML": tuple(map(CodeBlock, worked_examples(operator))),
         "Fields": (_fields(operator),),
         "Types and dimensions": (_support(operator, feature_level),),
         "In place": (_in_place(operator),),
@@ -63,7 +63,7 @@ def runs_on(operator: OperatorSchema) -> tuple[str, ...]:
 
 
 def _formula(operator: OperatorSchema) -> tuple[Block, ...]:
-    formula = Code("\n".join(map(_wrapped, _statements(operator.formula))))
+    formula = CodeBlock("\n".join(map(_wrapped, _statements(operator.formula))))
     return (formula, operator.semantics) if operator.semantics else (formula,)
 
 
@@ -86,7 +86,7 @@ def _wrapped(line: str) -> str:
 
 def _definition(operator: OperatorSchema) -> tuple[Block, ...]:
     formula, *decisions = definition_text(operator.name) or [""]
-    return (Code(_wrapped(formula)), *decisions) if formula else ()
+    return (CodeBlock(_wrapped(formula)), *decisions) if formula else ()
 
 
 def _python(operator: OperatorSchema) -> tuple[Block, ...]:
@@ -94,10 +94,10 @@ def _python(operator: OperatorSchema) -> tuple[Block, ...]:
     name = operator.function_name
     desc = signature(f"dml.descs.{operator.class_name}", desc_class(operator.name))
     if not runs_on(operator):
-        return (Code(desc, "python"),)
+        return (CodeBlock(desc, "python"),)
     call = signature(f"dml.{name}", getattr(functions, name))
     arrays = "T is an array: of NumPy, or of any library whose arrays can be exchanged."
-    return (Code(call, "python"), arrays, Code(desc, "python"))
+    return (CodeBlock(call, "python"), arrays, CodeBlock(desc, "python"))
 
 
 def _runs(operator: OperatorSchema) -> str:
@@ -108,7 +108,9 @@ def _runs(operator: OperatorSchema) -> str:
 def _example(operator: OperatorSchema) -> tuple[Block, ...]:
     code, result = example_of(operator.name)
     return (
-        (Code(code, "python"), "gives, to four digits,", Code(result)) if result else (Code(code, "python"),)
+        (CodeBlock(code, "python"), "gives, to four digits,", CodeBlock(result))
+        if result
+        else (CodeBlock(code, "python"),)
     )
 
 

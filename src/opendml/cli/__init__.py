@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opendml.cli import options
-from opendml.cli.program import Program
+from opendml.cli.program import CommandGroup
 
 if TYPE_CHECKING:
     from opendml.frontends.onnx.sizes import Sizes
@@ -18,7 +18,9 @@ _MOST_MEASUREMENTS = 10_000_000  # All stay in memory for the percentiles.
 _models = click.argument("models", type=options.PATH, nargs=-1, required=True, metavar="MODEL...")
 
 
-@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="opendml")
 def main() -> None:
     """DirectML's operators, object model and graphs on any machine.

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from opendml.catalog.content import Block, Code, Items, Section, Table
+from opendml.catalog.content import Block, CodeBlock, Items, Section, Table
 from opendml.catalog.lists import operator_table, operators_at
 from opendml.catalog.names import find_operators
 from opendml.catalog.operator_page import operator_page
@@ -112,7 +112,7 @@ def _print(section: Section) -> None:
     out.print()
     out.print(Text(section.title, style="bold"))
     for index, block in enumerate(section.blocks):
-        if index and isinstance(block, Code):
+        if index and isinstance(block, CodeBlock):
             out.print()
         for part in _renderables(block):
             out.print(Padding(part, (0, 0, 0, 2), expand=False))
@@ -124,7 +124,7 @@ def _renderables(block: Block) -> list[RenderableType]:
             return [table_of(columns, rows, wrap_first=False)]
         case Items(texts):
             return list(texts)
-        case Code(text):
+        case CodeBlock(text):
             return [text]
         case _:
             return [block]

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 """Exit status: Ctrl-C, with 128 and the number of the signal as in shells."""
 
 
-class Program(click.Group):
+class CommandGroup(click.Group):
     """A group of commands that return their exit status, or None for 0.
 
     It reports all failures that a user can cause without a traceback.

@@ -142,7 +142,7 @@ def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None
         return None
     long = [dimension for dimension, size in enumerate(scores.domain) if size > 1]
     domain = [scores.domain[dimension] for dimension in long]
-    places = {dimension: place for place, dimension in enumerate(long)}
+    places: _Places = {dimension: ((place, 1),) for place, dimension in enumerate(long)}
     parts = [_Part(scores, places)]
     for kernel in (weights, results):
         read = _load_of(kernel, parts[-1].kernel.stores[0])
@@ -153,11 +153,11 @@ def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None
     loads: list[Access] = []
     values: tuple[Node, ...] = ()
     for part in parts:
-        values = part.values(values, loads, len(domain))
+        values = part.values(values, loads, domain)
     if chain_of(values) is None:
         return None
     last = parts[-1]
-    axes = tuple(sorted(last.places[axis] for axis in results.axes if axis in last.places))
+    axes = last.moved(results.axes)
     stores = tuple(last.access(store, len(domain)) for store in results.stores)
     return Kernel(tuple(domain), axes, tuple(loads), stores, values)
 
@@ -177,24 +177,38 @@ def _load_of(kernel: Kernel, store: Access) -> int | None:
     return None if not found or found[0] in guarded else found[0]
 
 
-def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> dict[int, int] | None:
+_Places = dict[int, tuple[tuple[int, int], ...]]
+"""Where each dimension of a kernel is among those of all: the place of each of its parts, the innermost
+first, and the steps of the dimension in one of the part."""
+
+
+def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> _Places | None:
     """Where the dimensions of a kernel are among those of all, if it reads what the kernel before stores by a
-    load: dimensions along which that stands still are new. None if others are not the same, or if it reads
-    only a part."""
+    load: dimensions along which that stands still are new, and others are one or several of those before.
+    None if they are not, or if it reads only a part."""
     store = before.kernel.stores[0]
-    known = {store.strides[dimension]: place for dimension, place in before.places.items()}
-    result = {}
+    known = {
+        store.strides[dimension] * steps: place
+        for dimension, parts in before.places.items()
+        for place, steps in parts
+    }
+    result: _Places = {}
     for dimension, size in enumerate(sizes):
         stride = load.strides[dimension]
         if size > 1 and stride == 0:
-            result[dimension] = len(domain)
+            result[dimension] = ((len(domain), 1),)
             domain.append(size)
-        elif size > 1 and (stride not in known or domain[known[stride]] != size):
-            return None
         elif size > 1:
-            result[dimension] = known[stride]
+            parts, steps = [], 1
+            while steps < size and stride * steps in known:
+                place = known[stride * steps]
+                parts.append((place, steps))
+                steps *= domain[place]
+            if steps != size:
+                return None
+            result[dimension] = tuple(parts)
     stored = {place for stride, place in known.items() if stride}
-    return result if stored <= set(result.values()) else None
+    return result if stored <= {place for parts in result.values() for place, _ in parts} else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,20 +217,26 @@ class _Part:
     before stores."""
 
     kernel: Kernel
-    places: Mapping[int, int]
+    places: _Places
     read: int | None = None
 
     def access(self, access: Access, rank: int) -> Access:
         """An access of the kernel, over all dimensions."""
         strides = [0] * rank
-        for dimension, place in self.places.items():
-            strides[place] = access.strides[dimension]
+        for dimension, parts in self.places.items():
+            for place, steps in parts:
+                strides[place] = access.strides[dimension] * steps
         return replace(access, strides=tuple(strides))
 
-    def values(self, before: Sequence[Node], loads: list[Access], rank: int) -> tuple[Node, ...]:
+    def moved(self, axes: Iterable[int]) -> tuple[int, ...]:
+        """The places of some dimensions, in order."""
+        return tuple(sorted(place for axis in axes for place, _ in self.places.get(axis, ())))
+
+    def values(self, before: Sequence[Node], loads: list[Access], domain: Sequence[int]) -> tuple[Node, ...]:
         """What the kernel stores, over all dimensions, made of what the kernel before stores; its other loads
         are added to those of all."""
         numbers: dict[int, int] = {}
+        rank = len(domain)
         for number, load in enumerate(self.kernel.loads):
             if number != self.read:
                 numbers[number] = len(loads)
@@ -229,11 +249,12 @@ class _Part:
                     return before[0]
                 attribute = numbers[number_of(node)]
             elif node.operation in REDUCTIONS and isinstance(attribute, tuple):
-                attribute = tuple(sorted(self.places[axis] for axis in attribute if axis in self.places))
+                attribute = self.moved(attribute)
             sizes = [1] * rank if node.sizes else []
-            for dimension, place in self.places.items():
-                if node.sizes:
-                    sizes[place] = node.sizes[dimension]
+            for dimension, parts in self.places.items():
+                if node.sizes and node.sizes[dimension] > 1:
+                    for place, _ in parts:
+                        sizes[place] = domain[place]
             return Node(node.operation, node.type, tuple(sizes), node.operands, attribute)
 
         return rebuild(self.kernel.values, moved)

@@ -21,7 +21,7 @@ MOST_THREADS = 1024
 """Threads that a caller may allow to share a dispatch; each needs its room in the arenas."""
 
 
-class Backend(ABC):
+class DeviceBackend(ABC):
     """A device as the runtime sees it, of which it knows nothing else: neither the target's modules nor the
     attributes of what they make.
 
@@ -156,7 +156,7 @@ class StreamCall(Protocol):
         """Ends the call once its work, which writes these arrays of the caller, is on the stream."""
 
 
-class StreamBackend(Backend):
+class StreamBackend(DeviceBackend):
     """A device with memory and streams of its own."""
 
     place: Place

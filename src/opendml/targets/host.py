@@ -10,12 +10,12 @@ import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.program import Layout
-from opendml.targets.backend import Array, Backend
+from opendml.targets.backend import Array, DeviceBackend
 from opendml.targets.executable import Instance, Runnable
 from opendml.targets.memory import HostMemory, aligned_bytes, new_array
 
 
-class HostBackend(Backend):
+class HostBackend(DeviceBackend):
     """A device without memory of its own."""
 
     def open(self) -> None:

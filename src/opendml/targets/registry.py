@@ -12,7 +12,7 @@ import numpy as np
 from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 from opendml.spec.wording import shown
-from opendml.targets.backend import Backend, StreamBackend
+from opendml.targets.backend import DeviceBackend, StreamBackend
 from opendml.targets.memory import Place
 
 KINDS = ("cpu", "cuda", "reference")
@@ -20,7 +20,7 @@ _NUMBERED = ("cuda",)
 """The kinds of which there may be several devices."""
 
 
-def backend_of(kind: str) -> Backend:
+def backend_of(kind: str) -> DeviceBackend:
     """The backend of the device that a kind names: "cpu", "reference", "cuda" (the first of them) or "cuda:1"
     (the second). It is not opened.
 
@@ -39,7 +39,7 @@ def backend_of(kind: str) -> Backend:
 
 
 @cache
-def _host_backend(name: str) -> Backend:
+def _host_backend(name: str) -> DeviceBackend:
     with importing:
         if name == "cpu":
             from opendml.targets.cpu.backend import CpuBackend

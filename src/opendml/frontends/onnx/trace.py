@@ -63,7 +63,7 @@ Contents = Mapping[str, Any]
 
 
 @dataclass
-class Step:
+class TraceStep:
     """A step of a trace, and the steps that followed it so far.
 
     Args:
@@ -75,8 +75,8 @@ class Step:
     run: Callable[[dict[str, Any]], Hashable]
     next_state: Callable[[Hashable, Contents], State] | None
     work: CompiledSegment | OnnxNode | None = None
-    next_steps: dict[Hashable, Step] = field(default_factory=dict)
-    siblings: dict[Hashable, Step] = field(default_factory=dict)
+    next_steps: dict[Hashable, TraceStep] = field(default_factory=dict)
+    siblings: dict[Hashable, TraceStep] = field(default_factory=dict)
     key: Hashable = None
 
     @property
@@ -118,7 +118,7 @@ class Tracer(Locked):
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
         self._model_cache, self._weights = cache, weights
-        self._first_steps: dict[Hashable, Step] = {}
+        self._first_steps: dict[Hashable, TraceStep] = {}
         self._prefixes = itertools.count(1)
 
     @classmethod
@@ -153,7 +153,7 @@ class Tracer(Locked):
             pass
         return [contents[name] for name in self._outputs]
 
-    def steps(self, contents: dict[str, Any]) -> Iterator[Step]:
+    def steps(self, contents: dict[str, Any]) -> Iterator[TraceStep]:
         """Run the graph on inputs by name, add all tensors to `contents`, and yield the steps."""
         key: Hashable = tuple([(name, form_of(content)) for name, content in contents.items()])
 
@@ -162,7 +162,7 @@ class Tracer(Locked):
             return State(self._start, ChainMap(values, self._known))
 
         self._weights.require_whole()
-        path: list[Step] = []
+        path: list[TraceStep] = []
         with self._model_cache.running(path):
             step = self._step_for(self._first_steps, key, first)
             while True:
@@ -174,7 +174,9 @@ class Tracer(Locked):
                     return
                 step = self._step_for(step.next_steps, key, lambda: next_state(key, contents))  # noqa: B023
 
-    def _step_for(self, steps: dict[Hashable, Step], key: Hashable, state: Callable[[], State]) -> Step:
+    def _step_for(
+        self, steps: dict[Hashable, TraceStep], key: Hashable, state: Callable[[], State]
+    ) -> TraceStep:
         """Return the step of a key, or trace a new one from the state."""
         found = steps.get(key)
         if found is not None:
@@ -189,7 +191,7 @@ class Tracer(Locked):
                 steps[key] = found
             return found
 
-    def _trace(self, state: State) -> Step:
+    def _trace(self, state: State) -> TraceStep:
         """Return the next step from a state."""
         segment, pending = Segment(state.values, self._model_cache.shared), state.pending
         while pending:
@@ -264,7 +266,7 @@ class Tracer(Locked):
     def _prefix(self, node: OnnxNode) -> str:
         return f"{node.name[:_MOST_OF_A_NAME]}/{next(self._prefixes)}/"
 
-    def _segment_step(self, before: State, segment: Segment, pending: Pending) -> Step:
+    def _segment_step(self, before: State, segment: Segment, pending: Pending) -> TraceStep:
         """Compile the nodes so far, whose results the pending nodes read."""
         read = {
             name: value for name, value in segment.own.items() if name in self._outputs or pending.reads(name)
@@ -277,9 +279,9 @@ class Tracer(Locked):
         state = State(pending, extended(before.values, made))
         if compiled is None:
             return self._trace(state)
-        return Step(compiled, lambda key, contents: state, compiled)
+        return TraceStep(compiled, lambda key, contents: state, compiled)
 
-    def _last_step(self, segment: Segment) -> Step:
+    def _last_step(self, segment: Segment) -> TraceStep:
         """Compile the nodes up to the outputs."""
         missing = [name for name in self._outputs if name not in segment.values]
         if missing:
@@ -297,9 +299,9 @@ class Tracer(Locked):
             for name in (*known, *shared):
                 contents[name] = _copied(contents[name])  # Callers may write to results.
 
-        return Step(run, None, compiled)
+        return TraceStep(run, None, compiled)
 
-    def _evaluator_step(self, node: OnnxNode, reason: str, state: State) -> Step:
+    def _evaluator_step(self, node: OnnxNode, reason: str, state: State) -> TraceStep:
         """Run a node outside of DirectML: in NumPy or on onnx's evaluator."""
         run = hosted(node)
         if run is not None:
@@ -311,7 +313,7 @@ class Tracer(Locked):
         warnings.warn(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning, stacklevel=2)
         return _host_step(node, evaluator, state)
 
-    def _loop_step(self, node: OnnxNode, state: State) -> Step:
+    def _loop_step(self, node: OnnxNode, state: State) -> TraceStep:
         """Run a loop, whose body is a traced graph of its own that shares what is known here."""
         graph: onnx.GraphProto = node.attributes["body"]
         inputs, captured = [each.name for each in graph.input], free_names(graph)
@@ -342,7 +344,7 @@ class Tracer(Locked):
 
 def _host_step(
     node: OnnxNode, run: Callable[[Contents], dict[str, Any]], state: State, is_own: bool = False
-) -> Step:
+) -> TraceStep:
     """Run a node on the host; the sizes and types of its results are the key of the next step.
 
     Args:
@@ -363,10 +365,10 @@ def _host_step(
         made = {name: value_of(contents[name], is_own) for name in node.outputs if name}
         return State(state.pending, extended(state.values, made))
 
-    return Step(run_node, next_state, node)
+    return TraceStep(run_node, next_state, node)
 
 
-def _branch_step(name: str, state: State) -> Step:
+def _branch_step(name: str, state: State) -> TraceStep:
     """Branch on the content of a tensor, which is known behind the step."""
 
     def run(contents: dict[str, Any]) -> Hashable:
@@ -376,7 +378,7 @@ def _branch_step(name: str, state: State) -> Step:
     def next_state(key: Hashable, contents: Contents) -> State:
         return State(state.pending, extended(state.values, {name: Known(contents[name].copy())}))
 
-    return Step(run, next_state)
+    return TraceStep(run, next_state)
 
 
 def _copied(content: Any) -> Any:

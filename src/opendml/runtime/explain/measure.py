@@ -25,7 +25,7 @@ from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.memory.constant_store import PreparedMemory
 from opendml.runtime.memory.ranges import MemoryRange
-from opendml.targets.backend import Backend
+from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import Instance
 from opendml.targets.memory import HostMemory, OwnMemory, TensorMemory
 from opendml.targets.planned import Planned, on_the_clock
@@ -108,7 +108,7 @@ def explained(
 class _Memory:
     """Memory for all inputs, but for constants, and all outputs of some work, where programs run."""
 
-    def __init__(self, backend: Backend, work: Work, given: Mapping[int, TensorMemory]) -> None:
+    def __init__(self, backend: DeviceBackend, work: Work, given: Mapping[int, TensorMemory]) -> None:
         self._backend = backend
         self._held: list[object] = [given]
         self.addresses: dict[int, int] = {}
@@ -151,7 +151,7 @@ class _Memory:
 
 
 @default_mode()
-def _plan(backend: Backend, program: Program) -> Planned | None:
+def _plan(backend: DeviceBackend, program: Program) -> Planned | None:
     return backend.plan(in_bytes(program))
 
 
@@ -160,7 +160,7 @@ def _parts(instance: Instance) -> Sequence[Instance]:
     return instance.instances if isinstance(instance, StagedInstance) else [instance]
 
 
-def _seconds(backend: Backend, instance: Instance, plan: Planned) -> list[float]:
+def _seconds(backend: DeviceBackend, instance: Instance, plan: Planned) -> list[float]:
     """Return the time of each kernel: the sum of its launches, without that of empty launches."""
     nothing, *launches = map(median, rounds(backend.timers(instance), SECONDS))
     assert len(launches) == sum(map(len, plan.launches))

@@ -15,7 +15,7 @@ from opendml.runtime.program import program_of
 from opendml.spec.descs import ActivationIdentity, Gemm
 from opendml.spec.enums import TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.backend import Backend
+from opendml.targets.backend import DeviceBackend
 from opendml.targets.memory import OwnMemory
 from opendml.targets.planned import Timer
 
@@ -45,9 +45,9 @@ class _Known(Locked):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rates: dict[tuple[Backend, int | None], Rates] = {}
+        self._rates: dict[tuple[DeviceBackend, int | None], Rates] = {}
 
-    def of(self, backend: Backend, threads: int | None) -> Rates:
+    def of(self, backend: DeviceBackend, threads: int | None) -> Rates:
         with self._lock:
             if (backend, threads) not in self._rates:
                 self._rates[backend, threads] = _measured(backend, threads)
@@ -57,7 +57,7 @@ class _Known(Locked):
 _known = _Known()
 
 
-def rates_of(backend: Backend, threads: int | None) -> Rates:
+def rates_of(backend: DeviceBackend, threads: int | None) -> Rates:
     """Return the rates of opendml's own float32 copies and products on a device.
 
     The first call for a device and a number of threads measures for some tenths of a second.
@@ -65,7 +65,7 @@ def rates_of(backend: Backend, threads: int | None) -> Rates:
     return _known.of(backend, threads)
 
 
-def _measured(backend: Backend, threads: int | None) -> Rates:
+def _measured(backend: DeviceBackend, threads: int | None) -> Rates:
     copies = []
     for size in _COPIES:
         tensor = TensorDesc(_FLOAT32, [size // 8])
@@ -78,7 +78,7 @@ def _measured(backend: Backend, threads: int | None) -> Rates:
 
 
 @default_mode()
-def _least_seconds(backend: Backend, threads: int | None, program: Program) -> float:
+def _least_seconds(backend: DeviceBackend, threads: int | None, program: Program) -> float:
     instance = backend.compile(program, threads).instantiate()
     layouts = (*program.inputs, *program.outputs)
     memories = [filled(backend, np.zeros(layout.span[1], np.uint8)) for layout in layouts]
@@ -88,7 +88,7 @@ def _least_seconds(backend: Backend, threads: int | None, program: Program) -> f
     return max(sum(launches) - nothing * len(launches), 1e-9)
 
 
-def filled(backend: Backend, content: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> OwnMemory:
+def filled(backend: DeviceBackend, content: np.ndarray[tuple[int], np.dtype[np.uint8]]) -> OwnMemory:
     """Return memory of a device with these bytes."""
     memory = backend.allocate(content.size)
     memory.write(content.ctypes.data, content.size)

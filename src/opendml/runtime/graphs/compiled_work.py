@@ -20,7 +20,7 @@ from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
 from opendml.runtime.memory.mapped import release
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.arenas import Arenas
-from opendml.targets.backend import Backend
+from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import Executable, Instance
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.memory import Place, TensorMemory
@@ -228,7 +228,7 @@ def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
 
 
 @contextmanager
-def _logged(what: str, program: Program, backend: Backend) -> Iterator[None]:
+def _logged(what: str, program: Program, backend: DeviceBackend) -> Iterator[None]:
     """Log the time of a compilation."""
     start = time.perf_counter()
     yield
@@ -238,7 +238,9 @@ def _logged(what: str, program: Program, backend: Backend) -> Iterator[None]:
 
 
 @default_mode()
-def _compiled(work: Work, backend: Backend, threads: int | None, debug: DebugCallback | None) -> Executable:
+def _compiled(
+    work: Work, backend: DeviceBackend, threads: int | None, debug: DebugCallback | None
+) -> Executable:
     """Compile all stages. `debug` is called with every watched value at every dispatch."""
     tensor_count = len(work.inputs) + len(work.outputs)
     stages = [Stage(_compiled_stage(stage, backend, threads, debug), stage.buffers) for stage in work.stages]
@@ -248,7 +250,7 @@ def _compiled(work: Work, backend: Backend, threads: int | None, debug: DebugCal
 
 
 def _compiled_stage(
-    stage: WorkStage, backend: Backend, threads: int | None, debug: DebugCallback | None
+    stage: WorkStage, backend: DeviceBackend, threads: int | None, debug: DebugCallback | None
 ) -> Executable:
     if debug is None or not stage.watched:
         with _logged("graph", stage.program, backend):

@@ -2,7 +2,7 @@
 
 How a kernel is scheduled depends on its values, sizes and strides. It does not depend on which buffers it
 accesses, where in these its tensors lie, or which numbers its values have. Its form is the kernel without
-those three. Kernels of equal form are scheduled once in a process, and their launches differ in a `Binding`.
+those three. Kernels of equal form are scheduled once in a process. Their launches differ in a `ValueBinding`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_PARTS = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class ValueBinding:
     """What makes a form a kernel: by the numbers of the form's tensors, the buffer that each lies in and its
     offset there; by the form's numbers, those of the kernel."""
 
@@ -38,7 +38,7 @@ class Binding:
     numbers: tuple[int, ...]
 
 
-def form_of(kernel: Kernel) -> tuple[Kernel, Binding]:
+def form_of(kernel: Kernel) -> tuple[Kernel, ValueBinding]:
     """The form of a kernel, and what binds the form to it.
 
     In the form, accesses that may touch the same bytes, or begin near each other, are of one tensor; its
@@ -64,7 +64,7 @@ def form_of(kernel: Kernel) -> tuple[Kernel, Binding]:
     form = Kernel(
         kernel.domain, kernel.axes, tuple(result[:loads]), tuple(result[loads:]), kernel.values, numbers
     )
-    return form, Binding(tuple(buffers), tuple(offsets), kernel.numbers)
+    return form, ValueBinding(tuple(buffers), tuple(offsets), kernel.numbers)
 
 
 def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:

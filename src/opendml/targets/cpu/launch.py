@@ -12,7 +12,7 @@ from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
 from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.targets.common.candidates import Candidate
-from opendml.targets.common.forms import Binding
+from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cpu.interleave import interleaved
@@ -137,7 +137,7 @@ class Launch:
     rebound: Rebound = Rebound()
     """The parameters by which alone kernels of one form differ."""
 
-    def bound(self, binding: Binding) -> Launch:
+    def bound(self, binding: ValueBinding) -> Launch:
         """The launch of a kernel, if this is the launch of its form."""
         parameters = list(self.parameters)
         for position in self.rebound.addresses:

@@ -10,12 +10,15 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.warpgroup_source import UNIT, WarpgroupPrinter, product_of_warpgroup
+from opendml.targets.cuda.warpgroup_source import (
+    UNIT,
+    WarpgroupPrinter,
+    product_of_registers,
+    product_of_warpgroup,
+)
 
 _ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
 _NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
-_KEYS = 2
-"""Index of the loop over keys, after the loops over queries and columns."""
 _POSITION = "const Parameters& p, const Offsets& at"
 
 
@@ -32,7 +35,8 @@ class AttentionPrinter(WarpgroupPrinter):
             [
                 *products_of_attention(constants["KEYS"], constants["WIDTH"]),
                 *self.head("m", "n", "keys"),
-                *(self.tensor(name, constants[f"{name}_LOAD"]) for name in "QKV"),
+                self.tensor("Q", constants["Q_LOAD"], 1 + constants["LOOPS_M"]),
+                *(self.tensor(name, constants[f"{name}_LOAD"]) for name in "KV"),
                 f"constexpr bool SCALED = {str(parts.scaled_by is not None).lower()};",
                 *self._hidden(parts),
                 self._scale(parts.scaled_by),
@@ -74,8 +78,8 @@ class AttentionPrinter(WarpgroupPrinter):
         def load(number: int, *guard: str) -> str:
             access = self.pattern.loads[number]
             type, along = TYPES[access.type], ""
-            if access.rows[_KEYS]:
-                along = f" + (lane < there ? lane : 0) * (Index)p.row{number}_{_KEYS}"
+            if access.rows[-1]:
+                along = f" + (lane < there ? lane : 0) * (Index)p.row{number}_{self.pattern.row_loops - 1}"
             if access.counter:
                 return f"({type})({self._lies_at(number)}{along})"
             if guard:
@@ -156,27 +160,6 @@ def _scale_of(visible: Node, products: Node) -> Node | None:
 def products_of_attention(keys: int, width: int) -> Sequence[str]:
     """Return the functions that add products: of queries with so many keys, and of weights in registers with
     values of so many elements."""
-    return product_of_warpgroup(keys, False, False), product_of_registers(width)
-
-
-def product_of_registers(columns: int) -> str:
-    """Return the function that adds the products of 64 rows by so many columns of FLOAT16, 16 along k. The
-    rows lie in registers as `multiply_matrices` takes them. The columns lie along memory."""
-    sums = columns // 2
-    places = ", ".join(f"%{number}" for number in range(sums))
-    rows = ", ".join(f"%{sums + number}" for number in range(4))
-    outputs = ", ".join(f'"+f"(sums[{number}])' for number in range(sums))
-    values = ", ".join(f'"r"(a[{number}])' for number in range(4))
-    instruction = f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.f16.f16"
-    arguments = f"float (&sums)[{sums}], const unsigned (&a)[4], unsigned long long b, bool adds"
-    return function(
-        f"void multiply_warpgroup({arguments})",
-        [
-            'asm volatile("{ .reg .pred adds;\\n"',
-            f'             "setp.ne.b32 adds, %{sums + 5}, 0;\\n"',
-            f'             "{instruction} {{{places}}}, "',
-            f'             "{{{rows}}}, %{sums + 4}, adds, 1, 1, 1; }}"',
-            f"             : {outputs}",
-            f'             : {values}, "l"(b), "r"((int)adds));',
-        ],
+    return product_of_warpgroup(keys, False, False), product_of_registers(
+        width, "m64n{}k16.f32.f16.f16", ", 1"
     )

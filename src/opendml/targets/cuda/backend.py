@@ -14,7 +14,7 @@ from opendml.targets.cuda.call import CudaCall
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, plan
-from opendml.targets.cuda.launcher import Recording
+from opendml.targets.cuda.launcher import CapturedLaunches
 from opendml.targets.cuda.streams import stream_handle
 from opendml.targets.executable import Instance, Runnable
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
@@ -92,9 +92,11 @@ class CudaBackend(StreamBackend):
         """The driver's handle of a stream."""
         return stream_handle(stream)
 
-    def record(self, several: Sequence[Runnable]) -> Recording:
+    def record(self, several: Sequence[Runnable]) -> CapturedLaunches:
         """The dispatches as one CUDA graph."""
-        return Recording([each for number, work in enumerate(several) for each in _launching(number, work)])
+        return CapturedLaunches(
+            [each for number, work in enumerate(several) for each in _launching(number, work)]
+        )
 
     def plan(self, program: Program) -> Planned:
         """The kernels, each of which is one launch."""

@@ -16,7 +16,7 @@ from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
-from opendml.targets.cuda.warpgroup_source import ConvolutionPrinter, WarpgroupPrinter
+from opendml.targets.cuda.warpgroup_source import ConvolutionPrinter, PartsPrinter, WarpgroupPrinter
 
 _SHARED = ("instructions", "common", "quotients")
 """The files that all patterns have, before what is printed."""
@@ -44,6 +44,7 @@ _FILES = {
     Mode.IMMA: ("operands", "computed", "fragments", "warp_tile", "shifts", "mma", "contraction"),
     Mode.WGMMA: ("sm90/tiles", "sm90/product"),
     Mode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
+    Mode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
     Mode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     Mode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
     Mode.WGMMA_CHAIN: ("sm90/attention",),
@@ -71,6 +72,7 @@ _PRINTERS: dict[Mode, type[Printer]] = {
     Mode.IMMA: ContractionPrinter,
     Mode.WGMMA: WarpgroupPrinter,
     Mode.WGMMA_WINDOWS: ConvolutionPrinter,
+    Mode.WGMMA_PARTS: PartsPrinter,
     Mode.FMA_CHAIN: ChainPrinter,
     Mode.MMA_CHAIN: ChainPrinter,
     Mode.WGMMA_CHAIN: AttentionPrinter,
@@ -93,7 +95,11 @@ def own_source(pattern: Pattern) -> str:
     headers, files = _HEADERS.get(pattern.mode, ()), _FILES[pattern.mode]
     if pattern.mode in WARPGROUP_MODES:
         staged = dict(pattern.constants)["STAGED_BYTES"]
-        files += ("sm90/staged_results" if staged else "sm90/results", "sm90/contraction")
+        files += "sm90/staged_results" if staged else "sm90/results", "sm90/ring"
+        files += (
+            "sm90/tf32_parts" if pattern.mode is Mode.WGMMA_PARTS else "sm90/mainloop",
+            "sm90/contraction",
+        )
     return "\n".join([*map(file_text, headers), printed(pattern), *map(file_text, files)])
 
 

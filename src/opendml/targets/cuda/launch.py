@@ -12,7 +12,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.targets.common.candidates import Candidate
-from opendml.targets.common.forms import Binding
+from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.machine import Machine
@@ -55,7 +55,7 @@ class Launch:
     scratch_bytes: int = 0
     maps: tuple[TensorMap, ...] = ()
 
-    def bound(self, binding: Binding) -> Launch:
+    def bound(self, binding: ValueBinding) -> Launch:
         """The launch of a kernel, if this is the launch of its form."""
         numbers = {name: word for name, word in self.values.items() if name.startswith(NUMBER)}
         bound = {name: binding.numbers[number] for name, number in numbers.items()}

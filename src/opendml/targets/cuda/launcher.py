@@ -39,7 +39,7 @@ def launcher(function: Any, launch: Launch, content: Any, stream: int, early: bo
     return run
 
 
-class Recording:
+class CapturedLaunches:
     """Dispatches of bound instances of one device as one CUDA graph: `enqueue` costs the host one call,
     however many there are.
 

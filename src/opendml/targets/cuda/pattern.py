@@ -60,6 +60,8 @@ class Mode(Enum):
     """Sums of products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
     WGMMA_WINDOWS = "wgmma_windows"
     """Convolutions of FLOAT16 in such tiles: the copy engine moves the window over the images."""
+    WGMMA_PARTS = "wgmma_parts"
+    """Sums of products of FLOAT32 in such tiles, as products of TF32 parts."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -70,7 +72,7 @@ class Mode(Enum):
 
 HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
-WARPGROUP_MODES = (Mode.WGMMA, Mode.WGMMA_WINDOWS)
+WARPGROUP_MODES = (Mode.WGMMA, Mode.WGMMA_WINDOWS, Mode.WGMMA_PARTS)
 """The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
     *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA),

@@ -3,6 +3,9 @@
 The copy engine (TMA) loads tiles of queries, keys and values. Warpgroups multiply them (wgmma). The grid is
 persistent: it has no more blocks than run at once, and each block computes one tile of queries after another.
 
+If few queries share many keys, as in decoding with a cache, several blocks read slices of the keys, and the
+last of them adds up what they found.
+
 The copy engine must be able to load the operands: elements of queries, keys and values are contiguous, and
 all other strides and addresses are multiples of 16 bytes.
 """
@@ -23,6 +26,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda.attention_source import Scores
 from opendml.targets.cuda.contraction_source import loads_beside
+from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
@@ -61,6 +65,16 @@ _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 its keys."""
 _PARTIAL_CYCLES = 800
 """Additional cycles of a tile of keys of which queries see a part; fitted on an H100."""
+_FEW_ROWS = 64
+"""Queries of the tile whose keys several blocks may share: those of one warpgroup."""
+_MOST_SLICES = 128
+"""Slices of the keys of a matrix, at most; an estimate."""
+_MERGE_CYCLES, _MERGE_BYTES = 2500, 24
+"""Cycles in which slices of keys meet, and bytes of their sums that the last block reads in a cycle;
+estimates."""
+_APART_CYCLES, _APART_FACTOR = 15000, 1.25
+"""Cycles of three kernels in place of one, beside reading, and their time to read keys and values over that
+at full bandwidth (H100)."""
 _IDLE = 0.4
 """Part of the cycles of a tile that its first 64 queries alone take; an estimate."""
 
@@ -89,14 +103,18 @@ class AttentionTile:
 
 
 ATTENTION_TILES = (
+    AttentionTile(_FEW_ROWS, 128, 64, 0.35),
+    AttentionTile(_FEW_ROWS, 128, 128, 0.5),
+    AttentionTile(_FEW_ROWS, 96, 192, 0.5),
+    AttentionTile(_FEW_ROWS, 64, 256, 0.5),
     AttentionTile(192, 128, 64, 0.53),
     AttentionTile(128, 128, 64, 0.45),
     AttentionTile(128, 128, 128, 0.66),
     AttentionTile(128, 96, 192, 0.6),
     AttentionTile(128, 64, 256, 0.55),
 )
-"""The candidates. Rates of up to 128 elements were measured on an H100 with 4,096 keys; the others are
-estimates."""
+"""The candidates. Rates of up to 128 elements were measured on an H100 with 4,096 keys; the others, and
+those of few rows, are estimates."""
 
 
 def attention_tiles(
@@ -127,16 +145,19 @@ class _Linear:
 
 class AttentionShape:
     """A softmax between products. Tiles of queries lie along the longest loop over queries; the other loops
-    are part of the batch."""
+    are part of the batch. A tile of few queries lies along two loops if there are so many: queries, and
+    heads that share keys."""
 
     def __init__(self, chain: ChainShape, alignments: Sequence[int]) -> None:
         self._chain, self.kernel, self._alignments = chain, chain.kernel, alignments
         self.accesses: tuple[Access, ...] = (*self.kernel.loads, *self.kernel.stores)
         rows = chain.loops["m"]
-        longest = max(range(len(rows)), key=lambda number: rows[number].count, default=0)
         still = Loop(1, (0,) * len(self.accesses))
-        self._rows = rows[longest] if rows else still
-        self.groups = (*chain.loops["batch"], *rows[:longest], *rows[longest + 1 :])
+        self._rows: tuple[Loop, ...] = tuple(rows) or (still,)
+        if len(rows) > 2 or chain.m > _FEW_ROWS:
+            self._rows = (max(self._rows, key=lambda loop: loop.count),)
+        self.groups = (*chain.loops["batch"], *(loop for loop in rows if loop not in self._rows))
+        self._row_count = math.prod(loop.count for loop in self._rows)
         self._depth, self._columns, self._keys = (
             (chain.loops[role] or [still])[-1] for role in ("depth", "n", "keys")
         )
@@ -169,25 +190,37 @@ class AttentionShape:
         assert chain is not None
         if not self._guarded.isdisjoint(loads_beside(chain.results, self.kernel.values)):
             return False
-        directions = ((self._depth, self._rows), (self._depth, self._keys), (self._columns, self._keys))
+        keys = (self._keys,)
+        directions = ((self._depth, self._rows), (self._depth, keys), (self._columns, keys))
         return all(self._is_tensor(load, *loops) for load, loops in zip(self._loads, directions, strict=True))
 
     @cached_property
     def _guarded(self) -> set[int]:
         return set(guards_of(self.kernel.values))
 
-    def _is_tensor(self, load: int, along: Loop, rows: Loop) -> bool:
+    def _is_tensor(self, load: int, along: Loop, rows: Sequence[Loop]) -> bool:
         """Return whether a tensor map can describe an operand."""
         access = self.kernel.loads[load]
         around = [loop for loop in self.groups if loop.strides[load]]
-        strides = [loop.strides[load] for loop in (rows, *around)]
+        strides = [loop.strides[load] for loop in (*rows, *around) if loop.count > 1]
         return (
             access.buffer is not None
             and self._alignments[load] >= ADDRESS_ALIGNMENT
             and along.strides[load] == access.type.bytes
-            and len(strides) < MOST_DIMENSIONS
+            and 1 + len(rows) + len(around) <= MOST_DIMENSIONS
             and all(0 < stride < 2**40 and stride % ADDRESS_ALIGNMENT == 0 for stride in strides)
-            and max(loop.count for loop in (along, rows, *around)) < 2**31 - 2**12
+            and max(loop.count for loop in (along, *rows, *around)) < 2**31 - 2**12
+        )
+
+    def pays_for_few_rows(self, machine: Machine) -> bool:
+        """Return whether one kernel takes less time than a product, a softmax and another product.
+
+        These read keys and values once, too, if there are too few queries for tiles.
+        """
+        bytes = 2 * self.batch_count * self._keys.count * (self._depth.count + self._columns.count)
+        apart = _APART_CYCLES + _APART_FACTOR * reading(machine, bytes)
+        return any(
+            self.takes(tile, machine) and self.cycles(tile, machine) <= apart for tile in ATTENTION_TILES
         )
 
     def takes(self, tile: AttentionTile, machine: Machine) -> bool:
@@ -195,6 +228,7 @@ class AttentionShape:
         # Three warpgroups have too few registers for more than plain scores and weights.
         is_plain = self._parts == 1 and self._scores.scaled_by is not None
         fits = max(self.padded) == tile.width and self._stages(tile, machine) > 1
+        fits = fits and (tile.rows == _FEW_ROWS) is (self._row_count <= _FEW_ROWS)
         return fits and (is_plain or tile.rows <= _MOST_ROWS)
 
     def _stages(self, tile: AttentionTile, machine: Machine) -> int:
@@ -208,8 +242,10 @@ class AttentionShape:
     def cycles(self, tile: AttentionTile, machine: Machine) -> float:
         """Return the estimated cycles of the kernel in a tile."""
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        if tile.rows == _FEW_ROWS:
+            return self._slices(tile, machine)[1]
         between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
-        full, rest = divmod(self._rows.count, tile.rows)
+        full, rest = divmod(self._row_count, tile.rows)
         last = _IDLE + (1 - _IDLE) * -(-rest // 64) * 64 / tile.rows
         # If there are many tiles, price a sample of them.
         step = max(1, full // 64)
@@ -220,12 +256,28 @@ class AttentionShape:
         total = sum(cycles) * full / max(1, len(cycles))
         longest = max(cycles, default=0.0)
         if rest:
-            rest_cycles = self._blocks(tile, self._rows.count - 1) * each * last + between
+            rest_cycles = self._blocks(tile, self._row_count - 1) * each * last + between
             total, longest = total + rest_cycles, max(longest, rest_cycles)
         total *= self.batch_count
         # Tiles of equal length end together, so the last wave counts as a whole.
         rounds = 1 if rest or self._hides else math.ceil(total / longest / machine.multiprocessors)
         return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
+
+    def _slices(self, tile: AttentionTile, machine: Machine) -> tuple[int, float]:
+        """Return how many tiles of keys a block reads of each matrix, and the cycles of the kernel."""
+        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        each = max(each, reading(machine, machine.multiprocessors * self._stage_bytes(tile)))
+        blocks = -(-self._keys.count // tile.keys)
+        sums = 4 * self._row_count * self.padded[1]
+
+        def cycles(own: int) -> float:
+            slices = -(-blocks // own)
+            merging = (_MERGE_CYCLES + slices * sums / _MERGE_BYTES) * (slices > 1)
+            rounds = -(-self.batch_count * slices // machine.multiprocessors)
+            return _BEGIN_CYCLES + rounds * (own * each + _TILE_CYCLES) + merging
+
+        ways = sorted({-(-blocks // slices) for slices in range(1, min(blocks, _MOST_SLICES) + 1)})
+        return min(((own, cycles(own)) for own in reversed(ways)), key=lambda way: way[1])
 
     def _blocks(self, tile: AttentionTile, row: int) -> int:
         """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
@@ -233,8 +285,12 @@ class AttentionShape:
 
     def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
         """Return the launch in a tile."""
-        down = -(-self._rows.count // tile.rows)
-        items = self.batch_count * down
+        down = -(-self._row_count // tile.rows)
+        blocks = own_blocks = -(-self._keys.count // tile.keys)
+        if tile.rows == _FEW_ROWS:
+            own_blocks, _ = self._slices(tile, machine)
+        slices = -(-blocks // own_blocks)
+        items = self.batch_count * down * slices
         producer, consumer = tile.registers()
         (depth, width), stages = self.padded, self._stages(tile, machine)
         q, k, v = self._loads
@@ -247,10 +303,11 @@ class AttentionShape:
             "STAGES": stages,
             "PARTS": self._parts,
             "HIDES": int(self._hides),
+            "SPLIT": int(slices > 1),
             "PAIRED": sum(1 << number for number in range(len(self.kernel.loads)) if self._is_paired(number)),
             "PRODUCER_REGISTERS": producer,
             "CONSUMER_REGISTERS": consumer,
-            "LOOPS_M": 1,
+            "LOOPS_M": len(self._rows),
             "LOOPS_N": 1,
             "LOOPS_KEYS": 1,
             "Q_LOAD": q,
@@ -260,7 +317,7 @@ class AttentionShape:
             "K_ALONG_K": 1,
             "V_ALONG_K": 0,
         }
-        rows = self._rows, self._columns, self._keys
+        rows = *self._rows, self._columns, self._keys
         patterns = [self._pattern(number) for number in range(len(self.accesses))]
         loads = len(self.kernel.loads)
         pattern = Pattern(
@@ -274,15 +331,17 @@ class AttentionShape:
             tuple(constants.items()),
         )
         band = self._band(max(1, round(machine.multiprocessors / down)))
+        tiles = band * down if self._hides else max(1, self._row_count // tile.rows)
         words = Words(
             items=items,
-            rows=self._rows.count,
+            rows=self._row_count,
             columns=self._columns.count,
             units=self._keys.count,
             team=self.batch_count,
             full=band,
             inner=down,
-            tiles=band * down if self._hides else max(1, self._rows.count // tile.rows),
+            slice=own_blocks,
+            tiles=slices if slices > 1 else tiles,
         )
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
         return Launch(
@@ -290,21 +349,23 @@ class AttentionShape:
             min(items, machine.multiprocessors),
             tile.threads,
             loop_values(self.kernel, self.groups, rows) | words.named() | steps,
-            counters_bytes=4,
+            counters_bytes=4 + 4 * self.batch_count * (slices > 1),
+            scratch_bytes=4 * items * self._row_count * (width + 2) if slices > 1 else 0,
             shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + SHARED_SLACK,
             maps=(
                 # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this
                 # box.
-                self._map(
-                    q,
-                    self._depth,
-                    self._rows,
-                    min(tile.rows, -(-self._rows.count // ROWS_OF_BOX) * ROWS_OF_BOX),
-                ),
-                self._map(k, self._depth, self._keys, tile.keys),
-                self._map(v, self._columns, self._keys, tile.keys),
+                self._map(q, self._depth, self._rows, self._box_of_queries(tile)),
+                self._map(k, self._depth, (self._keys,), (tile.keys,)),
+                self._map(v, self._columns, (self._keys,), (tile.keys,)),
             ),
         )
+
+    def _box_of_queries(self, tile: AttentionTile) -> tuple[int, ...]:
+        """Return the queries of a box along the loops over them, the innermost first."""
+        if len(self._rows) > 1:
+            return tuple(loop.count for loop in reversed(self._rows))
+        return (min(tile.rows, -(-self._row_count // ROWS_OF_BOX) * ROWS_OF_BOX),)
 
     def _is_paired(self, number: int) -> bool:
         """Return whether two neighbouring keys can read an access together."""
@@ -313,7 +374,7 @@ class AttentionShape:
             return False
         if number in self._guarded:
             return False
-        strides = [loop.strides[number] for loop in (*self.groups, self._rows)]
+        strides = [loop.strides[number] for loop in (*self.groups, *self._rows)]
         return self._alignments[number] % min(bytes, VECTOR_BYTES) == 0 and not any(
             each % bytes for each in strides
         )
@@ -348,7 +409,10 @@ class AttentionShape:
         if node.operation is Operation.SOURCE and not node.operands:
             number = number_of(node)
             load = self.kernel.loads[number]
-            return None if load.buffer is not None else self._counted(number, load)
+            steps = [loop.strides[number] for loop in self._rows if loop.strides[number]]
+            if load.buffer is not None or len(steps) > 1:
+                return None
+            return _Linear(sum(steps), self._keys.strides[number], load.offset)
         if node.operation is Operation.CONSTANT and isinstance(node.attribute, int):
             return _Linear(0, 0, node.attribute)
         if node.operation not in _LINEAR or node.type.is_float:
@@ -358,9 +422,6 @@ class AttentionShape:
             return None
         sign = -1 if node.operation is Operation.SUBTRACT else 1
         return found[0] if len(found) == 1 else found[0].plus(found[1], sign)
-
-    def _counted(self, number: int, load: Access) -> _Linear:
-        return _Linear(self._rows.strides[number], self._keys.strides[number], load.offset)
 
     def _visible_keys(self, row: int) -> int:
         """Return how many keys a query of the first matrix sees."""
@@ -380,23 +441,24 @@ class AttentionShape:
             band for band in range(most, 0, -1) if (self.batch_count - 1) % band + 1 >= _LAST_BAND * band
         )
 
-    def _map(self, load: int, along: Loop, rows: Loop, box_rows: int) -> TensorMap:
-        """Return the tensor map of an operand: the contiguous dimension, the other one, and those over
-        matrices."""
+    def _map(self, load: int, along: Loop, rows: Sequence[Loop], box: tuple[int, ...]) -> TensorMap:
+        """Return the tensor map of an operand: the contiguous dimension, those over rows, of which a box has
+        so many, and those over matrices."""
         around = [loop for loop in reversed(self.groups) if loop.strides[load]]
-        outer = [rows, *around]
+        outer = [*reversed(rows), *around]
         return TensorMap(
             load,
             self.kernel.loads[load].type,
             tuple(loop.count for loop in (along, *outer)),
-            tuple(loop.strides[load] for loop in outer),
-            (_BOX, box_rows, *(1 for _ in around)),
+            # The stride of a dimension of one element is not used, but has to be valid.
+            tuple(loop.strides[load] if loop.count > 1 else ADDRESS_ALIGNMENT for loop in outer),
+            (_BOX, *box, *(1 for _ in around)),
         )
 
     def _pattern(self, number: int) -> AccessPattern:
         """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access = self.accesses[number]
-        loops = self._rows, self._columns, self._keys
+        loops = *self._rows, self._columns, self._keys
         return AccessPattern(
             access.type,
             self._step(number, access),
@@ -414,5 +476,5 @@ class AttentionShape:
             return Step.STRIDED
         unit = min(VECTOR_BYTES, UNIT * access.type.bytes)
         aligned = self._alignments[number] % unit == 0
-        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in (*self.groups, self._rows))
+        aligned = aligned and all(loop.strides[number] % unit == 0 for loop in (*self.groups, *self._rows))
         return Step.CONTIGUOUS if aligned else Step.STRIDED

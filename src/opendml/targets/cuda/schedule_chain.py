@@ -18,7 +18,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.costs import LANES
-from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits, power_of_two
+from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import Mode, Pattern
@@ -31,7 +31,7 @@ warpgroups multiply."""
 _LEAST_WIDTH = 16
 """Elements to which shorter ones are filled up."""
 _FEWEST_ROWS = 16
-"""Queries that share keys from which on a block of them pays."""
+"""Queries that share keys from which on a block of them pays. Warpgroups take fewer where that is faster."""
 _RESERVED_BYTES = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
 _STEP_LATENCY = 3000
@@ -73,7 +73,12 @@ CHAIN_TILES = (
 def is_chained(kernel: Kernel, machine: Machine) -> bool:
     """Return whether a kernel is a softmax between products that is computed as one."""
     shape = ChainShape.of(kernel)
-    return shape is not None and (machine.multiplies_by_warpgroups or not shape.is_wide)
+    if shape is None or (shape.is_wide and not machine.multiplies_by_warpgroups):
+        return False
+    if shape.m >= _FEWEST_ROWS:
+        return True
+    attention = AttentionShape(shape, [VECTOR_BYTES] * (len(kernel.loads) + len(kernel.stores)))
+    return machine.multiplies_by_warpgroups and attention.is_loadable and attention.pays_for_few_rows(machine)
 
 
 def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
@@ -143,7 +148,7 @@ class ChainShape:
 
     @classmethod
     def of(cls, kernel: Kernel) -> ChainShape | None:
-        """That of a kernel; None if it is no chain, or one with too few queries, or too wide."""
+        """Return the shape of a kernel; None if it is no chain, or its heads are too wide."""
         chain = chain_of(kernel.values)
         if chain is None:
             return None
@@ -175,8 +180,7 @@ class ChainShape:
 
     def _is_taken(self) -> bool:
         counts = self.batch_count, self.m, self.keys
-        fits = max(self.depth, self.n) <= (_WIDEST_HALF if self.half else _WIDEST) and max(counts) < 2**30
-        return fits and self.m >= _FEWEST_ROWS
+        return max(self.depth, self.n) <= (_WIDEST_HALF if self.half else _WIDEST) and max(counts) < 2**30
 
     @property
     def is_wide(self) -> bool:

@@ -1,7 +1,9 @@
-"""Schedules contractions of FLOAT16 on compute capability 9.0.
+"""Schedules contractions of FLOAT16, and products of FLOAT32, on compute capability 9.0.
 
 The copy engine (TMA) loads tiles. Warpgroups multiply them (wgmma). The grid is persistent: it has no more
 blocks than run at once, and each block computes one tile after another.
+
+Tensor cores multiply FLOAT32 as TF32 parts: three products in place of one.
 
 The copy engine must be able to load the operands. They are not computed, are contiguous along k or along
 their rows, and all other strides and addresses are multiples of 16 bytes. Images of convolutions have
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from opendml.targets.cuda.schedule_contraction import Shape
 
 _DEPTH = 64
-"""Elements along k of a tile: a row of ROW_BYTES."""
+"""Elements along k of a tile of FLOAT16: a row of ROW_BYTES."""
 _STAGED_BYTES = 16 * 128
 """Bytes of shared memory through which a warp stores its results: 16 rows of a line each."""
 _MOST_PADDING = 4
@@ -81,6 +83,11 @@ _RATES = {
     128: {64: 0.65, 128: 0.56, 192: 1.0},
 }
 """Fraction of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
+_RATES_OF_PARTS = {(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48, (64, 128): 0.42, (64, 64): 0.39}
+"""The same of TF32 parts, by the rows and the columns of a tile. With these and the next figures the chosen
+tile takes 2 percent longer than the fastest in the mean for 37 products on an H100, 17 percent at most."""
+_LEAST_STEP_OF_PARTS, _TILE_CYCLES_OF_PARTS = 330, 2900
+"""`_LEAST_STEP` and `_TILE_CYCLES` of TF32 parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,7 @@ class WarpgroupTile:
         blocks: the blocks on a multiprocessor.
         cluster: the blocks, with tiles below each other, that share the columns' operand.
         turns: each consumer multiplies whole tiles, in turn ("ping-pong"); else they share each tile.
-        windows: the copy engine moves a window over images (im2col).
+        mode: how the operands are loaded and multiplied.
     """
 
     rows: int
@@ -103,12 +110,7 @@ class WarpgroupTile:
     blocks: int
     cluster: int = 1
     turns: bool = False
-    windows: bool = False
-
-    @property
-    def mode(self) -> Mode:
-        """Return the mode, which says how the operands are loaded."""
-        return Mode.WGMMA_WINDOWS if self.windows else Mode.WGMMA
+    mode: Mode = Mode.WGMMA
 
     @property
     def threads(self) -> int:
@@ -118,6 +120,8 @@ class WarpgroupTile:
     @property
     def rate(self) -> float:
         """Return the fraction of the tensor cores' rate that is reached along k."""
+        if self.mode is Mode.WGMMA_PARTS:
+            return _RATES_OF_PARTS[self.rows, self.columns]
         rows = self.rows // (1 if self.turns else self.consumers)
         return _RATES[rows][self.columns]
 
@@ -128,8 +132,14 @@ class WarpgroupTile:
 
     def stages(self, machine: Machine, staged_bytes: int) -> int:
         """Return the stages of the ring, beside so many staged bytes for each warp that multiplies."""
-        room = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK
+        room = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.parts_bytes
         return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
+
+    @property
+    def parts_bytes(self) -> int:
+        """Return the bytes of shared memory for parts of the columns' operand: two kinds, in each buffer."""
+        buffers = 3 if self.consumers > 1 else 2
+        return 2 * buffers * self.columns * ROW_BYTES if self.mode is Mode.WGMMA_PARTS else 0
 
     def staged(self, bytes: int) -> int:
         """Return the bytes of shared memory for the results, if each warp that multiplies has so many."""
@@ -167,20 +177,28 @@ WARPGROUP_TILES = (
 )
 """The candidates. The figures above are fitted to their times for 63 convolutions and 15 products on an H100:
 the chosen tile takes 1.4 percent longer than the fastest in the mean, 21 percent at most."""
-WINDOW_TILES = tuple(replace(tile, windows=True) for tile in WARPGROUP_TILES)
+WINDOW_TILES = tuple(replace(tile, mode=Mode.WGMMA_WINDOWS) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
+PARTS_TILES = (
+    WarpgroupTile(128, 128, 2, 1, mode=Mode.WGMMA_PARTS),
+    WarpgroupTile(128, 96, 2, 1, mode=Mode.WGMMA_PARTS),
+    WarpgroupTile(128, 64, 2, 1, mode=Mode.WGMMA_PARTS),
+    WarpgroupTile(64, 128, 1, 1, mode=Mode.WGMMA_PARTS),
+    WarpgroupTile(64, 64, 1, 2, mode=Mode.WGMMA_PARTS),
+)
+"""The candidates of products of FLOAT32."""
 
 
 def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
     """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
-    for windows, tiles in ((False, WARPGROUP_TILES), (True, WINDOW_TILES)):
-        warpgroups = in_warpgroups(shape, windows)
+    for tiles in (WARPGROUP_TILES, WINDOW_TILES, PARTS_TILES):
+        warpgroups = in_warpgroups(shape, tiles[0].mode)
         if not warpgroups.is_loadable:
             continue
         for tile in filter(warpgroups.takes, tiles):
-            steps = -(-warpgroups.k // _DEPTH)
+            steps = -(-warpgroups.k // warpgroups.depth)
             splits = 1
             while True:
                 yield tile, splits, warpgroups.cycles(tile, splits, machine)
@@ -192,9 +210,10 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
             break
 
 
-def in_warpgroups(shape: Shape, windows: bool) -> WarpgroupShape:
+def in_warpgroups(shape: Shape, mode: Mode) -> WarpgroupShape:
     """Return a contraction as warpgroups compute it: as a product of matrices, or over windows."""
-    return ConvolutionShape(shape) if windows else WarpgroupShape(shape)
+    shapes = {Mode.WGMMA_WINDOWS: ConvolutionShape, Mode.WGMMA_PARTS: PartsShape}
+    return shapes.get(mode, WarpgroupShape)(shape)
 
 
 class WarpgroupShape:
@@ -204,6 +223,12 @@ class WarpgroupShape:
     Results are contiguous along the columns. So if they are contiguous along the rows of the first operand,
     the operands change places, and the second one is `A`.
     """
+
+    depth = _DEPTH
+    """Elements along k of a tile."""
+    products = 1
+    """Products of FLOAT16 that take as long as one product of this kind."""
+    least_step, tile_cycles = _LEAST_STEP, _TILE_CYCLES
 
     def __init__(self, shape: Shape) -> None:
         self._shape, self.kernel, self.accesses = shape, shape.kernel, shape.accesses
@@ -226,7 +251,7 @@ class WarpgroupShape:
     @cached_property
     def is_loadable(self) -> bool:
         """Return whether the copy engine can load both operands, and no access is guarded."""
-        if not (self._is_of_halves and self._rows and self._columns and len(self._k) == 1):
+        if not (self._is_of_type and self._rows and self._columns and len(self._k) == 1):
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._operands):
             return False
@@ -235,13 +260,13 @@ class WarpgroupShape:
         )
 
     @property
-    def _is_of_halves(self) -> bool:
+    def _is_of_type(self) -> bool:
         return self._shape.mode is Mode.MMA and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
-        """Return whether boxes of the columns' operand fit a tile: boxes have 64 columns if these are
-        contiguous, and any number of columns if k is contiguous."""
-        return tile.columns % 64 == 0 or self._along_k(number_of(self._operands[1]))
+        """Return whether boxes of the columns' operand fit a tile: boxes have as many columns as a tile is
+        deep if these are contiguous, and any number of columns if k is contiguous."""
+        return tile.columns % self.depth == 0 or self._along_k(number_of(self._operands[1]))
 
     @property
     def _sides(self) -> tuple[tuple[int, Loop], ...]:
@@ -276,20 +301,20 @@ class WarpgroupShape:
         down = -(-self.m // (tile.rows * tile.cluster))
         items = self.batch_count * down * -(-self.n // tile.columns) * splits
         places = machine.multiprocessors // tile.cluster
-        steps = math.ceil(math.ceil(self.k / _DEPTH) / splits)
+        steps = math.ceil(math.ceil(self.k / self.depth) / splits)
         rounds = -(-items // (places * tile.blocks))
         # Blocks on a multiprocessor share its tensor cores and its way to the L2 cache.
         together = min(tile.blocks, -(-items // places))
         area = tile.rows * tile.columns
-        products = area * _DEPTH / (tile.rate * machine.half_products)
+        products = area * self.depth * self.products / (tile.rate * machine.half_products)
         a, b = map(number_of, self._operands)
         columns = tile.columns * (_BEYOND if self.n % tile.columns else 1) / tile.cluster
         lines = tile.rows * self._line_factor(a) + columns * self._line_factor(b)
         # All multiprocessors share the bandwidth of the L2 cache.
         busy = min(items, places) * tile.cluster / machine.multiprocessors
         reading = lines * ROW_BYTES * busy / machine.cached_bytes
-        step = max(together * max(products, reading), _LEAST_STEP)
-        between = _TILE_CYCLES + area / _STORE_RATE
+        step = max(together * max(products, reading), self.least_step)
+        between = self.tile_cycles + area / _STORE_RATE
         if splits > 1:
             between += _SLICE_CYCLES + area * (1 + splits) / _SLICE_RATE
         begin, along_k = _BEGIN_CYCLES + _CLUSTER_CYCLES * (tile.cluster > 1), steps * step
@@ -306,7 +331,7 @@ class WarpgroupShape:
 
     def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> Launch:
         """Return the launch in a tile."""
-        steps = -(-self.k // _DEPTH)
+        steps = -(-self.k // self.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
         down, across = -(-self.m // (tile.rows * tile.cluster)), -(-self.n // tile.columns)
@@ -335,7 +360,7 @@ class WarpgroupShape:
             "BLOCKS": tile.blocks,
             "ROWS": tile.rows,
             "COLUMNS_OF_TILE": tile.columns,
-            "DEPTH": _DEPTH,
+            "DEPTH": self.depth,
             "STAGES": stages,
             "STAGED_BYTES": staged,
             "STAGED_UNIT": staged_unit,
@@ -358,7 +383,7 @@ class WarpgroupShape:
             rows=self.m,
             columns=self.n,
             units=self.k,
-            slice=slice_steps * _DEPTH,
+            slice=slice_steps * self.depth,
             team=splits,
             full=across,
             tiles=down,
@@ -376,7 +401,7 @@ class WarpgroupShape:
                 **steps_of_lanes,
                 **self._more_values(),
             },
-            shared_bytes=stages * tile.stage_bytes + tile.staged(staged) + SHARED_SLACK,
+            shared_bytes=stages * tile.stage_bytes + tile.parts_bytes + tile.staged(staged) + SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this box.
@@ -427,7 +452,7 @@ class WarpgroupShape:
         along = self._along_k(load)
         first, second = (along_k, rows) if along else (rows, along_k)
         outer = [second, *around]
-        box = (_DEPTH, box_rows) if along else (ROW_BYTES // access.type.bytes, _DEPTH)
+        box = (self.depth, box_rows) if along else (ROW_BYTES // access.type.bytes, self.depth)
         return TensorMap(
             load,
             access.type,
@@ -463,6 +488,19 @@ class WarpgroupShape:
         return Step.CONTIGUOUS if aligned else Step.STRIDED
 
 
+class PartsShape(WarpgroupShape):
+    """A product of FLOAT32 matrices, as products of TF32 parts."""
+
+    depth = ROW_BYTES // 4
+    products = 6
+    least_step, tile_cycles = _LEAST_STEP_OF_PARTS, _TILE_CYCLES_OF_PARTS
+
+    @property
+    def _is_of_type(self) -> bool:
+        types = {self._shape.contraction.type, *(each.type for each in self._operands)}
+        return types == {ScalarType.FLOAT32} and self._shape.is_summed
+
+
 class ConvolutionShape(WarpgroupShape):
     """A convolution of images whose channels are contiguous, as a product of matrices (implicit GEMM).
 
@@ -475,7 +513,7 @@ class ConvolutionShape(WarpgroupShape):
         super().__init__(shape)
         self._windows: Windows | None = None
         self._images_are_b = False
-        if not self._is_of_halves or shape.loops["batch"]:
+        if not self._is_of_type or shape.loops["batch"]:
             return
         m, n = shape.loops["m"], shape.loops["n"]
         a, b = shape.operands

@@ -28,7 +28,7 @@ image with two axes (CUDA driver API)."""
 MOST_OFFSET = 255
 """Largest offset of a tap, in pixels, along each of two axes (PTX ISA)."""
 
-_TYPES = {ScalarType.FLOAT16: "FLOAT16"}
+_TYPES = {ScalarType.FLOAT16: "FLOAT16", ScalarType.FLOAT32: "FLOAT32"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,18 +45,22 @@ class WarpgroupPrinter(TilePrinter):
     def text(self) -> str:
         """Return all of the generated code."""
         constants = dict(self.pattern.constants)
-        instruction = product_of_warpgroup(
-            constants["COLUMNS_OF_TILE"], not constants["A_ALONG_K"], not constants["B_ALONG_K"]
-        )
         operands = [self.tensor(name, constants[f"{name}_LOAD"]) for name in "AB"]
         total = contraction_of(self.values)
         results = self._pairs(total) if constants["STAGED_BYTES"] else self.unit_of_results(total, UNIT)
-        return "\n\n".join([instruction, *self.head("m", "n"), *operands, results])
+        return "\n\n".join([self.products(), *self.head("m", "n"), *operands, results])
 
-    def tensor(self, name: str, load: int) -> str:
-        """Print an operand: its type, its order, and where it lies along the dimensions over matrices."""
+    def products(self) -> str:
+        """Print the function that adds products."""
+        constants = dict(self.pattern.constants)
+        turned = not constants["A_ALONG_K"], not constants["B_ALONG_K"]
+        return product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned)
+
+    def tensor(self, name: str, load: int, dimension: int = 2) -> str:
+        """Print an operand: its type, its order, and where it lies along the dimensions over matrices, after
+        `dimension` others."""
         access = self.pattern.loads[load]
-        lines, dimension = ["Index rest, index;"], 2
+        lines = ["Index rest, index;", *(f"to[{number}] = 0;" for number in range(2, dimension))]
         for loop in reversed(range(self.pattern.group_loops)):
             lines += [
                 f"rest = divide(at, p.group_count{loop});",
@@ -134,7 +138,7 @@ class WarpgroupPrinter(TilePrinter):
 class ConvolutionPrinter(WarpgroupPrinter):
     """A printer of convolutions, whose operands kernels/sm90/convolution.cuh loads."""
 
-    def tensor(self, name: str, load: int) -> str:
+    def tensor(self, name: str, load: int, dimension: int = 2) -> str:
         """Print an operand: its type and its order."""
         return "\n".join(
             [
@@ -143,6 +147,16 @@ class ConvolutionPrinter(WarpgroupPrinter):
                 f"    static constexpr bool ALONG_K = {name}_ALONG_K;",
                 "};",
             ]
+        )
+
+
+class PartsPrinter(WarpgroupPrinter):
+    """A printer of products of FLOAT32, whose TF32 parts kernels/sm90/tf32_parts.cuh multiplies."""
+
+    def products(self) -> str:
+        """Print the function that adds products of parts."""
+        return product_of_registers(
+            dict(self.pattern.constants)["COLUMNS_OF_TILE"], "m64n{}k8.f32.tf32.tf32", ""
         )
 
 
@@ -176,5 +190,34 @@ def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
             f'             "%{sums}, %{sums + 1}, adds, 1, 1, {a_turned:d}, {b_turned:d}; }}"',
             f"             : {outputs}",
             '             : "l"(a), "l"(b), "r"((int)adds));',
+        ],
+    )
+
+
+def product_of_registers(columns: int, form: str, turned: str) -> str:
+    """Return the function that adds the products of 64 rows by so many columns. The rows lie in registers as
+    `multiply_matrices` takes them, the columns in shared memory.
+
+    Args:
+        columns: the columns of the products.
+        form: the sizes and types in the name of the instruction.
+        turned: the last argument of the instruction, which says that columns are contiguous, if it has one.
+    """
+    sums = columns // 2
+    places = ", ".join(f"%{number}" for number in range(sums))
+    rows = ", ".join(f"%{sums + number}" for number in range(4))
+    outputs = ", ".join(f'"+f"(sums[{number}])' for number in range(sums))
+    values = ", ".join(f'"r"(a[{number}])' for number in range(4))
+    instruction = f"wgmma.mma_async.sync.aligned.{form.format(columns)}"
+    arguments = f"float (&sums)[{sums}], const unsigned (&a)[4], unsigned long long b, bool adds"
+    return function(
+        f"void multiply_warpgroup({arguments})",
+        [
+            'asm volatile("{ .reg .pred adds;\\n"',
+            f'             "setp.ne.b32 adds, %{sums + 5}, 0;\\n"',
+            f'             "{instruction} {{{places}}}, "',
+            f'             "{{{rows}}}, %{sums + 4}, adds, 1, 1{turned}; }}"',
+            f"             : {outputs}",
+            f'             : {values}, "l"(b), "r"((int)adds));',
         ],
     )

@@ -11,6 +11,9 @@
 //
 // HIDES: positions alone hide keys, as in a causal mask. Tiles of keys that no query of a tile sees are not read if hidden keys weigh
 // nothing.
+//
+// SPLIT: all queries of a matrix fit in one tile, and several blocks share its keys, `p.slice` tiles of keys each. Each leaves its sums in
+// global memory; the last one adds them up in the order of the keys.
 
 constexpr int ROW_BYTES = 128, ELEMENTS = ROW_BYTES / 2;  // of a row of a box, whose units of 16 bytes are swizzled
 constexpr int Q_BYTES = ROWS * DEPTH * 2, K_BYTES = KEYS * DEPTH * 2, V_BYTES = KEYS * WIDTH * 2, STAGE_BYTES = K_BYTES + V_BYTES;
@@ -19,6 +22,7 @@ constexpr int TURN_BARRIER = 1;  // the first of the barriers of the warpgroups;
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
 constexpr float LOG2_E = 1.44269504f, WEIGHT_BITS = 14;
 #define LOWEST __int_as_float(0xff800000)
+static_assert(!SPLIT || CONSUMERS == 1);
 static_assert(ROWS % 64 == 0 && KEYS % 16 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
 
 // Returns how many keys a query sees. `distance_beyond` is linear in keys, and a key is hidden if it is positive.
@@ -29,17 +33,23 @@ DEVICE int visible_keys(const Parameters& p, const Offsets& query) {
     return seen < p.units ? (int)seen : (int)p.units;
 }
 
-// A tile of queries, and the number of tiles of keys that it reads. Long tiles come first, so that blocks end together: tiles of ROWS
-// queries come before tiles of fewer. With HIDES, tiles with more keys come first, in bands of matrices (`p.full`) whose keys and values
-// stay in the L2 cache.
+// A tile of queries, and the tiles of keys that it reads. Long tiles come first, so that blocks end together: tiles of ROWS queries come
+// before tiles of fewer. With HIDES, tiles with more keys come first, in bands of matrices (`p.full`) whose keys and values stay in the L2
+// cache.
 struct Work {
     Index batch, row;
-    int blocks;
+    int first = 0, blocks;
 
     DEVICE_MEMBER Work(const Parameters& p, Index item) {
         const Index down = (Index)p.inner.count;
         blocks = ((int)p.units + KEYS - 1) / KEYS;
-        if constexpr (HIDES) {
+        if constexpr (SPLIT) {
+            batch = divide(item, p.tiles);
+            row = 0;
+            first = (int)(item - batch * (Index)p.tiles.count) * (int)p.slice;
+            if (HIDES && skips_hidden(p)) blocks = (visible_keys(p, at_m(p, at_group(p, batch), (Index)p.rows - 1)) + KEYS - 1) / KEYS;
+            blocks = first + (int)p.slice < blocks ? (int)p.slice : blocks > first ? blocks - first : 0;
+        } else if constexpr (HIDES) {
             const Index band = divide(item, p.tiles), inside = item - band * (Index)p.tiles.count;
             const Index left = (Index)p.team - band * (Index)p.full, width = left < (Index)p.full ? left : (Index)p.full;
             const Index tile = inside / width;
@@ -100,8 +110,9 @@ DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)
 DEVICE Index next_item(const Parameters& p) { return (Index)gridDim.x + (Index)atomicInc((unsigned*)p.counters, (unsigned)p.items - 1); }
 
 DEVICE void produce(const Parameters& p, const SharedLayout& layout, int* shared_item) {
-    // With fewer queries than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
-    const int rows = (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
+    // With fewer queries than a tile, the box has only these, in groups of 8 if they lie along one loop. The rest of the tile is not
+    // initialized, and not stored.
+    const int rows = LOOPS_M > 1 ? (int)p.rows : (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
     Ring keys, values;
     int q_at[Q::RANK], k_at[K::RANK], v_at[V::RANK];
     Index item = blockIdx.x;
@@ -128,14 +139,14 @@ DEVICE void produce(const Parameters& p, const SharedLayout& layout, int* shared
                 const Shared barrier = layout.full_keys + keys.slot * BARRIER_BYTES;
                 wait_for_phase(layout.empty_keys + keys.slot * BARRIER_BYTES, keys.parity ^ 1);
                 expect_bytes(barrier, K_BYTES);
-                load_tile<K, DEPTH, KEYS>(layout.keys(keys.slot), p.k_map, barrier, k_at, (Index)block * KEYS);
+                load_tile<K, DEPTH, KEYS>(layout.keys(keys.slot), p.k_map, barrier, k_at, (Index)(work.first + block) * KEYS);
                 keys.next();
             }
             if (block > 0) {
                 const Shared barrier = layout.full_values + values.slot * BARRIER_BYTES;
                 wait_for_phase(layout.empty_values + values.slot * BARRIER_BYTES, values.parity ^ 1);
                 expect_bytes(barrier, V_BYTES);
-                load_tile<V, WIDTH, KEYS>(layout.values(values.slot), p.v_map, barrier, v_at, (Index)(block - 1) * KEYS);
+                load_tile<V, WIDTH, KEYS>(layout.values(values.slot), p.v_map, barrier, v_at, (Index)(work.first + block - 1) * KEYS);
                 values.next();
             }
         }
@@ -222,6 +233,13 @@ DEVICE float sum_of_quad(float value) {
     return value + __shfl_xor_sync(~0u, value, 2);
 }
 
+// Returns whether the exponential scales the products. A finite number is added to hidden scores after they are scaled, so their scale
+// cannot be left to the exponential.
+DEVICE bool is_scaled_late(const Parameters& p) { return SCALED && scale_of(p) > 0 && (!HIDES || skips_hidden(p)); }
+
+// Returns the factor of scores in the exponent of two.
+DEVICE float unit_of_scores(const Parameters& p) { return is_scaled_late(p) ? LOG2_E * scale_of(p) : LOG2_E; }
+
 DEVICE constexpr int row_of(int i) { return i / 2 % 2; }
 DEVICE int key_of(int i) { return i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2; }
 
@@ -243,13 +261,9 @@ struct Softmax {
 
     // Makes weights of the products with the keys from `key` on. The caller scales the sums so far by `factors`.
     DEVICE_MEMBER void weigh(const Parameters& p, float (&scores)[SCORES], float (&factors)[2], Index key, bool is_partial) {
-        float unit = LOG2_E;
-        // A finite number is added to hidden scores after they are scaled, so the scale cannot be left to the exponential.
-        const float scale = SCALED ? scale_of(p) : 1;
-        const bool is_late = SCALED && scale > 0 && (!HIDES || skips_hidden(p));
-        if (is_late) {
-            unit *= scale;
-        } else {
+        const float unit = unit_of_scores(p);
+        if (!is_scaled_late(p)) {
+            const float scale = scale_of(p);
 #pragma unroll
             for (int i = 0; i < SCORES; i += 2) {
                 const Index own = key + key_of(i);
@@ -320,12 +334,95 @@ DEVICE void store_results(const Parameters& p, const Softmax& softmax, const flo
     }
 }
 
+// Returns where the sums of a slice of keys lie in global memory: WIDTH of each query.
+DEVICE float* sums_of_slice(const Parameters& p, Index item) { return (float*)p.scratch + (long long)item * ((int)p.rows * WIDTH); }
+
+// Returns where the greatest score of each query in a slice lies, and the sum of its weights.
+DEVICE float* limits_of_slice(const Parameters& p, Index item) {
+    return sums_of_slice(p, (Index)p.items) + (long long)item * ((int)p.rows * 2);
+}
+
+// Leaves the sums of a thread's queries in global memory.
+DEVICE void store_slice(const Parameters& p, const Softmax& softmax, const float (&results)[RESULTS], Index item) {
+    const Index first = threadIdx.x % 128 / 32 * 16;
+    float* const limits = limits_of_slice(p, item);
+    const float unit = unit_of_scores(p);
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        if (first + row * 8 >= (Index)p.rows) continue;  // The same for all lanes.
+        const Index own = first + row * 8 + threadIdx.x % 32 / 4;
+        const bool is_there = own < (Index)p.rows;
+        const float sum = sum_of_quad(softmax.sums[row]);
+        if (is_there && threadIdx.x % 4 == 0) limits[own * 2] = softmax.greatest[row] * unit, limits[own * 2 + 1] = sum;
+        float* const page = sums_of_slice(p, item) + own * WIDTH;
+#pragma unroll
+        for (int block = 0; block < WIDTH / 8; block += 4) {
+            float pairs[4][2];
+#pragma unroll
+            for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = results[(block + j / 2) * 4 + 2 * row + j % 2];
+            transpose_quad(pairs);
+            Vector<float, 8> unit_of_sums;
+#pragma unroll
+            for (int j = 0; j < 8; j++) unit_of_sums.data[j] = pairs[j / 2][j % 2];
+            if (is_there) store((char*)(page + (block + threadIdx.x % 4) * 8), unit_of_sums);
+        }
+    }
+}
+
+// Adds the sums of all slices of a matrix up, and stores the results. A thread has units of 8 columns.
+DEVICE void merge_slices(const Parameters& p, Index batch) {
+    const int slices = (int)p.tiles.count, rows = (int)p.rows;
+    const float* const limits = limits_of_slice(p, batch * slices);
+    const float* const pages = sums_of_slice(p, batch * slices);
+#pragma unroll 1
+    for (int at = threadIdx.x % 128; at < rows * (WIDTH / 8); at += 128) {
+        const int row = at / (WIDTH / 8), column = at % (WIDTH / 8) * 8, left = (int)p.columns - column;
+        if (left <= 0) continue;
+        float greatest = LOWEST, total = 0, sums[8] = {};
+#pragma unroll 8
+        for (int slice = 0; slice < slices; slice++) {
+            greatest = fmaxf(greatest, bits_as<float>(load_uncached((const unsigned*)limits + (slice * rows + row) * 2)));
+        }
+        greatest = greatest == LOWEST ? 0 : greatest;
+#pragma unroll 8
+        for (int slice = 0; slice < slices; slice++) {
+            unsigned limit[2];
+            unsigned long long words[4];
+            const float* const page = pages + (long long)(slice * rows + row) * WIDTH + column;
+            load_uncached(limit, limits + (slice * rows + row) * 2);
+            load_uncached(reinterpret_cast<unsigned long long (&)[2]>(words[0]), page);
+            load_uncached(reinterpret_cast<unsigned long long (&)[2]>(words[2]), page + 4);
+            const float factor = power_of_two(bits_as<float>(limit[0]) - greatest);
+            total = multiply_add(bits_as<float>(limit[1]), factor, total);
+#pragma unroll
+            for (int i = 0; i < 8; i++) sums[i] = multiply_add(bits_as<float>((unsigned)(words[i / 2] >> i % 2 * 32)), factor, sums[i]);
+        }
+        const float share = 1 / total;
+#pragma unroll
+        for (int i = 0; i < 8; i++) sums[i] *= share;
+        store_unit(p, at_n(p, at_m(p, at_group(p, batch), row), column), sums, left < 8 ? left : 8);
+    }
+}
+
+// Returns whether a slice is the last one of its matrix that is done.
+DEVICE bool is_last_slice(const Parameters& p, Index batch, int* shared_flag) {
+    const unsigned last = (unsigned)p.tiles.count - 1;
+    __threadfence();
+    synchronize_warpgroups(TURN_BARRIER, 1);
+    // The first counter numbers the items.
+    if (threadIdx.x % 128 == 0) *shared_flag = atomicInc((unsigned*)p.counters + 1 + batch, last) == last;
+    synchronize_warpgroups(TURN_BARRIER, 1);
+    const bool is_last = *(const volatile int*)shared_flag;
+    if (is_last) __threadfence();
+    return is_last;
+}
+
 // Tells the producer that a warp has read a tile.
 DEVICE void release(Shared empty) {
     if (threadIdx.x % 32 == 0) arrive_at(empty);
 }
 
-DEVICE void consume(const Parameters& p, const SharedLayout& layout, const int* shared_item) {
+DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared_item) {
     const int group = threadIdx.x / 128 - 1, next = group + 1 < CONSUMERS ? group + 1 : 0;
     const Shared queries = layout.queries + group * 64 * ROW_BYTES;
     Ring keys, values;
@@ -391,7 +488,7 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, const int* 
             end_turn();
             wait_for_products<0>();
             release_keys(0);
-            softmax.weigh(p, scores, factors, 0, is_partial(0));
+            softmax.weigh(p, scores, factors, (Index)work.first * KEYS, is_partial((Index)work.first * KEYS));
             weights.make(scores);
 #pragma unroll 1
             for (int block = 1; block < work.blocks; block++) {
@@ -405,7 +502,8 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, const int* 
                 end_turn();
                 wait_for_products<1>();
                 release_keys(block);
-                softmax.weigh(p, scores, factors, (Index)block * KEYS, is_partial((Index)block * KEYS));
+                const Index key = (Index)(work.first + block) * KEYS;
+                softmax.weigh(p, scores, factors, key, is_partial(key));
                 // Without this the compiler would move the wait for the products before the weights.
                 wait_until_known(softmax.sums[0] + softmax.sums[1]);
                 finish_results();
@@ -421,7 +519,12 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, const int* 
 #pragma unroll
             for (int i = 0; i < RESULTS; i++) results[i] = 0;
         }
-        store_results(p, softmax, results, work.batch, work.row + own);
+        if constexpr (SPLIT) {
+            store_slice(p, softmax, results, item);
+            if (is_last_slice(p, work.batch, shared_item + 1)) merge_slices(p, work.batch);
+        } else {
+            store_results(p, softmax, results, work.batch, work.row + own);
+        }
     }
     // The last warpgroup has released a turn, for which nobody waited yet.
     if (group == 0) begin_turn();

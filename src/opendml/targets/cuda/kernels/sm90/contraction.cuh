@@ -1,28 +1,12 @@
 // Sums of products in tiles of ROWS x COLUMNS_OF_TILE for compute capability 9.0. A grid of at most one block for each place on
 // the device takes tile after tile. In a block, one thread of the first warpgroup keeps a ring of STAGES pairs of operand tiles
-// filled by TMA; the other warpgroups (consumers) multiply them, each ROWS / CONSUMERS rows, and store the results. So the next
+// filled by TMA; the other warpgroups (consumers) multiply them (MainLoop), each ROWS / CONSUMERS rows, and store the results. So the next
 // tile's operands are loaded during the epilogue of the last one. Where consumers take TURNS, each multiplies whole tiles, one
 // after the other: the products of one hide the epilogue of the other.
 //
 // Blocks of a cluster have tiles below each other, and share the columns' operand: each loads a part of it for all of them.
 //
 // With several slices of k for a tile (`p.team`), whichever is done last adds the sums of all up, in the order of the slices.
-
-// A stage of the ring, and the parity of the phase of its barriers.
-struct Ring {
-    int slot = 0;
-    unsigned parity = 0;
-
-    DEVICE_MEMBER void next() {
-        if (++slot == STAGES) slot = 0, parity ^= 1;
-    }
-
-    DEVICE_MEMBER void skip(int steps) {
-        slot += steps;
-        parity ^= slot / STAGES % 2;
-        slot %= STAGES;
-    }
-};
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // With fewer rows than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
@@ -46,37 +30,6 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
         // cluster have synchronized.
 #pragma unroll 1
         for (int i = 0; i < STAGES; i++, ring.next()) wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);
-    }
-}
-
-// Returns the matrix descriptor of 64 rows of an operand's tile, from a row and a k on. If k is contiguous, groups of 8 rows of 128 bytes
-// follow each other. If rows are, groups of 8 along k follow each other, and boxes of 64 rows. Addresses have 18 bits here; the upper bits
-// of an address in shared memory are the rank of the block in its cluster.
-template <typename Operand>
-DEVICE unsigned long long descriptor(Shared tile, int row, int k) {
-    constexpr unsigned GROUP = 8 * DEPTH_BYTES, BOX = DEPTH * DEPTH_BYTES;
-    constexpr unsigned long long LAYOUT = SWIZZLED | (unsigned long long)(GROUP / 16) << 32 | (unsigned long long)(BOX / 16) << 16;
-    const int offset = row * DEPTH_BYTES + k * (Operand::ALONG_K ? (int)sizeof(typename Operand::Element) : DEPTH_BYTES);
-    return LAYOUT + (tile % (1 << 18) / 16 + offset / 16);
-}
-
-// Issues the products of the tiles of one stage.
-DEVICE void multiply(float (&sums)[DOWN][HALF], Shared a_tile, Shared b_tile, bool adds) {
-    constexpr int K = 32 / (int)sizeof(A::Element);
-#pragma unroll
-    for (int k = 0; k < DEPTH; k += K) {
-#pragma unroll
-        for (int i = 0; i < DOWN; i++) {
-            multiply_warpgroup(sums[i], descriptor<A>(a_tile, 64 * i, k), descriptor<B>(b_tile, 0, k), adds || k > 0);
-        }
-    }
-}
-
-DEVICE void hold_all(float (&sums)[DOWN][HALF]) {
-#pragma unroll
-    for (int i = 0; i < DOWN; i++) {
-#pragma unroll
-        for (int j = 0; j < HALF; j++) hold(sums[i][j]);
     }
 }
 
@@ -104,17 +57,7 @@ DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& w
     return true;
 }
 
-// Tells all blocks of the cluster that a warp has done with a place in the ring.
-DEVICE void release(Shared empty) {
-    const int lane = threadIdx.x % 32;
-    if constexpr (CLUSTER > 1) {
-        if (lane < CLUSTER) arrive_at(empty, lane);
-    } else {
-        if (lane == 0) arrive_at(empty);
-    }
-}
-
-DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty, int* last, char* staging, Index first_item, Index items_step, int block) {
+DEVICE void consume(const Parameters& p, MainLoop loop, int* last, char* staging, Index first_item, Index items_step, int block) {
     const int warpgroup = threadIdx.x / 128 - 1, other = TURNS ? 1 - warpgroup : 0;
     Ring ring;
     float sums[DOWN][HALF];
@@ -128,25 +71,11 @@ DEVICE void consume(const Parameters& p, Shared tiles, Shared full, Shared empty
             continue;
         }
         if (TURNS && turn > 0) synchronize_warpgroups(TURN_BARRIER + warpgroup, CONSUMERS);
-        int before = 0;
-        hold_all(sums);
-#pragma unroll 1
-        for (int step = 0; step < steps; step++, ring.next()) {
-            wait_for_phase(full + ring.slot * BARRIER_BYTES, ring.parity);
-            const Shared a_tile = tiles + ring.slot * STAGE_BYTES;
-            begin_products();
-            multiply(sums, a_tile + first_row * DEPTH_BYTES, a_tile + A_BYTES, step > 0);
-            commit_products();
-            // The products of the step before are added when those of this one are under way.
-            wait_for_products<1>();
-            if (step > 0) release(empty + before * BARRIER_BYTES);
-            before = ring.slot;
-        }
+        const int last_slot = loop.sum(sums, ring, steps, first_row);
         // All tiles of this turn have come, so the other warpgroup waits for those of the next.
         if (TURNS && item + items_step < (Index)p.items) arrive_for_warpgroups(TURN_BARRIER + other, CONSUMERS);
-        wait_for_products<0>();
-        hold_all(sums);
-        release(empty + before * BARRIER_BYTES);
+        loop.finish(sums);
+        release(loop.empty + last_slot * BARRIER_BYTES);
         if constexpr (SPLIT) {
             if (!gather(sums, p, work, warpgroup, last)) continue;
         }
@@ -158,7 +87,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
     extern __shared__ uint4 memory[];
     // Swizzled tiles begin at multiples of 1024 bytes.
     const Shared tiles = (shared_address(memory) + 1023) / 1024 * 1024;
-    const Shared staged = tiles + STAGES * STAGE_BYTES, full = staged + CONSUMERS * 4 * STAGED_BYTES, empty = full + STAGES * BARRIER_BYTES;
+    const Shared staged = tiles + STAGES * STAGE_BYTES + MainLoop::SHARED_BYTES, full = staged + CONSUMERS * 4 * STAGED_BYTES, empty = full + STAGES * BARRIER_BYTES;
     char* const staging = (char*)memory + (staged - shared_address(memory));
     int* const last = (int*)((char*)memory + (empty + STAGES * BARRIER_BYTES - shared_address(memory)));
     if (threadIdx.x == 0) {
@@ -168,6 +97,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
             start_barrier(full + slot * BARRIER_BYTES, 1);
             start_barrier(empty + slot * BARRIER_BYTES, ARRIVALS);
         }
+        for (int i = 0; i < 3; i++) last[CONSUMERS + i] = 0;
         publish_barriers();
     }
     if constexpr (CLUSTER > 1) synchronize_cluster();
@@ -180,6 +110,7 @@ extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THR
         if (threadIdx.x == 0) produce(p, tiles, full, empty, first_item, items_step, block);
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        consume(p, tiles, full, empty, last, staging, first_item, items_step, block);
+        char* const begin = (char*)memory + (tiles - shared_address(memory));
+        consume(p, MainLoop(p, tiles, full, empty, begin, last + CONSUMERS), last, staging, first_item, items_step, block);
     }
 }

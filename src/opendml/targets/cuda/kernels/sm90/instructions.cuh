@@ -20,6 +20,9 @@ DEVICE void start_barrier(Shared barrier, int arrivals) {
 // Makes started barriers visible to the other blocks of the cluster and to the copy engine.
 DEVICE void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
+// Makes what this thread wrote to shared memory visible to tensor cores; a barrier has to follow.
+DEVICE void publish_to_tensor_cores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 // Arrives once, and announces bytes that copies will bring in this phase.
 DEVICE void expect_bytes(Shared barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");

@@ -1,6 +1,6 @@
 // Loads the operands of a product of two matrices.
 
-// Loads COUNT rows of an operand's tile from `row` on, and DEPTH elements along k: one box, or boxes of 64 rows if rows are contiguous.
+// Loads COUNT rows of an operand's tile from `row` on, and DEPTH elements along k: one box, or boxes of ELEMENTS rows if rows are contiguous.
 // Each of SHARING blocks loads its part for the whole cluster.
 template <typename Operand, int COUNT, int SHARING>
 DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
@@ -12,8 +12,8 @@ DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)
     } else {
         at[1] = (int)k;
 #pragma unroll
-        for (int first = 0; first < COUNT; first += 64) {
-            if (SHARING > 1 && first / 64 % SHARING != block) continue;
+        for (int first = 0; first < COUNT; first += ELEMENTS) {
+            if (SHARING > 1 && first / ELEMENTS % SHARING != block) continue;
             at[0] = (int)row + first;
             load_box(to + first * DEPTH_BYTES, map, barrier, at, ALL);
         }

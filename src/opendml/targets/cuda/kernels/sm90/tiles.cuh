@@ -8,7 +8,7 @@ constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN 
 constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
 constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of the barriers of the warpgroups
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
-static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : 64) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
+static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : ELEMENTS) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
 
 // The position of a tile, or of a slice of it along k.
 struct Work {

@@ -1,0 +1,46 @@
+// What the main loops of products by warpgroups share: the ring of stages, and the operands of `wgmma` in shared memory.
+
+// A stage of the ring, and the parity of the phase of its barriers.
+struct Ring {
+    int slot = 0;
+    unsigned parity = 0;
+
+    DEVICE_MEMBER void next() {
+        if (++slot == STAGES) slot = 0, parity ^= 1;
+    }
+
+    DEVICE_MEMBER void skip(int steps) {
+        slot += steps;
+        parity ^= slot / STAGES % 2;
+        slot %= STAGES;
+    }
+};
+
+// Tells all blocks of the cluster that a warp has done with a place in the ring.
+DEVICE void release(Shared empty) {
+    const int lane = threadIdx.x % 32;
+    if constexpr (CLUSTER > 1) {
+        if (lane < CLUSTER) arrive_at(empty, lane);
+    } else {
+        if (lane == 0) arrive_at(empty);
+    }
+}
+
+// Returns the matrix descriptor of 64 rows of an operand's tile, from a row and a k on. If k is contiguous, groups of 8 rows of 128 bytes
+// follow each other. If rows are, groups of 8 along k follow each other, and boxes of 64 rows. Addresses have 18 bits here; the upper bits
+// of an address in shared memory are the rank of the block in its cluster.
+template <typename Operand>
+DEVICE unsigned long long descriptor(Shared tile, int row, int k) {
+    constexpr unsigned GROUP = 8 * DEPTH_BYTES, BOX = DEPTH * DEPTH_BYTES;
+    constexpr unsigned long long LAYOUT = SWIZZLED | (unsigned long long)(GROUP / 16) << 32 | (unsigned long long)(BOX / 16) << 16;
+    const int offset = row * DEPTH_BYTES + k * (Operand::ALONG_K ? (int)sizeof(typename Operand::Element) : DEPTH_BYTES);
+    return LAYOUT + (tile % (1 << 18) / 16 + offset / 16);
+}
+
+DEVICE void hold_all(float (&sums)[DOWN][HALF]) {
+#pragma unroll
+    for (int i = 0; i < DOWN; i++) {
+#pragma unroll
+        for (int j = 0; j < HALF; j++) hold(sums[i][j]);
+    }
+}
