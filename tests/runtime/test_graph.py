@@ -87,7 +87,7 @@ def test_all_outputs_are_computed_also_those_that_others_need(device: Device) ->
     values = random_values(0, SIZES, np.float32)
     results = graph.compile(outputs, device)(x=values)
     assert list(results) == list(outputs)
-    tanh = dml.activation_tanh(values)
+    tanh = dml.activation_tanh(values, device=device)
     normalized = dml.mean_variance_normalization1(tanh, axes=[1])
     assert same_bits(results["a"], tanh)
     assert same_bits(results["again"], tanh)
