@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx
 
-from opendml.frontends.onnx.evaluator_facts import fault
-from opendml.frontends.onnx.evaluator_rules import input_of
+from opendml.frontends.onnx.evaluator_facts import fault, input_of
 from opendml.frontends.onnx.node import OnnxNode, captured, nodes_of
 from tests.fuzz.onnx_draft import Array, Draft
 

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-from opendml.operators.registry import defines
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from opendml.operators.registry import defines, defines_each
 from opendml.program.functions import logical_not, select
 from opendml.program.node import Node, Operation, apply, bitcast
 from opendml.program.scalar_type import ScalarType
 
 
-@defines("ELEMENT_WISE_BIT_AND", stored=True)
-def bit_and(a: Node, b: Node) -> Node:
-    """a & b"""
-    return bitcast(apply(Operation.AND, _bits(a), _bits(b)), a.type)
+def _of_two(operation: Operation) -> Callable[..., Node]:
+    return lambda a, b: bitcast(apply(operation, _bits(a), _bits(b)), a.type)
 
 
-@defines("ELEMENT_WISE_BIT_OR", stored=True)
-def bit_or(a: Node, b: Node) -> Node:
-    """a | b"""
-    return bitcast(apply(Operation.OR, _bits(a), _bits(b)), a.type)
+_EXPRESSIONS: Mapping[str, tuple[Callable[..., Node], str]] = {
+    "ELEMENT_WISE_BIT_AND": (_of_two(Operation.AND), "a & b"),
+    "ELEMENT_WISE_BIT_OR": (_of_two(Operation.OR), "a | b"),
+    "ELEMENT_WISE_BIT_XOR": (_of_two(Operation.XOR), "a ^ b"),
+    "ELEMENT_WISE_BIT_NOT": (lambda x: bitcast(logical_not(_bits(x)), x.type), "~x"),
+    "ELEMENT_WISE_BIT_COUNT": (lambda x: apply(Operation.COUNT_BITS, _bits(x)), "how many bits of x are one"),
+}
 
-
-@defines("ELEMENT_WISE_BIT_XOR", stored=True)
-def bit_xor(a: Node, b: Node) -> Node:
-    """a ^ b"""
-    return bitcast(apply(Operation.XOR, _bits(a), _bits(b)), a.type)
-
-
-@defines("ELEMENT_WISE_BIT_NOT", stored=True)
-def bit_not(x: Node) -> Node:
-    """~x"""
-    return bitcast(logical_not(_bits(x)), x.type)
-
-
-@defines("ELEMENT_WISE_BIT_COUNT", stored=True)
-def bit_count(x: Node) -> Node:
-    """how many bits of x are one"""
-    return apply(Operation.COUNT_BITS, _bits(x))
+defines_each(_EXPRESSIONS, partial(defines, stored=True))
 
 
 @defines("ELEMENT_WISE_BIT_SHIFT_LEFT")

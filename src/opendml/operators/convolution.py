@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from opendml.operators.folding import moving
 from opendml.operators.quantization import aligned, exact_sum_type, less_zero_point, requantized
 from opendml.operators.registry import defines, fused
 from opendml.program.functions import rounded, select
@@ -233,12 +234,9 @@ def _seen(
     sizes = (batch, groups, 1, *(1,) * spatial, *counts, channels, *taps.sizes[3 + spatial :])
     first_count, first_extent = 3 + spatial, 4 + 2 * spatial
 
-    def moving(*columns: tuple[int, int]) -> list[int]:
-        return [dict(columns).get(column, 0) for column in range(len(sizes))]
-
-    steps = [moving((0, 1)), moving((1, 1)), moving((3 + 2 * spatial, 1))]
+    steps = [moving(sizes, {0: 1}), moving(sizes, {1: 1}), moving(sizes, {3 + 2 * spatial: 1})]
     for axis, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
-        steps.append(moving((first_count + axis, stride), (first_extent + axis, dilation)))
+        steps.append(moving(sizes, {first_count + axis: stride, first_extent + axis: dilation}))
     return view(x, sizes, (0, 0, 0, *(-margin for margin in before)), steps, fill)
 
 
@@ -310,10 +308,7 @@ def _backward_filter(filter: Node, groups: int) -> Node:
 
 
 def _sums_tap_by_tap(
-    x: Node,
-    filter: Node,
-    counts: Sequence[int],
-    windows: tuple[Sequence[int], Sequence[int], Sequence[int]],
+    x: Node, filter: Node, counts: Sequence[int], windows: tuple[Sequence[int], Sequence[int], Sequence[int]]
 ) -> Node:
     """Return the sums of a transposed convolution of x (N, G, C, ...) with a filter (G, O, C, ...).
 
@@ -326,17 +321,19 @@ def _sums_tap_by_tap(
     taps = reshaped(filter, (*filter.sizes[:2], *(1,) * spatial, *filter.sizes[2:]))
     sizes = (batch, groups, 1, *(1,) * spatial, *counts, channels, *extents)
 
-    def moving(*columns: tuple[int, int]) -> list[int]:
-        return [dict(columns).get(column, 0) for column in range(len(sizes))]
-
     places = {}
     for axis, (stride, dilation, before) in enumerate(zip(*windows, strict=True)):
         of_axis = [1] * len(sizes)
         count, tap = 3 + spatial + axis, 4 + 2 * spatial + axis
         of_axis[count], of_axis[tap] = counts[axis], extents[axis]
-        distance = index(ScalarType.INT64, of_axis, before, moving((count, 1), (tap, -dilation)))
+        distance = index(ScalarType.INT64, of_axis, before, moving(sizes, {count: 1, tap: -dilation}))
         places[3 + axis] = whole_quotient(distance, stride)
-    steps = [moving((0, 1)), moving((1, 1)), moving((3 + 2 * spatial, 1)), *[moving()] * spatial]
+    steps = [
+        moving(sizes, {0: 1}),
+        moving(sizes, {1: 1}),
+        moving(sizes, {3 + 2 * spatial: 1}),
+        *[moving(sizes, {})] * spatial,
+    ]
     return _sums(gathered(x, sizes, places, steps=steps), taps)
 
 
@@ -413,11 +410,10 @@ def _taps_by_phase(filter: Node, strides: Sequence[int]) -> Node:
     counts = [-(-extent // stride) for extent, stride in zip(extents, strides, strict=True)]
     sizes = (groups, outputs, *strides, channels, *counts)
 
-    def moving(*columns: tuple[int, int]) -> list[int]:
-        return [dict(columns).get(column, 0) for column in range(len(sizes))]
-
-    steps = [moving((0, 1)), moving((1, 1)), moving((2 + spatial, 1))]
-    steps += [moving((2 + axis, 1), (3 + spatial + axis, -stride)) for axis, stride in enumerate(strides)]
+    steps = [moving(sizes, {0: 1}), moving(sizes, {1: 1}), moving(sizes, {2 + spatial: 1})]
+    steps += [
+        moving(sizes, {2 + axis: 1, 3 + spatial + axis: -stride}) for axis, stride in enumerate(strides)
+    ]
     last = [stride * (count - 1) for stride, count in zip(strides, counts, strict=True)]
     return view(filter, sizes, (0, 0, 0, *last), steps, fill=0)
 

@@ -113,21 +113,21 @@ def _sums(columns: Node, folds: Sequence[_Folding]) -> Node:
     spatial = len(folds)
     places = [size for each in folds for size in (each.blocks, each.phases)]
     sizes = (batch, channels, *places, *(each.taps for each in folds))
-    offsets, steps, computed = [0, 0], [_moving(sizes, {0: 1}), _moving(sizes, {1: 1})], {}
+    offsets, steps, computed = [0, 0], [moving(sizes, {0: 1}), moving(sizes, {1: 1})], {}
     for axis, each in enumerate(folds):
         phase, tap = 3 + 2 * axis, 2 + 2 * spatial + axis
         offsets.append(each.element)
-        steps.append(_moving(sizes, {phase: -1 if each.turned else 1, tap: each.spacing}))
+        steps.append(moving(sizes, {phase: -1 if each.turned else 1, tap: each.spacing}))
     for axis, each in enumerate(folds):
         block, phase, tap = 2 + 2 * axis, 3 + 2 * axis, 2 + 2 * spatial + axis
-        moving = _moving(sizes, {block: 1, phase: int(each.turned), tap: -each.tap_step})
+        steps_of_window = moving(sizes, {block: 1, phase: int(each.turned), tap: -each.tap_step})
         if each.divisor == 1:
             offsets.append(each.first)
-            steps.append(moving)
+            steps.append(steps_of_window)
         else:
             offsets.append(0)
-            steps.append(_moving(sizes, {}))
-            number = counted(sizes, each.first, moving)
+            steps.append(moving(sizes, {}))
+            number = counted(sizes, each.first, steps_of_window)
             computed[2 + spatial + axis] = whole_quotient(number, each.divisor)
     seen = gathered(columns, sizes, computed, offsets, steps)
     return reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
@@ -189,5 +189,6 @@ def _counts(
     return [(size + start + end - span) // stride + 1 for size, span, stride, start, end in each]
 
 
-def _moving(sizes: Sequence[int], steps: dict[int, int]) -> list[int]:
+def moving(sizes: Sequence[int], steps: dict[int, int]) -> list[int]:
+    """Return the step of each dimension of `sizes`, which is 0 where none is given."""
     return [steps.get(column, 0) for column in range(len(sizes))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from opendml.operators.registry import defines
 from opendml.program.functions import maximum, minimum, select
@@ -92,7 +93,7 @@ def padding(
     x: Node,
     *,
     padding_mode: PaddingMode,
-    padding_value: float,
+    padding_value: Number,
     start_padding: Sequence[int],
     end_padding: Sequence[int],
 ) -> Node:
@@ -105,17 +106,9 @@ def padding(
 
 
 @defines("PADDING1", stored=True)
-def padding1(
-    x: Node,
-    *,
-    padding_mode: PaddingMode,
-    padding_value_data_type: TensorDataType,
-    padding_value: Number,
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-) -> Node:
+def padding1(x: Node, *, padding_value_data_type: TensorDataType, **same: Any) -> Node:
     """PADDING with a PaddingValue of the tensor's type"""
-    return _padded(x, padding_mode, number_in(padding_value, x.type), start_padding, end_padding)
+    return padding(x, **same)
 
 
 @defines("TILE", stored=True)

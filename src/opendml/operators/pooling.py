@@ -31,13 +31,7 @@ from opendml.spec.tensor_desc import TensorDesc
 
 @defines("AVERAGE_POOLING", output=True)
 @defines("AVERAGE_POOLING1", output=True)
-def average_pooling(
-    x: Node,
-    *,
-    include_padding: bool,
-    output: TensorDesc,
-    **window: Any,
-) -> Node:
+def average_pooling(x: Node, *, include_padding: bool, output: TensorDesc, **window: Any) -> Node:
     """sum of the window / number of its elements, with IncludePadding those in the padding too
 
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
@@ -77,13 +71,7 @@ def quantized_linear_average_pooling(
 
 @defines("LP_POOLING", output=True)
 @defines("LP_POOLING1", output=True)
-def lp_pooling(
-    x: Node,
-    *,
-    p: int,
-    output: TensorDesc,
-    **window: Any,
-) -> Node:
+def lp_pooling(x: Node, *, p: int, output: TensorDesc, **window: Any) -> Node:
     """(sum of |x| ^ P over the window) ^ (1 / P)
 
     As in ONNX, magnitudes count, not elements with their signs, as DirectML's formula and PyTorch have it for
@@ -103,12 +91,7 @@ def lp_pooling(
 
 
 @defines("MAX_POOLING", output=True)
-def max_pooling(
-    x: Node,
-    *,
-    output: TensorDesc,
-    **window: Any,
-) -> Node:
+def max_pooling(x: Node, *, output: TensorDesc, **window: Any) -> Node:
     """MAX_POOLING2 without indices and dilation
 
     NaN, and windows of nothing but padding, as in MAX_POOLING2.
@@ -119,12 +102,7 @@ def max_pooling(
 
 @defines("MAX_POOLING1", output=True)
 @defines("MAX_POOLING2", output=True)
-def max_pooling2(
-    x: Node,
-    *,
-    output: tuple[TensorDesc, TensorDesc | None],
-    **window: Any,
-) -> tuple[Node, ...]:
+def max_pooling2(x: Node, *, output: tuple[TensorDesc, TensorDesc | None], **window: Any) -> tuple[Node, ...]:
     """the greatest element of the window; index: its number, in row-major order, in the whole input
 
     NaN counts as the greatest, as in PyTorch. The first of equal elements gives the index. A window that

@@ -16,13 +16,7 @@ from opendml.spec.tensor_desc import TensorDesc
 
 
 @defines("AVERAGE_POOLING_GRAD", output=True)
-def average_pooling_grad(
-    gradient: Node,
-    *,
-    include_padding: bool,
-    output: TensorDesc,
-    **window: Any,
-) -> Node:
+def average_pooling_grad(gradient: Node, *, include_padding: bool, output: TensorDesc, **window: Any) -> Node:
     """sum, over the windows that have the element, of gradient / number of the window's elements, which are
     counted as in AVERAGE_POOLING
 
@@ -40,13 +34,7 @@ def average_pooling_grad(
 
 
 @defines("MAX_POOLING_GRAD", output=True)
-def max_pooling_grad(
-    x: Node,
-    gradient: Node,
-    *,
-    output: TensorDesc,
-    **window: Any,
-) -> Node:
+def max_pooling_grad(x: Node, gradient: Node, *, output: TensorDesc, **window: Any) -> Node:
     """sum, over the windows whose greatest element this is, of gradient
 
     Of equal elements it is the first in row-major order, and NaN counts as the greatest, as the indices of

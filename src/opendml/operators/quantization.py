@@ -54,7 +54,7 @@ def quantize_linear(x: Node, scale: Node, zero_point: Node | None, *, output: Te
 def dequantize_linear(x: Node, scale: Node, zero_point: Node | None) -> Node:
     """(x - zero_point) * scale; the difference is exact, also of 32-bit integers"""
     type = ScalarType.FLOAT64 if x.type.bits == 32 else _COMPUTED
-    return _difference(x, zero_point, type) * convert(scale, type)
+    return less_zero_point(x, zero_point, type) * convert(scale, type)
 
 
 @defines("ELEMENT_WISE_QUANTIZED_LINEAR_ADD", output=True)
@@ -72,18 +72,14 @@ def quantized_linear_add(
 ) -> Node:
     """clamp(round(y / output_scale) + output_zero_point) to the range of the output, where
     y = (a - a_zero_point) * a_scale + (b - b_zero_point) * b_scale"""
-    second = rounded(_difference(b, b_zero_point, _COMPUTED) * b_scale)
-    y = rounded(multiply_add(_difference(a, a_zero_point, _COMPUTED), a_scale, second))
+    second = rounded(less_zero_point(b, b_zero_point, _COMPUTED) * b_scale)
+    y = rounded(multiply_add(less_zero_point(a, a_zero_point, _COMPUTED), a_scale, second))
     return _quantized(y / output_scale, output_zero_point, output)
 
 
 @defines("QUANTIZE", output=True)
 def quantize(
-    x: Node,
-    parameters: Sequence[Node],
-    *,
-    quantization_type: QuantizationType,
-    output: TensorDesc,
+    x: Node, parameters: Sequence[Node], *, quantization_type: QuantizationType, output: TensorDesc
 ) -> Node:
     """clamp(round(x / scale) + zero_point) to the range of the output; without a zero point, of 0
 
@@ -101,7 +97,7 @@ def dequantize(x: Node, parameters: Sequence[Node], *, quantization_type: Quanti
     Blocks as in QUANTIZE. The difference is exact.
     """
     scale, *zero_points = (_of_blocks(each, x.sizes) for each in parameters)
-    return _difference(x, zero_points[0] if zero_points else None, _COMPUTED) * scale
+    return less_zero_point(x, zero_points[0] if zero_points else None, _COMPUTED) * scale
 
 
 @defines("DYNAMIC_QUANTIZE_LINEAR", output=True)
@@ -139,7 +135,8 @@ def exact_sum_type(count: int) -> ScalarType:
 
 def less_zero_point(x: Node, zero_point: Node | None, type: ScalarType) -> Node:
     """x - zero_point in a type that holds the difference."""
-    return _difference(x, zero_point, type)
+    value = convert(x, type)
+    return value if zero_point is None else value - convert(zero_point, type)
 
 
 def aligned(parameter: Node, rank: int) -> Node:
@@ -165,8 +162,3 @@ def _quantized(quotient: Node, zero_point: Node | None, output: TensorDesc) -> N
     if zero_point is not None:
         whole = whole + convert(zero_point, _COMPUTED)
     return convert(whole, ScalarType.of(output.data_type))
-
-
-def _difference(x: Node, zero_point: Node | None, type: ScalarType) -> Node:
-    value = convert(x, type)
-    return value if zero_point is None else value - convert(zero_point, type)

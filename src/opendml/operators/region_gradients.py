@@ -73,7 +73,8 @@ def roi_align_grad(
     batch = minimum(batch, image[0] - 1)
     found = _Found(x, image, convert(batch, counting(image[0])), rows, columns)
     shares = found.shares(reduction_function is ReduceFunction.MAX)
-    incoming = reshaped(permuted(gradient, (1, 0, 2, 3)), (*_swapped(gradient.sizes), 1, 1, 1, 1))
+    swapped = permuted(gradient, (1, 0, 2, 3))
+    incoming = reshaped(swapped, (*swapped.sizes, 1, 1, 1, 1))
     results = []
     if of_image is not None:
         results.append(_of_image(found, incoming, shares))
@@ -235,7 +236,3 @@ def _along(rank: int, axis: int, size: int) -> Node:
     """Return the index along an axis."""
     sizes = [size if each == axis else 1 for each in range(rank)]
     return index(ScalarType.INT32, sizes, 0, [int(each == axis) for each in range(rank)])
-
-
-def _swapped(sizes: Sequence[int]) -> tuple[int, ...]:
-    return (sizes[1], sizes[0], *sizes[2:])

@@ -11,6 +11,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 from opendml.operators.registry import defines
+from opendml.operators.resampling import clamped
 from opendml.program.functions import (
     ceiling,
     equal,
@@ -21,7 +22,6 @@ from opendml.program.functions import (
     reduce_sum,
     rounded,
     select,
-    wide_enough,
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, counted
 from opendml.program.scalar_type import ScalarType, counting
@@ -43,7 +43,7 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
     Whatever a region is, its outputs together look at hardly more than the whole input.
     """
     corners = reshaped(regions, (regions.sizes[2], 5))
-    batch = _clamped(convert(_column(corners, 0), counting(x.sizes[0])), x.sizes[0])
+    batch = clamped(convert(_column(corners, 0), counting(x.sizes[0])), x.sizes[0])
     x1, y1, x2, y2 = (rounded(_column(corners, number) * spatial_scale) for number in range(1, 5))
     rows = _bins(y1, y2, x.sizes[2], pooled_size.height)
     columns = _bins(x1, x2, x.sizes[3], pooled_size.width)
@@ -200,7 +200,7 @@ class Samples:
 def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
     """Return the elements of a region that is divided in so many parts, which may overlap."""
     type = counting((bins + 1) * size + bins)
-    low, high = (convert(_clamped(_whole(corner, size), size), type) for corner in (low, high))
+    low, high = (convert(clamped(_whole(corner, size), size), type) for corner in (low, high))
     extent = maximum(high - low, 0) + 1
     number = _outputs(bins, type)
     start = number * extent / bins
@@ -390,7 +390,3 @@ def _taps(count: int, type: ScalarType) -> Node:
 def _whole(place: Node, size: int) -> Node:
     """Return the nearest index into so many elements, halves up."""
     return convert(floor(rounded(place + 0.5)), counting(size))
-
-
-def _clamped(indices: Node, size: int) -> Node:
-    return maximum(minimum(wide_enough(indices, size), size - 1), 0)

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.operators.registry import defines
-from opendml.program.functions import (
-    exp,
-    index_of_maximum,
-    log_of_wide,
-    reduce_maximum,
-    reduce_sum,
-    select,
-)
+from opendml.program.functions import exp, index_of_maximum, log_of_wide, reduce_maximum, reduce_sum, select
 from opendml.program.node import Node, Operation, apply, constant, convert, position
 
 

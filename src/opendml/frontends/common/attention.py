@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.tensors import cast, part, shaped, widened
+from opendml.frontends.common.tensors import cast, part, permuted, shaped, widened
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
@@ -30,6 +30,12 @@ class Attended(NamedTuple):
     capped: GraphTensor
     biased: GraphTensor
     weights: GraphTensor
+
+
+def in_rows(heads: GraphTensor) -> GraphTensor:
+    """Return [batch, heads, sequence, size] as [batch, sequence, heads * size]."""
+    batch, count, length, size = heads.sizes
+    return shaped(permuted(heads, (0, 2, 1, 3)), (batch, length, count * size))
 
 
 def over_keys(scores: GraphTensor) -> GraphTensor:

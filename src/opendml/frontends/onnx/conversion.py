@@ -104,6 +104,13 @@ class OnnxConversion(Conversion):
             raise NotExpressible(f"{name} {given}: {count} numbers are needed")
         return given
 
+    def listed(self, name: str, number: int, since: int) -> list[int] | None:
+        """Return integers that are an attribute and, from a version on, an input; None: there are none."""
+        if self.version < since:
+            given: list[int] | None = self.attribute(name)
+            return given
+        return self.known_list(number) if self.has(number) else None
+
     def type_attribute(self, name: str) -> Type | None:
         """Return the element type that an attribute names; None if it names none.
 

@@ -76,11 +76,7 @@ class Evaluator:
         given = {name: contents[name] for name in self._reads}
         try:
             reason = fault(self._node, given)
-        except (
-            AttributeError,
-            LookupError,
-            TypeError,
-        ) as error:  # No tensor, or wrong sizes.
+        except (AttributeError, LookupError, TypeError) as error:  # No tensor, or wrong sizes.
             raise InvalidArgument(f"{self._node}: {error}") from error
         if reason is not None:
             raise Unsupported(f"{self._node}: onnx's evaluator {reason}")

@@ -15,8 +15,13 @@ import numpy as np
 import onnx
 
 from opendml.budget import meter
-from opendml.frontends.onnx.evaluator_facts import facts_of
-from opendml.frontends.onnx.evaluator_rules import POINTER_BYTES, ResultSize, sizes_of, weights_input
+from opendml.frontends.onnx.evaluator_facts import (
+    POINTER_BYTES,
+    ResultSize,
+    facts_of,
+    sizes_of,
+    weights_input,
+)
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Known, Value, sizes_of_type

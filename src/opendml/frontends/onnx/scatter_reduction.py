@@ -19,12 +19,7 @@ from opendml.frontends.onnx.values import Array
 from opendml.spec.tensor_desc import packed_strides
 from opendml.spec.wording import shown
 
-FUNCTIONS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
-}
+FUNCTIONS: dict[str, np.ufunc] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 """The reductions of ONNX. A maximum or a minimum with NaN is NaN."""
 
 _BLOCK = 1 << 16

@@ -19,14 +19,7 @@ from opendml.frontends.pydirectml.enumerations import (
     numpy_type,
 )
 from opendml.frontends.pydirectml.errors import Refused
-from opendml.frontends.pydirectml.expressions import (
-    Expression,
-    Scope,
-    known,
-    member,
-    record,
-    truth,
-)
+from opendml.frontends.pydirectml.expressions import Expression, Scope, known, member, record, truth
 from opendml.spec.enums import ConvolutionDirection
 from opendml.spec.wording import shown
 

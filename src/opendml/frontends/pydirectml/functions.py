@@ -131,10 +131,7 @@ def input_tensor(scope: Scope, input_index: int, tensor_desc: TensorDesc) -> Exp
 
 
 def reinterpret(
-    input: Expression,
-    new_type: TensorDataType,
-    new_size: Sequence[int],
-    new_strides: Sequence[int] | None,
+    input: Expression, new_type: TensorDataType, new_size: Sequence[int], new_strides: Sequence[int] | None
 ) -> Expression:
     """Return the bytes of an expression as another tensor.
 

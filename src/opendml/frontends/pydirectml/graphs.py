@@ -19,13 +19,7 @@ from opendml.frontends.pydirectml.devices import (
 )
 from opendml.frontends.pydirectml.enumerations import DataType, TensorDataType, as_data_type, numpy_type
 from opendml.frontends.pydirectml.errors import Refused, refused
-from opendml.frontends.pydirectml.expressions import (
-    Expression,
-    InPlace,
-    Scope,
-    known,
-    truth,
-)
+from opendml.frontends.pydirectml.expressions import Expression, InPlace, Scope, known, truth
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array

@@ -158,19 +158,35 @@ def bias_add(node: OnnxConversion) -> Result:
     return _with_bias(node, 1) + node.tensor(2)
 
 
-_FUSED: dict[str, tuple[Callable[..., Any], str, tuple[float | None, ...]]] = {
-    "Clip": (dml.element_wise_clip, "min max", (None, None)),
-    "Elu": (dml.activation_elu, "alpha", (1.0,)),
-    "HardSigmoid": (dml.activation_hard_sigmoid, "alpha beta", (0.2, 0.5)),
-    "LeakyRelu": (dml.activation_leaky_relu, "alpha", (0.01,)),
-    "Relu": (dml.activation_relu, "", ()),
-    "Sigmoid": (dml.activation_sigmoid, "", ()),
-    "Softplus": (dml.activation_softplus, "", ()),
-    "Softsign": (dml.activation_softsign, "", ()),
-    "Tanh": (dml.activation_tanh, "", ()),
-    "ThresholdedRelu": (dml.activation_thresholded_relu, "alpha", (1.0,)),
+_NAMED = "Affine Elu HardSigmoid LeakyRelu ScaledTanh Sigmoid Softplus Softsign Tanh ThresholdedRelu"
+NAMED_ACTIVATIONS: dict[str, tuple[Callable[..., Any], str]] = {
+    **{name: _ACTIVATIONS["", name] for name in _NAMED.split()},
+    "Clip": (dml.element_wise_clip, "min max"),
+    "Relu": (dml.activation_relu, ""),
 }
-"""Activations that fused nodes name, with their keywords and the defaults of these; None: there is none."""
+"""Activations that recurrent networks and fused nodes name."""
+_WITHOUT_DEFAULTS = ("Affine", "Clip", "ScaledTanh")
+"""Those whose numbers a node must state. The others have DirectML's defaults, which are ONNX's."""
+
+
+def named_activation(
+    name: str, number: Callable[[str], float | None]
+) -> tuple[Callable[..., Any], dict[str, float]]:
+    """Return DirectML's function of an activation that a node names, and its keywords.
+
+    Args:
+        name: ONNX's name of the activation.
+        number: returns the number that the node states for a keyword; None: it states none.
+
+    Raises:
+        NotExpressible: there is no such activation, or a number without a default is missing.
+    """
+    function, keywords = NAMED_ACTIVATIONS.get(name, (None, ""))
+    given = {keyword: number(keyword) for keyword in keywords.split()}
+    stated = {keyword: float(each) for keyword, each in given.items() if each is not None}
+    if function is None or (name in _WITHOUT_DEFAULTS and len(stated) < len(given)):
+        raise NotExpressible(f"activation {name!r} with {given}")
+    return function, stated
 
 
 def activated(tensor: GraphTensor, name: str, parameters: list[float | None]) -> GraphTensor:
@@ -184,10 +200,7 @@ def activated(tensor: GraphTensor, name: str, parameters: list[float | None]) ->
     """
     if not name:
         return tensor
-    function, keywords, defaults = _FUSED.get(name, (None, "", ()))
-    given = [*parameters, *[None] * len(defaults)]
-    values = [default if value is None else value for value, default in zip(given, defaults, strict=False)]
-    if function is None or None in values:
-        raise NotExpressible(f"activation {name!r} with {parameters}")
-    result: GraphTensor = function(tensor, **dict(zip(keywords.split(), values, strict=True)))
+    numbers = iter(parameters)
+    function, keywords = named_activation(name, lambda keyword: next(numbers, None))
+    result: GraphTensor = function(tensor, **keywords)
     return result

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.attention import attend, hiding, over_keys, rotate
+from opendml.frontends.common.attention import attend, hiding, in_rows, over_keys, rotate
 from opendml.frontends.common.tensors import cast, permuted, rows_of, shaped, widened
 from opendml.frontends.common.types import FLOATS, NotExpressible, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
@@ -43,7 +43,7 @@ def attention(node: OnnxConversion) -> Result:
     seen = None
     if node.wants(3):
         seen = cast(stages[node.attribute("qk_matmul_output_mode")], query.data_type)
-    return _as_query(node, result), keys, values, seen
+    return result if len(node.sizes(0)) == 4 else in_rows(result), keys, values, seen
 
 
 def _heads(node: OnnxConversion, number: int, count: str) -> GraphTensor:
@@ -66,14 +66,6 @@ def _cached(node: OnnxConversion, number: int, past: int) -> GraphTensor:
     if not node.has(past) or 0 in node.sizes(past):
         return new
     return dml.join([node.tensor(past), new], axis=2)
-
-
-def _as_query(node: OnnxConversion, tensor: GraphTensor) -> GraphTensor:
-    """Return the result in the layout of the query."""
-    if len(node.sizes(0)) == 4:
-        return tensor
-    batch, heads, rows, size = tensor.sizes
-    return shaped(permuted(tensor, (0, 2, 1, 3)), (batch, rows, heads * size))
 
 
 def _bias(node: OnnxConversion, rows: int, columns: int) -> tuple[GraphTensor | None, int | None]:

@@ -70,8 +70,6 @@ def _of_several(function: Function, is_truth: bool = False) -> Converter:
     def convert(node: OnnxConversion) -> Result:
         numbers = range(node.input_count)
         sizes, type = node.common_sizes(*numbers), BOOLEAN if is_truth else None
-        if 0 in sizes:
-            return node.empty(sizes, type)
         return node.result(reduce(function, node.operands(*numbers)), sizes, type)
 
     return convert
@@ -89,8 +87,6 @@ def mean(node: OnnxConversion) -> Result:
     """Convert Mean to a sum and a division by the number of inputs."""
     numbers = range(node.input_count)
     sizes = node.common_sizes(*numbers)
-    if 0 in sizes:
-        return node.empty(sizes)
     total = reduce(dml.element_wise_add, node.operands(*numbers))
     return node.result(dml.element_wise_divide(total, float(node.input_count)), sizes)
 
@@ -149,8 +145,6 @@ def bit_shift(node: OnnxConversion) -> Result:
     A shift to the right keeps the sign: of a negative number the inverse of its inverse is shifted.
     """
     sizes, type = node.common_sizes(0, 1), node.type(0)
-    if 0 in sizes:
-        return node.empty(sizes)
     x, count = node.operands(0, 1)
     left = node.required("direction") == "LEFT"
     shift = dml.element_wise_bit_shift_left if left else dml.element_wise_bit_shift_right
@@ -171,8 +165,6 @@ def bit_shift(node: OnnxConversion) -> Result:
 def where(node: OnnxConversion) -> Result:
     """Convert Where. Its elements are only moved, so they have any type."""
     sizes, type = node.common_sizes(0, 1, 2), node.type(1)
-    if 0 in sizes:
-        return node.empty(sizes, type)
     rank = max(1, len(sizes))
     chosen = dml.element_wise_if(node.tensor(0, rank), node.moved(1, rank), node.moved(2, rank))
     return node.result(chosen, sizes, type)
@@ -222,8 +214,6 @@ _GREATEST_EVEN = 2**31 - 2
 def power(node: OnnxConversion) -> Result:
     """Convert Pow. The result has the type of the base; the exponent may have another one."""
     sizes = node.common_sizes(0, 1)
-    if 0 in sizes:
-        return node.empty(sizes)
     rank = max(1, len(sizes))
     base, number = node.tensor(0, rank), _one_number(node)
     if number is not None and node.type(0).kind == "f":
@@ -297,17 +287,11 @@ def _cast(node: OnnxConversion, type: Type) -> Result:
     return node.result(dml.cast(node.tensor(0), output_type=data_type), sizes, type)
 
 
-@converts("Widen", domain=OWN)
+@converts("Widen", "Narrow", domain=OWN)
 def widen(node: OnnxConversion) -> Result:
-    """Convert float16 to float32, for `wide_nodes`. Large weights are converted where they are read."""
-    if node.is_known(0) and node.known(0).size <= _MOST_WIDENED:
-        return Known(node.known(0).astype(np.float32))
-    return node.empty(node.sizes(0), np.float32) if 0 in node.sizes(0) else _cast(node, np.dtype(np.float32))
-
-
-@converts("Narrow", domain=OWN)
-def narrow(node: OnnxConversion) -> Result:
-    """Convert the float32 that a node in float32 made to float16."""
-    if node.is_known(0):
-        return Known(node.known(0).astype(np.float16))
-    return node.empty(node.sizes(0), np.float16) if 0 in node.sizes(0) else _cast(node, np.dtype(np.float16))
+    """Convert float16 to float32 or back, for `wide_nodes`. Large weights are widened where they are read."""
+    is_wider = node.node.operator == "Widen"
+    type = np.dtype(np.float32 if is_wider else np.float16)
+    if node.is_known(0) and (not is_wider or node.known(0).size <= _MOST_WIDENED):
+        return Known(node.known(0).astype(type))
+    return node.empty(node.sizes(0), type) if 0 in node.sizes(0) else _cast(node, type)

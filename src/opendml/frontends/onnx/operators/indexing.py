@@ -20,8 +20,6 @@ def gather(node: OnnxConversion) -> Result:
     """Convert Gather: slices along an axis, in the sizes of the indices."""
     sizes, indices, axis = node.sizes(0), node.sizes(1), node.axis_attribute()
     wanted = (*sizes[:axis], *indices, *sizes[axis + 1 :])
-    if 0 in wanted:
-        return node.empty(wanted)
     rank = max(1, len(sizes), len(indices), len(wanted))
     gathered = dml.gather(
         node.moved(0, rank),
@@ -36,8 +34,6 @@ def gather(node: OnnxConversion) -> Result:
 def gather_elements(node: OnnxConversion) -> Result:
     """Convert GatherElements. The input is cut to the sizes of the indices but along the axis."""
     sizes, indices, axis = node.sizes(0), node.sizes(1), node.axis_attribute()
-    if 0 in indices:
-        return node.empty(indices)
     some = [sizes[axis] if each == axis else size for each, size in enumerate(indices)]
     tensor = node.moved(0) if some == list(sizes) else dml.slice1(node.moved(0), input_window_sizes=some)
     return node.result(dml.gather_elements(tensor, node.tensor(1), axis=axis), indices, node.type(0))
@@ -48,8 +44,6 @@ def gather_nd(node: OnnxConversion) -> Result:
     """Convert GatherND: slices by index tuples, which lie along the last axis of the indices."""
     sizes, indices, batch = node.sizes(0), node.sizes(1), node.attribute("batch_dims") or 0
     wanted = (*indices[:-1], *sizes[batch + indices[-1] :])
-    if 0 in wanted:
-        return node.empty(wanted)
     rank = max(1, len(sizes), len(indices), len(wanted))
     gathered = dml.gather_nd1(
         node.moved(0, rank),
@@ -67,8 +61,6 @@ def one_hot(node: OnnxConversion) -> Result:
     sizes, depth = node.sizes(0), node.known_integer(1)
     axis = node.axis_attribute(len(sizes) + 1)
     wanted = (*sizes[:axis], depth, *sizes[axis:])
-    if 0 in wanted:
-        return node.empty(wanted, node.type(2))
     indices = node.tensor(0)
     if node.type(0) not in (np.int64, np.int32, np.uint64, np.uint32):
         indices = dml.cast(indices, output_type="INT64")

@@ -9,7 +9,8 @@ from functools import reduce
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.tensors import permuted, shaped
+from opendml.frontends.common.attention import in_rows
+from opendml.frontends.common.tensors import shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
 from opendml.frontends.onnx.operators.microsoft_quantized import float_product
@@ -196,19 +197,13 @@ def _given(node: OnnxConversion) -> tuple[GraphTensor, GraphTensor, GraphTensor]
         first, second = (_flat(each) for each in dml.split(node.tensor(1), axis=3, sizes=[1, 1]))
         return query, first, second
     key, value = node.tensor(1), node.tensor(2)
-    return (query, _in_rows(key), _in_rows(value)) if len(node.sizes(1)) == 4 else (query, key, value)
+    return (query, in_rows(key), in_rows(value)) if len(node.sizes(1)) == 4 else (query, key, value)
 
 
 def _flat(stacked: GraphTensor) -> GraphTensor:
     """Return [batch, sequence, heads, 1, size] in three dimensions."""
     batch, length, heads, _, size = stacked.sizes
     return shaped(stacked, (batch, length, heads * size))
-
-
-def _in_rows(heads: GraphTensor) -> GraphTensor:
-    """Return [batch, heads, sequence, size] as [batch, sequence, heads * size]."""
-    batch, count, length, size = heads.sizes
-    return shaped(permuted(heads, (0, 2, 1, 3)), (batch, length, count * size))
 
 
 def _biased(

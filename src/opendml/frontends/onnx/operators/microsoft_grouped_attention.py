@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.attention import attend, rotate
+from opendml.frontends.common.attention import attend, in_rows, rotate
 from opendml.frontends.common.tensors import permuted, rows_of, shaped, widened
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
@@ -167,22 +167,18 @@ def _attended(
 ) -> GraphTensor:
     """Return attention of [batch, sequence, heads, size] over [batch, heads, sequence, size]."""
     batch, length, count, size = query.sizes
-    shared, total = keys.sizes[1:3]
     scale, softcap = node.attribute("scale") or 1 / math.sqrt(size), node.attribute("softcap")
-    flat = (batch, length, count * size)
     if softcap:
         heads = permuted(query, (0, 2, 1, 3))
         result = attend(heads, keys, values, scale, bias=widened(bias), softcap=softcap, hides_all=False)[0]
-        return shaped(permuted(result, (0, 2, 1, 3)), flat)
-    sizes = (batch, total, shared * size)
-    key, value = (shaped(permuted(each, (0, 2, 1, 3)), sizes) for each in (keys, values))
+        return in_rows(result)
     return dml.multihead_attention1(
-        shaped(query, flat),
-        key,
-        value,
+        shaped(query, (batch, length, count * size)),
+        in_rows(keys),
+        in_rows(values),
         relative_position_bias=bias,
         scale=scale,
         query_head_count=count,
-        key_value_head_count=shared,
+        key_value_head_count=keys.sizes[1],
         mask_type="NONE",
     )

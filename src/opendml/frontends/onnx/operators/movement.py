@@ -34,8 +34,6 @@ def tile(node: OnnxConversion) -> Result:
     if len(repeats) != len(sizes):
         raise NotExpressible(f"{len(repeats)} repeats of {len(sizes)} dimensions")
     wanted = [size * count for size, count in zip(sizes, repeats, strict=True)]
-    if 0 in wanted:
-        return node.empty(wanted)
     tensor = node.moved(0)
     for axis, count in enumerate(repeats):
         if count != 1:
@@ -62,8 +60,6 @@ def concat(node: OnnxConversion) -> Result:
         ):
             raise NotExpressible(f"sizes {list(other)} beside {sizes} along axis {axis}")
     sizes[axis] = sum(node.sizes(number)[axis] for number in numbers)
-    if 0 in sizes:
-        return node.empty(sizes)
     parts = [node.moved(number) for number in numbers if 0 not in node.sizes(number)]
     return node.result(joined(parts, axis), sizes, node.type(0))
 
@@ -73,9 +69,7 @@ def split(node: OnnxConversion) -> Result:
     """Convert Split into parts of the sizes given, or equal ones, of which the last may be smaller."""
     count, sizes, type = len(node.node.outputs), node.sizes(0), node.type(0)
     axis = node.axis_attribute()
-    given = node.attribute("split")
-    if node.version >= 13:
-        given = node.known_list(1) if node.has(1) else None
+    given = node.listed("split", 1, since=13)
     if given is None:
         each = -(-sizes[axis] // count)
         given = [max(0, min(each, sizes[axis] - index * each)) for index in range(count)]
@@ -88,16 +82,13 @@ def split(node: OnnxConversion) -> Result:
 
 
 @converts("Slice", to="SLICE1")
-def slice_by_attributes(node: OnnxConversion) -> Result:
-    """Convert Slice with starts and ends as attributes."""
-    return _sliced(node, node.required("starts"), node.required("ends"), node.attribute("axes"), None)
-
-
-@converts("Slice", since=10)
-def slice_by_inputs(node: OnnxConversion) -> Result:
-    """Convert Slice with starts, ends and steps, which may be negative, as inputs."""
-    axes, steps = (node.known_list(number) if node.has(number) else None for number in (3, 4))
-    return _sliced(node, node.known_list(1), node.known_list(2), axes, steps)
+def slices(node: OnnxConversion) -> Result:
+    """Convert Slice. Before version 10 its bounds are attributes, and it has no steps."""
+    names = enumerate(("starts", "ends", "axes", "steps"), 1)
+    starts, ends, axes, steps = (node.listed(name, number, since=10) for number, name in names)
+    if starts is None or ends is None:
+        raise NotExpressible("starts or ends are missing")
+    return _sliced(node, starts, ends, axes, steps)
 
 
 @converts("Crop", to="SLICE")
@@ -184,8 +175,6 @@ def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
     if mode is None or len(pads) != 2 * len(sizes):
         raise NotExpressible(f"mode {node.attribute('mode')}, {len(pads)} pads")
     wanted = [size + a + b for size, a, b in zip(sizes, before, after, strict=True)]
-    if 0 in wanted:
-        return node.empty(wanted)
     if mode != "CONSTANT" and min(pads, default=0) < 0:
         raise NotExpressible(f"negative pads in mode {mode}")
     kept = [range(max(0, -a), size - max(0, -b)) for size, a, b in zip(sizes, before, after, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,28 +12,17 @@ from opendml.errors import Error
 from opendml.frontends.common.tensors import permuted, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
+from opendml.frontends.onnx.operators.activations import NAMED_ACTIVATIONS, named_activation
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Computed
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.spec import descs
+from opendml.spec.descs import desc_class
 from opendml.spec.operator_desc import OperatorDesc
 
 _DIRECTIONS = {"forward": "FORWARD", "reverse": "BACKWARD", "bidirectional": "BIDIRECTIONAL"}
 
-_ACTIVATIONS: dict[str, tuple[Callable[..., OperatorDesc], dict[str, float | None]]] = {
-    "affine": (descs.ActivationLinear, {"alpha": None, "beta": None}),
-    "elu": (descs.ActivationElu, {"alpha": 1.0}),
-    "hardsigmoid": (descs.ActivationHardSigmoid, {"alpha": 0.2, "beta": 0.5}),
-    "leakyrelu": (descs.ActivationLeakyRelu, {"alpha": 0.01}),
-    "relu": (descs.ActivationRelu, {}),
-    "scaledtanh": (descs.ActivationScaledTanh, {"alpha": None, "beta": None}),
-    "sigmoid": (descs.ActivationSigmoid, {}),
-    "softplus": (descs.ActivationSoftplus, {"steepness": 1.0}),
-    "softsign": (descs.ActivationSoftsign, {}),
-    "tanh": (descs.ActivationTanh, {}),
-    "thresholdedrelu": (descs.ActivationThresholdedRelu, {"alpha": 1.0}),
-}
-"""DirectML's activations by ONNX's names, and the defaults of their attributes; None: there is none."""
+_NAMES = {name.lower(): name for name in NAMED_ACTIVATIONS if name != "Clip"}
+"""ONNX's names of activations, which networks may write in any case."""
 
 
 def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
@@ -50,19 +39,14 @@ def _activations(node: OnnxConversion, usual: str) -> list[OperatorDesc]:
         raise NotExpressible(f"{len(names)} activations for {directions} directions")
     numbers = {each: iter(node.attribute(f"activation_{each}") or ()) for each in ("alpha", "beta")}
     try:
-        return [_activation(name.lower(), numbers) for name in names]
+        return [_activation(name, lambda keyword: next(numbers[keyword], None)) for name in names]
     except NotExpressible as reason:
         raise _refused(node, str(reason)) from reason
 
 
-def _activation(name: str, numbers: dict[str, Iterator[float]]) -> OperatorDesc:
-    if name not in _ACTIVATIONS:
-        raise NotExpressible(f"activation {name!r}")
-    make, defaults = _ACTIVATIONS[name]
-    given = {keyword: next(numbers.get(keyword, iter(())), each) for keyword, each in defaults.items()}
-    if None in given.values():
-        raise NotExpressible(f"activation {name!r} without its alpha and beta")
-    return make(**given)
+def _activation(name: str, number: Callable[[str], float | None]) -> OperatorDesc:
+    function, keywords = named_activation(_NAMES.get(name.lower(), name), number)
+    return desc_class(function.__name__.upper())(**keywords)
 
 
 def _refused(node: OnnxConversion, reason: str) -> Error:

@@ -77,12 +77,8 @@ converts("CumProd", to=dml.cumulative_product)(_running(dml.cumulative_product, 
 @converts("TopK", to="TOP_K1")
 def top_k(node: OnnxConversion) -> Result:
     """Convert TopK: the greatest or least elements along an axis, in order, and their indices."""
-    sizes = node.sizes(0)
     count = node.known_integer(1) if node.version >= 10 else node.required("k")
     axis = node.axis_attribute()
-    found = (*sizes[:axis], count, *sizes[axis + 1 :])
-    if 0 in found:
-        return node.empty(found), node.empty(found, "int64")
     direction = "DECREASING" if node.version < 11 or node.flag("largest") else "INCREASING"
     values, indices = dml.top_k1(
         node.tensor(0), axis=axis, k=count, axis_direction=direction, output_type="UINT64"

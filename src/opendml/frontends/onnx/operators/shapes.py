@@ -84,8 +84,6 @@ def unsqueeze(node: OnnxConversion) -> Result:
 def expand(node: OnnxConversion) -> Result:
     """Convert Expand, which repeats to common sizes with the ones given."""
     sizes = broadcast_sizes(node.sizes(0), node.known_list(1))
-    if 0 in sizes:
-        return node.empty(sizes)
     return node.result(repeated(node.moved(0), sizes or (1,)), sizes, node.type(0))
 
 
@@ -120,10 +118,7 @@ def axes_of(node: OnnxConversion, rank: int, input_since: int) -> list[int] | No
     Raises:
         NotExpressible: an axis is out of range, or there twice.
     """
-    if node.version < input_since:
-        given = node.attribute("axes")
-    else:
-        given = node.known_list(1) if node.has(1) else None
+    given = node.listed("axes", 1, input_since)
     if given is None:
         return None
     axes = [node.axis(axis, rank) for axis in given]

@@ -46,9 +46,12 @@ def _times(node: OnnxConversion, rows: GraphTensor, matrix: Array) -> GraphTenso
     return product(rows, node.constant(matrix, numpy_type(rows)))
 
 
-def _dft(node: OnnxConversion, axis: int) -> Result:
-    sizes = node.sizes(0)
-    axis, parts = node.axis(axis, len(sizes)), sizes[-1]
+@converts("DFT", since=17)
+def dft(node: OnnxConversion) -> Result:
+    """Convert DFT along an axis, by default the last but one. From version 20 on it is input 2."""
+    sizes, parts = node.sizes(0), node.sizes(0)[-1]
+    given = node.attribute("axis") if node.version < 20 else node.known_integer(2) if node.has(2) else -2
+    axis = node.axis(given, len(sizes))
     if axis == len(sizes) - 1 or parts not in (1, 2):
         raise NotExpressible(
             f"axis {axis} of {list(sizes)}, whose last dimension holds real and imaginary parts"
@@ -65,18 +68,6 @@ def _dft(node: OnnxConversion, axis: int) -> Result:
     made = 1 if inverse and onesided else 2
     shape = (*moved.sizes[:-2], result.sizes[-1] // made, made)
     return permuted(shaped(result, shape), inverse_order(order))
-
-
-@converts("DFT", since=17)
-def dft_by_attribute(node: OnnxConversion) -> Result:
-    """Convert DFT along the axis of an attribute."""
-    return _dft(node, node.attribute("axis"))
-
-
-@converts("DFT", since=20)
-def dft(node: OnnxConversion) -> Result:
-    """Convert DFT along the axis of input 2, by default the last but one."""
-    return _dft(node, node.known_integer(2) if node.has(2) else -2)
 
 
 @converts("STFT", since=17)

@@ -37,33 +37,25 @@ _ONE_TENSOR: dict[str, Function] = {
 """Functions in the type of the output, so most make floats of integers first."""
 
 _COMPARISONS: dict[str, Function] = {
-    "eq": dml.element_wise_logical_equals,
-    "ge": dml.element_wise_logical_greater_than_or_equal,
-    "gt": dml.element_wise_logical_greater_than,
-    "le": dml.element_wise_logical_less_than_or_equal,
-    "lt": dml.element_wise_logical_less_than,
+    "eq.Scalar eq.Tensor": dml.element_wise_logical_equals,
+    "ge.Scalar ge.Tensor": dml.element_wise_logical_greater_than_or_equal,
+    "gt.Scalar gt.Tensor": dml.element_wise_logical_greater_than,
+    "le.Scalar le.Tensor": dml.element_wise_logical_less_than_or_equal,
+    "lt.Scalar lt.Tensor": dml.element_wise_logical_less_than,
 }
 
 _TWO_TENSORS: dict[str, Function] = {
-    "atan2.default": dml.element_wise_atan_yx,
-    "bitwise_and.Scalar": dml.element_wise_bit_and,
-    "bitwise_and.Tensor": dml.element_wise_bit_and,
-    "bitwise_or.Scalar": dml.element_wise_bit_or,
-    "bitwise_or.Tensor": dml.element_wise_bit_or,
-    "bitwise_xor.Scalar": dml.element_wise_bit_xor,
-    "bitwise_xor.Tensor": dml.element_wise_bit_xor,
-    "div.Scalar": dml.element_wise_divide,
-    "div.Tensor": dml.element_wise_divide,
-    "fmod.Scalar": dml.element_wise_modulus_truncate,
-    "fmod.Tensor": dml.element_wise_modulus_truncate,
-    "maximum.default": dml.element_wise_max,
-    "minimum.default": dml.element_wise_min,
-    "mul.Scalar": dml.element_wise_multiply,
-    "mul.Tensor": dml.element_wise_multiply,
-    "pow.Scalar": dml.element_wise_pow,
-    "pow.Tensor_Tensor": dml.element_wise_pow,
-    "remainder.Scalar": dml.element_wise_modulus_floor,
-    "remainder.Tensor": dml.element_wise_modulus_floor,
+    "atan2": dml.element_wise_atan_yx,
+    "bitwise_and.Scalar bitwise_and.Tensor": dml.element_wise_bit_and,
+    "bitwise_or.Scalar bitwise_or.Tensor": dml.element_wise_bit_or,
+    "bitwise_xor.Scalar bitwise_xor.Tensor": dml.element_wise_bit_xor,
+    "div.Scalar div.Tensor": dml.element_wise_divide,
+    "fmod.Scalar fmod.Tensor": dml.element_wise_modulus_truncate,
+    "maximum": dml.element_wise_max,
+    "minimum": dml.element_wise_min,
+    "mul.Scalar mul.Tensor": dml.element_wise_multiply,
+    "pow.Scalar pow.Tensor_Tensor": dml.element_wise_pow,
+    "remainder.Scalar remainder.Tensor": dml.element_wise_modulus_floor,
 }
 """Functions in the type of the output. The extremes are NaN where an operand is, as in PyTorch."""
 
@@ -76,61 +68,30 @@ _OF_TRUTH: dict[str, Function] = {
 }
 
 
-def _of_one(function: Function) -> Converter:
-    def convert(node: TorchNode, x: Tensor) -> Tensor:
-        return function(node.cast(x))
+_OPERANDS: tuple[tuple[dict[str, Function], Callable[..., list[Operand]]], ...] = (
+    (_ONE_TENSOR, lambda node, x: [node.cast(x)]),
+    (_TESTS, lambda node, x: [x]),
+    (_COMPARISONS, lambda node, x, y: node.operands(x, y, type=node.common_type)),
+    (_TWO_TENSORS, lambda node, x, y: node.operands(x, y)),
+    (_OF_TRUTH, lambda node, x, y: node.operands(node.truth(x, 0), node.truth(y, 1))),
+)
+"""The tables, and what their functions take for the arguments of PyTorch's operators."""
 
-    return convert
 
-
-def _test(function: Function) -> Converter:
-    def convert(node: TorchNode, x: Tensor) -> Tensor:
-        return function(x)
-
-    return convert
+def _converter(function: Function, operands: Callable[..., list[Operand]]) -> Converter:
+    return lambda node, *given: function(*operands(node, *given))
 
 
 def _rounding(function: Function) -> Converter:
-    def convert(node: TorchNode, x: Tensor) -> Tensor:
-        return function(x) if node.is_float else x
-
-    return convert
+    return lambda node, x: function(x) if node.is_float else x
 
 
-def _comparison(function: Function) -> Converter:
-    def convert(node: TorchNode, x: Tensor, y: Operand) -> Tensor:
-        return function(*node.operands(x, y, type=node.common_type))
-
-    return convert
-
-
-def _of_two(function: Function) -> Converter:
-    def convert(node: TorchNode, x: Operand, y: Operand) -> Tensor:
-        return function(*node.operands(x, y))
-
-    return convert
-
-
-def _of_truth(function: Function) -> Converter:
-    def convert(node: TorchNode, x: Tensor, y: Tensor) -> Tensor:
-        return function(*node.operands(node.truth(x, 0), node.truth(y, 1)))
-
-    return convert
-
-
-for _name, _function in _ONE_TENSOR.items():
-    converts(_name, to=_function)(_of_one(_function))
-for _name, _function in _TESTS.items():
-    converts(_name, to=_function)(_test(_function))
+for _table, _operands in _OPERANDS:
+    for _names, _function in _table.items():
+        converts(*_names.split(), to=_function)(_converter(_function, _operands))
+converts("ne.Tensor", "ne.Scalar")(_converter(operator.ne, _OPERANDS[2][1]))
 for _name, _function in _ROUNDINGS.items():
     converts(_name, to="ELEMENT_WISE_ROUND" if _name == "trunc" else _function)(_rounding(_function))
-for _name, _function in _COMPARISONS.items():
-    converts(f"{_name}.Tensor", f"{_name}.Scalar", to=_function)(_comparison(_function))
-converts("ne.Tensor", "ne.Scalar")(_comparison(operator.ne))
-for _name, _function in _TWO_TENSORS.items():
-    converts(_name, to=_function)(_of_two(_function))
-for _name, _function in _OF_TRUTH.items():
-    converts(_name, to=_function)(_of_truth(_function))
 
 
 @converts("logical_not", to="ELEMENT_WISE_LOGICAL_NOT")
