@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 
 def end_padding(
@@ -24,20 +23,3 @@ def end_padding(
         max(0, (count - 1) * stride + (length - 1) * dilation + 1 - size - start)
         for count, stride, length, dilation, size, start in each
     )
-
-
-def pooling_fields(
-    window: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    start_padding: Sequence[int],
-    end_padding: Sequence[int],
-) -> dict[str, Any]:
-    """Return the fields of windows that operators of pooling share, as keywords of a call."""
-    return {
-        "strides": strides,
-        "window_size": window,
-        "start_padding": start_padding,
-        "end_padding": end_padding,
-        "dilations": dilations,
-    }

@@ -38,13 +38,14 @@ class Registry(Generic[C]):
             since: the first version of the domain that means this. The converter holds up to the next
                 version that is registered, so versions that only add types need no entry.
             domain: the operator set.
-            to: DirectML's operators that say the same, separated by spaces, or the function of one.
+            to: DirectML's operators that say the same, separated by spaces, or the function of one, perhaps
+                partial.
                 `opendml ops NAME` finds them. Empty: none does alone.
 
         Raises:
             ValueError: an operator has a converter of this version, or DirectML has no such operator.
         """
-        meant = to.split() if isinstance(to, str) else [to.__name__.upper()]
+        meant = to.split() if isinstance(to, str) else [getattr(to, "func", to).__name__.upper()]
         if unknown := [each for each in meant if each not in directml_operators()]:
             raise ValueError(f"{', '.join(names)}: DirectML has no operator {', '.join(unknown)}")
 

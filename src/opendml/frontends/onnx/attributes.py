@@ -10,40 +10,37 @@ import onnx
 
 from opendml.frontends.onnx.registry import MICROSOFT
 
-_WITHOUT_SCHEMA: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("", "Affine"): {"alpha": 1.0, "beta": 0.0},
-    ("", "Crop"): {},
-    ("", "ImageScaler"): {"scale": 1.0},
-    ("", "ParametricSoftplus"): {"alpha": 1.0, "beta": 1.0},
-    ("", "ScaledTanh"): {"alpha": 1.0, "beta": 1.0},
-    ("", "SimplifiedLayerNormalization"): {"axis": -1, "epsilon": 1e-5, "stash_type": 1},
-    (MICROSOFT, "Attention"): {"mask_filter_value": -10000.0},
-    (MICROSOFT, "DequantizeLinear"): {"axis": 1},
-    (MICROSOFT, "EmbedLayerNormalization"): {"epsilon": 1e-12},
-    (MICROSOFT, "FusedConv"): {"activation": "", "auto_pad": "NOTSET", "group": 1},
-    (MICROSOFT, "FusedGemm"): {"activation": "", "alpha": 1.0, "beta": 1.0},
-    (MICROSOFT, "FusedMatMul"): {"alpha": 1.0},
-    (MICROSOFT, "FusedMatMulActivation"): {"activation": "", "alpha": 1.0},
-    (MICROSOFT, "GroupNorm"): {"channels_last": 1, "epsilon": 1e-5},
-    (MICROSOFT, "GroupQueryAttention"): {"causal": 1, "local_window_size": -1},
-    (MICROSOFT, "MatMulNBits"): {"bits": 4},
-    (MICROSOFT, "MultiHeadAttention"): {"mask_filter_value": -10000.0},
-    (MICROSOFT, "NhwcConv"): {"auto_pad": "NOTSET", "group": 1},
-    (MICROSOFT, "NhwcMaxPool"): {"auto_pad": "NOTSET"},
-    (MICROSOFT, "QAttention"): {"mask_filter_value": -10000.0},
-    (MICROSOFT, "QGemm"): {"alpha": 1.0},
-    (MICROSOFT, "QLinearAveragePool"): {"auto_pad": "NOTSET"},
-    (MICROSOFT, "QLinearConv"): {"auto_pad": "NOTSET", "group": 1},
-    (MICROSOFT, "QLinearLeakyRelu"): {"alpha": 0.01},
-    (MICROSOFT, "QLinearReduceMean"): {"keepdims": 1},
-    (MICROSOFT, "QLinearSoftmax"): {"axis": -1, "opset": 13},
-    (MICROSOFT, "QuantizeLinear"): {"axis": 1},
-    (MICROSOFT, "QuickGelu"): {"alpha": 1.702},
-    (MICROSOFT, "RotaryEmbedding"): {"scale": 1.0},
-    (MICROSOFT, "SkipGroupNorm"): {"channels_last": 1, "epsilon": 1e-5},
-    (MICROSOFT, "SkipLayerNormalization"): {"epsilon": 1e-12},
-    (MICROSOFT, "SkipSimplifiedLayerNormalization"): {"epsilon": 1e-12},
-    (MICROSOFT, "TransposeMatMul"): {"alpha": 1.0},
+_EXPERIMENTAL: Mapping[str, Mapping[str, Any]] = {
+    "Affine": {"alpha": 1.0, "beta": 0.0},
+    "Crop": {},
+    "ImageScaler": {"scale": 1.0},
+    "ParametricSoftplus ScaledTanh": {"alpha": 1.0, "beta": 1.0},
+    "SimplifiedLayerNormalization": {"axis": -1, "epsilon": 1e-5, "stash_type": 1},
+}
+_OF_ONNX_RUNTIME: Mapping[str, Mapping[str, Any]] = {
+    "Attention MultiHeadAttention QAttention": {"mask_filter_value": -10000.0},
+    "DequantizeLinear QuantizeLinear": {"axis": 1},
+    "EmbedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization": {"epsilon": 1e-12},
+    "FusedConv": {"activation": "", "auto_pad": "NOTSET", "group": 1},
+    "FusedGemm": {"activation": "", "alpha": 1.0, "beta": 1.0},
+    "FusedMatMul QGemm TransposeMatMul": {"alpha": 1.0},
+    "FusedMatMulActivation": {"activation": "", "alpha": 1.0},
+    "GroupNorm SkipGroupNorm": {"channels_last": 1, "epsilon": 1e-5},
+    "GroupQueryAttention": {"causal": 1, "local_window_size": -1},
+    "MatMulNBits": {"bits": 4},
+    "NhwcConv QLinearConv": {"auto_pad": "NOTSET", "group": 1},
+    "NhwcMaxPool QLinearAveragePool": {"auto_pad": "NOTSET"},
+    "QLinearLeakyRelu": {"alpha": 0.01},
+    "QLinearReduceMean": {"keepdims": 1},
+    "QLinearSoftmax": {"axis": -1, "opset": 13},
+    "QuickGelu": {"alpha": 1.702},
+    "RotaryEmbedding": {"scale": 1.0},
+}
+_WITHOUT_SCHEMA = {
+    (domain, name): defaults
+    for domain, table in (("", _EXPERIMENTAL), (MICROSOFT, _OF_ONNX_RUNTIME))
+    for names, defaults in table.items()
+    for name in names.split()
 }
 """The defaults of operators that the `onnx` package has no schema of: experimental operators of old models,
 and those of ONNX Runtime. Its documentation states the latter. What is not here has no default."""

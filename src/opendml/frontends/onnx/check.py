@@ -76,7 +76,8 @@ def check(model: ModelLike, sizes: Sizes = NO_SIZES) -> Findings:
     symbols = (sizes_of_type(each.type) or () for each in given.graph.input)
     given = Sizes({name: 1 for each in symbols for name in each if isinstance(name, str)}).of(given)
     initializers = {each.name for each in given.graph.initializer}
-    inputs = tuple(_assumed(tensor_info(each)) for each in given.graph.input if each.name not in initializers)
+    infos = (tensor_info(each) for each in given.graph.input if each.name not in initializers)
+    inputs = tuple(each if each.sizes is None else replace(each, sizes=each._assumed_sizes) for each in infos)
     require_possible(given)
     checker = Checker.of_model(given, as_device(None), weights)
     with meter().timed("compile_seconds", name):
@@ -130,10 +131,6 @@ class Checker(Tracer):
             self.unsupported.append(Gap(str(node), reason))
         else:
             self.evaluated.append(Gap(str(node), reason))
-
-
-def _assumed(info: TensorInfo) -> TensorInfo:
-    return info if info.sizes is None else replace(info, sizes=info._assumed_sizes)
 
 
 def _runtime_value(info: TensorInfo) -> RuntimeValue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -106,7 +107,8 @@ class Evaluator:
         if self._last is not None and self._last[0] == given:
             return self._last[1]
         results = self(contents)
-        if None not in given and all(_is_cacheable(result) for result in results.values()):
+        sizes = [each.nbytes if isinstance(each, np.ndarray) else math.inf for each in results.values()]
+        if None not in given and max(sizes, default=0) <= _MOST_CACHED_BYTES:
             self._last = given, results
         return results
 
@@ -155,7 +157,3 @@ def _comparable(content: Any) -> tuple[Any, ...] | None:
     ):
         return content.dtype, content.shape, content.tobytes()
     return None
-
-
-def _is_cacheable(result: Any) -> bool:
-    return isinstance(result, np.ndarray) and result.nbytes <= _MOST_CACHED_BYTES

@@ -112,7 +112,8 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     graph.input.extend(model.graph.input)
     declared = {each.name for each in graph.input}
     tensors = {each.name: each for each in model.graph.initializer}
-    tensors.update((each.values.name, _dense(each)) for each in model.graph.sparse_initializer)
+    for each in model.graph.sparse_initializer:  # As dense tensors without content.
+        tensors[each.values.name] = onnx.TensorProto(data_type=each.values.data_type, dims=each.dims)
     for node in model.graph.node:
         weight = _large_constant(node)
         if weight is not None:
@@ -143,8 +144,3 @@ def _large_constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
             if attribute.name == "value" and math.prod(attribute.t.dims) > _MOST_ELEMENTS:
                 return attribute.t
     return None
-
-
-def _dense(tensor: onnx.SparseTensorProto) -> onnx.TensorProto:
-    """Return a dense tensor without content, of the sizes and type of a sparse one."""
-    return onnx.TensorProto(data_type=tensor.values.data_type, dims=tensor.dims)

@@ -99,8 +99,9 @@ def _scan_of_batches(node: OnnxNode, body: Body, given: Sequence[Any]) -> list[A
     for index in range(batch):
         lines = [x[index][: longest if lengths is None else int(lengths[index])] for x in scanned]
         results = _scanned(node, body, [each[index] for each in state], lines, "directions")
-        outputs = [_lengthened(each, longest) for each in results[len(state) :]]
-        _append(columns, [*results[: len(state)], *outputs])
+        for number, each in enumerate(results[len(state) :], len(state)):  # Zeros follow the end.
+            results[number] = np.pad(each, [(0, longest - len(each)), *[(0, 0)] * (each.ndim - 1)])
+        _append(columns, results)
     return [*map(np.stack, columns)]
 
 
@@ -133,12 +134,6 @@ def _append(stacks: Sequence[list[Any]], elements: Sequence[Any]) -> None:
     for stack, element in zip(stacks, elements, strict=True):
         meter().hold(bytes_of(element), "what the trips of a loop give out")
         stack.append(element)
-
-
-def _lengthened(sequence: Array, length: int) -> Array:
-    """Return a sequence with zeros behind its end."""
-    rest = [(0, 0)] * (sequence.ndim - 1)
-    return np.pad(sequence, [(0, length - len(sequence)), *rest])
 
 
 def _stacked(elements: Sequence[Array], axis: int, declared: onnx.ValueInfoProto) -> Array:

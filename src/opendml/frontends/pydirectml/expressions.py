@@ -122,14 +122,10 @@ class Expression(Described):
             raise TypeError(f"%: {type(other).__name__}; another Expression is needed")
         return self._one("modulus_floor", a=self, b=other)
 
-    def __radd__(self, other: float) -> Self:
-        return self + other
+    __radd__, __rmul__ = __add__, __mul__
 
     def __rsub__(self, other: float) -> Self:
         return self._one("identity", input=self, scale_bias=(-1.0, _number(other)))
-
-    def __rmul__(self, other: float) -> Self:
-        return self * other
 
     def __rtruediv__(self, other: float) -> Self:
         return self._one("recip", input=self) * _number(other)

@@ -87,7 +87,10 @@ class Sized(Locked):
                 self._last = size
 
     def _size_of(self, given: Sequence[Any]) -> _Size:
-        key = tuple(_key(given[number]) for number in self._symbolic)
+        symbolic = (given[number] for number in self._symbolic)
+        key = tuple(
+            (*each.shape, each.stride()) if isinstance(each, torch.Tensor) else each for each in symbolic
+        )
         found = self._sizes.get(key)
         if found is not None:
             return found
@@ -138,9 +141,3 @@ def _is_symbolic(value: Any) -> bool:
         numbers = (*value.shape, *(value.stride() if value.layout is torch.strided else ()))
         return any(isinstance(each, torch.SymInt) for each in numbers)
     return isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool)
-
-
-def _key(given: Any) -> Any:
-    if isinstance(given, torch.Tensor):
-        return tuple(given.shape), given.stride()
-    return given

@@ -53,12 +53,12 @@ def _activation(function: Callable[..., GraphTensor], keywords: str) -> Converte
     return convert
 
 
-def _along_axes(function: Callable[..., GraphTensor], is_one: bool) -> Converter:
-    """Return a converter of a function along the axis of the attribute (`is_one`), or all from it on."""
+def _along_axes(function: Callable[..., GraphTensor]) -> Converter:
+    """Return a converter of a function along the axis of the attribute; before version 13 all from it on."""
 
     def convert(node: OnnxConversion) -> Result:
         rank, axis = len(node.sizes(0)), node.attribute("axis")
-        if is_one:
+        if node.version >= 13:
             axes = [node.axis(axis, max(1, rank))]
         else:
             axes = list(range(rank if axis == rank else node.axis(axis, rank), rank))
@@ -70,8 +70,7 @@ def _along_axes(function: Callable[..., GraphTensor], is_one: bool) -> Converter
 for (_domain, _name), (_function, _keywords) in _ACTIVATIONS.items():
     converts(_name, domain=_domain, to=_function)(_activation(_function, _keywords))
 for _name, _function in _ALONG_AXES.items():
-    converts(_name, to=_function)(_along_axes(_function, is_one=False))
-    converts(_name, since=13)(_along_axes(_function, is_one=True))
+    converts(_name, to=_function)(_along_axes(_function))
 
 
 @converts("Relu", to="ACTIVATION_RELU")

@@ -46,7 +46,8 @@ def einsum(node: OnnxConversion) -> Result:
     terms, output = parsed(node.required("equation"), ranks)
     operands = _repeated([_operand(node.tensor(number), labels) for number, labels in enumerate(terms)])
     while len(operands) > 1:
-        left, right = min(itertools.combinations(operands, 2), key=lambda pair: _result_size(*pair))
+        pairs = itertools.combinations(operands, 2)  # First the one of the fewest products.
+        left, right = min(pairs, key=lambda pair: math.prod({**pair[0].sizes, **pair[1].sizes}.values()))
         operands = [each for each in operands if each is not left and each is not right]
         others = set(output).union(*(each.labels for each in operands))
         operands.append(_multiplied(left, right, others))
@@ -125,11 +126,6 @@ def _without(operand: LabelledTensor, dropped: set[str]) -> LabelledTensor:
     """Return the operand without some dimensions of size 1."""
     labels = tuple(label for label in operand.labels if label not in dropped)
     return LabelledTensor(shaped(operand.tensor, [operand.sizes[label] for label in labels]), labels)
-
-
-def _result_size(left: LabelledTensor, right: LabelledTensor) -> int:
-    """Return the number of elements of a product before any sum."""
-    return math.prod({**left.sizes, **right.sizes}.values())
 
 
 def _summed(operand: LabelledTensor, kept: set[str]) -> LabelledTensor:

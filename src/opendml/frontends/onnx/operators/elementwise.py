@@ -114,23 +114,16 @@ def is_infinity(node: OnnxConversion) -> Result:
 
 @converts("Mod", since=10, to="ELEMENT_WISE_MODULUS_TRUNCATE ELEMENT_WISE_MODULUS_FLOOR")
 def modulus(node: OnnxConversion) -> Result:
-    """Convert Mod. The result has the sign of the dividend if `fmod` is set, else of the divisor."""
-    truncates = node.flag("fmod")
-    if node.type(0).kind == "f" and not truncates:
-        raise NotExpressible("fmod is 0; of floats it must be 1")
-    function = dml.element_wise_modulus_truncate if truncates else dml.element_wise_modulus_floor
-    return _of_several(function)(node)
+    """Convert Mod. The result has the sign of the dividend if `fmod` is set, else of the divisor.
 
-
-@converts("Mod", since=28)
-def modulus_of_any_type(node: OnnxConversion) -> Result:
-    """Convert the version of Mod whose results have the sign of the divisor for floats too.
-
-    Zeros have that sign as well, which MODULUS_FLOOR leaves open.
+    From version 28 on that holds for floats and their zeros too, which MODULUS_FLOOR leaves open.
     """
-    if node.type(0).kind == "f" and not node.flag("fmod"):
-        return _of_several(_floored)(node)
-    return modulus(node)
+    is_float = node.type(0).kind == "f"
+    if node.flag("fmod"):
+        return _of_several(dml.element_wise_modulus_truncate)(node)
+    if is_float and node.version < 28:
+        raise NotExpressible("fmod is 0; of floats it must be 1")
+    return _of_several(_floored if is_float else dml.element_wise_modulus_floor)(node)
 
 
 def _floored(a: GraphTensor, b: GraphTensor) -> GraphTensor:
@@ -171,23 +164,18 @@ def where(node: OnnxConversion) -> Result:
 
 
 @converts("Clip", since=6, to="ELEMENT_WISE_CLIP1")
-def clip_by_attributes(node: OnnxConversion) -> Result:
-    """Convert Clip with bounds as attributes. Their defaults bound nothing but infinities."""
-    bounds = node.attribute("min"), node.attribute("max")
-    return node.result(_clipped(node.tensor(0), *bounds), node.sizes(0))
-
-
-@converts("Clip", since=11)
 def clip(node: OnnxConversion) -> Result:
-    """Convert Clip with bounds that may be absent or computed. Where they cross, the upper one holds."""
-    return node.result(_clipped(node.tensor(0), _bound(node, 1), _bound(node, 2)), node.sizes(0))
+    """Convert Clip with bounds that may be absent or computed. Where they cross, the upper one holds.
 
-
-def _clipped(
-    x: GraphTensor, least: GraphTensor | float | None, most: GraphTensor | float | None
-) -> GraphTensor:
+    Before version 11 they are attributes, whose defaults bound nothing but infinities.
+    """
+    x = node.tensor(0)
+    if node.version < 11:
+        least, most = node.attribute("min"), node.attribute("max")
+    else:
+        least, most = _bound(node, 1), _bound(node, 2)
     x = x if least is None else dml.element_wise_max(x, least)
-    return x if most is None else dml.element_wise_min(x, most)
+    return node.result(x if most is None else dml.element_wise_min(x, most), node.sizes(0))
 
 
 def _bound(node: OnnxConversion, number: int) -> GraphTensor | float | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from opendml import functions as dml
 from opendml.frontends.common.attention import in_rows
-from opendml.frontends.common.tensors import shaped
+from opendml.frontends.common.tensors import along, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type
 from opendml.frontends.onnx.operators.microsoft_quantized import float_product
@@ -162,14 +162,10 @@ def quantized_attention(node: OnnxConversion) -> Result:
     width = node.sizes(1)[1]
 
     def row(number: int) -> GraphTensor | None:
-        given = node.optional(number)
-        return None if given is None else shaped(given, (1, 1, math.prod(given.sizes)))
+        return along(node.tensor(number), 2, 3) if node.has(number) else None
 
-    a_scale, b_scale = row(3), row(4)
-    assert a_scale is not None
-    assert b_scale is not None
-    a = shaped(node.tensor(0), (1, batch * length, size)), a_scale, row(6)
-    b = shaped(node.tensor(1), (1, size, width)), b_scale, row(7)
+    a = shaped(node.tensor(0), (1, batch * length, size)), along(node.tensor(3), 2, 3), row(6)
+    b = shaped(node.tensor(1), (1, size, width)), along(node.tensor(4), 2, 3), row(7)
     projected = shaped(float_product(a, b, row(2)), (batch, length, width))
     return _with_present(node, projected, [width // 3] * 3, mask=5, past=8)
 

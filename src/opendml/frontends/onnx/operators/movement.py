@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from opendml import functions as dml
 from opendml.frontends.common.tensors import joined, permuted
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
-from opendml.frontends.onnx.registry import converts
+from opendml.frontends.onnx.registry import Converter, converts
 from opendml.frontends.onnx.values import Array, carrier_of
 from opendml.runtime.graphs.tensor import GraphTensor
 
@@ -147,24 +147,22 @@ _PADDING_MODES = {"constant": "CONSTANT", "edge": "EDGE", "reflect": "REFLECTION
 
 
 @converts("Pad", since=2, to="PADDING1")
-def pad_by_attributes(node: OnnxConversion) -> Result:
-    """Convert Pad with pads and a float as attributes."""
-    return _padded(node, node.required("pads"), np.array(node.attribute("value"), node.type(0)))
-
-
-@converts("Pad", since=11)
-def pad_by_inputs(node: OnnxConversion) -> Result:
-    """Convert Pad along some axes, with pads and a value of the input's type as inputs."""
-    rank, pads = len(node.sizes(0)), node.known_list(1)
-    value = node.known(2).reshape(-1)[:1] if node.has(2) else np.zeros(1, node.type(0))
+def pad(node: OnnxConversion) -> Result:
+    """Convert Pad along some axes. Before version 11, pads and a float are attributes."""
+    rank, pads = len(node.sizes(0)), node.listed("pads", 1, since=11)
+    value = np.zeros(1, node.type(0))
+    if node.version < 11:
+        value[:] = node.attribute("value")
+    elif node.has(2) and node.known(2).size:
+        value = node.known(2).reshape(-1)[:1]
     axes = node.known_list(3) if node.has(3) else range(rank)
-    if len(pads) != 2 * len(axes):
-        raise NotExpressible(f"{len(pads)} pads for {len(axes)} axes")
+    if pads is None or len(pads) != 2 * len(axes):
+        raise NotExpressible(f"{len(pads or ())} pads for {len(axes)} axes")
     full = [0] * (2 * rank)
     for index, each in enumerate(axes):
         axis = node.axis(each, rank)
         full[axis], full[axis + rank] = pads[index], pads[index + len(axes)]
-    return _padded(node, full, value if value.size else np.zeros(1, node.type(0)))
+    return _padded(node, full, value)
 
 
 def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
@@ -192,22 +190,17 @@ def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
     return node.result(tensor, wanted, type)
 
 
-def _order(node: OnnxConversion) -> str:
-    return "COLUMN_ROW_DEPTH" if node.attribute("mode") == "CRD" else "DEPTH_COLUMN_ROW"
+def _blocks(function: Callable[..., GraphTensor]) -> Converter:
+    def convert(node: OnnxConversion) -> Result:
+        order = "COLUMN_ROW_DEPTH" if node.attribute("mode") == "CRD" else "DEPTH_COLUMN_ROW"
+        moved = function(node.moved(0), block_size=node.required("blocksize"), order=order)
+        return node.result(moved, None, node.type(0))
+
+    return convert
 
 
-@converts("DepthToSpace", to="DEPTH_TO_SPACE1")
-def depth_to_space(node: OnnxConversion) -> Result:
-    """Convert DepthToSpace: channels become blocks of pixels."""
-    moved = dml.depth_to_space1(node.moved(0), block_size=node.required("blocksize"), order=_order(node))
-    return node.result(moved, None, node.type(0))
-
-
-@converts("SpaceToDepth", to="SPACE_TO_DEPTH1")
-def space_to_depth(node: OnnxConversion) -> Result:
-    """Convert SpaceToDepth: blocks of pixels become channels."""
-    moved = dml.space_to_depth1(node.moved(0), block_size=node.required("blocksize"), order=_order(node))
-    return node.result(moved, None, node.type(0))
+converts("DepthToSpace", to=dml.depth_to_space1)(_blocks(dml.depth_to_space1))
+converts("SpaceToDepth", to=dml.space_to_depth1)(_blocks(dml.space_to_depth1))
 
 
 @converts("ReverseSequence", to="REVERSE_SUBSEQUENCES")

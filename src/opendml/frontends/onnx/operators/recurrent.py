@@ -78,19 +78,16 @@ class _Network:
             raise NotExpressible(f"hidden_size {hidden}, recurrence of {recurrence.sizes[-1]}")
         steps = permuted(tensor, (1, 0, 2)) if self._by_batch else tensor
         self.operands = (shaped(steps, (1, *steps.sizes)), weight, recurrence, self.of_directions(3))
-        self.lengths = self._lengths()
+        lengths = self.of_directions(4)
+        self.lengths = (
+            None if lengths is None else dml.cast(shaped(lengths, (1, *lengths.sizes)), output_type="UINT32")
+        )
         self.options: dict[str, Any] = {
             "activation_descs": _activations(node, activations),
             "direction": _DIRECTIONS[direction],
             "output_sequence": node.wants(0) or not any(node.wants(each) for each in (1, 2)),
             "output_single": node.wants(1),
         }
-
-    def _lengths(self) -> GraphTensor | None:
-        given = self._node.optional(4)
-        return (
-            None if given is None else dml.cast(shaped(given, (1, 1, 1, *given.sizes)), output_type="UINT32")
-        )
 
     def of_directions(self, number: int) -> GraphTensor | None:
         """Return an optional input with a row for each direction."""

@@ -89,21 +89,16 @@ def expand(node: OnnxConversion) -> Result:
 
 @converts("Dropout", since=7, to="ACTIVATION_IDENTITY")
 def dropout(node: OnnxConversion) -> Result:
-    """Convert Dropout in inference, which keeps all elements."""
-    mask_type = node.type(0) if node.version < 10 else np.bool_
-    return node.reshaped(node.sizes(0)), Known(np.ones(node.sizes(0), mask_type))
+    """Convert Dropout in inference, which keeps all elements.
 
-
-@converts("Dropout", since=12)
-def dropout_in_training(node: OnnxConversion) -> Result:
-    """Convert Dropout with an input that tells training from inference.
-
-    Training with a ratio above 0 draws random numbers, which DirectML draws otherwise.
+    From version 12 on, an input tells training. Training with a ratio above 0 draws random numbers, which
+    DirectML draws otherwise.
     """
-    training = node.has(2) and bool(node.known(2).any())
+    training = node.version >= 12 and node.has(2) and bool(node.known(2).any())
     if training and (not node.has(1) or bool(node.known(1).any())):
         raise NotExpressible("in training elements are dropped at random")
-    return dropout(node)
+    mask_type = node.type(0) if node.version < 10 else np.bool_
+    return node.reshaped(node.sizes(0)), Known(np.ones(node.sizes(0), mask_type))
 
 
 def axes_of(node: OnnxConversion, rank: int, input_since: int) -> list[int] | None:

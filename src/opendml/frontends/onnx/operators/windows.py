@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opendml.frontends.common.pooling import end_padding, pooling_fields
+from opendml.frontends.common.pooling import end_padding
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion
 
@@ -42,7 +42,13 @@ class SlidingWindows:
     @property
     def pooling_fields(self) -> dict[str, Any]:
         """The keywords of DirectML's pooling."""
-        return pooling_fields(self.kernel, self.strides, self.dilations, self.start, self.reached)
+        return {
+            "strides": self.strides,
+            "window_size": self.kernel,
+            "start_padding": self.start,
+            "end_padding": self.reached,
+            "dilations": self.dilations,
+        }
 
 
 def windows_of(node: OnnxConversion, kernel: Sequence[int]) -> SlidingWindows:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from opendml import functions as dml
 from opendml.frontends.common.types import NotExpressible
-from opendml.frontends.torch.registry import Tensor, TorchNode, converts
+from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 
 
 @converts("gelu", to="ACTIVATION_GELU")
@@ -16,24 +17,6 @@ def gelu(node: TorchNode, x: Tensor, *, approximate: str = "none") -> Tensor:
         return dml.activation_gelu(x)
     inner = (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)
     return x * 0.5 * (dml.activation_tanh(inner) + 1.0)
-
-
-@converts("silu", to="ACTIVATION_SWISH")
-def silu(node: TorchNode, x: Tensor) -> Tensor:
-    """Convert x * sigmoid(x)."""
-    return dml.activation_swish(x)
-
-
-@converts("hardswish", to="ACTIVATION_HARD_SWISH")
-def hard_swish(node: TorchNode, x: Tensor) -> Tensor:
-    """Convert x * hardsigmoid(x)."""
-    return dml.activation_hard_swish(x, alpha=1 / 6, beta=0.5)
-
-
-@converts("hardsigmoid", to="ACTIVATION_HARD_SIGMOID")
-def hard_sigmoid(node: TorchNode, x: Tensor) -> Tensor:
-    """Convert x / 6 + 1/2 within 0 and 1."""
-    return dml.activation_hard_sigmoid(x, alpha=1 / 6, beta=0.5)
 
 
 @converts("leaky_relu", to="ACTIVATION_LEAKY_RELU")
@@ -58,13 +41,12 @@ def softplus(node: TorchNode, x: Tensor, beta: float = 1, threshold: float = 20)
     return dml.activation_softplus(x, steepness=float(beta))
 
 
-@converts("_softmax", to="ACTIVATION_SOFTMAX1")
-def softmax(node: TorchNode, x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """Convert exp(x) over its sum along a dimension."""
-    return dml.activation_softmax1(node.cast(x), axes=[dim % x.ndim])
+def _softmax(function: Callable[..., Tensor]) -> Converter:
+    def convert(node: TorchNode, x: Tensor, dim: int, half_to_float: bool) -> Tensor:
+        return function(node.cast(x), axes=[dim % x.ndim])
+
+    return convert
 
 
-@converts("_log_softmax", to="ACTIVATION_LOG_SOFTMAX1")
-def log_softmax(node: TorchNode, x: Tensor, dim: int, half_to_float: bool) -> Tensor:
-    """Convert the logarithm of the softmax along a dimension."""
-    return dml.activation_log_softmax1(node.cast(x), axes=[dim % x.ndim])
+converts("_softmax", to=dml.activation_softmax1)(_softmax(dml.activation_softmax1))
+converts("_log_softmax", to=dml.activation_log_softmax1)(_softmax(dml.activation_log_softmax1))

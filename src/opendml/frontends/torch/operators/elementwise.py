@@ -30,8 +30,11 @@ _ONE_TENSOR: dict[str, Function] = {
     "abs": dml.element_wise_abs,
     "neg": dml.element_wise_negate,
     "reciprocal": dml.element_wise_recip,
+    "hardsigmoid": partial(dml.activation_hard_sigmoid, alpha=1 / 6, beta=0.5),
+    "hardswish": partial(dml.activation_hard_swish, alpha=1 / 6, beta=0.5),
     "relu": dml.activation_relu,
     "sigmoid": dml.activation_sigmoid,
+    "silu": dml.activation_swish,
     "tanh": dml.activation_tanh,
 }
 """Functions in the type of the output, so most make floats of integers first."""
@@ -91,7 +94,7 @@ for _table, _operands in _OPERANDS:
         converts(*_names.split(), to=_function)(_converter(_function, _operands))
 converts("ne.Tensor", "ne.Scalar")(_converter(operator.ne, _OPERANDS[2][1]))
 for _name, _function in _ROUNDINGS.items():
-    converts(_name, to="ELEMENT_WISE_ROUND" if _name == "trunc" else _function)(_rounding(_function))
+    converts(_name, to=_function)(_rounding(_function))
 
 
 @converts("logical_not", to="ELEMENT_WISE_LOGICAL_NOT")

@@ -82,37 +82,8 @@ def batch_norm(
     return dml.batch_normalization(x, center, spread, scale, shift, epsilon=epsilon), None, None
 
 
-@converts("_native_batch_norm_legit_functional", to="BATCH_NORMALIZATION_TRAINING")
+@converts("_native_batch_norm_legit_functional", "native_batch_norm", to="BATCH_NORMALIZATION_TRAINING")
 def batch_norm_of_batch(
-    node: TorchNode,
-    x: Tensor,
-    weight: Parameter,
-    bias: Parameter,
-    running_mean: Tensor,
-    running_variance: Tensor,
-    training: bool,
-    momentum: float,
-    epsilon: float,
-) -> Results:
-    """Convert the normalization of each channel by statistics of the batch.
-
-    The running statistics move towards these.
-    """
-    if not training:
-        results = batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
-        return *results, running_mean, running_variance
-    count = math.prod(x.sizes) // x.sizes[1]
-    if count == 1:
-        raise NotExpressible("a batch with one element in each channel")
-    result, center, spread = _of_batch(node, x, weight, bias, epsilon)
-    unbiased = spread * (count / (count - 1))
-    pairs = ((running_mean, center), (running_variance, unbiased))
-    moved = (new * momentum + running * (1 - momentum) for running, new in pairs)
-    return (result, center, _reciprocal_deviation(spread, epsilon), *moved)
-
-
-@converts("native_batch_norm", to="BATCH_NORMALIZATION_TRAINING")
-def batch_norm_without_statistics(
     node: TorchNode,
     x: Tensor,
     weight: Parameter,
@@ -123,13 +94,29 @@ def batch_norm_without_statistics(
     momentum: float,
     epsilon: float,
 ) -> Results:
-    """Convert the normalization by statistics that are given, or by those of the batch that nothing keeps."""
-    if not training and running_mean is not None and running_variance is not None:
-        return batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
-    if running_mean is not None:
+    """Convert the normalization of each channel by statistics of the batch, or by those that are given.
+
+    The functional form returns the running statistics, which move towards those of the batch.
+    """
+    returns_running = len(node.wanted) == 5
+    if running_mean is None or running_variance is None:
+        if returns_running:
+            raise NotExpressible("no running statistics")
+    elif not training:
+        results = batch_norm(node, x, weight, bias, running_mean, running_variance, momentum, epsilon)
+        return (*results, running_mean, running_variance) if returns_running else results
+    elif not returns_running:
         raise NotExpressible("running statistics that change in place")
     result, center, spread = _of_batch(node, x, weight, bias, epsilon)
-    return result, center, _reciprocal_deviation(spread, epsilon)
+    results = result, center, _reciprocal_deviation(spread, epsilon)
+    if running_mean is None or running_variance is None:
+        return results
+    count = math.prod(x.sizes) // x.sizes[1]
+    if count == 1:
+        raise NotExpressible("a batch with one element in each channel")
+    unbiased = spread * (count / (count - 1))
+    pairs = ((running_mean, center), (running_variance, unbiased))
+    return *results, *(new * momentum + running * (1 - momentum) for running, new in pairs)
 
 
 def _of_batch(

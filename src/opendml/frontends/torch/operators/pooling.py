@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opendml import functions as dml
-from opendml.frontends.common.pooling import end_padding, pooling_fields
+from opendml.frontends.common.pooling import end_padding
 from opendml.frontends.common.tensors import gathered, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts
@@ -179,7 +179,8 @@ def _windows(
     image = shaped(x, (*[1] * (4 - x.ndim), *x.sizes))
     window, steps, margins, holes = map(_both, (kernel, stride or kernel, padding, dilation))
     end = end_padding(result[-2:], steps, window, holes, image.sizes[2:], margins)
-    return image, pooling_fields(window, steps, holes, margins, end)
+    fields = {"strides": steps, "window_size": window, "dilations": holes}
+    return image, {**fields, "start_padding": margins, "end_padding": end}
 
 
 def _of_windows(gradient: Tensor, image: Tensor) -> Tensor:
