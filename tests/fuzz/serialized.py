@@ -16,8 +16,7 @@ import numpy as np
 import opendml as dml
 from opendml import serialized
 from opendml.errors import InvalidArgument
-from opendml.frontends.serialized.flatbuffer_reader import read_flatbuffer
-from opendml.frontends.serialized.flatbuffer_writer import write_flatbuffer
+from opendml.frontends.serialized.flatbuffers import read_flatbuffer, write_flatbuffer
 from opendml.runtime.program import tensors_of
 from opendml.serialized import SerializedGraph, SerializedNode
 from opendml.spec.validator import failures

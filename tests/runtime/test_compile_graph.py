@@ -27,7 +27,7 @@ from opendml import (
 from opendml.compiler.fuse import fuse
 from opendml.compiler.simplify import simplify
 from opendml.runtime.graphs.compilable import compilable_of_graph
-from opendml.runtime.graphs.from_desc import graph_of_desc
+from opendml.runtime.graphs.wiring import graph_of_desc
 from tests.running import same_bits
 from tests.runtime.object_model import BIAS, OWNED, PACKED, SCALE, SIZES, VALUES, elu, initialized, normalized
 

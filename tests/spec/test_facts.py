@@ -19,9 +19,8 @@ from opendml import TensorDesc
 from opendml.errors import InvalidArgument
 from opendml.spec import facts
 from opendml.spec.enums import FeatureLevel, TensorDataType
-from opendml.spec.facts import DATA_FOLDER, enum_facts, operator_facts
+from opendml.spec.facts import DATA_FOLDER, CompleteOperators, enum_facts, operator_facts
 from opendml.spec.feature_level import NEWEST, as_feature_level, full_name, value_since
-from opendml.spec.inherit import CompleteOperators
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import Rule, rules_of

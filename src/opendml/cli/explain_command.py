@@ -16,9 +16,10 @@ from opendml.cli.printing import console
 from opendml.errors import InvalidArgument
 from opendml.folders import replacing
 from opendml.frontends import dxdispatch
-from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable, read_serialized
+from opendml.frontends.dxdispatch.foreign import OnnxDispatchable, SerializedDispatchable
 from opendml.frontends.dxdispatch.model import NamedDispatchable
 from opendml.frontends.onnx.sizes import Sizes
+from opendml.frontends.serialized.graph import read_graph
 from opendml.runtime.explain.explanation import ExplainedGraph
 from opendml.runtime.objects.device import Device
 from opendml.spec.enums import ExecutionFlags
@@ -91,7 +92,7 @@ def _parts(path: Path, device: Device, inputs: Sequence[str], sizes: Sizes, allo
         case Kind.ONNX:
             return _of_onnx(path.name, load_onnx(path, device, sizes), inputs)
         case Kind.GRAPH:
-            return _of_graph(path.name, read_serialized(path), ExecutionFlags.NONE, device)
+            return _of_graph(path.name, SerializedDispatchable(read_graph(path)), ExecutionFlags.NONE, device)
         case Kind.JSON:
             root = dxdispatch.read(path)
             folders = dxdispatch.Folders.of(path, any_path=allow_any_path)

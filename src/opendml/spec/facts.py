@@ -1,14 +1,85 @@
-"""The JSON files with DirectML's facts, read when first asked for."""
+"""The JSON files with DirectML's facts, read when first asked for.
+
+The JSON states once what several operators share (see data/README.md). Here the facts are in full.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from opendml.spec.inherit import CompleteOperators
+Facts = dict[str, Any]
+
+OWN = frozenset(("introduced", "support", "examples", "flawed_examples", "notes", "corrections"))
+"""The facts that an operator does not take over from those that it extends."""
+
+
+class CompleteOperators(Mapping[str, Facts]):
+    """The facts of operators by name, each completed when it is first asked for."""
+
+    def __init__(self, operators: Mapping[str, Facts], common: Mapping[str, dict[str, Facts]]) -> None:
+        self._operators, self._common = operators, common
+        self._complete: dict[str, Facts] = {}
+
+    def __getitem__(self, name: str) -> Facts:
+        return self._facts(name, self._operators[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._operators)
+
+    def __len__(self) -> int:
+        return len(self._operators)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._operators
+
+    def _facts(self, name: str, stated: Facts) -> Facts:
+        if name not in self._complete:
+            self._complete[name] = self._completed(stated)
+        return self._complete[name]
+
+    def _completed(self, stated: Facts) -> Facts:
+        """Return the facts of an operator or a form, with those that it extends and names."""
+        complete: Facts = {}
+        fields: dict[str, Facts] = {}
+        for name in stated.get("extends", ()):
+            elder = self._facts(name, self._operators.get(name) or self._common["forms"][name])
+            complete |= {key: value for key, value in elder.items() if key not in OWN}
+            fields |= {field["name"]: field for field in elder["fields"]}
+        complete |= stated
+        complete.pop("extends", None)
+        complete["fields"] = [self._field(field, fields) for field in stated.get("fields", fields)]
+        for key in ("constraints", "corrections"):
+            named = self._common[key]
+            given = complete.get(key, ())
+            complete[key] = [named.get(each, each) if isinstance(each, str) else each for each in given]
+        tensors = [field["name"] for field in complete["fields"] if field["kind"] != "ATTRIBUTE"]
+        complete["support"] = [self._table(table, tensors) for table in complete.get("support", ())]
+        return complete
+
+    def _field(self, stated: str | Facts, elders: Mapping[str, Facts]) -> Facts:
+        """Return a field, which is stated by name, by its change of an elder's, or in full."""
+        if isinstance(stated, str):
+            return elders[stated] if stated in elders else self._common["fields"][stated]
+        return _changed(elders[stated["name"]], stated) if stated["name"] in elders else stated
+
+    def _table(self, stated: Facts, tensors: list[str]) -> Facts:
+        """Return a table with a row for each tensor, in the order of the fields, and its types in full."""
+        lists, rows = self._common["types"], dict[str, Facts]()
+        for row in stated["tensors"]:
+            full = row | {"types": lists.get(row["types"], [row["types"]])}
+            rows |= dict.fromkeys(row["names"], full)
+        return stated | {"tensors": {name: rows[name] for name in tensors}}
+
+
+def _changed(elder: Facts, change: Facts) -> Facts:
+    """Return a field with what a change states; null takes away what the elder has."""
+    gone = {key for key, value in change.items() if value is None and key in elder}
+    return {key: value for key, value in (elder | change).items() if key not in gone}
+
 
 DATA_FOLDER = Path(__file__).parent / "data"
 

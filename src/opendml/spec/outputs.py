@@ -14,7 +14,7 @@ from opendml.errors import InvalidArgument
 from opendml.spec.enums import ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import declared_shape, is_open
-from opendml.spec.rules.sizes import Size, Sizes
+from opendml.spec.rules.rule import Size, Sizes
 from opendml.spec.schema import Field, OperatorSchema, operator
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown

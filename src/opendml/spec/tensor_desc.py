@@ -161,6 +161,11 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def same_strides(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
+    """Return whether strides are equal where a dimension has more than one element."""
+    return all(size < 2 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
+
+
 def calc_buffer_tensor_size(
     data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> int:

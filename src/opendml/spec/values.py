@@ -11,7 +11,7 @@ from enum import IntEnum, IntFlag
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from opendml.spec.element_types import element_type
-from opendml.spec.enums import TensorDataType
+from opendml.spec.enums import DATA_TYPE_BITS, TensorDataType
 
 
 class ScaleBias(NamedTuple):
@@ -100,3 +100,9 @@ def as_member(members: type[IntEnum] | type[IntFlag], value: Any) -> Any:
 def is_integer(value: Any, low: int, high: int) -> bool:
     """Return whether the value is a whole number of that range. True and False are none."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def integer_range(data_type: TensorDataType) -> tuple[int, int]:
+    """Return the smallest and the largest value of an integer type."""
+    bits = DATA_TYPE_BITS[data_type]
+    return (0, 2**bits - 1) if data_type.name.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

@@ -10,8 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, Graph, Unsupported, serialized
-from opendml.frontends.serialized.flatbuffer_reader import read_flatbuffer
-from opendml.frontends.serialized.flatbuffer_writer import write_flatbuffer
+from opendml.frontends.serialized.flatbuffers import read_flatbuffer, write_flatbuffer
 from opendml.frontends.serialized.nodes import read_operator, written_operator
 from opendml.runtime.program import tensors_of
 from opendml.serialized import SerializedGraph, SerializedNode

@@ -17,7 +17,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import declared, rules_of
-from opendml.spec.rules.sizes import sizes_fault
+from opendml.spec.rules.rule import sizes_fault
 from opendml.spec.schema import operators
 from opendml.spec.validator import failures
 from tests.spec.valid_descs import changed, valid_desc

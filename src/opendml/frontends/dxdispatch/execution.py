@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from opendml.budget import meter
-from opendml.errors import Error, located
+from opendml.errors import Error, Unsupported, located
 from opendml.frontends.dxdispatch import files
 from opendml.frontends.dxdispatch.foreign import CompiledOnnx
 from opendml.frontends.dxdispatch.model import (
@@ -29,8 +29,8 @@ from opendml.json_files.node import Failures
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.device import Device
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.targets.memory import aligned_bytes
 
-_ALIGNMENT = 64  # Bytes of a cache line, and of the widest vector.
 _ONCE = Repetition()
 
 Buffers = Mapping[str, Bytes]
@@ -205,9 +205,8 @@ def _bind_all(
                 inputs, outputs = (_in_order(dispatchable, *tensors, outputs=each) for each in (False, True))
                 with failures.collected(), located(f"{command.path}.bindings"):
                     work = compiled[dispatchable.name]
-                    if isinstance(work, CompiledOnnx):
-                        work = work.shaped(_shapes(command.bindings))
-                    bound[command.path] = work.bind(inputs, outputs)
+                    shapes = (_shapes(command.bindings),) if isinstance(work, CompiledOnnx) else ()
+                    bound[command.path] = work.bind(inputs, outputs, *shapes)
     return bound
 
 
@@ -244,22 +243,15 @@ def _in_order(
 def _filled(resource: Resource) -> Bytes:
     meter().hold(resource.allocated_bytes, resource.path)
     try:
-        buffer = _aligned(resource.allocated_bytes)
+        buffer = aligned_bytes(np.zeros, resource.allocated_bytes)
         start = resource.offset
         resource.initializer.write(buffer[start : start + resource.initializer.size_in_bytes])
-    except (MemoryError, OverflowError, ValueError) as error:
+    except (Unsupported, MemoryError, OverflowError, ValueError) as error:
         raise Error(f"{resource.path}: cannot allocate {resource.allocated_bytes} bytes") from error
     return buffer
 
 
-def _aligned(size: int) -> Bytes:
-    """Return zeros at an address that is a multiple of 64, as a device's buffers are."""
-    raw = np.zeros(size + _ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % _ALIGNMENT
-    return raw[start : start + size]
-
-
 def _aligned_copy(data: Bytes) -> Bytes:
-    copy = _aligned(data.size)
+    copy = aligned_bytes(np.empty, data.size)
     copy[:] = data
     return copy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from opendml.errors import Error, Unsupported
 from opendml.frontends.dxdispatch.model import BindPoint
 from opendml.frontends.dxdispatch.values import Bytes
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.serialized.graph import SerializedGraph, read_graph
+from opendml.frontends.serialized.graph import SerializedGraph
 from opendml.runtime.memory.host_array import data_type_of
 from opendml.runtime.memory.packing import from_buffer, to_buffer
 from opendml.runtime.objects.compiled import CompiledOperator
@@ -91,7 +91,7 @@ class OnnxDispatchable:
 
     def compile(self, device: Any, flags: ExecutionFlags) -> CompiledOnnx:
         """Return the model for a device. Its first dispatch compiles it."""
-        return CompiledOnnx(self, self.model(device), {})
+        return CompiledOnnx(self, self.model(device))
 
     def model(self, device: Device) -> OnnxModel:
         """Return the model on a device."""
@@ -115,19 +115,19 @@ class OnnxDispatchable:
 
 @dataclass(frozen=True)
 class CompiledOnnx:
-    """An ONNX model on a device, and the shapes that bindings give to its tensors."""
+    """An ONNX model on a device."""
 
     dispatchable: OnnxDispatchable
     model: OnnxModel
-    shapes: Mapping[str, tuple[int, ...]]
 
-    def shaped(self, shapes: Mapping[str, tuple[int, ...]]) -> CompiledOnnx:
-        """Return the model for a dispatch whose bindings give these shapes."""
-        return replace(self, shapes=shapes)
-
-    def bind(self, inputs: Sequence[Bytes | None], outputs: Sequence[Bytes | None]) -> _BoundOnnx:
-        """Return the model on buffers for its inputs and outputs."""
-        return _BoundOnnx(self, inputs, outputs)
+    def bind(
+        self,
+        inputs: Sequence[Bytes | None],
+        outputs: Sequence[Bytes | None],
+        shapes: Mapping[str, tuple[int, ...]],
+    ) -> _BoundOnnx:
+        """Return the model on buffers for its inputs and outputs, whose tensors have these shapes."""
+        return _BoundOnnx(self, inputs, outputs, shapes)
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,7 @@ class _BoundOnnx:
     compiled: CompiledOnnx
     inputs: Sequence[Bytes | None]
     outputs: Sequence[Bytes | None]
+    shapes: Mapping[str, tuple[int, ...]]
 
     def dispatch(self) -> None:
         """Run the model, and write each output to the start of its buffer.
@@ -142,7 +143,7 @@ class _BoundOnnx:
         Raises:
             Error: an output is larger than its buffer.
         """
-        dispatchable, shapes = self.compiled.dispatchable, self.compiled.shapes
+        dispatchable, shapes = self.compiled.dispatchable, self.shapes
         results = self.compiled.model.run(
             {
                 info.name: _content(buffer, info, shapes.get(info.name, info._assumed_sizes))
@@ -203,19 +204,6 @@ def read_onnx(
     sized = given.over(own).of(read, name)
     model = OnnxModel(sized, name, as_device(None), weights)
     return OnnxDispatchable(path, read, weights, sized, frozenset(given.tensors), model.inputs, model.outputs)
-
-
-def read_serialized(path: Path, folder: Path | None = None) -> SerializedDispatchable:
-    """Read the serialized graph in a file.
-
-    Args:
-        path: the file.
-        folder: the folder that it must lie in; None: any.
-
-    Raises:
-        InvalidArgument: there is none in it.
-    """
-    return SerializedDispatchable(read_graph(path, folder))
 
 
 def _type_name(info: TensorInfo) -> str:

@@ -19,8 +19,8 @@ from opendml.frontends.dxdispatch.descs import bind_points, flags_value, parse_o
 from opendml.frontends.dxdispatch.foreign import (
     ForeignDispatchable,
     OnnxDispatchable,
+    SerializedDispatchable,
     read_onnx,
-    read_serialized,
 )
 from opendml.frontends.dxdispatch.model import (
     Command,
@@ -37,6 +37,7 @@ from opendml.frontends.dxdispatch.model import (
 from opendml.frontends.dxdispatch.resources import parse_resources, source_path
 from opendml.frontends.dxdispatch.values import element_count
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
+from opendml.frontends.serialized.graph import read_graph
 from opendml.json_files import text as json_text
 from opendml.json_files.node import UINT32_MAX, Failures, JsonNode, quoted, suggestion
 from opendml.spec.enums import ExecutionFlags, TensorDataType
@@ -180,7 +181,7 @@ def _parse_foreign(
         content = (
             read_onnx(path, own, sizes, folders.sources)
             if kind == "onnx"
-            else read_serialized(path, folders.sources)
+            else SerializedDispatchable(read_graph(path, folders.sources))
         )
         points = content.bind_points()
     return NamedDispatchable(node.path, name, content, flags, points, {})

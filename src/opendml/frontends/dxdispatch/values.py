@@ -11,6 +11,7 @@ import numpy.typing as npt
 from opendml.json_files.node import JsonNode
 from opendml.spec.enums import TensorDataType
 from opendml.spec.four_bit import CARRIERS, numpy_type, pack, unpack
+from opendml.spec.values import integer_range
 
 Bytes = npt.NDArray[np.uint8]
 Elements = npt.NDArray[Any]
@@ -46,14 +47,6 @@ def scalar(node: JsonNode, data_type: TensorDataType) -> int | float:
     if math.isinf(rounded) and math.isfinite(number):
         node.fail(f'a number within the range of {data_type.name} (or "inf")')
     return rounded
-
-
-def integer_range(data_type: TensorDataType) -> tuple[int, int]:
-    """Return the smallest and the largest value of an integer type."""
-    bits = int(data_type.name.lstrip("UINT"))
-    if data_type.name.startswith("U"):
-        return 0, 2**bits - 1
-    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
 def encode(elements: Elements, data_type: TensorDataType) -> Bytes:

@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from opendml.budget import meter
-from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.errors import Error, InvalidArgument, Unsupported, located
 from opendml.folders import Folder, within
-from opendml.frontends.serialized.flatbuffer_reader import read_flatbuffer
-from opendml.frontends.serialized.flatbuffer_writer import write_flatbuffer
+from opendml.frontends.serialized.flatbuffers import read_flatbuffer, write_flatbuffer
 from opendml.frontends.serialized.nodes import read_operator, written_operator
 from opendml.model_files import read_file
 from opendml.runtime.graphs.desc import (
@@ -28,8 +27,10 @@ from opendml.runtime.graphs.desc import (
     IntermediateEdge,
     OperatorNode,
     OutputEdge,
+    content_of,
 )
-from opendml.runtime.graphs.wiring import wiring_of
+from opendml.runtime.graphs.wiring import label_of, wiring_of
+from opendml.runtime.memory.packing import to_buffer
 from opendml.runtime.objects.device import Device
 from opendml.runtime.program import tensors_of
 from opendml.spec.operator_desc import OperatorDesc
@@ -83,7 +84,7 @@ class SerializedGraph:
         """Yield the descs of its operators, with their names in messages."""
         for number, node in enumerate(self.nodes):
             if isinstance(node.content, OperatorDesc):
-                yield _where(number, node), node.content
+                yield label_of(number, node.name), node.content
 
     def tensors(self, kind: str) -> dict[str, TensorDesc]:
         """Return the tensors of the graph's "inputs" or "outputs" by name, as in the first node that has
@@ -110,7 +111,7 @@ class SerializedGraph:
         """
         edges, nodes = _Edges(self), list[OperatorNode | ConstantNode]()
         for number, node in enumerate(self.nodes):
-            with located(f"{self.name}: {_where(number, node)}"):
+            with located(f"{self.name}: {label_of(number, node.name)}"):
                 edges.add(number, node)
                 if isinstance(node.content, OperatorDesc):
                     nodes.append(OperatorNode(device.create_operator(node.content), node.name))
@@ -140,7 +141,7 @@ class SerializedGraph:
         for number in wiring.order:
             node = desc.nodes[number]
             if isinstance(node, ConstantNode):
-                content: OperatorDesc | Bytes = _bytes_of(node.data)
+                content: OperatorDesc | Bytes = to_buffer(content_of(node))
                 inputs, outputs = [], [names.port(number, 0)]
             else:
                 content = node.operator.desc
@@ -152,35 +153,6 @@ class SerializedGraph:
                 ]
             nodes.append(SerializedNode(content, tuple(inputs), tuple(outputs), node.name))
         return cls(tuple(names.inputs), tuple(names.outputs), tuple(nodes), name)
-
-
-def _where(number: int, node: SerializedNode) -> str:
-    return f"nodes[{number}:{node.name}]" if node.name else f"nodes[{number}]"
-
-
-def _bytes_of(data: Any) -> Bytes:
-    """Return the bytes of a constant."""
-    if isinstance(data, np.ndarray):
-        return _padded(np.ascontiguousarray(data).reshape(-1).view(np.uint8))
-    return _padded(np.frombuffer(data, np.uint8))
-
-
-def _padded(content: Bytes) -> Bytes:
-    """Return a copy of bytes, padded with zeros to a multiple of 4."""
-    padded = np.zeros(-(-content.size // 4) * 4, np.uint8)
-    padded[: content.size] = content
-    return padded
-
-
-@contextmanager
-def located(where: str) -> Iterator[None]:
-    """Put `where` before what is raised inside."""
-    try:
-        yield
-    except InvalidArgument as error:
-        raise InvalidArgument(f"{where}: {failure}" for failure in error.failures) from error
-    except Error as error:
-        raise error._within(where) from error
 
 
 class _Edges:
@@ -276,7 +248,7 @@ def read_graph(path: str | PathLike[str], folder: Path | None = None) -> Seriali
     meter().require("graph_parts", len(root["nodes"] or []), path)
     for number, each in enumerate(root["nodes"] or []):
         name = each["name"] or ""
-        where = f"{path}: nodes[{number}:{name}]" if name else f"{path}: nodes[{number}]"
+        where = f"{path}: {label_of(number, name)}"
         inputs, outputs = tuple(each["inputNames"] or ()), tuple(each["outputNames"] or ())
         if each["desc"] is None:
             raise InvalidArgument(f"{where}: neither an operator nor a constant")
@@ -320,7 +292,7 @@ def _constant(data: tuple[str, Mapping[str, Any]] | None, beside: Path, folder: 
         content = np.frombuffer(found, np.uint8)
     if content is None or not len(content):
         raise InvalidArgument(f"{where}: a constant of 0 bytes")
-    return _padded(content)
+    return to_buffer(content)
 
 
 def write_graph(graph: SerializedGraph, path: str | PathLike[str]) -> list[Path]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from opendml.budget import Limits, metered
-from opendml.errors import InvalidArgument
-from opendml.frontends.serialized.graph import SerializedGraph, located, read_graph
+from opendml.errors import InvalidArgument, located
+from opendml.frontends.serialized.graph import SerializedGraph, read_graph
+from opendml.runtime.graphs.model import require_names
 from opendml.runtime.memory.packing import from_buffer
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.enums import ExecutionFlags
@@ -57,11 +58,8 @@ class SerializedModel:
         Raises:
             InvalidArgument: an input that is missing or unknown, or of another type or size.
         """
-        missing = [f"{name!r} is missing" for name in self.inputs if name not in inputs]
-        unknown = [f"{name!r} is unknown" for name in inputs if name not in self.inputs]
-        if missing or unknown:
-            needed = f"the graph has {', '.join(map(repr, self.inputs)) or 'none'}"
-            raise InvalidArgument(f"{self.graph.name}: inputs: {', '.join(missing + unknown)}; {needed}")
+        with located(self.graph.name):
+            require_names("inputs", inputs, tuple(self.inputs))
         buffers = {name: np.zeros(tensor.size_in_bytes, np.uint8) for name, tensor in self.outputs.items()}
         given = [None if tensor is None else inputs[name] for name, tensor in self._tensors.items()]
         with located(self.graph.name):

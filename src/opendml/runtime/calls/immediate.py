@@ -20,8 +20,8 @@ from opendml.runtime.calls.operator_call import (
 )
 from opendml.runtime.calls.plans import OutputPlace, Plans, check_outs
 from opendml.runtime.calls.streams import call_on_stream
+from opendml.runtime.graphs.base import call_in_graph
 from opendml.runtime.graphs.compiled_work import call_maker
-from opendml.runtime.graphs.graph_call import call_in_graph
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (

@@ -40,21 +40,8 @@ class Rates:
         return next((rate for size, rate in self.copies if moved <= size), self.copies[-1][1])
 
 
-class _Known(Locked):
-    """The rates that were measured, by device and number of threads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._rates: dict[tuple[DeviceBackend, int | None], Rates] = {}
-
-    def of(self, backend: DeviceBackend, threads: int | None) -> Rates:
-        with self._lock:
-            if (backend, threads) not in self._rates:
-                self._rates[backend, threads] = _measured(backend, threads)
-            return self._rates[backend, threads]
-
-
-_known = _Known()
+_measuring = Locked()
+_known: dict[tuple[DeviceBackend, int | None], Rates] = {}
 
 
 def rates_of(backend: DeviceBackend, threads: int | None) -> Rates:
@@ -62,7 +49,10 @@ def rates_of(backend: DeviceBackend, threads: int | None) -> Rates:
 
     The first call for a device and a number of threads measures for some tenths of a second.
     """
-    return _known.of(backend, threads)
+    with _measuring._lock:
+        if (backend, threads) not in _known:
+            _known[backend, threads] = _measured(backend, threads)
+        return _known[backend, threads]
 
 
 def _measured(backend: DeviceBackend, threads: int | None) -> Rates:

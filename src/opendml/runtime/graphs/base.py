@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,14 @@ from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import CAST, validate_tensor
 from opendml.runtime.calls.call import Call
-from opendml.runtime.calls.operator_call import exact_number, repeated_sizes, require_running
+from opendml.runtime.calls.operator_call import (
+    desc_of_call,
+    exact_number,
+    repeated_sizes,
+    require_running,
+    type_of_number,
+)
 from opendml.runtime.described import tensor_text
-from opendml.runtime.graphs.graph_call import call_in_graph
 from opendml.runtime.graphs.stages import Stages, Value
 from opendml.runtime.graphs.steps import (
     ConstantStep,
@@ -35,7 +41,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NO_REQUESTS
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.tensor_desc import TensorDesc, same_strides
 from opendml.spec.validator import validate
 from opendml.spec.wording import counted, shown
 
@@ -151,7 +157,9 @@ class GraphBase:
     def _read(self, tensor: GraphTensor, wanted: TensorDesc, reader: str) -> GraphTensor:
         """Return the bytes of a tensor as another one."""
         value = tensor._value
-        same = _significant(layout_of(value.tensor)) == _significant(layout_of(wanted))
+        own, other = layout_of(value.tensor), layout_of(wanted)
+        is_alike = own.type is other.type and own.sizes == other.sizes
+        same = is_alike and same_strides(own.sizes, own.strides, other.strides)
         if same and (value.node.sizes or not value.tensor.sizes):  # else a number, which is stored first
             return tensor
         step = ViewStep(tensor._number, wanted.data_type, wanted.sizes, wanted.strides, of_bytes=True)
@@ -271,7 +279,55 @@ def _fit(
     return needed in (sizes, repeated_sizes(call, sizes))
 
 
-def _significant(layout: Layout) -> Layout:
-    """Return a layout without the strides of dimensions that have one element."""
-    strides = zip(layout.sizes, layout.strides, strict=True)
-    return Layout(layout.type, layout.sizes, tuple(stride if size > 1 else 0 for size, stride in strides))
+def call_in_graph(call: Call) -> Any:
+    """Add a call's operator to the graph of its tensors. Numbers and arrays become constants.
+
+    Raises:
+        InvalidArgument: what `validate` finds, no tensors, those of several graphs, `out` or a device.
+        Unsupported: the operator cannot be run yet.
+    """
+    if call.outs is not None or call.device is not None:
+        raise InvalidArgument(
+            f"{call.function}: out and device belong to the compiled graph, not to its operators"
+        )
+    require_running(call.name)
+    graph = next(tensor.graph for tensor in call.tensors if isinstance(tensor, GraphTensor))
+    call = call.on(tuple(map(partial(_as_operand, graph), call.tensors, call.labels)), None, CAST)
+    tensors = _operands(graph, call)
+    sizes = repeated_sizes(call, [None if each is None else each.sizes for each in tensors])
+    inputs = call.grouped(
+        [
+            None if tensor is None or wanted is None else TensorDesc(tensor.data_type, wanted)
+            for tensor, wanted in zip(tensors, sizes, strict=True)
+        ]
+    )
+    desc = desc_of_call(call.name, inputs, call.attributes, graph.feature_level, call.requested, CAST)
+    return call.result(graph._add(desc, tensors, f"nodes[{graph._operator_count}]"))
+
+
+def _as_operand(graph: GraphBase, tensor: Any, label: str) -> Any:
+    """Return a tensor of the graph for an operand. Numbers stay."""
+    if tensor is None or isinstance(tensor, int | float):
+        return tensor
+    if not isinstance(tensor, GraphTensor):
+        return graph._constant_of(tensor, label)
+    if tensor.graph is not graph:
+        raise InvalidArgument(f"{label}: not a tensor of this graph; it is one of another graph")
+    return tensor
+
+
+def _operands(graph: GraphBase, call: Call) -> list[GraphTensor | None]:
+    """Return the operands of a call. Numbers get the types that the call gives them."""
+    types = {
+        position: tensor.data_type
+        for position, tensor in enumerate(call.tensors)
+        if isinstance(tensor, GraphTensor)
+    }
+    operands: list[GraphTensor | None] = []
+    for position, (label, tensor) in enumerate(zip(call.labels, call.tensors, strict=True)):
+        if isinstance(tensor, int | float):
+            type = type_of_number(call, call.requested, position, types)
+            operands.append(graph._number(exact_number(tensor, type, label), type.data_type))
+        else:
+            operands.append(tensor)
+    return operands

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from opendml.runtime.described import buffer_text
 from opendml.runtime.objects.operator import Operator
 from opendml.spec.values import text_of
@@ -44,6 +47,12 @@ class ConstantNode:
     def __repr__(self) -> str:
         name = "" if isinstance(self.name, str) and not self.name else f", name={shown(self.name)}"
         return f"ConstantNode({buffer_text(self.data)}{name})"
+
+
+def content_of(node: ConstantNode) -> npt.NDArray[np.uint8]:
+    """Return the bytes of a constant with valid data, in row-major order."""
+    data = np.ascontiguousarray(node.data) if isinstance(node.data, np.ndarray) else node.data
+    return np.frombuffer(data, np.uint8)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -14,6 +14,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.compiled_work import call_maker
 from opendml.runtime.memory.host_array import array_over
 from opendml.spec.overlap import overlaps
+from opendml.spec.tensor_desc import same_strides
 from opendml.targets.backend import StreamCall
 from opendml.targets.memory import HostMemory, TensorMemory
 from opendml.targets.streams import StreamInstances
@@ -26,12 +27,7 @@ Copy = Callable[[], object]
 
 def lies_so(given: Layout, wanted: Layout) -> bool:
     """Return whether layouts of equal sizes have the same strides."""
-    return lie_alike(given.sizes, given.strides, wanted.strides)
-
-
-def lie_alike(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
-    """Return whether strides are equal where a dimension has more than one element."""
-    return all(size == 1 or a == b for size, a, b in zip(sizes, strides, others, strict=True))
+    return same_strides(given.sizes, given.strides, wanted.strides)
 
 
 def wrong_strides(name: str, given: Layout, wanted: Layout, fix: str) -> InvalidArgument:

@@ -21,7 +21,6 @@ from opendml.runtime.graphs.layout_copies import (
     CopiesOnStream,
     Copy,
     copy_on_host,
-    lie_alike,
     lies_so,
     new_on_host,
     wrong_strides,
@@ -44,6 +43,7 @@ from opendml.runtime.memory.ranges import common_place, require_device
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
 from opendml.spec.naming import nearest
+from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
 from opendml.targets.memory import Place, TensorMemory
@@ -197,7 +197,7 @@ class Model(Locked):
         results = self._called_on_host(inputs)
         if results is not None:
             return results
-        _require_names("inputs", inputs, self.input_names)
+        require_names("inputs", inputs, self.input_names)
         self.device._require_ready()
         call = self._call_on_device(inputs, {})
         if call is None:
@@ -248,7 +248,7 @@ class Model(Locked):
                         type(array) is not ndarray
                         or array.dtype is not dtype
                         or array.shape != sizes
-                        or (array.strides != strides and not lie_alike(sizes, array.strides, strides))
+                        or (array.strides != strides and not same_strides(sizes, array.strides, strides))
                     ):
                         return None
                     address = address_of(array)
@@ -314,8 +314,8 @@ class Model(Locked):
             InvalidArgument: as for a call; or an output that cannot be written, or shares memory with another
             array.
         """
-        _require_names("inputs", inputs, self.input_names)
-        _require_names("outputs", outputs, self.output_names)
+        require_names("inputs", inputs, self.input_names)
+        require_names("outputs", outputs, self.output_names)
         self.device._require_ready()
         call = self._call_on_device(inputs, outputs)
         if call is not None:
@@ -375,8 +375,8 @@ class Model(Locked):
         Raises:
             InvalidArgument: as for `run`; or an array with other strides than the graph was compiled for.
         """
-        _require_names("inputs", inputs, self.input_names)
-        _require_names("outputs", outputs, self.output_names)
+        require_names("inputs", inputs, self.input_names)
+        require_names("outputs", outputs, self.output_names)
         place = self._place(inputs, outputs)
         read = self._host_memory if place is None else backend_at(place).memory
         memories = self._memories(inputs, outputs, read)
@@ -494,7 +494,7 @@ MOST_HINTS = 8
 """Unknown names for which a message suggests a similar one."""
 
 
-def _require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
+def require_names(what: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     """Check that `what`, the inputs or the outputs, are those of the graph.
 
     Raises:

@@ -6,15 +6,15 @@ movement of elements gives the bytes that a view reads, the tensor is stored, an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from opendml.operators.registry import define
-from opendml.program.node import Node, Operation, ordered, source
+from opendml.program.node import Node, Operation, bitcast, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.view import reshaped, sliced
-from opendml.runtime.graphs.reinterpret import reinterpreted
+from opendml.program.view import permuted, reshaped, sliced, view
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.objects.tensor_fields import tensor_fields
@@ -230,3 +230,37 @@ def window_of(sizes: tuple[int, ...], view: ViewStep) -> tuple[tuple[int, ...], 
         first.append(begin)
         steps.append(by)
     return tuple(first), tuple(steps)
+
+
+def reinterpreted(value: Node, written: Layout, read: Layout) -> Node | None:
+    """Return the tensor with the layout `read` in the bytes of a value with the layout `written`.
+
+    Return None if no movement of elements gives it: for a number, elements of other widths, and gaps.
+    """
+    order = _dense_order(written)
+    if not value.sizes or value.type.bits != read.type.bits or order is None:
+        return None
+    value = bitcast(value, read.type)
+    if (own := _dense_order(read)) is not None and read.element_count == written.element_count:
+        lying = reshaped(permuted(value, order), [read.sizes[dimension] for dimension in own])
+        return permuted(lying, sorted(range(len(own)), key=own.__getitem__))
+    if read.span[1] > written.element_count * written.type.bytes:
+        return None
+    flat = reshaped(permuted(value, order), [written.element_count])
+    steps = [stride // read.type.bytes for stride in read.strides]
+    return view(flat, read.sizes, [0], [steps])
+
+
+def _dense_order(layout: Layout) -> list[int] | None:
+    """Return the dimensions by falling strides, or None if elements have gaps or overlap."""
+    strides = [
+        stride if size > 1 else math.inf for size, stride in zip(layout.sizes, layout.strides, strict=True)
+    ]
+    order = sorted(range(len(strides)), key=lambda dimension: -strides[dimension])
+    step = layout.type.bytes
+    for dimension in reversed(order):
+        if layout.sizes[dimension] > 1:
+            if layout.strides[dimension] != step:
+                return None
+            step *= layout.sizes[dimension]
+    return order

@@ -1,4 +1,4 @@
-"""Check a GraphDesc, and find what each input of its nodes reads.
+"""Check a GraphDesc, find what each input of its nodes reads, and build the graph.
 
 The rules are those of DML_GRAPH_DESC's page. Where it is silent, an input of a node has one edge at most, an
 output of the graph exactly one, and a constant at least one.
@@ -14,7 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from opendml.errors import InvalidArgument
+from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.base import GraphBase
 from opendml.runtime.graphs.desc import (
     ConstantNode,
     GraphDesc,
@@ -22,12 +24,17 @@ from opendml.runtime.graphs.desc import (
     IntermediateEdge,
     OperatorNode,
     OutputEdge,
+    content_of,
 )
+from opendml.runtime.graphs.steps import ConstantStep
+from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.buffers import whole_buffer
 from opendml.runtime.objects.operator import Operator
 from opendml.runtime.objects.tensor_fields import TensorField, tensor_fields
+from opendml.runtime.program import buffer_layout_of
 from opendml.spec.feature_level import full_name, method_since, value_since
 from opendml.spec.schema import operator
+from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
@@ -73,13 +80,13 @@ class Wiring:
         """Return the name of a node, such as "nodes[2].ACTIVATION_CELU" or
         "nodes[2:blur].ACTIVATION_CELU"."""
         node = self.desc.nodes[number]
-        label = label_of(node, number)
+        label = label_of(number, node.name)
         return f"{label}.{node.operator.desc.operator}" if isinstance(node, OperatorNode) else label
 
 
-def label_of(node: OperatorNode | ConstantNode, number: int) -> str:
+def label_of(number: int, name: str) -> str:
     """Return the number of a node, with its name if it has one: "nodes[2]" or "nodes[2:blur]"."""
-    return f"nodes[{number}:{node.name}]" if node.name else f"nodes[{number}]"
+    return f"nodes[{number}:{name}]" if name else f"nodes[{number}]"
 
 
 def wiring_of(desc: GraphDesc, device: Device) -> Wiring:
@@ -275,3 +282,57 @@ def _ordered(reads: Mapping[int, Sequence[int]]) -> list[int]:
         left = sorted(reads.keys() - set(order))
         raise InvalidArgument(f"graph.nodes{left}: they are, or wait for, a cycle of edges")
     return order
+
+
+def graph_of_desc(desc: GraphDesc, device: Device) -> tuple[GraphBase, list[GraphTensor]]:
+    """Return a graph over buffers, and its outputs.
+
+    Raises:
+        InvalidArgument: every rule for graphs that the desc breaks.
+        Unsupported: one of its operators cannot be run yet.
+    """
+    wiring = wiring_of(desc, device)
+    readers: dict[int | Port, list[TensorDesc]] = {}
+    for (reader, index), source in wiring.sources.items():
+        tensor = wiring.inputs[reader][index].tensor
+        if tensor is not None:
+            readers.setdefault(source, []).append(tensor)
+    graph = GraphBase(device.feature_level)
+    tensors: dict[int | Port, GraphTensor] = {}
+    for position in range(desc.input_count):
+        name = f"inputs[{position}]"
+        if position in readers:
+            tensors[position] = graph._input(name, _widest(readers[position]))
+        else:
+            graph._inputs[name] = None
+    for number, node in enumerate(desc.nodes):
+        if isinstance(node, ConstantNode):
+            data = content_of(node).copy()
+            step = ConstantStep(data, readers[number, 0][0], is_unchanging=True)
+            tensors[number, 0] = graph._constant(step, packed(ScalarType.UINT8, data.shape))
+    for number in wiring.order:
+        node = desc.nodes[number]
+        if isinstance(node, OperatorNode):
+            sources = [wiring.sources.get((number, index)) for index in range(len(wiring.inputs[number]))]
+            read = [None if source is None else tensors[source] for source in sources]
+            made = graph._operator(node.operator.desc, read, label_of(number, node.name))
+            present = [index for index, each in enumerate(wiring.outputs[number]) if each.tensor is not None]
+            tensors |= {(number, index): each for index, each in zip(present, made, strict=True)}
+    return graph, [tensors[wiring.results[number]] for number in range(desc.output_count)]
+
+
+def _widest(tensors: Sequence[TensorDesc]) -> TensorDesc:
+    """Return the tensor that reaches furthest, with the most bytes and the greatest alignment of all."""
+    widest = max(tensors, key=lambda tensor: buffer_layout_of(tensor).span[1])
+    size = max(tensor.size_in_bytes for tensor in tensors)
+    alignment = max(tensor.guaranteed_base_offset_alignment for tensor in tensors)
+    if (size, alignment) == (widest.size_in_bytes, widest.guaranteed_base_offset_alignment):
+        return widest
+    return TensorDesc(
+        widest.data_type,
+        widest.sizes,
+        widest.strides,
+        widest.flags,
+        total_tensor_size_in_bytes=size,
+        guaranteed_base_offset_alignment=alignment,
+    )

@@ -16,7 +16,7 @@ from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.spec.element_types import element_type
 from opendml.spec.four_bit import CARRIERS
-from opendml.spec.tensor_desc import packed_strides
+from opendml.spec.tensor_desc import packed_strides, same_strides
 from opendml.targets.memory import Place
 from opendml.targets.registry import backend_at, place_of
 
@@ -40,9 +40,7 @@ class _Array:
 
     def lies_as(self, sizes: tuple[int, ...], strides: tuple[int, ...]) -> bool:
         """Return whether the array has these sizes and strides."""
-        return self.sizes == sizes and all(
-            own == other for size, own, other in zip(sizes, self.strides, strides, strict=True) if size > 1
-        )
+        return self.sizes == sizes and same_strides(sizes, self.strides, strides)
 
     def is_packed(self) -> bool:
         """Return whether the elements follow each other in row-major order."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
-from opendml.program.program import Layout
+from opendml.program.program import Layout, packed
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.memory import Place
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def check_overlap(
                     f"{owner}.{name}: overlaps {input_name} in part; "
                     "in place means the same memory, laid out alike"
                 )
+
+
+def as_bytes(name: str, memory: MemoryRange | None) -> tuple[str, MemoryRange, Layout] | None:
+    """Return a resource as a tensor of bytes, for `check_overlap`."""
+    return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))
 
 
 def common_place(owner: str, places: Sequence[tuple[str, Place | None]]) -> Place | None:

@@ -16,7 +16,7 @@ from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array
-from opendml.runtime.memory.ranges import MemoryRange, check_overlap, common_place, require_device
+from opendml.runtime.memory.ranges import MemoryRange, as_bytes, check_overlap, common_place, require_device
 from opendml.runtime.objects.bound import BoundOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
 from opendml.runtime.objects.tensor_fields import TensorField, bound_ranges
@@ -235,8 +235,8 @@ class CompiledOperator(Dispatchable, Locked):
         reads = [_named(field, memory) for field, memory in zip(self._inputs, inputs, strict=True)]
         outputs = bindings.outputs or []
         writes = [_named(field, memory) for field, memory in zip(self._outputs, outputs, strict=True)]
-        reads.append(_resource("the persistent resource", bindings.persistent))
-        writes.append(_resource("the temporary resource", bindings.temporary))
+        reads.append(as_bytes("the persistent resource", bindings.persistent))
+        writes.append(as_bytes("the temporary resource", bindings.temporary))
         check_overlap(self._title, reads, [item for item in writes if item], self._in_place)
 
     def _place(
@@ -306,8 +306,3 @@ def _content(array: Array) -> TensorMemory:
 
 def _named(field: TensorField, memory: MemoryRange | None) -> tuple[str, MemoryRange, Layout] | None:
     return None if memory is None or field.layout is None else (field.name, memory, field.layout)
-
-
-def _resource(name: str, memory: MemoryRange | None) -> tuple[str, MemoryRange, Layout] | None:
-    """Return a resource as a tensor of bytes."""
-    return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from opendml.across_forks import making
-from opendml.errors import InvalidArgument
+from opendml.errors import DeviceRemoved, InvalidArgument
 from opendml.logs import log
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
 from opendml.runtime.graphs.base import GraphBase
 from opendml.runtime.graphs.compilable import compilable_of, compilable_of_graph
 from opendml.runtime.graphs.desc import GraphDesc
-from opendml.runtime.graphs.from_desc import graph_of_desc
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.runtime.graphs.wiring import graph_of_desc
+from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array, layout_of_array
 from opendml.runtime.objects.binding_table import BindingTable
 from opendml.runtime.objects.bound import Bound, Recording, record
@@ -25,7 +26,7 @@ from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import Dispatchable
 from opendml.runtime.objects.initializer import OperatorInitializer
 from opendml.runtime.objects.intermediates import Intermediate, debug_callback
-from opendml.runtime.objects.named import Removable
+from opendml.runtime.objects.named import Named
 from opendml.runtime.objects.operator import Operator
 from opendml.runtime.objects.recorder import CommandRecorder
 from opendml.runtime.program import layout_of
@@ -40,7 +41,7 @@ from opendml.targets.backend import MOST_THREADS
 from opendml.targets.registry import backend_of
 
 
-class Device(Removable):
+class Device(Named, Locked):
     """A device, which checks, compiles and runs operators (IDMLDevice). It is safe to use from several
     threads.
 
@@ -76,7 +77,9 @@ class Device(Removable):
         if threads is not None and (not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS):
             raise InvalidArgument(f"threads: {shown(threads)}; 1 to {MOST_THREADS}, or None for all")
         self._backend.open()
-        super().__init__(kind)
+        super().__init__()
+        self.kind = kind
+        self._removed: DeviceRemoved | None = None
         self.index = self._backend.index
         """The number of the device among those of its kind, as of "cuda:1"; None where there is only one."""
         self.feature_level = as_feature_level(feature_level)
@@ -90,6 +93,38 @@ class Device(Removable):
         if self._removed is not None:
             return f"<{self._with_name(text)}, removed: {self._removed}>"
         return f"<{self._with_name(text)}>" if self.name else text
+
+    @property
+    def removed_reason(self) -> DeviceRemoved | None:
+        """The error that every later call raises, or None if the device is present."""
+        return self._removed
+
+    def remove(self, reason: str) -> None:
+        """Remove the device, as if it was lost, so that programs can test what they do then.
+
+        Running dispatches end normally, and later removals change nothing. A default device of calls and
+        graphs is replaced by a new one in the next call.
+
+        Raises:
+            InvalidArgument: a reason that is no text.
+        """
+        if not isinstance(reason, str):
+            raise InvalidArgument(f"remove: {shown(reason)}; a reason in words is needed")
+        self._lose(DeviceRemoved(f"{self._with_name(self.kind)}: {reason}"))
+
+    def _lose(self, error: DeviceRemoved) -> None:
+        """Remove the device because of an error, unless it is removed."""
+        with self._lock:
+            self._removed = self._removed or error
+
+    def _require_present(self) -> None:
+        """Check that the device is not removed.
+
+        Raises:
+            DeviceRemoved: it is.
+        """
+        if self._removed is not None:
+            raise self._removed.with_traceback(None)
 
     def check_feature_support(self, feature: DataTypeLike | Sequence[FeatureLevel | str]) -> Any:
         """Return whether the device supports a data type, or its newest of several levels

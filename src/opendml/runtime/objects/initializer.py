@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
-from opendml.program.program import packed
-from opendml.program.scalar_type import ScalarType
-from opendml.runtime.memory.ranges import MemoryRange, check_overlap
+from opendml.runtime.memory.ranges import MemoryRange, as_bytes, check_overlap
 from opendml.runtime.objects.binding import BufferArrayBinding, bindings_of, resource_range
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.dispatchable import BindingProperties, Bindings, Command, Dispatchable
@@ -97,8 +95,8 @@ class OperatorInitializer(Dispatchable):
         outputs = self._output_ranges(nothing) if bindings.outputs is None else bindings.outputs
         if not [each for each, _ in inputs] == [each for each, _ in outputs] == list(self.operators):
             raise InvalidArgument(f"{self._title}: was reset after something was bound; bind again")
-        read = [_bytes(f"an input of {each._title}", memory) for each, some in inputs for memory in some]
-        written = [_bytes(f"outputs[{number}]", memory) for number, (_, memory) in enumerate(outputs)]
+        read = [as_bytes(f"an input of {each._title}", memory) for each, some in inputs for memory in some]
+        written = [as_bytes(f"outputs[{number}]", memory) for number, (_, memory) in enumerate(outputs)]
         check_overlap(self._title, read, [item for item in written if item], frozenset())
         return _Initialization(
             self.operators, [some for _, some in inputs], [memory for _, memory in outputs]
@@ -131,10 +129,6 @@ class OperatorInitializer(Dispatchable):
             raise InvalidArgument(
                 f"{self._title}: {count} {kind}; one for each of {len(self.operators)} operators is needed"
             )
-
-
-def _bytes(name: str, memory: MemoryRange | None) -> Any:
-    return None if memory is None else (name, memory, packed(ScalarType.UINT8, [memory.size]))
 
 
 class _Initialization(Command):

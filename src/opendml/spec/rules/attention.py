@@ -9,8 +9,7 @@ from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.fault import Fault
 from opendml.spec.naming import camel_case
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, Sizes, Usual, expect, right_aligned
+from opendml.spec.rules.rule import Broken, Size, Sizes, Usual, expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
 _SOURCES = {

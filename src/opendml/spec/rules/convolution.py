@@ -5,8 +5,7 @@ from __future__ import annotations
 from opendml.spec.enums import ConvolutionDirection
 from opendml.spec.fault import Fault
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, Sizes, expect
+from opendml.spec.rules.rule import Broken, Size, Sizes, expect
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import counted

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, Sizes, expect, replaced, sizes_fault
+from opendml.spec.rules.rule import Broken, Size, Sizes, expect, replaced, sizes_fault
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import dimensions
 

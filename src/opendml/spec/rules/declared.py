@@ -20,8 +20,7 @@ from opendml.spec.declarations import Declarations
 from opendml.spec.enums import FeatureLevel
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.spec.rules.rule import Rule
-from opendml.spec.rules.sizes import Sizes, right_aligned, sizes_fault
+from opendml.spec.rules.rule import Rule, Sizes, right_aligned, sizes_fault
 from opendml.spec.schema import Field, OperatorSchema
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -6,8 +6,7 @@ from math import prod
 
 from opendml.spec.fault import Fault, wrong_rank, wrong_sizes
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Sizes, expect, replaced, right_aligned, without_leading_ones
+from opendml.spec.rules.rule import Broken, Sizes, expect, replaced, right_aligned, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from opendml.spec.enums import MatrixTransform
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, Sizes, expect
+from opendml.spec.rules.rule import Broken, Size, Sizes, expect
 from opendml.spec.tensor_desc import TensorDesc
 
 _PRODUCTS = (

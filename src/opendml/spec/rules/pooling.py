@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Sizes, expect, right_aligned
+from opendml.spec.rules.rule import Broken, Sizes, expect, right_aligned
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
 

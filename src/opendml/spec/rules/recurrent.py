@@ -8,8 +8,7 @@ from opendml.spec.enums import RecurrentNetworkDirection
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Size, Sizes, expect
+from opendml.spec.rules.rule import Broken, Size, Sizes, expect
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import counted
 

@@ -7,10 +7,9 @@ from math import prod
 from opendml.spec.enums import ReduceFunction
 from opendml.spec.fault import Fault, wrong_sizes, wrong_type
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.shared import integer_range
-from opendml.spec.rules.sizes import Sizes, without_leading_ones
+from opendml.spec.rules.rule import Broken, Sizes, without_leading_ones
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import integer_range
 from opendml.spec.wording import counted
 
 _INDICES = (ReduceFunction.ARGMIN, ReduceFunction.ARGMAX)

@@ -6,8 +6,7 @@ from opendml.spec.enums import ReduceFunction
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import Sizes, expect, right_aligned
+from opendml.spec.rules.rule import Broken, Sizes, expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opendml.spec.rules.declared import shape
-from opendml.spec.rules.sizes import Sizes, Usual
+from opendml.spec.rules.rule import Sizes, Usual
 from opendml.spec.tensor_desc import TensorDesc
 
 

@@ -13,6 +13,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, given_tensors
 from opendml.spec.schema import Broadcast, Field, GivenTogether, OperatorSchema, Same
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import integer_range
 from opendml.spec.wording import counted, dimensions
 
 Faults = Iterator[tuple[Field, Fault]]
@@ -205,9 +206,3 @@ def _fitting_scalar(operator: OperatorSchema, field: Field, type_name: str) -> R
                 yield field, Fault(value, f"{allowed}, the {{{type_name}}}")
 
     return Rule("fitting_scalar", (field, type_field), check)
-
-
-def integer_range(data_type: TensorDataType) -> tuple[int, int]:
-    """Return the smallest and the largest value of an integer type."""
-    bits = DATA_TYPE_BITS[data_type]
-    return (0, 2**bits - 1) if data_type.name.startswith("U") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

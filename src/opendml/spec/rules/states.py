@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from opendml.spec.rules.declared import rule
-from opendml.spec.rules.rule import Broken
-from opendml.spec.rules.sizes import expect, right_aligned
+from opendml.spec.rules.rule import Broken, expect, right_aligned
 from opendml.spec.tensor_desc import TensorDesc
 
 
