@@ -27,12 +27,12 @@ html_copy_source = False
 
 
 def as_plain_text(app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
-    """Docstrings are plain text, with code in backticks: other marks of reStructuredText are escaped."""
+    """Escape marks of reStructuredText: docstrings are plain text, with code in backticks."""
     for index, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")):
             lines[index] = re.sub(r"[*|]|(?<=\w)_(?!\w)", r"\\\g<0>", line)
 
 
 def setup(app: Any) -> None:
-    """Called by Sphinx."""
+    """Connect the handlers; Sphinx calls this."""
     app.connect("autodoc-process-docstring", as_plain_text)

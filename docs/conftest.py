@@ -20,7 +20,7 @@ class ConsoleBlockParser(CodeBlockParser):  # type: ignore[misc]  # sybil is not
     language = "console"
 
     def evaluate(self, example: Example) -> str | None:
-        """What differs, or None."""
+        """Return what differs, or None."""
         shown = str(example.parsed).strip()
         printed = "\n".join(
             f"$ {command}\n{_output(command)}".strip()
@@ -39,7 +39,7 @@ def _output(command: str) -> str:
 
 @pytest.fixture
 def at_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Paths in examples are seen from the top of the repository."""
+    """Run examples in the top folder of the repository, from which their paths are seen."""
     monkeypatch.chdir(Path(__file__).parents[1])
 
 

@@ -30,7 +30,7 @@ Picture = NDArray[np.float32]  # (1, 3, height, width)
 
 @dataclass(frozen=True)
 class Run:
-    """What came out of an operator, and how many seconds it took to compile and, in the median, to run."""
+    """The result of an operator, its seconds to compile, and its median seconds to run."""
 
     output: Picture
     compile_seconds: float
@@ -38,7 +38,7 @@ class Run:
 
 
 def main() -> None:
-    """Runs everything and prints it."""
+    """Run everything and print it."""
     for model in MODELS:
         path = (EXAMPLES / model).relative_to(EXAMPLES.parent)
         print(f"$ opendml run {path}", flush=True)
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def load_photograph() -> Picture:
-    """The photograph with values from 0 to 255."""
+    """Load the photograph with values from 0 to 255."""
     pixels = np.asarray(Image.open(get_sample_data("grace_hopper.jpg", asfileobj=False)), np.float32)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[np.newaxis])
 
@@ -71,7 +71,7 @@ def tensor_of(picture: Picture) -> dml.TensorDesc:
 
 
 def normalization(picture: Picture, activation: Any) -> dml.descs.MeanVarianceNormalization1:
-    """Normalizes each channel by its own mean and variance, then applies `activation`."""
+    """Return the desc that normalizes each channel by its mean and variance, and applies `activation`."""
     tensor = tensor_of(picture)
     return dml.descs.MeanVarianceNormalization1(
         tensor,
@@ -86,7 +86,7 @@ def normalization(picture: Picture, activation: Any) -> dml.descs.MeanVarianceNo
 
 
 def step(picture: Picture, desc: Any) -> Picture:
-    """Runs one operator on the picture, tells how fast and how exact it was, and returns what came out."""
+    """Run one operator on the picture, print its speed and accuracy, and return its result."""
     done = run(desc, picture, "cpu", RUNS)
     exact = run(desc, picture, "reference", 1)
     difference = float(np.max(np.abs(done.output - exact.output)))
@@ -102,7 +102,7 @@ def step(picture: Picture, desc: Any) -> Picture:
 
 
 def run(desc: Any, picture: Picture, device_name: str, runs: int) -> Run:
-    """Compiles `desc`, binds the picture and a new output, and dispatches `runs` times."""
+    """Compile `desc`, bind the picture and a new output, and dispatch `runs` times."""
     device = dml.Device(device_name)
     operator = device.create_operator(desc)
     begun = time.perf_counter()
@@ -120,7 +120,7 @@ def run(desc: Any, picture: Picture, device_name: str, runs: int) -> Run:
 
 
 def save(picture: Picture, name: str) -> None:
-    """Writes a picture with values from 0 to 1 as a PNG."""
+    """Write a picture with values from 0 to 1 as a PNG."""
     pixels = (picture[0].transpose(1, 2, 0) * 255 + 0.5).astype(np.uint8)
     path = BUILD / name
     Image.fromarray(pixels).save(path)

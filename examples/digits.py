@@ -44,7 +44,7 @@ Floats = NDArray[np.float32]
 
 
 def parameters_in(flat: dml.GraphTensor) -> dict[str, dml.GraphTensor]:
-    """The parameters, which lie one after the other in a tensor (1, 1, 1, all), by their names."""
+    """Return the parameters by name. They follow each other in a tensor (1, 1, 1, all)."""
     return {
         name: dml.slice(flat, offsets=[0, 0, 0, start], sizes=[1, 1, 1, end - start]).reinterpret(shape)
         for (name, shape), (start, end) in zip(SHAPES.items(), pairwise(ENDS), strict=True)
@@ -67,12 +67,12 @@ def convolved(
     bias: dml.GraphTensor | None = None,
     activation: dml.descs.ActivationRelu | None = None,
 ) -> dml.GraphTensor:
-    """A convolution with one element of padding, so that one of 3 x 3 elements keeps the size."""
+    """Convolve with one element of padding, so that a filter of 3 x 3 elements keeps the size."""
     return dml.convolution(x, filter, bias, start_padding=ONE, end_padding=ONE, fused_activation=activation)
 
 
 def forward(pictures: dml.GraphTensor, own: dict[str, dml.GraphTensor]) -> Layers:
-    """Two convolutions, the greatest of each 2 x 2 elements, and a score for each digit."""
+    """Compute two convolutions, the greatest of each 2 x 2 elements, and a score for each digit."""
     relu = dml.descs.ActivationRelu()
     first = convolved(pictures, own["filter1"], own["bias1"], relu)
     second = convolved(first, own["filter2"], own["bias2"], relu)
@@ -86,7 +86,7 @@ def forward(pictures: dml.GraphTensor, own: dict[str, dml.GraphTensor]) -> Layer
 def backward(
     pictures: dml.GraphTensor, own: dict[str, dml.GraphTensor], layers: Layers, slope: dml.GraphTensor
 ) -> dml.GraphTensor:
-    """The gradient of all parameters, in their order, from that of the scores."""
+    """Return the gradient of all parameters, in their order, from the gradient of the scores."""
     columns = layers.pooled.reinterpret([1, 1, pictures.sizes[0], HIDDEN])
     of_pooled = dml.gemm(slope, own["weights"], trans_b="TRANSPOSE").reinterpret(layers.pooled.sizes)
     of_second = dml.max_pooling_grad(layers.second, of_pooled, window_size=TWO, strides=TWO)
@@ -108,21 +108,26 @@ def backward(
 
 
 def of_filter(x: dml.GraphTensor, slope: dml.GraphTensor) -> dml.GraphTensor:
-    """The gradient of a convolution's filter: x convolved with the gradient of the result, the pictures of a
-    batch taken for channels and the channels for pictures."""
+    """Return the gradient of a convolution's filter.
+
+    It is x convolved with the gradient of the result. The pictures of a batch are the channels of this
+    convolution, and the channels are its pictures.
+    """
     return exchanged(convolved(exchanged(x), exchanged(slope)))
 
 
 def exchanged(x: dml.GraphTensor) -> dml.GraphTensor:
-    """A tensor with its first two dimensions exchanged."""
+    """Exchange the first two dimensions of a tensor."""
     a, b, height, width = x.sizes
     image = height * width
     return x.reinterpret([b, a, height, width], strides=[image, b * image, width, 1])
 
 
 def training(device: str | dml.Device) -> dml.Model:
-    """The compiled gradients: "pictures", "digits" (of each a row with a 1 at its number) and "parameters"
-    become "loss" and "gradient"."""
+    """Compile the gradients: "pictures", "digits" and "parameters" become "loss" and "gradient".
+
+    "digits" has a row for each digit, with a 1 at its number.
+    """
     graph = dml.Graph()
     pictures = graph.input("pictures", dml.FLOAT32, [BATCH, 1, SIDE, SIDE])
     digits = graph.input("digits", dml.FLOAT32, [1, 1, BATCH, CLASSES])
@@ -138,7 +143,7 @@ def training(device: str | dml.Device) -> dml.Model:
 
 
 def reading(count: int, device: str) -> dml.Model:
-    """The compiled network: so many "pictures", and the "parameters", become "digits"."""
+    """Compile the network: `count` "pictures", and the "parameters", become "digits"."""
     graph = dml.Graph()
     pictures = graph.input("pictures", dml.FLOAT32, [count, 1, SIDE, SIDE])
     own = parameters_in(graph.input("parameters", dml.FLOAT32, [1, 1, 1, ENDS[-1]]))
@@ -153,13 +158,13 @@ class Random:
         self.device = device
 
     def numbers(self, count: int) -> NDArray[np.uint32]:
-        """So many words of 32 bits."""
+        """Return `count` words of 32 bits."""
         drawn = dml.random_generator(self.state, sizes=[count], output_state=True, device=self.device)
         self.state = drawn.output_state
         return drawn.output
 
     def parameters(self) -> Floats:
-        """The first ones: weights within the square root of 6 / inputs (He et al., 2015), biases 0."""
+        """Return initial parameters: weights within sqrt(6 / inputs) (He et al., 2015), biases 0."""
         parts = []
         for name, shape in SHAPES.items():
             inputs = HIDDEN if name == "weights" else math.prod(shape[1:])
@@ -168,7 +173,7 @@ class Random:
         return np.concatenate(parts).astype(np.float32).reshape(1, 1, 1, -1)
 
     def order(self, count: int) -> NDArray[np.intp]:
-        """The numbers below count, in any order."""
+        """Return the numbers below `count` in random order."""
         return np.argsort(self.numbers(count), kind="stable")
 
 
@@ -181,7 +186,7 @@ class Digits:
 
 
 def load(random: Random) -> tuple[Digits, Digits]:
-    """The digits to learn from, and those to test with."""
+    """Load the digits to learn from, and those to test with."""
     data = load_digits()
     order = random.order(len(data.target))
     pictures = (data.images[order] / 16).astype(np.float32)[:, np.newaxis]
@@ -190,7 +195,7 @@ def load(random: Random) -> tuple[Digits, Digits]:
 
 
 def train(learned: Digits, random: Random, rounds: int, device: str) -> Floats:
-    """The parameters after so many times through all pictures."""
+    """Return the parameters after `rounds` passes over all pictures."""
     model = training(device)
     parameters = random.parameters()
     moments = np.zeros_like(parameters), np.zeros_like(parameters)
@@ -230,8 +235,10 @@ def train(learned: Digits, random: Random, rounds: int, device: str) -> Floats:
 
 
 def draw(tested: Digits, read: NDArray[np.integer], path: Path) -> None:
-    """A picture of all test digits, 30 in a row, each above what was read; mistakes are red, and come
-    first."""
+    """Write a picture of all test digits, 30 in a row, each above the number that the network reads.
+
+    Mistakes are red and come first.
+    """
     across, edge, line = 30, 4 * SIDE, 14
     order = np.argsort(read == tested.numbers, kind="stable")
     sheet = Image.new("L", (across * (edge + 4), -(-len(order) // across) * (edge + line + 4)), 255).convert(
@@ -249,7 +256,7 @@ def draw(tested: Digits, read: NDArray[np.integer], path: Path) -> None:
 
 
 def main() -> None:
-    """Trains, tests, and writes the picture."""
+    """Train and test the network, and write the picture."""
     parser = argparse.ArgumentParser(description="Trains a network to read handwritten digits.")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or reference")
     parser.add_argument("--rounds", type=int, default=20, help="times through all pictures")

@@ -33,7 +33,7 @@ Feed = Mapping[str, NDArray[Any]]
 
 
 def main() -> None:
-    """Runs the three."""
+    """Run the three models."""
     for name, run in (("file", look_at_file), ("picture", read_picture), ("sound", hear_sound)):
         try:
             run()
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def look_at_file() -> None:
-    """What kind of file this one is: of its first and its last 1,024 bytes, without white space around."""
+    """Print the kind of this file, found from its first and last 1,024 bytes without white space around."""
     folder = package("magika") / "models" / "standard_v3_3"
     labels = json.loads((folder / "config.min.json").read_text(encoding="utf-8"))["target_labels_space"]
     content = Path(__file__).read_bytes()
@@ -60,7 +60,7 @@ def look_at_file() -> None:
 
 
 def read_picture() -> None:
-    """The words in the README's picture: found by one model, read by another."""
+    """Print the words in the README's picture: one model finds them, another reads them."""
     folder = package("rapidocr_onnxruntime") / "models"
     finder, reader = folder / "ch_PP-OCRv4_det_infer.onnx", folder / "ch_PP-OCRv4_rec_infer.onnx"
     picture = Image.open(PICTURE).convert("RGB")
@@ -75,7 +75,7 @@ def read_picture() -> None:
 
 
 def hear_sound() -> None:
-    """Where a sound is speech: half a second of silence, a sung vowel, silence again."""
+    """Print which part of a sound is speech: half a second of silence, a sung vowel, silence again."""
     path = package("silero_vad") / "data" / "silero_vad.onnx"
     model, state = dml.onnx.load(path), np.zeros((2, 1, 128), np.float32)
     sound = np.concatenate([np.zeros(CONTEXT, np.float32), vowel()])
@@ -92,7 +92,7 @@ def hear_sound() -> None:
 
 
 def package(name: str) -> Path:
-    """Where a package lies; it is not imported.
+    """Return the folder of a package, which is not imported.
 
     Raises:
         ModuleNotFoundError: it is not installed.
@@ -104,13 +104,13 @@ def package(name: str) -> Path:
 
 
 def as_input(picture: Image.Image) -> Floats:
-    """Pixels as the models of text take them: (1, 3, height, width), from -1 to 1, blue first."""
+    """Return pixels as the models of text take them: (1, 3, height, width), from -1 to 1, blue first."""
     pixels = np.asarray(picture, np.float32)[..., ::-1] / 127.5 - 1
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[np.newaxis])
 
 
 def boxes(chances: Floats, size: tuple[int, int]) -> Iterator[tuple[int, int, int, int]]:
-    """Where lines of text are: left, upper, right, lower, in pixels of the picture."""
+    """Yield the boxes of lines of text: left, upper, right, lower, in pixels of the picture."""
     regions, _ = ndimage.label(chances > 0.3)
     down, right = size[1] / chances.shape[0], size[0] / chances.shape[1]
     for rows, columns in ndimage.find_objects(regions):
@@ -124,7 +124,7 @@ def boxes(chances: Floats, size: tuple[int, int]) -> Iterator[tuple[int, int, in
 
 
 def characters(reader: Path) -> list[str]:
-    """What the model's classes stand for, as its file says."""
+    """Return the characters of the model's classes, as its file states them."""
     import onnx
 
     properties = {each.key: each.value for each in onnx.load(reader).metadata_props}
@@ -134,7 +134,7 @@ def characters(reader: Path) -> list[str]:
 def line(
     model: dml.onnx.OnnxModel, words: list[str], picture: Image.Image, box: tuple[int, int, int, int]
 ) -> str:
-    """The text in a box."""
+    """Read the text in a box."""
     cut = picture.crop(box)
     width = max(32, round(cut.width * 48 / cut.height / 32) * 32)
     (chances,) = model.run({"x": as_input(cut.resize((width, 48)))}).values()
@@ -144,7 +144,7 @@ def line(
 
 
 def vowel() -> Floats:
-    """A voice of 120 to 140 Hz, its overtones loudest around those of an "a", between two silences."""
+    """Make a voice of 120 to 140 Hz, with the loudest overtones of an "a", between two silences."""
     seconds = np.arange(RATE) / RATE
     pitch = 120 + 20 * seconds
     phase = 2 * np.pi * np.cumsum(pitch) / RATE
@@ -158,7 +158,7 @@ def vowel() -> Floats:
 
 
 def print_times(model: dml.onnx.OnnxModel, path: Path, feed: Feed) -> None:
-    """Medians of runs that take turns with ONNX Runtime's."""
+    """Print the median times of runs that take turns with ONNX Runtime's."""
     contenders: dict[str, Callable[[], object]] = {"opendml": lambda: model.run(feed)}
     try:
         import onnxruntime

@@ -22,8 +22,8 @@ import opendml as dml
 ROOT = Path(__file__).parents[1]
 WEIGHTS = ROOT.parent / "shared" / "models" / "style_transfer"
 STYLES = ("mosaic", "la_muse")
-MEANS = (103.939, 116.779, 123.68)  # of the channels of the pictures that the network was trained on
-BORDER = 40  # mirrored on each side, since ten 3x3 convolutions on a quarter of the size have no padding
+MEANS = (103.939, 116.779, 123.68)  # Of the channels of the pictures that the network was trained on.
+BORDER = 40  # Mirrored on each side, since ten 3x3 convolutions on a quarter of the size have no padding.
 RESIDUAL_BLOCKS = 5
 
 Picture = NDArray[np.float32]  # (1, 3, height, width); red, green, blue from 0 to 255
@@ -38,7 +38,7 @@ class Network:
     weights: Weights
 
     def __call__(self, picture: dml.GraphTensor) -> dml.GraphTensor:
-        """The repainted picture, about 0 to 255. Height and width must be multiples of 4."""
+        """Return the repainted picture, about 0 to 255. Height and width must be multiples of 4."""
         x = dml.value_scale_2d(picture, scale=1.0, bias=[-mean for mean in MEANS])
         border = [0, 0, BORDER, BORDER]
         x = dml.padding(x, padding_mode="REFLECTION", start_padding=border, end_padding=border)
@@ -65,7 +65,7 @@ class Network:
         stride: int = 1,
         activation: dml.descs.ActivationTanh | None = None,
     ) -> dml.GraphTensor:
-        """A convolution with bias."""
+        """Convolve with bias."""
         name = numbered("convolution", layer)
         return dml.convolution(
             x,
@@ -78,7 +78,7 @@ class Network:
         )
 
     def enlarged(self, x: dml.GraphTensor, layer: int) -> dml.GraphTensor:
-        """A transposed convolution to twice the height and width."""
+        """Enlarge to twice the height and width by a transposed convolution."""
         name = f"convolution{layer}"
         x = dml.convolution(
             x,
@@ -91,7 +91,7 @@ class Network:
         return cropped(x, 1)
 
     def normalized(self, x: dml.GraphTensor, layer: int, relu: bool = True) -> dml.GraphTensor:
-        """Each channel by its own mean and variance."""
+        """Normalize each channel by its own mean and variance."""
         return dml.mean_variance_normalization1(
             x,
             self.per_channel(numbered("InstanceNormalization_scale", layer)),
@@ -102,31 +102,31 @@ class Network:
         )
 
     def per_channel(self, name: str) -> dml.GraphTensor:
-        """One number for each channel."""
+        """Return weights with one number for each channel."""
         return self.graph.constant(self.weights[name].reshape(1, -1, 1, 1))
 
 
 def numbered(name: str, layer: int) -> str:
-    """The name of a layer's weights: the first has no number."""
+    """Return the name of a layer's weights: the first has no number."""
     return f"{name}{layer or ''}"
 
 
 def cropped(x: dml.GraphTensor, border: int) -> dml.GraphTensor:
-    """A picture without `border` elements on each side."""
+    """Remove `border` elements on each side of a picture."""
     batch, channels, height, width = x.sizes
     sizes = [batch, channels, height - 2 * border, width - 2 * border]
     return dml.slice(x, offsets=[0, 0, border, border], sizes=sizes)
 
 
 def build(weights: Weights, height: int, width: int, device: str | dml.Device = "cpu") -> dml.Model:
-    """The compiled network: "photo" becomes "painting"."""
+    """Compile the network: "photo" becomes "painting"."""
     graph = dml.Graph()
     photo = graph.input("photo", dml.FLOAT32, [1, 3, height, width])
     return graph.compile({"painting": Network(graph, weights)(photo)}, device=device)
 
 
 def load_weights(folder: Path, style: str) -> Weights:
-    """The arrays of a style by their names.
+    """Load the arrays of a style by name.
 
     Raises:
         SystemExit: they are not there.
@@ -139,7 +139,7 @@ def load_weights(folder: Path, style: str) -> Weights:
 
 
 def load_photo(path: Path, size: int) -> Picture:
-    """The middle of a photograph, as a square.
+    """Load the middle of a photograph, as a square.
 
     Raises:
         SystemExit: it cannot be read.
@@ -153,21 +153,21 @@ def load_photo(path: Path, size: int) -> Picture:
 
 
 def save(picture: Picture, path: Path) -> None:
-    """Writes a picture; the kind of file follows from the suffix."""
+    """Write a picture; the kind of file follows from the suffix."""
     pixels = (picture[0].transpose(1, 2, 0).clip(0, 255) + 0.5).astype(np.uint8)
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels).save(path)
 
 
 def multiple_of_four(text: str) -> int:
-    """A size, as argparse reads it."""
+    """Parse a size, a multiple of four."""
     if (size := int(text)) <= 0 or size % 4:
         raise argparse.ArgumentTypeError(f"{size}; must be a positive multiple of 4")
     return size
 
 
 def main() -> None:
-    """Repaints the photograph that the arguments name."""
+    """Repaint the photograph that the arguments name."""
     parser = argparse.ArgumentParser(description="Repaints a photograph in the style of a painting.")
     parser.add_argument("--style", choices=STYLES, default=STYLES[0])
     parser.add_argument("--device", default="cpu", help="cpu, cuda or reference")

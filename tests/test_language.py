@@ -1,4 +1,4 @@
-"""`tools.language`: docstrings that begin with no statement and sentences that are too long are found."""
+"""`tools.language`: docstrings that make no statement and sentences that are too long or vague are found."""
 
 from __future__ import annotations
 
@@ -17,15 +17,21 @@ WRONG = {
     "third person": 'def f() -> None:\n    """Returns the sum."""\n',
     "constant": 'X = 1\n"""How many there are."""\n',
     "long sentence": f'"""First.\n\n{LONG}.\n"""\n',
+    "no imperative": 'def f() -> None:\n    """Memory of a layout."""\n',
+    "formula of a helper": 'def f() -> None:\n    """2 * x"""\n',
+    "name alone": 'def f() -> None:\n    """Return the model."""\n',
+    "kind alone": 'class A:\n    """An operator."""\n',
+    "reference without a name": 'def f() -> None:\n    """Return so many zeros."""\n',
     "long comment": f"# {LONG}.\n",
-    "long entry": f'def f(x: int) -> None:\n    """Add.\n\n    Args:\n        x: {LONG}.\n    """\n',
+    "long entry": f'def f(x: int) -> None:\n    """Add 1 to x.\n\n    Args:\n        x: {LONG}.\n    """\n',
 }
 
 RIGHT = {
     "class": 'class A:\n    """A tile of accumulators."""\n',
-    "function": 'def f() -> None:\n    """Return the sum."""\n',
+    "function": 'def f() -> None:\n    """Return the sum of all."""\n',
     "imperative that ends in s": 'def f() -> None:\n    """Pass the sum on."""\n',
     "property": '@property\ndef f() -> int:\n    """The number of elements."""\n',
+    "definition": '@defines("CAST")\ndef f() -> None:\n    """2 * x"""\n',
     "rule": '@rule("CAST")\ndef f() -> None:\n    """The sizes must be equal."""\n',
     "code": f'"""First.\n\n    {LONG}\n\nEnd.\n"""\n',
     "two sentences": f'"""{LONG[: MOST_WORDS * 3]}. {LONG[: MOST_WORDS * 3]}."""\n'.replace(". w", ". W"),

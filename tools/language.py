@@ -1,7 +1,8 @@
-"""`python -m tools.language [PATH ...]` checks the prose of the package's sources; `make lint` runs it.
+"""`python -m tools.language [PATH ...]` checks the prose of sources; `make lint` runs it.
 
-It reports docstrings that do not begin with a full statement, sentences that are too long, and public classes
-that share a name. The prose of the rooms in `EXEMPT` is not checked.
+It reports docstrings that do not begin with a full statement, or that say no more than a name. It reports
+sentences that are too long, words in `_VAGUE`, and public classes of the package that share a name. It reads
+the package without the rooms in `EXEMPT`, and the folders in `OTHERS`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "opendml"
+OTHERS = tuple(ROOT / each for each in ("examples", "docs", "tools/docs", "tools/generate"))
+"""Folders outside of the package whose prose is checked."""
+
 EXEMPT = ("program", "compiler", "targets")
 """Rooms whose prose is not checked, and whose classes may share names with each other."""
 
@@ -36,6 +40,11 @@ _NO_IMPERATIVE = {
 }
 _IMPERATIVES_IN_S = {"Bias", "Focus", "Canvas", "Alias"}
 _STATES_CONDITIONS = {"rule", "shape"}
+_STATES_FORMULAS_OR_TITLES = {"defines", "defines_scaled", "group"}
+_VAGUE = ("so many", "whether so", "likewise")
+"""Words that make a reader search for what they refer to. A name such as `count` says it."""
+
+_SAYS_NOTHING = re.compile(r"(Return|Add|Check|Convert) ((a|an|the) )?[a-z]+\.?$|(A|An|The|One) \w+\.?$")
 _SECTION = re.compile(r"(Args|Attributes|Raises|Returns|Yields|Note|Example|Examples|Tensors):$")
 _ENTRY = re.compile(r"\s*\*{0,2}[`\w.]+(, [`\w.]+)*( \([^)]*\))?: ")
 _CODE = re.compile(r"\s*(>>>|\.\.\.|\||```|~~~|[-+*•] |\d+[.)] )")
@@ -79,7 +88,7 @@ def shared_class_names(paths: Iterable[Path]) -> list[Finding]:
 
 
 def _is_exempt(path: Path) -> bool:
-    return path.relative_to(PACKAGE).parts[0] in EXEMPT
+    return path.is_relative_to(PACKAGE) and path.relative_to(PACKAGE).parts[0] in EXEMPT
 
 
 def _of_docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -106,12 +115,17 @@ def _wrong_opening(node: ast.AST, text: str) -> str | None:
     if wrong := _forbidden(text):
         return wrong
     word = _first_word(text)
-    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    if not is_function or any("property" in each for each in decorators) or text.startswith("`"):
+    first = text.partition("\n\n")[0]
+    if decorators & _STATES_FORMULAS_OR_TITLES or any("property" in each for each in decorators):
+        return None
+    if _SAYS_NOTHING.match(first):
+        return f"{first!r} says no more than a name"
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
     third_person = re.fullmatch(r"[A-Z][a-z]+[^s]s", word) and word not in _IMPERATIVES_IN_S
-    if word in _NO_IMPERATIVE or third_person:
-        return f"begins with {word!r}; a function's docstring begins with an imperative"
+    is_noun = not re.match(r"[A-Z][a-z]+ (?!of\b)", text)
+    if word in _NO_IMPERATIVE or third_person or is_noun:
+        return f"begins with {first.split()[0]!r}; a function's docstring begins with an imperative"
     return None
 
 
@@ -151,6 +165,9 @@ def _of_prose(line: int, text: str) -> Iterator[tuple[int, str]]:
             words = [word for word in sentence.split() if re.search(r"\w", word)]
             if len(words) > MOST_WORDS:
                 yield line + offset, f"a sentence of {len(words)} words: {' '.join(words[:8])} ..."
+            for vague in _VAGUE:
+                if re.search(rf"\b{vague}\b", sentence, re.IGNORECASE):
+                    yield line + offset, f"{vague!r}, which names nothing: {' '.join(words[:8])} ..."
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
@@ -171,10 +188,11 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    """Print the findings in these files or folders, or in the whole package; return 1 if there are any."""
+    """Print the findings in these files or folders, or in all; return 1 if there are any."""
     every = sorted(PACKAGE.rglob("*.py"))
-    roots = [Path(each).resolve() for each in arguments] or [PACKAGE]
-    asked = [path for path in every if any(path == root or root in path.parents for root in roots)]
+    others = sorted(path for folder in OTHERS for path in folder.rglob("*.py"))
+    roots = [Path(each).resolve() for each in arguments] or [ROOT]
+    asked = [path for path in (*every, *others) if any(root in (path, *path.parents) for root in roots)]
     checked = [path for path in asked if not _is_exempt(path)]
     found = [finding for path in checked for finding in findings(path)]
     found += [finding for finding in shared_class_names(every) if finding.path in asked]

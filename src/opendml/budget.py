@@ -123,7 +123,7 @@ class Meter:
         self.require(limit, total, where)
 
     def require_memory(self, size: int, where: object) -> None:
-        """Check that so many bytes may be had beside those that the model holds."""
+        """Check that `size` more bytes are within the limit on memory."""
         self.require("memory_bytes", self.held + size, where)
 
     def hold(self, size: int, where: object) -> None:

@@ -17,6 +17,7 @@ from opendml.frontends import dxdispatch
 from opendml.frontends.dxdispatch import DispatchModel, values
 from opendml.frontends.dxdispatch.model import WriteFile
 from opendml.spec.enums import TensorDataType
+from opendml.spec.rules.shared import integer_range
 
 from .conftest import AddOneDevice
 
@@ -59,7 +60,7 @@ def test_sequence_of_every_data_type(data_type: TensorDataType, load: Load) -> N
     "data_type", [data_type for data_type in DATA_TYPES if not values.is_float(data_type)]
 )
 def test_integers_keep_their_extremes_and_nothing_beyond_fits(data_type: TensorDataType, load: Load) -> None:
-    low, high = values.integer_range(data_type)
+    low, high = integer_range(data_type)
     buffer = _buffer(load, {"initialValuesDataType": data_type.name, "initialValues": [low, high]})
     assert values.decode(buffer, data_type, 2).tolist() == [low, high]
     for beyond in (low - 1, high + 1, 0.5, "nan"):

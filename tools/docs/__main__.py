@@ -20,7 +20,7 @@ _GENERATED = re.compile(r"<!-- generated: (\w+) -->")
 
 
 def main(arguments: list[str]) -> int:
-    """Builds into the folder named by the first argument, else into build/docs."""
+    """Build into the folder named by the first argument, else into build/docs."""
     target = Path(arguments[0]) if arguments else ROOT / "build" / "docs"
     source = target / "source"
     shutil.rmtree(target, ignore_errors=True)
@@ -50,7 +50,7 @@ def write_sources(folder: Path) -> None:
 
 
 def external_links(files: Iterable[Path]) -> list[str]:
-    """The addresses outside the documentation, which the build does not fetch."""
+    """Return the addresses outside the documentation, which the build does not fetch."""
     return sorted({link for file in files for link in _EXTERNAL.findall(file.read_text("utf-8"))})
 
 

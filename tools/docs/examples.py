@@ -17,7 +17,7 @@ class ExampleError(Exception):
 
 
 def evaluate(code: str) -> Any:
-    """The value of the last line, an expression, after those in front of it.
+    """Return the value of the last line, an expression, after running the lines in front of it.
 
     Raises:
         ExampleError: the code fails.
@@ -33,7 +33,7 @@ def evaluate(code: str) -> Any:
 
 
 def printed(code: str) -> list[str]:
-    """The lines of the value's repr, with numbers to four digits; no line for None.
+    """Return the lines of the value's repr, with numbers to four digits; no line for None.
 
     Raises:
         ExampleError: the code fails.
@@ -44,7 +44,7 @@ def printed(code: str) -> list[str]:
 
 
 def main() -> None:
-    """Writes opendml/spec/data/examples.json again."""
+    """Write opendml/spec/data/examples.json with new values."""
     facts = {name: {"code": fact["code"]} for name, fact in example_facts().items()}
     for fact in facts.values():
         if result := printed("\n".join(fact["code"])):

@@ -16,8 +16,11 @@ _NAME = re.compile(r"\b([A-Z][A-Z0-9_]+)\b")
 
 
 def page(content: Page) -> str:
-    """The whole file of an operator's page. It stands in no table of contents: a tree of all operators beside
-    each of them would be most of the site. Its family's page leads to it."""
+    """Return the whole file of an operator's page.
+
+    No table of contents lists it: a tree of all operators beside each of them would be most of the site. Its
+    family's page leads to it.
+    """
     subtitle, *lead = content.lead
     parts = ["---\norphan: true\n---", f"# {_escaped(content.title)}", f"[{_escaped(subtitle)}](index.md)"]
     parts += [text(paragraph, content.title) for paragraph in lead]
@@ -26,17 +29,17 @@ def page(content: Page) -> str:
 
 
 def document(parts: Iterable[str]) -> str:
-    """A file of paragraphs."""
+    """Join paragraphs to a file."""
     return "\n\n".join(parts) + "\n"
 
 
 def section(content: Section, own: str = "") -> str:
-    """A heading of the second level and its blocks; `own` is the operator whose page this is."""
+    """Format a section with a heading of the second level; `own` is the operator whose page this is."""
     return "\n\n".join([f"## {_escaped(content.title)}", *(block(each, own) for each in content.blocks)])
 
 
 def block(content: Block, own: str = "") -> str:
-    """One block."""
+    """Format a block of a section."""
     match content:
         case Table():
             return table(content, own)
@@ -49,21 +52,21 @@ def block(content: Block, own: str = "") -> str:
 
 
 def table(content: Table, own: str = "") -> str:
-    """A table, a line for each row."""
+    """Format a table, a line for each row."""
     rows = [content.columns, tuple("---" for _ in content.columns), *content.rows]
     lines = [_row(rows[0], own), f"|{'|'.join(rows[1])}|", *(_row(row, own) for row in rows[2:])]
     return "\n".join(lines)
 
 
 def text(plain: str, own: str = "") -> str:
-    """A paragraph that shows as it reads, with links."""
+    """Escape a paragraph, so that it shows as it reads, and add links to operators."""
     parts = _NAME.split(plain)
     linked = "".join(_linked(part, own) if index % 2 else _escaped(part) for index, part in enumerate(parts))
     return _LIST_MARKER.sub(r"\1\\\2", linked)
 
 
 def path_of(name: str) -> str:
-    """The path of an operator's page, seen from the top of the documentation."""
+    """Return the path of an operator's page from the top of the documentation."""
     operator = operators()[name]
     return f"operators/{operator.family}/{operator.function_name}.md"
 

@@ -21,7 +21,7 @@ _HELP: dict[str, Any] = {**main.context_settings, "terminal_width": 100}
 
 
 def generated_pages() -> dict[str, str]:
-    """Every page that is generated as a whole, by its path from the top of the documentation."""
+    """Return every page that is generated as a whole, by its path from the top of the documentation."""
     pages = {path_of(name): page(operator_page(each)) for name, each in operators().items()}
     for family, members in lists.families().items():
         title = f"# {family.capitalize()} operators"
@@ -30,7 +30,7 @@ def generated_pages() -> dict[str, str]:
 
 
 def generated_parts() -> dict[str, str]:
-    """The texts that stand in written pages in place of `<!-- generated: NAME -->`, by that name."""
+    """Return the texts that replace `<!-- generated: NAME -->` in written pages, by that name."""
     return {
         "families": table(lists.family_table()),
         "levels": table(lists.level_table()),
@@ -50,7 +50,7 @@ def _enumerations() -> str:
 
 
 def _python() -> str:
-    """The public classes and functions, but for the operators, which have pages of their own."""
+    """Return the public classes and functions without the operators, which have pages of their own."""
     names = [name for name in opendml.__all__ if name not in functions.__all__]
     directives = []
     for name in names:
@@ -63,7 +63,7 @@ def _python() -> str:
 
 
 def _commands() -> str:
-    """The output of `--help`, for the command and for each of its commands."""
+    """Return the output of `--help`, for the command and for each of its commands."""
     context = click.Context(main, info_name="opendml", **_HELP)
     parts = [block(CodeBlock(context.get_help()))]
     for name, command in main.commands.items():

@@ -45,7 +45,7 @@ class NameOr:
 
 
 def problems(value: Any, shape: _Shape, where: str) -> Iterator[str]:
-    """What is wrong with a value, each with its place."""
+    """Yield what is wrong with a value, each problem with its place."""
     if isinstance(shape, NameOr):
         if not isinstance(value, str):
             yield from problems(value, shape.value, where)
@@ -68,7 +68,7 @@ def problems(value: Any, shape: _Shape, where: str) -> Iterator[str]:
 
 
 def problems_of_files() -> list[str]:
-    """What is wrong with the files, or else with the operators that are completed by what they share."""
+    """Return what is wrong with the files, or else with the completed facts of the operators."""
     found: list[str] = []
     for name, shape in FILES.items():
         found += problems(json.loads((DATA_FOLDER / name).read_text("utf-8")), shape, name)
@@ -170,7 +170,7 @@ STATED = Record(
         "corrections": [NameOr(CORRECTION)],
     },
 )
-"""What stands of an operator in the file."""
+"""The entry of an operator in the file."""
 
 FILES: dict[str, _Shape] = {
     "operators.json": Named(STATED),

@@ -120,7 +120,7 @@ class JsonNode:
         return tuple(values)
 
     def string(self) -> str:
-        """Return a string."""
+        """Return the value, which must be a string."""
         if not isinstance(self.value, str):
             self.fail("a string")
         return self.value

@@ -27,7 +27,7 @@ _NOT_A_LINE_BREAK = re.compile(r"[^\n]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPELLINGS = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 _LARGEST_FILE = 2**30
-"""Bytes. The endless /dev/zero must not fill the memory, and so many values belong in .npy files."""
+"""Bytes. The endless /dev/zero must not fill the memory, and larger data belong in .npy files."""
 _EXPANSION = 8
 """Bytes that a value takes for each byte of its text: a list holds 8 for `0,`, which is one object."""
 _DEEPEST = 32
@@ -123,7 +123,7 @@ def _fail_deep(cause: Exception | None) -> NoReturn:
 
 
 def _plain(text: str) -> str:
-    """`text` with comments and trailing commas blanked out; every other character keeps its position."""
+    """Replace comments and trailing commas by blanks; every other character keeps its position."""
     return _TRAILING_COMMA.sub(_blank_unless_kept, _COMMENT.sub(_blank_unless_kept, text))
 
 

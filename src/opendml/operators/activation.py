@@ -209,12 +209,12 @@ def thresholded_relu(x: Node, *, alpha: float) -> Node:
 
 
 def _growing_part(x: Node, factor: float) -> Node:
-    """max(factor * x, 0) / factor, what ln(1 + exp(factor * x)) / factor tends to for large results"""
+    """Return max(factor * x, 0) / factor, to which ln(1 + exp(factor * x)) / factor tends."""
     return minimum(x, 0.0) if factor < 0 else maximum(x, 0.0)
 
 
 def _logistic_rest(x: Node, factor: float) -> Node:
-    """ln(1 + exp(factor * x)) - max(factor * x, 0), which cannot overflow"""
+    """Return ln(1 + exp(factor * x)) - max(factor * x, 0), which cannot overflow."""
     return log1p_exp(-abs(factor) * abs(x))
 
 
@@ -225,7 +225,9 @@ _NEGLIGIBLE = -30.0
 
 
 def _magnified_rest(x: Node, factor: float, scale: float, rest: Node) -> Node:
-    """`rest`, which is scale * _logistic_rest(x, factor), also where that would be denormal before it is
-    multiplied: it is scale * exp(-|factor * x|) there."""
+    """Return `rest`, which is scale * _logistic_rest(x, factor), without denormal factors.
+
+    Where _logistic_rest(x, factor) is denormal, the result is scale * exp(-|factor * x|).
+    """
     exponent = -abs(factor) * abs(x)
     return select(exponent < _NEGLIGIBLE, scaled_exp(exponent, scale), rest)

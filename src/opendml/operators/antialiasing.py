@@ -63,9 +63,9 @@ def _filtered(x: Node, axis: int, count: int, placing: Sampling, exact: bool) ->
     steps = [[int(row == column and row != axis) for column in range(rank + 1)] for row in range(rank)]
     distance = abs(convert(element, ScalarType.FLOAT32) - place)
     weight = maximum(1.0 - distance * placing.scale, 0.0)
-    seen = gathered(x, (*sizes, taps), {axis: element}, steps=steps)
+    viewed = gathered(x, (*sizes, taps), {axis: element}, steps=steps)
     nearest = gathered(x, (*sizes, 1), {axis: first}, steps=steps) if exact else None
-    part = seen if nearest is None else seen - nearest
+    part = viewed if nearest is None else viewed - nearest
     # What has no weight does not count, even if it is not finite.
     shares = select(weight > 0.0, part * weight, 0.0)
     mean = convert(reduce_sum(shares, [rank]) / reduce_sum(weight, [rank]), ScalarType.FLOAT32)

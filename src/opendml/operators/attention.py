@@ -54,8 +54,9 @@ def multihead_attention1(
     mask_type: MaskType,
     output: Outputs,
 ) -> tuple[Node, ...]:
-    """softmax(scale * (Q + b_q) K^T + relative position bias + mask) V, for each head, where K is the past
-    keys, then the new ones with their bias, and V likewise; the presents are K and V
+    """softmax(scale * (Q + b_q) K^T + relative position bias + mask) V, for each head; K is the past
+    keys and the new ones with their bias, V the past values and the new ones with theirs; the
+    presents are K and V
 
     Query heads share the heads of keys and values in groups that follow each other. The filter value is added
     where a BOOLEAN mask is 0, to keys outside a batch's length, or to keys outside its start and end. Of
@@ -77,7 +78,7 @@ def multihead_attention1(
     if bias is not None:
         q, k, v = _biased([q, k, v], reshaped(bias, (math.prod(bias.sizes),)))
     assert q is not None
-    given = _Given(q, k, v, past_key, past_value, past_lengths)
+    given = _Operands(q, k, v, past_key, past_value, past_lengths)
     total = given.total(output[1] or output[2], mask, relative_position_bias, mask_type)
     keys, values = given.present(k, past_key, total), given.present(v, past_value, total)
 
@@ -130,7 +131,7 @@ def _biased(given: Sequence[Node | None], bias: Node) -> list[Node | None]:
     return result
 
 
-class _Given:
+class _Operands:
     """Queries, new keys and values, and how many past ones there are."""
 
     def __init__(

@@ -72,7 +72,7 @@ def convolution(
     grouped = _grouped(x, group_count)
     if direction is ConvolutionDirection.FORWARD:
         taps = _forward_taps(filter, group_count, spatial)
-        sums = _sums(_seen(grouped, taps, output.sizes[2:], strides, dilations, start_padding), taps)
+        sums = _sums(_viewed(grouped, taps, output.sizes[2:], strides, dilations, start_padding), taps)
         for axis, (size, padding) in enumerate(
             zip(output.sizes[2:], output_padding, strict=True), 3 + spatial
         ):
@@ -110,7 +110,7 @@ def convolution(
         (size - 1) * dilation - first
         for size, dilation, first in zip(taps.sizes[3 + spatial :], dilations, firsts, strict=True)
     ]
-    sums = _sums(_seen(grouped, taps, counts, (1,) * spatial, dilations, reach), taps)
+    sums = _sums(_viewed(grouped, taps, counts, (1,) * spatial, dilations, reach), taps)
     results = convert(_finished(sums, bias, fused_activation), type)
     image = _image(_interleaved(results, [before % stride for _, _, stride, _, before in axes]))
     return sliced(image, (0,) * (2 + spatial), output.sizes)
@@ -200,8 +200,8 @@ def _sums_of_integers(
     taps = _forward_taps(filter, groups, rank - 2)
     # The zero point lies around the image, so that what is multiplied remains 8-bit integers less a number.
     zero = zero_point and aligned(zero_point, len(taps.sizes) + rank - 1)
-    seen = _seen(_grouped(x, groups), taps, sizes[2:], *windows, zero or 0)
-    return reshaped(_sums(less_zero_point(seen, zero, type), taps), sizes)
+    viewed = _viewed(_grouped(x, groups), taps, sizes[2:], *windows, zero or 0)
+    return reshaped(_sums(less_zero_point(viewed, zero, type), taps), sizes)
 
 
 def _of_channels(parameter: Node, rank: int, axis: int) -> Node:
@@ -215,7 +215,7 @@ def _grouped(x: Node, groups: int) -> Node:
     return reshaped(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
 
 
-def _seen(
+def _viewed(
     x: Node,
     taps: Node,
     counts: Sequence[int],
@@ -240,12 +240,12 @@ def _seen(
     return view(x, sizes, (0, 0, 0, *(-margin for margin in before)), steps, fill)
 
 
-def _sums(seen: Node, taps: Node) -> Node:
+def _sums(viewed: Node, taps: Node) -> Node:
     """Return the sums (N, G, O, phases, counts, 1, ones) of taps (G, O, phases, C, extents) in windows."""
     spatial = (len(taps.sizes) - 3) // 2
     taps = reshaped(taps, (1, *taps.sizes[: 2 + spatial], *(1,) * spatial, *taps.sizes[2 + spatial :]))
     rank = len(taps.sizes)
-    return contraction(taps, seen, range(rank - 1 - spatial, rank))
+    return contraction(taps, viewed, range(rank - 1 - spatial, rank))
 
 
 def _finished(sums: Node, bias: Node | None, activation: OperatorDesc | None) -> Node:
@@ -370,8 +370,11 @@ class _Phase(NamedTuple):
 
 
 def _phases(extent: int, size: int, stride: int, dilation: int, before: int) -> Iterator[_Phase]:
-    """Yield the phases of a dimension of a transposed convolution with so many outputs. The output
-    stride * q + first is number q of the phase number `first`; all phases have as many."""
+    """Yield the phases of a dimension of a transposed convolution.
+
+    The output stride * q + first is number q of the phase number `first`. All phases have the same number
+    of outputs.
+    """
     common = math.gcd(stride, dilation)
     step = stride // common
     for first in range(min(stride, size)):
@@ -397,7 +400,7 @@ def _sums_of_phase(x: Node, filter: Node, phases: Sequence[_Phase]) -> Node:
     taps = sliced(filter, first, sizes, (1, 1, 1, *(-phase.step for phase in phases)))
     taps = reshaped(taps, (groups, outputs, *ones, *sizes[2:]))
     before, dilations = [-phase.start for phase in phases], [phase.dilation for phase in phases]
-    return _sums(_seen(x, taps, counts, ones, dilations, before), taps)
+    return _sums(_viewed(x, taps, counts, ones, dilations, before), taps)
 
 
 def _taps_by_phase(filter: Node, strides: Sequence[int]) -> Node:

@@ -225,7 +225,7 @@ def value_scale_2d(x: Node, *, scale: float, bias: Sequence[float]) -> Node:
 
 
 def _signed_power(x: Node, exponent: Node) -> Node:
-    """FLOAT32 x to an integer power."""
+    """Return FLOAT32 x to an integer power."""
     magnitude = functions.power(abs(x), rounded(convert(exponent, x.type)))
     is_odd = equal(apply(Operation.AND, exponent, 1), 1)
     is_negative = bitcast(x, ScalarType.INT32) < 0
@@ -233,7 +233,7 @@ def _signed_power(x: Node, exponent: Node) -> Node:
 
 
 def _whole_power(x: Node, exponent: Node) -> Node:
-    """x to a whole power, by the squares whose product it is."""
+    """Return x to a whole power, as a product of repeated squares."""
     result, square = constant(1, x.type), x
     steps = min(exponent.type.bits, x.type.bits)
     for bit in range(steps):
@@ -241,7 +241,7 @@ def _whole_power(x: Node, exponent: Node) -> Node:
         is_set = functions.logical_not(equal(apply(Operation.AND, shifted, 1), 0))
         result, square = select(is_set, result * square, result), square * square
     if exponent.type.bits > steps:
-        # So many squarings leave 0 of an even number, 1 of an odd one, and so does every further one.
+        # After `steps` squarings an even number is 0 and an odd one 1. Further squarings do not change that.
         has_more = functions.logical_not(equal(apply(Operation.SHIFT_RIGHT, exponent, steps), 0))
         result = select(has_more, result * square, result)
     if not exponent.type.is_signed:

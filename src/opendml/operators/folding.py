@@ -30,10 +30,10 @@ def unfold(
     of its window in row-major order.
     """
     counts = _counts(x.sizes[2:], window_sizes, strides, dilations, start_padding, end_padding)
-    seen = windows(x, counts, window_sizes, strides, dilations, start_padding)
+    viewed = windows(x, counts, window_sizes, strides, dilations, start_padding)
     spatial = len(counts)
     order = (0, 1, *range(2 + spatial, 2 + 2 * spatial), *range(2, 2 + spatial))
-    return reshaped(permuted(seen, order), output.sizes)
+    return reshaped(permuted(viewed, order), output.sizes)
 
 
 @defines("FOLD", output=True)
@@ -129,8 +129,8 @@ def _sums(columns: Node, folds: Sequence[_Folding]) -> Node:
             steps.append(moving(sizes, {}))
             number = counted(sizes, each.first, steps_of_window)
             computed[2 + spatial + axis] = whole_quotient(number, each.divisor)
-    seen = gathered(columns, sizes, computed, offsets, steps)
-    return reduce_sum(seen, range(2 + 2 * spatial, len(sizes)))
+    viewed = gathered(columns, sizes, computed, offsets, steps)
+    return reduce_sum(viewed, range(2 + 2 * spatial, len(sizes)))
 
 
 class _Folding(NamedTuple):
@@ -154,7 +154,7 @@ class _Folding(NamedTuple):
     turned: bool = False
 
     def of_phase(self, phase: int, extent: int) -> _Folding:
-        """Return one phase of windows of an extent."""
+        """Return the windows of one phase along a dimension."""
         element = self.element - phase if self.turned else self.element + phase
         taps = max(1, -(-(extent - element) // self.spacing))
         first = self.first + phase if self.turned else self.first

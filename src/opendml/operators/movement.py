@@ -113,7 +113,7 @@ def padding1(x: Node, *, padding_value_data_type: TensorDataType, **same: Any) -
 
 @defines("TILE", stored=True)
 def tile(x: Node, *, repeats: Sequence[int]) -> Node:
-    """x so many times, one after the other, along each dimension"""
+    """x repeated Repeats times along each dimension, one copy after the other"""
     return _tiled(x, repeats)
 
 
@@ -204,7 +204,7 @@ def _window_start(offsets: Sequence[int], sizes: Sequence[int], strides: Sequenc
 
 
 def _diagonal(sizes: Sequence[int]) -> Node:
-    """x - y of the last two indices."""
+    """Return x - y, x and y being the last two indices."""
     return index(ScalarType.INT64, sizes, 0, (*(0,) * (len(sizes) - 2), -1, 1))
 
 
@@ -251,7 +251,7 @@ def _extended(sizes: Sequence[int], axis: int, before: int, after: int, mode: Pa
 
 
 def _periodic(x: Node, axis: int, before: int, after: int, mode: PaddingMode) -> Node:
-    """x extended by more than its own size: a part of its period, repeated."""
+    """Extend x by more than its own size: repeat a part of its period."""
     size = x.sizes[axis]
     edge = int(mode is PaddingMode.REFLECTION)
     mirror = None if mode is PaddingMode.WRAP else _run(x, axis, size - 1 - edge, size - 2 * edge, -1)
@@ -274,7 +274,7 @@ def _run(x: Node, axis: int, first: int, count: int, step: int) -> Node | None:
 
 
 def _tiled(x: Node, copies: Sequence[int]) -> Node:
-    """x so many times along each dimension."""
+    """Repeat x along each dimension, one copy after the other."""
     pairs = list(zip(copies, x.sizes, strict=True))
     single = reshaped(x, [each for _, size in pairs for each in (1, size)])
     many = repeated(single, [each for pair in pairs for each in pair])

@@ -131,8 +131,10 @@ stored."""
 def local_base(
     x: Node, cross_channel: bool, local_size: int, alpha: float, bias: float, again: bool = False
 ) -> Node:
-    """bias + alpha / local_size * (sum of x * x over the local region), of squares that lie in memory, or are
-    made `again` for each region"""
+    """Return bias + alpha / local_size * (sum of x * x over the local region).
+
+    The squares are stored in memory, or computed `again` for each region.
+    """
     before = (local_size - 1) // 2
     sums, term = (x, squared) if again else (squared(x), wide)
     for axis in (1,) if cross_channel else (2, 3):
@@ -141,7 +143,7 @@ def local_base(
 
 
 def _affine(x: Node, gain: Node | None, bias: Node | None) -> Node:
-    """gain * x + bias; absent operands leave their step out."""
+    """Return gain * x + bias, without the step of an absent operand."""
     if gain is None:
         return x if bias is None else x + bias
     return x * gain if bias is None else multiply_add(x, gain, bias)

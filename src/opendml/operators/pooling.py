@@ -37,9 +37,9 @@ def average_pooling(x: Node, *, include_padding: bool, output: TensorDesc, **win
     Sums are made in float64 and rounded once. What lies beyond the padding, where the output's sizes are
     rounded up, never counts, as in PyTorch. A window without any element is 0.
     """
-    seen = windows_of(x.sizes, output.sizes[2:], **window)
-    count = number_of_elements(seen, include_padding)
-    return seen.pooled(shared(seen.sums(x), count))
+    windows = windows_of(x.sizes, output.sizes[2:], **window)
+    count = number_of_elements(windows, include_padding)
+    return windows.pooled(shared(windows.sums(x), count))
 
 
 @defines("QUANTIZED_LINEAR_AVERAGE_POOLING", stored=True, output=True)
@@ -61,10 +61,10 @@ def quantized_linear_average_pooling(
     """
     rank = len(x.sizes)
     x = less_zero_point(x, zero_point and aligned(zero_point, rank), ScalarType.INT32)
-    seen = windows_of(x.sizes, output.sizes[2:], **window)
-    count = number_of_elements(seen, include_padding)
-    sums = convert(seen.sums(x), ScalarType.FLOAT64)
-    averages = seen.pooled(sums / count)
+    windows = windows_of(x.sizes, output.sizes[2:], **window)
+    count = number_of_elements(windows, include_padding)
+    sums = convert(windows.sums(x), ScalarType.FLOAT64)
+    averages = windows.pooled(sums / count)
     zero = output_zero_point and aligned(output_zero_point, rank)
     return requantized(averages, aligned(scale, rank), aligned(output_scale, rank), zero, output)
 
@@ -78,16 +78,16 @@ def lp_pooling(x: Node, *, p: int, output: TensorDesc, **window: Any) -> Node:
     an odd P. The sums are made in float64; from P = 3 on relative to the window's greatest magnitude, so that
     no power is beyond the greatest float32.
     """
-    seen = windows_of(x.sizes, output.sizes[2:], **window)
-    magnitudes = abs(seen.elements(x, 0))
+    windows = windows_of(x.sizes, output.sizes[2:], **window)
+    magnitudes = abs(windows.elements(x, 0))
     if p == 1:
-        return seen.pooled(reduce_sum(magnitudes, seen.axes))
+        return windows.pooled(reduce_sum(magnitudes, windows.axes))
     if p == 2:
-        return seen.pooled(_root(reduce_sum(wide(magnitudes) * wide(magnitudes), seen.axes)))
-    greatest = reduce_maximum(magnitudes, seen.axes)
+        return windows.pooled(_root(reduce_sum(wide(magnitudes) * wide(magnitudes), windows.axes)))
+    greatest = reduce_maximum(magnitudes, windows.axes)
     scale = select(apply(Operation.AND, greatest > 0.0, greatest < math.inf), greatest, 1.0)
-    total = reduce_sum(_whole_power(magnitudes / scale, p), seen.axes)
-    return seen.pooled(power(convert(total, x.type), 1.0 / p) * scale)
+    total = reduce_sum(_whole_power(magnitudes / scale, p), windows.axes)
+    return windows.pooled(power(convert(total, x.type), 1.0 / p) * scale)
 
 
 @defines("MAX_POOLING", output=True)
@@ -96,8 +96,8 @@ def max_pooling(x: Node, *, output: TensorDesc, **window: Any) -> Node:
 
     NaN, and windows of nothing but padding, as in MAX_POOLING2.
     """
-    seen = windows_of(x.sizes, output.sizes[2:], **window)
-    return _greatest(seen, x)
+    windows = windows_of(x.sizes, output.sizes[2:], **window)
+    return _greatest(windows, x)
 
 
 @defines("MAX_POOLING1", output=True)
@@ -110,9 +110,9 @@ def max_pooling2(x: Node, *, output: tuple[TensorDesc, TensorDesc | None], **win
     input's last.
     """
     values, indices = output
-    seen = windows_of(x.sizes, values.sizes[2:], **window)
-    greatest = _greatest(seen, x)
-    return (greatest,) if indices is None else (greatest, index_of_greatest(seen, x))
+    windows = windows_of(x.sizes, values.sizes[2:], **window)
+    greatest = _greatest(windows, x)
+    return (greatest,) if indices is None else (greatest, index_of_greatest(windows, x))
 
 
 MOST_IDLE = 64
@@ -146,8 +146,8 @@ class PoolingWindows:
 
     def elements(self, x: Node, fill: Number) -> Node:
         """Return the elements of x; what is not in x is `fill`."""
-        seen = windows(x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
-        return self.masked(seen, fill)
+        viewed = windows(x, self.counts, self.extents, self.strides, self.dilations, self.before, fill)
+        return self.masked(viewed, fill)
 
     def masked(self, value: Node, fill: Number) -> Node:
         """Return a value of each element where a window has that, and `fill` where it was clipped."""
@@ -165,7 +165,7 @@ class PoolingWindows:
         return reshaped(value, (*self.sizes[:2], *self.counts))
 
     def number_of_elements(self, axis: int, before: int, after: int) -> Node | Number:
-        """Return the number of a window's elements along a spatial dimension in x, or in so much padding."""
+        """Return the number of a window's elements along a dimension, in x and in its padding."""
         if axis in self.clipped:
             return self._number_within(axis, -before, self.sizes[2 + axis] + after)
         inside = self.is_inside(axis, before, after)
@@ -174,7 +174,7 @@ class PoolingWindows:
         return maximum(reduce_sum(convert(inside, ScalarType.FLOAT32), [self.axes[axis]]), 1.0)
 
     def is_inside(self, axis: int, before: int = 0, after: int = 0) -> Node | None:
-        """Return whether elements along a dimension are in x, or in so much padding; None: all are."""
+        """Return whether elements along a dimension are in x or in padding of these sizes; None: all are."""
         if axis in self.clipped:
             return self._has_place(axis)
         rank = 2 + 2 * len(self.counts)
@@ -270,10 +270,10 @@ def windows_of(
     return PoolingWindows(sizes, counts, extents, strides, dilations, before, clipped, margins)
 
 
-def number_of_elements(seen: PoolingWindows, include_padding: bool) -> Node | Number:
+def number_of_elements(windows: PoolingWindows, include_padding: bool) -> Node | Number:
     """Return the number of the windows' elements, in the tensor or also in the padding."""
-    margins = seen.margins if include_padding else [(0, 0)] * len(seen.margins)
-    return _product([seen.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
+    margins = windows.margins if include_padding else [(0, 0)] * len(windows.margins)
+    return _product([windows.number_of_elements(axis, *margin) for axis, margin in enumerate(margins)])
 
 
 def shared(total: Node, count: Node | Number) -> Node:
@@ -284,19 +284,21 @@ def shared(total: Node, count: Node | Number) -> Node:
     return total / count if isinstance(count, Node) else total * (1.0 / float(count))
 
 
-def index_of_greatest(seen: PoolingWindows, x: Node) -> Node:
+def index_of_greatest(windows: PoolingWindows, x: Node) -> Node:
     """Return the least number of a greatest element in x. Padding has the number after x's last."""
-    numbers = seen.numbers()
-    for axis in range(len(seen.counts)):
-        inside = seen.is_inside(axis)
+    numbers = windows.numbers()
+    for axis in range(len(windows.counts)):
+        inside = windows.is_inside(axis)
         if inside is not None:
-            numbers = select(inside, numbers, math.prod(seen.sizes))
-    return seen.pooled(first_greatest(seen.elements(x, _least(x.type)), numbers, seen.axes))
+            numbers = select(inside, numbers, math.prod(windows.sizes))
+    return windows.pooled(first_greatest(windows.elements(x, _least(x.type)), numbers, windows.axes))
 
 
 def _whole_power(x: Node, exponent: int) -> Node:
-    """x to the power of a whole number above zero, by squaring. Of its rounding errors the root of as high an
-    order leaves less than one."""
+    """Return x to the power of a whole number above zero, by squaring.
+
+    The root of the same order reduces its rounding errors to less than one.
+    """
     if exponent == 1:
         return x
     half = _whole_power(x, exponent // 2)
@@ -314,8 +316,8 @@ def _root(total: Node) -> Node:
     return rarely(apply(Operation.NOT, held), exact, square_root(narrow))
 
 
-def _greatest(seen: PoolingWindows, x: Node) -> Node:
-    return seen.pooled(reduce_maximum(seen.elements(x, _least(x.type)), seen.axes))
+def _greatest(windows: PoolingWindows, x: Node) -> Node:
+    return windows.pooled(reduce_maximum(windows.elements(x, _least(x.type)), windows.axes))
 
 
 def _least(type: ScalarType) -> Number:

@@ -23,14 +23,14 @@ def average_pooling_grad(gradient: Node, *, include_padding: bool, output: Tenso
     Sums are made in float64 and rounded once; where the numbers differ, so is each quotient before.
     """
     counts = gradient.sizes[2:]
-    seen = windows_of(output.sizes, counts, **window)
-    number = number_of_elements(seen, include_padding)
+    windows = windows_of(output.sizes, counts, **window)
+    number = number_of_elements(windows, include_padding)
     shares = gradient
     if isinstance(number, Node):
         single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
-        shares = seen.pooled(single / convert(number, gradient.type))
+        shares = windows.pooled(single / convert(number, gradient.type))
     share = 1.0 if isinstance(number, Node) else 1.0 / float(number)
-    return _folded(seen, _masked(seen, _in_windows(seen, shares)), output, share)
+    return _folded(windows, _masked(windows, _in_windows(windows, shares)), output, share)
 
 
 @defines("MAX_POOLING_GRAD", output=True)
@@ -41,41 +41,42 @@ def max_pooling_grad(x: Node, gradient: Node, *, output: TensorDesc, **window: A
     MAX_POOLING2 have it. A window of nothing but padding gives its gradient to no element. Sums are made in
     float64 and rounded once.
     """
-    seen = windows_of(x.sizes, gradient.sizes[2:], **window)
-    type = _type_of_numbers(seen)
-    numbers = permuted(convert(seen.numbers(), type), _folding_order(seen))
-    is_greatest = equal(_in_windows(seen, convert(index_of_greatest(seen, x), type)), numbers)
-    return _folded(seen, _masked(seen, select(is_greatest, _in_windows(seen, gradient), 0.0)), output)
+    windows = windows_of(x.sizes, gradient.sizes[2:], **window)
+    type = _type_of_numbers(windows)
+    numbers = permuted(convert(windows.numbers(), type), _folding_order(windows))
+    is_greatest = equal(_in_windows(windows, convert(index_of_greatest(windows, x), type)), numbers)
+    shares = select(is_greatest, _in_windows(windows, gradient), 0.0)
+    return _folded(windows, _masked(windows, shares), output)
 
 
-def _type_of_numbers(seen: PoolingWindows) -> ScalarType:
+def _type_of_numbers(windows: PoolingWindows) -> ScalarType:
     """Return the narrowest type in which the numbers of a window's elements differ from each other."""
-    axes = enumerate(zip(seen.extents, seen.dilations, strict=True), 3)
-    span = sum((extent - 1) * dilation * math.prod(seen.sizes[axis:]) for axis, (extent, dilation) in axes)
+    axes = enumerate(zip(windows.extents, windows.dilations, strict=True), 3)
+    span = sum((extent - 1) * dilation * math.prod(windows.sizes[axis:]) for axis, (extent, dilation) in axes)
     types = (ScalarType.UINT8, ScalarType.UINT16, ScalarType.UINT32)
     return next((type for type in types if span < 2**type.bits), ScalarType.UINT64)
 
 
-def _folding_order(seen: PoolingWindows) -> tuple[int, ...]:
+def _folding_order(windows: PoolingWindows) -> tuple[int, ...]:
     """Return the dimensions (N, C, extents, counts) by their places in (N, C, counts, extents)."""
-    return (0, 1, *seen.axes, *range(2, seen.axes[0]))
+    return (0, 1, *windows.axes, *range(2, windows.axes[0]))
 
 
-def _masked(seen: PoolingWindows, value: Node) -> Node:
+def _masked(windows: PoolingWindows, value: Node) -> Node:
     """Return a value of (N, C, extents, counts) where the windows have the elements; elsewhere 0."""
-    if not seen.clipped:
+    if not windows.clipped:
         return value
-    order = _folding_order(seen)
-    return permuted(seen.masked(permuted(value, order), 0.0), order)
+    order = _folding_order(windows)
+    return permuted(windows.masked(permuted(value, order), 0.0), order)
 
 
-def _in_windows(seen: PoolingWindows, value: Node) -> Node:
+def _in_windows(windows: PoolingWindows, value: Node) -> Node:
     """Return the gradient of each window for all of its elements: (N, C, extents, counts)."""
-    single = reshaped(value, (*seen.sizes[:2], *(1,) * len(seen.extents), *seen.counts))
-    return repeated(single, (*seen.sizes[:2], *seen.extents, *seen.counts))
+    single = reshaped(value, (*windows.sizes[:2], *(1,) * len(windows.extents), *windows.counts))
+    return repeated(single, (*windows.sizes[:2], *windows.extents, *windows.counts))
 
 
-def _folded(seen: PoolingWindows, shares: Node, output: TensorDesc, share: float = 1.0) -> Node:
+def _folded(windows: PoolingWindows, shares: Node, output: TensorDesc, share: float = 1.0) -> Node:
     """Return a share of the sums of the windows' elements at each place of the image."""
     type = ScalarType.of(output.data_type)
-    return folded(shares, seen.sizes[2:], seen.strides, seen.dilations, seen.before, type, share)
+    return folded(shares, windows.sizes[2:], windows.strides, windows.dilations, windows.before, type, share)

@@ -123,18 +123,18 @@ def dynamic_quantize_linear(x: Node, *, output: tuple[TensorDesc, ...]) -> tuple
 def requantized(
     sums: Node, scale: Node, output_scale: Node, zero_point: Node | None, output: TensorDesc
 ) -> Node:
-    """clamp(round(y / output_scale) + zero_point) to the range of the output, where y = sums * scale."""
+    """Return clamp(round(y / output_scale) + zero_point) to the output's range, where y = sums * scale."""
     y = rounded(rounded(convert(sums, _COMPUTED)) * scale)
     return _quantized(y / output_scale, zero_point, output)
 
 
 def exact_sum_type(count: int) -> ScalarType:
-    """Return a type that holds sums of so many products of differences of 8-bit integers."""
+    """Return a type that holds sums of `count` products of differences of 8-bit integers."""
     return counting(count * 255**2)
 
 
 def less_zero_point(x: Node, zero_point: Node | None, type: ScalarType) -> Node:
-    """x - zero_point in a type that holds the difference."""
+    """Return x - zero_point in a type that holds the difference."""
     value = convert(x, type)
     return value if zero_point is None else value - convert(zero_point, type)
 

@@ -61,7 +61,7 @@ def _chosen(words: Sequence[Node], place: Node) -> Node:
 
 
 def _advanced(counter: list[Node], steps: Node) -> list[Node]:
-    """Return the words of a counter, so many UINT64 `steps` further."""
+    """Return the words of a counter after UINT64 `steps`."""
     low, high = _wide(counter[0], counter[1]), _wide(counter[2], counter[3])
     low = low + steps
     high = high + convert(low < steps, ScalarType.UINT64)

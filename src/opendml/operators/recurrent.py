@@ -72,7 +72,7 @@ def lstm(
     couple_input_forget: bool,
     output: Outputs,
 ) -> tuple[Node, ...]:
-    """i = f(clip(x_t W_i^T + h_(t-1) R_i^T + P_i c_(t-1) + W_bi + R_bi)), o and f likewise,
+    """i = f(clip(x_t W_i^T + h_(t-1) R_i^T + P_i c_(t-1) + W_bi + R_bi)), o and f by the same formula;
     n = g(clip(x_t W_c^T + h_(t-1) R_c^T + W_bc + R_bc)), c_t = f c_(t-1) + i n, h_t = o h(c_t)
 
     As in DirectML's formula, all peepholes see the cell before the step; in ONNX that of o sees the new one.
@@ -118,7 +118,7 @@ def gru(
     linear_before_reset: bool,
     output: Outputs,
 ) -> tuple[Node, ...]:
-    """z = f(x_t W_z^T + h_(t-1) R_z^T + W_bz + R_bz), r likewise;
+    """z = f(x_t W_z^T + h_(t-1) R_z^T + W_bz + R_bz), r by the same formula;
     n = g(x_t W_h^T + (r h_(t-1)) R_h^T + W_bh + R_bh), or with LinearBeforeReset
     n = g(x_t W_h^T + r (h_(t-1) R_h^T + R_bh) + W_bh); h_t = (1 - z) n + z h_(t-1)
 

@@ -71,7 +71,7 @@ def roi_align_grad(
     )
     batch = reshaped(batch_indices, (1, regions.sizes[-2], *(1,) * (_RANK - 2)))
     batch = minimum(batch, image[0] - 1)
-    found = _Found(x, image, convert(batch, counting(image[0])), rows, columns)
+    found = _ImageSamples(x, image, convert(batch, counting(image[0])), rows, columns)
     shares = found.shares(reduction_function is ReduceFunction.MAX)
     swapped = permuted(gradient, (1, 0, 2, 3))
     incoming = reshaped(swapped, (*swapped.sizes, 1, 1, 1, 1))
@@ -94,7 +94,7 @@ def roi_align_grad(
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _ImageSamples:
     """The samples of an image (batch, channels, rows, columns)."""
 
     x: Node | None
@@ -146,9 +146,9 @@ class _Found:
                 for which, axis in enumerate(self.axes)
             ),
         )
-        seen = select(used, select(self.counted, self.interpolated, 0.0), -math.inf)
+        samples = select(used, select(self.counted, self.interpolated, 0.0), -math.inf)
         number = _along(_RANK, 4, taps[0]) * taps[1] + _along(_RANK, 5, taps[1])
-        is_greatest = equal(number, convert(index_of_maximum(seen, (4, 5)), number.type))
+        is_greatest = equal(number, convert(index_of_maximum(samples, (4, 5)), number.type))
         return select(apply(Operation.AND, is_greatest, self.counted), constant(1.0, ScalarType.FLOAT32), 0.0)
 
     @property
@@ -204,7 +204,7 @@ def _share_of_extent(axis: Samples, offset: float, to_corners: bool) -> Node:
     return sample / total
 
 
-def _of_image(found: _Found, incoming: Node, shares: Node) -> Node:
+def _of_image(found: _ImageSamples, incoming: Node, shares: Node) -> Node:
     """Return the gradient of the image: that of each sample goes to the elements between which it is."""
     batches, channels, height, width = found.image
     outputs = math.prod(incoming.sizes[1:])
@@ -228,7 +228,7 @@ def _of_image(found: _Found, incoming: Node, shares: Node) -> Node:
 
 
 def _power_of_two(exponent: Node) -> Node:
-    """2 to the power of an INT64 from -1022 to 1023, as FLOAT64."""
+    """Return 2 to the power of an INT64 from -1022 to 1023, as FLOAT64."""
     return bitcast(apply(Operation.SHIFT_LEFT, exponent + 1023, 52), ScalarType.FLOAT64)
 
 

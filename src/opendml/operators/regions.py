@@ -47,7 +47,7 @@ def roi_pooling(x: Node, regions: Node, *, spatial_scale: float, pooled_size: Si
     x1, y1, x2, y2 = (rounded(_column(corners, number) * spatial_scale) for number in range(1, 5))
     rows = _bins(y1, y2, x.sizes[2], pooled_size.height)
     columns = _bins(x1, x2, x.sizes[3], pooled_size.width)
-    return _sampled(x, batch, rows, columns, _Together(reduce_maximum, -math.inf))
+    return _sampled(x, batch, rows, columns, _Reduction(reduce_maximum, -math.inf))
 
 
 @defines("ROI_ALIGN", output=True)
@@ -122,8 +122,8 @@ def roi_align1(
         return select(missing > 0.0, maximum(found, out_of_bounds_input_value), found)
 
     if is_average:
-        return _sampled(x, batch, rows, columns, _Together(reduce_sum, 0.0, finished))
-    return _sampled(x, batch, rows, columns, _Together(reduce_maximum, -math.inf, finished))
+        return _sampled(x, batch, rows, columns, _Reduction(reduce_sum, 0.0, finished))
+    return _sampled(x, batch, rows, columns, _Reduction(reduce_maximum, -math.inf, finished))
 
 
 def aligned_samples(
@@ -198,7 +198,7 @@ class Samples:
 
 
 def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
-    """Return the elements of a region that is divided in so many parts, which may overlap."""
+    """Return the elements of a region that is divided into `bins` parts, which may overlap."""
     type = counting((bins + 1) * size + bins)
     low, high = (convert(clamped(_whole(corner, size), size), type) for corner in (low, high))
     extent = maximum(high - low, 0) + 1
@@ -246,7 +246,7 @@ def _interpolated(place: Node, size: int, used: Node, count: Node, mode: Interpo
     return Samples(ends, used, count, is_inside, place)
 
 
-class _Together(NamedTuple):
+class _Reduction(NamedTuple):
     """The reduction of an output's samples to one number.
 
     Attributes:
@@ -276,11 +276,11 @@ class _Together(NamedTuple):
 _GATHERED = 8
 """Cost of an element that is read by itself, in elements that are read with their neighbours."""
 _CHANNELS = 16
-"""From so many on they are worth to lie beside each other: a vector of FLOAT32 has no more."""
+"""Channels from which it pays to store them side by side: a vector of FLOAT32 has no more."""
 
 
-def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
-    """Return the samples of each region's outputs, together: (regions, channels, rows, columns).
+def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, reduction: _Reduction) -> Node:
+    """Return the reduced samples of each region's outputs: (regions, channels, rows, columns).
 
     Many channels are put beside each other before, unless outputs are fewer than what is moved then; they are
     sampled alike, without that an element is read by itself. Of few those along the rows come first, if that
@@ -291,27 +291,27 @@ def _sampled(x: Node, batch: Node, rows: Samples, columns: Samples, together: _T
     batches, channels, *image = x.sizes
     read = regions * height * width * len(rows.ends) * len(columns.ends)
     if channels >= _CHANNELS and read * _GATHERED >= batches * math.prod(image):
-        return _channels_beside(x, batch, rows.known, columns.known, together)
+        return _channels_beside(x, batch, rows.known, columns.known, reduction)
     at_once = height * width * row_taps * column_taps * _GATHERED
     in_turn = height * row_taps * x.sizes[3] + height * width * column_taps * _GATHERED
-    is_separable = together.function is reduce_sum or len(rows.ends) == 1
+    is_separable = reduction.function is reduce_sum or len(rows.ends) == 1
     if is_separable and in_turn < at_once:
-        found = _along_columns(_along_rows(x, batch, rows, together), columns, together)
+        found = _along_columns(_along_rows(x, batch, rows, reduction), columns, reduction)
     else:
-        found = _at_once(x, batch, rows, columns, together, (2, 3))
-    return together.of_outputs(found, rows, columns, (2, 3))
+        found = _at_once(x, batch, rows, columns, reduction, (2, 3))
+    return reduction.of_outputs(found, rows, columns, (2, 3))
 
 
-def _channels_beside(x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together) -> Node:
-    """Return the samples together, from channels that lie beside each other while they are sampled."""
+def _channels_beside(x: Node, batch: Node, rows: Samples, columns: Samples, reduction: _Reduction) -> Node:
+    """Return the reduced samples, with channels stored side by side while they are sampled."""
     beside = in_memory(permuted(x, (0, 2, 3, 1)))
-    found = _at_once(beside, batch, rows, columns, together, (1, 2))
-    found = together.of_outputs(found, rows, columns, (1, 2))
+    found = _at_once(beside, batch, rows, columns, reduction, (1, 2))
+    found = reduction.of_outputs(found, rows, columns, (1, 2))
     return permuted(convert(found, x.type), (0, 3, 1, 2))
 
 
 def _at_once(
-    x: Node, batch: Node, rows: Samples, columns: Samples, together: _Together, axes: tuple[int, int]
+    x: Node, batch: Node, rows: Samples, columns: Samples, reduction: _Reduction, axes: tuple[int, int]
 ) -> Node:
     """Return the reduced samples of each region's outputs.
 
@@ -326,36 +326,36 @@ def _at_once(
     terms = []
     for (row, upper), (column, left) in product(rows.ends, columns.ends):
         places = {0: _put(batch, 6, {}), down: _put(row, 6, own[0]), along: _put(column, 6, own[1])}
-        seen = gathered(x, sizes, places, steps=_steps(6, {channel: channel}))
+        sampled = gathered(x, sizes, places, steps=_steps(6, {channel: channel}))
         if upper is not None and left is not None:
-            seen = seen * (_put(upper, 6, own[0]) * _put(left, 6, own[1]))
-        terms.append(seen)
+            sampled = sampled * (_put(upper, 6, own[0]) * _put(left, 6, own[1]))
+        terms.append(sampled)
     counted = apply(Operation.AND, _put(rows.counted, 6, own[0]), _put(columns.counted, 6, own[1]))
-    return reshaped(together.of(terms, counted, (4, 5)), sizes[:4])
+    return reshaped(reduction.of(terms, counted, (4, 5)), sizes[:4])
 
 
-def _along_rows(x: Node, batch: Node, rows: Samples, together: _Together) -> Node:
+def _along_rows(x: Node, batch: Node, rows: Samples, reduction: _Reduction) -> Node:
     """Return the samples reduced along y: (regions, channels, rows, width of x)."""
     count, height, taps = rows.counted.sizes
     sizes, own = (count, x.sizes[1], height, taps, x.sizes[3]), {2: 1, 3: 2}
     terms = []
     for row, weight in rows.ends:
         places = {0: _put(batch, 5, {}), 2: _put(row, 5, own)}
-        seen = gathered(x, sizes, places, steps=_steps(5, {1: 1, 3: 4}))
-        terms.append(seen if weight is None else seen * _put(weight, 5, own))
-    lines = together.of(terms, _put(rows.counted, 5, own), [3])
+        sampled = gathered(x, sizes, places, steps=_steps(5, {1: 1, 3: 4}))
+        terms.append(sampled if weight is None else sampled * _put(weight, 5, own))
+    lines = reduction.of(terms, _put(rows.counted, 5, own), [3])
     return reshaped(convert(lines, x.type), (*sizes[:3], sizes[4]))
 
 
-def _along_columns(lines: Node, columns: Samples, together: _Together) -> Node:
+def _along_columns(lines: Node, columns: Samples, reduction: _Reduction) -> Node:
     """Return the samples that are reduced along y, reduced along x too."""
     _, width, taps = columns.counted.sizes
     sizes, own = (*lines.sizes[:3], width, taps), {3: 1, 4: 2}
     terms = []
     for column, weight in columns.ends:
-        seen = gathered(lines, sizes, {3: _put(column, 5, own)}, steps=_steps(5, {0: 0, 1: 1, 2: 2}))
-        terms.append(seen if weight is None else seen * _put(weight, 5, own))
-    return reshaped(together.of(terms, _put(columns.counted, 5, own), [4]), sizes[:4])
+        sampled = gathered(lines, sizes, {3: _put(column, 5, own)}, steps=_steps(5, {0: 0, 1: 1, 2: 2}))
+        terms.append(sampled if weight is None else sampled * _put(weight, 5, own))
+    return reshaped(reduction.of(terms, _put(columns.counted, 5, own), [4]), sizes[:4])
 
 
 def _put(value: Node, rank: int, dimensions: dict[int, int]) -> Node:
@@ -388,5 +388,5 @@ def _taps(count: int, type: ScalarType) -> Node:
 
 
 def _whole(place: Node, size: int) -> Node:
-    """Return the nearest index into so many elements, halves up."""
+    """Return the nearest index into `size` elements, halves rounded up."""
     return convert(floor(rounded(place + 0.5)), counting(size))

@@ -113,7 +113,7 @@ def define(
 
 
 def fused(activation: OperatorDesc | None, value: Node) -> Node:
-    """`value` after the fused activation, if there is one: the same definition as the activation alone.
+    """Apply the fused activation, if there is one, by the definition of the activation alone.
 
     An operator has one output, which is rounded once: what is activated is not rounded before.
     """
@@ -121,7 +121,7 @@ def fused(activation: OperatorDesc | None, value: Node) -> Node:
 
 
 def _results(desc: OperatorDesc, inputs: Sequence[Node | None]) -> tuple[Node, ...]:
-    """Return the outputs as they are computed, before they are converted to their types."""
+    """Return the outputs before they are converted to their types."""
     definition = _definitions.of(desc.operator)[_DEFINITION]
     inputs = _repeated(desc, inputs) if definition.whole else inputs
     values = inputs if definition.stored else [x and convert(x, compute_type(x.type)) for x in inputs]

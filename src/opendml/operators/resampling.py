@@ -105,8 +105,11 @@ def resampled(
     sizes: tuple[int, ...],
     exact: bool,
 ) -> Node:
-    """x in other sizes: the elements next to coordinates in a direction, without one means of those around
-    them; `exact` where means of equal numbers must be."""
+    """Return x in other sizes.
+
+    With a direction these are the elements next to coordinates in that direction. Without one they are means
+    of the elements around them, `exact` if means of equal numbers must be.
+    """
     rank = len(x.sizes)
     offsets, steps = [0] * rank, [[0] * rank for _ in range(rank)]
     irregular, copies = {}, [1] * rank
@@ -160,9 +163,11 @@ def _linear(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """The places along an axis: so many, with so many in a period. In each period lie as many elements more
-    before a place, `step`, as in the one before; `first` and `weights` are those of the first period. Without
-    weights all are computed."""
+    """The places along an axis, `count` in all and `period` in a period.
+
+    From one period to the next the element before a place moves by `step`. `first` and `weights` are those of
+    the first period. Without weights all are computed.
+    """
 
     count: int
     period: int = 1
@@ -226,7 +231,7 @@ MOST_LISTED = 2**16
 
 
 def places_of(count: int, placing: Sampling) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    """Return the coordinates of so many outputs."""
+    """Return the coordinates of `count` outputs."""
     scale, input_offset, output_offset = (np.float32(each) for each in placing)
     return (np.arange(count, dtype=np.float32) - output_offset) / scale - input_offset
 
@@ -238,7 +243,7 @@ def _within(
     offsets: Sequence[int],
     steps: Sequence[Sequence[int]],
 ) -> Node:
-    """x at indices, of which those beyond an end are that end."""
+    """Return x at indices, clamped to the ends."""
     offsets, steps, inside = list(offsets), [list(row) for row in steps], {}
     for axis, each in indices.items():
         size = x.sizes[axis]
@@ -294,25 +299,25 @@ def number_along(sizes: Sequence[int], axis: int) -> Node:
 
 
 def coordinate(number: Node, count: int, placing: Sampling) -> Node:
-    """InputX of the output `number` of so many along a dimension."""
+    """Return InputX of the output `number` among `count` along a dimension."""
     type = ScalarType.FLOAT32 if count <= 2**24 else ScalarType.FLOAT64
     place = rounded(convert(number, type) - placing.output_offset)
     return rounded(rounded(place / placing.scale) - placing.input_offset)
 
 
 def clamped(indices: Node, size: int) -> Node:
-    """Return indices into so many elements; those beyond an end are that end."""
+    """Return indices into `size` elements, clamped to the ends."""
     return maximum(minimum(wide_enough(indices, size), size - 1), 0)
 
 
 def rounded_in(place: Node, direction: AxisDirection, size: int) -> Node:
-    """Return the whole number next to a coordinate in a direction, among so many elements."""
+    """Return the whole number next to a coordinate in a direction, among `size` elements."""
     up = direction is AxisDirection.INCREASING
     return convert(ceiling(place) if up else floor(place), counting(size))
 
 
 def _each_repeated(x: Node, copies: Sequence[int]) -> Node:
-    """x with each element so many times along each dimension, one after the other."""
+    """Repeat each element of x along each dimension, one copy after the other."""
     pairs = list(zip(x.sizes, copies, strict=True))
     single = reshaped(x, [each for size, _ in pairs for each in (size, 1)])
     whole = repeated(single, [each for pair in pairs for each in pair])

@@ -104,7 +104,7 @@ _MOST_COPIES = 16
 
 
 class _Copies(NamedTuple):
-    """Along a dimension `size` elements have so many copies each, side by side, from element `start` on."""
+    """A dimension where each of `size` elements, from `start` on, has the same number of adjacent copies."""
 
     start: int
     size: int
@@ -112,15 +112,15 @@ class _Copies(NamedTuple):
 
 
 def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Sampling) -> Node:
-    """Return the gradient of so many elements along an axis."""
+    """Return the gradient of `size` elements along an axis."""
     count = gradient.sizes[axis]
     if direction is None and (even := _EvenTaps.of(size, count, placing)) is not None:
         return even.summed(gradient, axis)
     taps = _Taps.of(size, count, direction, placing)
     parts = []
     if taps.first < taps.end:
-        seen = _part(gradient, axis, taps.first, taps.end)
-        parts.append(_interpolated(seen, axis, size, direction, placing, taps))
+        viewed = _part(gradient, axis, taps.first, taps.end)
+        parts.append(_interpolated(viewed, axis, size, direction, placing, taps))
     if taps.first > 0:
         before = reduce_sum(_part(gradient, axis, 0, taps.first), [axis])
         parts.append(_placed(before, axis, 0, size))
@@ -263,7 +263,7 @@ def _interpolated(
     along = [size if each == axis else 1 for each in range(rank)]
 
     def numbers(type: ScalarType, offset: int, step: int, tap: int) -> Node:
-        """offset + i * step + tap * t"""
+        """Return offset + i * step + tap * t."""
         moving = [step if each == axis else 0 for each in range(rank)]
         return index(type, (*along, taps.count if tap else 1), offset, (*moving, tap))
 
@@ -271,16 +271,16 @@ def _interpolated(
     start = convert(apply(Operation.SHIFT_RIGHT, start, taps.shift), counting(taps.end + taps.count))
     output = start + numbers(start.type, 0, 0, 1)
     steps = [[int(row == column and row != axis) for column in range(rank + 1)] for row in range(rank)]
-    seen = gathered(gradient, sizes, {axis: output}, steps=steps)
+    viewed = gathered(gradient, sizes, {axis: output}, steps=steps)
     place = coordinate(output + taps.first, gradient.sizes[axis] + taps.first, placing)
     element = numbers(counting(size), 0, 1, 0)
     if direction is not None:
         own = equal(clamped(rounded_in(place, direction, size), size), element)
-        return reshaped(reduce_sum(select(own, seen, 0.0), [rank]), sizes[:-1])
+        return reshaped(reduce_sum(select(own, viewed, 0.0), [rank]), sizes[:-1])
     before = rounded_in(place, AxisDirection.DECREASING, size)
     weight = convert(place - floor(place), ScalarType.FLOAT32)
     shares = [
-        select(equal(clamped(before + step, size), element), seen * part, 0.0)
+        select(equal(clamped(before + step, size), element), viewed * part, 0.0)
         for step, part in enumerate((1.0 - weight, weight))
     ]
     return reshaped(reduce_sum(shares[0] + shares[1], [rank]), sizes[:-1])
@@ -292,7 +292,7 @@ def _part(x: Node, axis: int, first: int, end: int) -> Node:
 
 
 def _placed(x: Node, axis: int, start: int, size: int) -> Node:
-    """x from the place `start` on among so many zeros along an axis."""
+    """Return `size` elements along an axis: zeros, and x from the place `start` on."""
     before = [start if each == axis else 0 for each in range(len(x.sizes))]
     after = [size - start - own if each == axis else 0 for each, own in enumerate(x.sizes)]
     return padded(x, before, after)

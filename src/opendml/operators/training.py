@@ -40,7 +40,7 @@ def adam_optimizer(
 
 
 def _one_less_power(base: float, step: Node) -> Node:
-    """1 - base ^ step, with all its digits where the power is about 1."""
+    """Return 1 - base ^ step, with all its digits where the power is about 1."""
     if base <= 0.0:
         return 1.0 - power(constant(base, step.type), step)
     return -expm1(step * math.log(base))

@@ -86,19 +86,19 @@ DATA_FOLDER = Path(__file__).parent / "data"
 
 @cache
 def operator_facts() -> Mapping[str, dict[str, Any]]:
-    """data/operators.json: the facts of every operator by its name, with what it shares with others."""
+    """Return the facts of every operator by its name, with those that it shares (data/operators.json)."""
     return CompleteOperators(_read("operators.json"), _read("common.json"))
 
 
 @cache
 def enum_facts() -> dict[str, Any]:
-    """data/enums.json: constants, enumerations, levels of late values, rules of fused activations."""
+    """Return constants, enumerations, levels of late values, and fused activations (data/enums.json)."""
     return _read("enums.json")
 
 
 @cache
 def tolerance_facts() -> dict[str, dict[str, dict[str, Any]]]:
-    """data/tolerances.json: by operator and type of floats, the greatest distance from the exact result.
+    """Return the greatest distances from exact results by operator and type (data/tolerances.json).
 
     "bound" is what is promised, "measured" what was found over "measured_over", both in the "unit": "ulp",
     "greatest" or "terms", which `data/README.md` explains.
@@ -108,14 +108,16 @@ def tolerance_facts() -> dict[str, dict[str, dict[str, Any]]]:
 
 @cache
 def peer_tolerance_facts() -> dict[str, dict[str, Any]]:
-    """data/peer_tolerances.json: by operator, the greatest distance of a result from that of another system,
-    which computes in FLOAT32 itself."""
+    """Return the greatest distances from results of other systems by operator (data/peer_tolerances.json).
+
+    These systems compute in FLOAT32 themselves.
+    """
     return _read("peer_tolerances.json")
 
 
 @cache
 def example_facts() -> dict[str, dict[str, list[str]]]:
-    """data/examples.json: by operator, the lines of an example ("code") and of what it gives ("result").
+    """Return the lines of an example ("code") and of its value ("result") by operator (data/examples.json).
 
     The last line of the code is an expression: a call, or, for an operator that cannot be run yet, the
     validation of a desc, which gives nothing.
@@ -125,7 +127,7 @@ def example_facts() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def alias_facts() -> dict[str, dict[str, list[str]]]:
-    """data/aliases.json: by system, the operators that compute what its operator of that name does."""
+    """Return by system the operators that compute what its operator of a name does (data/aliases.json)."""
     return _read("aliases.json")
 
 

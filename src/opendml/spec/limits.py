@@ -43,7 +43,7 @@ class OperatorLimits:
         introduced: the level from which the operator exists.
         since: the level from which these limits hold.
         inputs: the input tensors by DirectML's names, in DirectML's order.
-        outputs: likewise.
+        outputs: the output tensors by DirectML's names, in DirectML's order.
     """
 
     operator: str

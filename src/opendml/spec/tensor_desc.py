@@ -207,5 +207,5 @@ def reach(sizes: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def byte_size(element_count: int, bits: int) -> int:
-    """Return the bytes of so many elements of `bits` each, rounded up to a multiple of 4."""
+    """Return the bytes of elements of `bits` each, rounded up to a multiple of 4."""
     return (element_count * bits + 31) // 32 * 4

@@ -36,7 +36,7 @@ def member_words(members: type[IntEnum], names: Iterable[str]) -> str:
 
 
 def ranks(dims: tuple[int, int]) -> str:
-    """Dimension counts: "4" or "1 to 8"."""
+    """Return numbers of dimensions in words: "4" or "1 to 8"."""
     return str(dims[0]) if dims[0] == dims[1] else f"{dims[0]} to {dims[1]}"
 
 
@@ -47,12 +47,12 @@ def same_words(same: Same) -> str:
 
 
 def counted(count: int, one: str, several: str) -> str:
-    """ "1 dispatch" or "3 dispatches"."""
+    """Return a number with its noun: "1 dispatch" or "3 dispatches"."""
     return f"{count} {one if count == 1 else several}"
 
 
 def dimensions(count: int) -> str:
-    """ "1 dimension" or "3 dimensions"."""
+    """Return a number of dimensions in words: "1 dimension" or "3 dimensions"."""
     return counted(count, "dimension", "dimensions")
 
 
@@ -92,7 +92,7 @@ def meaning(field: Field) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital first letter (unless it starts with a name or formula) and a full stop."""
+    """Return `text` with a full stop, and a capital first letter unless it begins with a name or formula."""
     text = text.strip()
     if not text:
         return ""

@@ -43,7 +43,7 @@ def require_expressible(sizes: Sequence[int], what: str) -> None:
 
 
 def require_rank(rank: int, what: str) -> None:
-    """Check that DirectML has tensors of so many dimensions.
+    """Check that DirectML has tensors of `rank` dimensions.
 
     The elements of a tensor of more could be seen in fewer dimensions. That is left out, since such nodes are
     rare, and the framework runs them.

@@ -55,7 +55,7 @@ def read_npy(file: BinaryIO) -> tuple[Elements, TensorDataType]:
 
 
 def _read_npy_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether it is in column-major order, and type of the elements that follow in a .npy file.
+    """Read the shape, whether it is in column-major order, and the type of elements from a .npy file.
 
     Raises ValueError when the header is damaged.
     """

@@ -67,7 +67,7 @@ class OnnxDispatchable:
         sized: the content with the sizes that are known before any binding.
         fixed: the tensors whose shapes bindings cannot give.
         inputs: its inputs. Sizes that are still open count as 1, unless a binding gives them.
-        outputs: its outputs, likewise.
+        outputs: its outputs, with sizes by the same rule.
     """
 
     path: Path

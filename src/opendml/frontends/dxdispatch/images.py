@@ -91,7 +91,7 @@ def write(file: BinaryIO, extension: str, elements: Elements, dimensions: tuple[
 
 
 def pillow() -> ModuleType:
-    """Pillow's module Image. Raises Unsupported when it is not installed."""
+    """Import Pillow's module Image, or raise Unsupported if it is not installed."""
     try:
         from PIL import Image
     except ImportError as error:

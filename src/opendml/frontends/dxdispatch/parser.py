@@ -113,7 +113,7 @@ def parse_model(root: JsonNode, folders: Folders, sizes: Sizes = NO_SIZES) -> Di
 
 
 def _parse(root: JsonNode, folders: Folders | None, foreign: Folders | None, sizes: Sizes) -> DispatchModel:
-    """Return the model.
+    """Parse a model, and collect its mistakes.
 
     Args:
         root: its JSON.

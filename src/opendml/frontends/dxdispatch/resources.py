@@ -114,7 +114,7 @@ def _initializer(node: JsonNode, folders: Folders | None) -> tuple[Initializer, 
 
 
 def _generated(node: JsonNode, data_type: TensorDataType) -> Initializer:
-    """{valueCount, value} or {valueCount, valueStart, valueDelta}."""
+    """Parse {valueCount, value} or {valueCount, valueStart, valueDelta}."""
     given = node.members()
     if "value" in given and "valueStart" in given:
         node.fail("either value or valueStart with valueDelta", "both")

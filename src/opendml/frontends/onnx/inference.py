@@ -60,5 +60,5 @@ def empty_of(type: onnx.TypeProto) -> Array | None:
         return None
     try:
         return np.empty(sizes, onnx.helper.tensor_dtype_to_np_dtype(type.tensor_type.elem_type))
-    except ValueError:  # NumPy does not have that many or that large dimensions.
+    except ValueError:  # NumPy limits the number and the product of dimensions.
         return None

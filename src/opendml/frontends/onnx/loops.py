@@ -15,7 +15,7 @@ from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Array
 
 _TRIP_STEPS = 1000
-"""Steps of one trip beside those of its nodes: Python takes as long as NumPy for so many elements."""
+"""Steps of one trip beside those of its nodes: NumPy handles this many elements in the time of a trip."""
 
 Body = Callable[[Sequence[Any]], Sequence[Any]]
 """Runs the body of a loop once, on its inputs in order."""

@@ -56,7 +56,7 @@ class Segment:
         self._tensors: dict[str, GraphTensor] = {}
 
     def add(self, node: OnnxNode) -> None:
-        """Add a node.
+        """Convert a node, and add its operators to the graph.
 
         Raises:
             NotExpressible: DirectML cannot express it.

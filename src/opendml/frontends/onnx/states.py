@@ -18,7 +18,7 @@ Values = ChainMap[str, Value]
 
 
 def extended(values: Values, more: Mapping[str, Value]) -> Values:
-    """Return values with more of them in front.
+    """Return values extended by new ones, which hide old ones of the same name.
 
     Each layer is larger than those before it together, so n extensions copy each value at most log(n) times.
     """
@@ -50,7 +50,7 @@ class Pending:
         return bool(self.sequences)
 
     def prepended(self, nodes: Sequence[OnnxNode]) -> Pending:
-        """Return these nodes with others in front of them."""
+        """Return the pending nodes with other nodes in front."""
         return Pending((*self.sequences, (NodeSequence(tuple(nodes)), 0))) if nodes else self
 
     def popped(self) -> tuple[OnnxNode, Pending]:

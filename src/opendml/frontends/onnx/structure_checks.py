@@ -19,7 +19,7 @@ _MOST_LEVELS = 30
 
 
 def require_valid(model: onnx.ModelProto, name: str) -> None:
-    """Check a model.
+    """Check that a model obeys ONNX's rules.
 
     Args:
         model: the model.

@@ -64,7 +64,7 @@ class Weights:
             file.require_whole()
 
     def add(self, tensor: onnx.TensorProto, content: Content, offset: int, size: int) -> bool:
-        """Add a tensor whose data are in `content` if it is large and of a plain type; return whether so."""
+        """Return whether a tensor is large and of a plain type; if it is, add its data in `content`."""
         sizes = tuple(tensor.dims)
         if size < _FEWEST_BYTES or min(sizes, default=0) < 1 or sys.byteorder != "little":
             return False

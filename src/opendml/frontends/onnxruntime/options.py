@@ -104,7 +104,7 @@ class SessionOptions(_Options):
         self._entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Return an entry."""
+        """Return the entry that `add_session_config_entry` stored."""
         return self._entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
@@ -125,7 +125,7 @@ class SessionOptions(_Options):
 
     @property
     def sizes(self) -> Sizes:
-        """The fixed sizes."""
+        """The fixed sizes of free dimensions."""
         return Sizes(dict(self._names), dict(self._denotations))
 
     def require_supported(self) -> None:

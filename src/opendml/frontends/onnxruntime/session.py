@@ -151,7 +151,7 @@ class InferenceSession:
         return self._inputs(with_initializer=False)
 
     def get_outputs(self) -> list[NodeArg]:
-        """Return the outputs."""
+        """Return the declarations of the outputs."""
         return [_node_arg(each) for each in self._graph.output]
 
     def get_overridable_initializers(self) -> list[NodeArg]:

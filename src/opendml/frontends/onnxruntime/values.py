@@ -62,11 +62,11 @@ class OrtValue:
         return cls(np.zeros(tuple(shape), element_type_of(element_type)))
 
     def numpy(self) -> Any:
-        """Return the content."""
+        """Return the value as a NumPy array."""
         return self._content
 
     def shape(self) -> list[int]:
-        """Return the sizes."""
+        """Return the sizes of the value."""
         return list(self._content.shape)
 
     def data_type(self) -> str:

@@ -127,7 +127,7 @@ class Graph(Scope):
         desc: TensorDesc | None = None,
         name: str | None = None,
     ) -> Expression:
-        """Add an input.
+        """Add an input, and return its expression.
 
         Args:
             sizes: elements per dimension.

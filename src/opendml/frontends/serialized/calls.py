@@ -48,8 +48,8 @@ class _Tensor:
     def is_packed(self) -> bool:
         return self.desc.effective_strides == packed_strides(self.desc.sizes)
 
-    def seen(self, sizes: Sequence[int], strides: Sequence[int] | None) -> _Tensor:
-        """Return its bytes as another tensor."""
+    def viewed(self, sizes: Sequence[int], strides: Sequence[int] | None) -> _Tensor:
+        """Return the bytes of the tensor with other sizes and strides."""
         if strides is not None and tuple(strides) == packed_strides(sizes):
             strides = None
         desc = TensorDesc(self.desc.data_type, sizes, strides)
@@ -65,7 +65,7 @@ class _Tensor:
         leading = [0] * (len(sizes) - len(own))
         pairs = zip(own, self.desc.effective_strides, sizes[len(leading) :], strict=True)
         strides = [0 if size == 1 and wanted > 1 else step for size, step, wanted in pairs]
-        return self.seen(sizes, [0 if size > 1 else 1 for size in sizes[: len(leading)]] + strides)
+        return self.viewed(sizes, [0 if size > 1 else 1 for size in sizes[: len(leading)]] + strides)
 
 
 def graph_of_model(model: Model, name: str = "serialized graph") -> SerializedGraph:
@@ -155,7 +155,7 @@ class _Writer:
         """Return a view as strides, or a window by SLICE1, which wants its least and greatest index."""
         window = window_of(tensor.desc.sizes, view)
         if window is None:
-            return self._packed(tensor).seen(view.sizes, view.strides)
+            return self._packed(tensor).viewed(view.sizes, view.strides)
         if view.sizes == tensor.desc.sizes and all(step == 1 for step in window[1]):
             return tensor
         steps = [step if size > 1 else 1 for size, step in zip(view.sizes, window[1], strict=True)]

@@ -51,7 +51,7 @@ class SerializedNode:
     Args:
         content: the desc of an operator, or the bytes of a constant, a multiple of 4.
         inputs: the name of each input in DirectML's order, "" for an absent one; none of a constant.
-        outputs: the name of each output likewise.
+        outputs: the name of each output in DirectML's order, "" for an absent one.
         name: for messages.
     """
 

@@ -153,7 +153,7 @@ def outputs_of(node: Node) -> tuple[Any, ...]:
 
 
 def wanted_of(node: Node) -> tuple[bool, ...]:
-    """Return which outputs of a node are read: those of several, by nodes that take one of them."""
+    """Return for each output of a node whether it is read. Nodes that take one of several outputs read it."""
     if not isinstance(node.meta.get("val"), tuple | list):
         return (True,)
     taken = {user.args[1] for user in node.users}

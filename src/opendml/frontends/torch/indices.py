@@ -55,7 +55,7 @@ def with_checked_indices(module: GraphModule) -> None:
 
 
 def checked(indices: torch.Tensor, size: int, least: int, operator: str) -> torch.Tensor:
-    """Return indices.
+    """Return indices after checking their range.
 
     Raises:
         InvalidArgument: one is below `least`, or not below `size`.

@@ -141,7 +141,7 @@ def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = Fa
     type, sizes = data_type_of(value.dtype), tuple(value.shape) or (1,)
     strides = None if value.is_contiguous() else tuple(value.stride())
     if is_held:
-        return graph._late_constant(type, sizes, strides)
+        return graph._deferred_constant(type, sizes, strides)
     return graph.input(name, type, sizes, strides=strides)
 
 

@@ -52,7 +52,7 @@ class FrozenParameters(Locked):
 
     def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
         place = self._model.device._backend.place
-        layouts = [self._model._input_layouts[number] for number in self._model._late_constants]
+        layouts = [self._model._input_layouts[number] for number in self._model._deferred_constants]
         return [
             TensorMemory(tensor.data_ptr(), layout, False, tensor, place)
             for tensor, layout in zip(tensors, layouts, strict=True)

@@ -95,7 +95,7 @@ class Call:
         return tuple(f"out.{output.argument_name}" for output in self.outputs[:count])
 
     def out_labels(self, count: int) -> tuple[str, ...]:
-        """Return their names in messages."""
+        """Return the names in messages of this number of arrays that are to be written."""
         return tuple(f"{self.function}.{argument}" for argument in self.out_arguments(count))
 
     def grouped(self, values: Sequence[T]) -> list[T | tuple[T, ...]]:

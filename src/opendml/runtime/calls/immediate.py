@@ -53,7 +53,7 @@ def call(
     sizes: Sequence[int] | None = None,
     wanted: Mapping[str, bool] | None = None,
 ) -> Any:
-    """Run an operator.
+    """Run an operator on arrays, or add it to a graph.
 
     Args:
         name: DirectML's name of the operator.

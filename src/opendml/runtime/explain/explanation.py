@@ -16,7 +16,7 @@ from opendml.runtime.explain.wording import SHORTEST, time_text
 
 @dataclass(frozen=True, slots=True)
 class ExplainedOperator:
-    """An operator.
+    """An operator of an explained graph.
 
     Args:
         label: its place and its name, such as "nodes[2].ACTIVATION_CELU".

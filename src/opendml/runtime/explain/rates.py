@@ -86,7 +86,7 @@ def filled(backend: DeviceBackend, content: np.ndarray[tuple[int], np.dtype[np.u
 
 
 def rounds(timers: Sequence[Timer], seconds: float) -> list[list[float]]:
-    """Return the times of each timer in several rounds, for about so many seconds.
+    """Return the times of each timer in several rounds, which take about `seconds` in all.
 
     A first round fills the caches and is not counted.
     """

@@ -25,8 +25,8 @@ class Compilable:
 
     Args:
         name: the name in messages.
-        inputs: its tensors; absent ones keep their place.
-        outputs: likewise.
+        inputs: its input tensors; absent ones keep their place.
+        outputs: its output tensors; absent ones keep their place.
         work: its programs, over inputs and constants, then outputs.
         buffers: the buffers of inputs that are present, by their places.
         constants: the bytes of the constants, by their buffers.

@@ -41,7 +41,7 @@ class Graph(GraphBase):
     def __init__(self, *, feature_level: FeatureLevel | str | None = None) -> None:
         super().__init__(as_feature_level(feature_level), in_buffers=False)
         self._identities: dict[int, Hashable] = {}
-        self._late_constants: list[int] = []
+        self._deferred_constants: list[int] = []
         """The buffers of constants that have no values yet."""
 
     def input(
@@ -97,26 +97,26 @@ class Graph(GraphBase):
     ) -> Model:
         """Compile the graph up to valid outputs, with memory that other models share."""
         values = [tensor._value for tensor in outputs.values()]
-        known = {*self._constants, *self._late_constants}
+        known = {*self._constants, *self._deferred_constants}
         return Model(
             as_device(device),
             self._stages.work(values, known, only_needed=True),
             tuple(self._names),
             tuple(outputs),
             self._constants,
-            None if self._late_constants else self._data(outputs, keep_inputs=True),
-            tuple(self._late_constants),
+            None if self._deferred_constants else self._data(outputs, keep_inputs=True),
+            tuple(self._deferred_constants),
             self._identities,
             shared,
         )
 
-    def _late_constant(
+    def _deferred_constant(
         self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None
     ) -> GraphTensor:
         """Add a constant whose values `Model._prepare` is given."""
         tensor = TensorDesc(data_type, sizes, strides)
         validate_tensor("graph constant", tensor, self.feature_level)
-        self._late_constants.append(len(self._names))
+        self._deferred_constants.append(len(self._names))
         self._names.append(None)
         return self._added(InputStep(-1, tensor), [self._stages.source(tensor)])[0]
 

@@ -80,7 +80,7 @@ class ArraysInLayout:
 
 
 def new_on_host(layout: Layout) -> TensorMemory:
-    """Host memory of a layout."""
+    """Allocate host memory of a layout."""
     first, last = layout.span
     memory = HostMemory(last - first)
     return TensorMemory(memory.address - first, layout, True, memory)
@@ -99,7 +99,7 @@ class CopiesOnStream:
         self._programs: dict[tuple[Layout, Layout], StreamInstances] = {}
 
     def new(self, call: StreamCall, layout: Layout) -> TensorMemory:
-        """Memory of a layout that the library of the call allocates."""
+        """Allocate memory of a layout with the library of the call."""
         first, last = layout.span
         array, address = call.empty([last - first], ScalarType.UINT8)
         return TensorMemory(address - first, layout, True, call.finished(array), call.place)

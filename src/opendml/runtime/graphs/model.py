@@ -76,7 +76,7 @@ class Model(Locked):
         output_names: tuple[str, ...],
         constants: Mapping[int, Array],
         data: GraphData | None = None,
-        late_constants: tuple[int, ...] = (),
+        deferred_constants: tuple[int, ...] = (),
         identities: Mapping[int, Hashable] | None = None,
         shared: SharedMemory | None = None,
     ) -> None:
@@ -89,7 +89,7 @@ class Model(Locked):
         self._input_layouts, self._output_layouts = work.inputs, work.outputs
         self._work = CompiledWork(work, device)
         self._kernel_steps = self._work._kernel_steps
-        self._late_constants, self._shared = late_constants, shared
+        self._deferred_constants, self._shared = deferred_constants, shared
         self._identities = identities or {}
         read = {stage.buffers[number] for stage in work.stages for number in stage.program.constants}
         self._constants = {
@@ -97,7 +97,7 @@ class Model(Locked):
             for number, array in constants.items()
             if number in read
         }
-        if not late_constants:
+        if not deferred_constants:
             self._prepared = self._prepare()
             self._constants.clear()
         self._own_bytes = _NODE_BYTES * sum(len(ordered(stage.program.results)) for stage in work.stages)
@@ -167,7 +167,7 @@ class Model(Locked):
         copy.__dict__.update(self.__dict__)
         copy.__dict__.pop("_copies_on_stream", None)
         Locked.__init__(copy)
-        if not self._late_constants:
+        if not self._deferred_constants:
             copy._prepared = self._prepared.again()
         return copy
 
@@ -328,7 +328,7 @@ class Model(Locked):
     def _prepare(
         self, held: Sequence[TensorMemory] = (), identities: Sequence[Hashable] | None = None
     ) -> Prepared:
-        """Prepare the constants, with values for those of `Graph._late_constant`.
+        """Prepare the constants, with values for those of `Graph._deferred_constant`.
 
         They are read now, after all earlier work on the device, and not afterwards.
 
@@ -336,8 +336,8 @@ class Model(Locked):
             held: the values, in their order.
             identities: keys by which models that share memory recognize them; None: they do not.
         """
-        known = self._constants | dict(zip(self._late_constants, held, strict=True))
-        names = {**self._identities, **dict(zip(self._late_constants, identities or (), strict=False))}
+        known = self._constants | dict(zip(self._deferred_constants, held, strict=True))
+        names = {**self._identities, **dict(zip(self._deferred_constants, identities or (), strict=False))}
         store = self._shared.constants if self._shared else ConstantStore()
         kept = self._work.keep(known, names, store)
         arenas = self._shared.arenas if self._shared else None
@@ -355,7 +355,7 @@ class Model(Locked):
         Args:
             inputs, outputs: addresses, in the order of `input_names` and `output_names`.
             stream: of the device, to whose order the work is added; None: the memory is the host's.
-            prepared: the prepared late constants; None: there are none.
+            prepared: the prepared deferred constants; None: there are none.
         """
         self.device._require_ready()
         self._start([*inputs, *outputs], stream, prepared or self._prepared)

@@ -31,7 +31,7 @@ class InputStep:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConstantStep:
-    """An array.
+    """A constant of the graph.
 
     Args:
         array: the values.
@@ -81,7 +81,7 @@ class ViewStep:
 
 @dataclass(frozen=True, slots=True)
 class OperatorStep:
-    """An operator.
+    """An operator of the graph, with the tensors that it reads.
 
     Args:
         desc: a valid desc.

@@ -332,7 +332,7 @@ def _of_matrices(a: GraphTensor, b: GraphTensor, owner: str) -> GraphTensor:
 
 
 def _gemm(a: GraphTensor, sizes_a: tuple[int, ...], b: GraphTensor, sizes_b: tuple[int, ...]) -> GraphTensor:
-    """GEMM of tensors in these sizes, and with as many dimensions as its table asks for at least."""
+    """Multiply tensors in these sizes by GEMM, with the least number of dimensions that its table allows."""
     support = operator("GEMM").support_at(a.graph.feature_level)
     ones = (1,) * ((support.tensors["ATensor"].dims[0] if support else 2) - len(sizes_a))
     tensors = (a.reshape(ones + sizes_a), b.reshape(ones + sizes_b), None)

@@ -175,7 +175,7 @@ def _mask(kind: MaskType, batch: int, heads: int, queries: int, total: int | Non
 
 
 def _query(given: Mapping[str, TensorDesc], heads: int) -> tuple[int, int, int]:
-    """Batch size, sequence length and head size, from whichever tensor has the query."""
+    """Return batch size, sequence length and head size, from the tensor that has the query."""
     if "query_tensor" in given:
         batch, queries, hidden = given["query_tensor"].sizes[-3:]
         return batch, queries, hidden // heads

@@ -265,7 +265,7 @@ def cast_like(node: OnnxConversion) -> Result:
 
 
 def _cast(node: OnnxConversion, type: Type) -> Result:
-    """Cast input 0. A truth value is whether a number is not 0; 0.5, which CAST truncates, is not either."""
+    """Cast input 0. A number is true if it is not 0, and so is 0.5, which CAST truncates."""
     sizes = node.sizes(0)
     if type == node.type(0):
         return node.reshaped(sizes)

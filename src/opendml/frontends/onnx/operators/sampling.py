@@ -117,7 +117,7 @@ _TAPS: dict[str, Callable[[GraphTensor, SampledDimension], list[Tap]]] = {
 def sampled(
     planes: GraphTensor, places: Sequence[GraphTensor], lines: Sequence[SampledDimension], mode: str
 ) -> GraphTensor:
-    """Return elements at places.
+    """Return interpolated elements at coordinates.
 
     Args:
         planes: [batch, channels, elements].

@@ -34,7 +34,7 @@ def full(node: TorchNode, like: Any, *values: Any, **options: Any) -> Tensor:
 
 @converts("scalar_tensor")
 def scalar_tensor(node: TorchNode, value: float, **options: Any) -> Tensor:
-    """Convert a number."""
+    """Convert a number to a tensor without dimensions."""
     return node.filled(value, (), node.data_type)
 
 

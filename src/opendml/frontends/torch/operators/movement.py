@@ -206,7 +206,7 @@ def _numbers_of(indices: Sequence[Tensor], sizes: Sequence[int]) -> Tensor:
 
 @converts("gather", to="GATHER_ELEMENTS")
 def gather(node: TorchNode, x: Tensor, dim: int, indices: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """Convert, of each line along a dimension, the elements with these numbers."""
+    """Convert a choice of elements by their numbers along a dimension, for each line."""
     return dml.gather_elements(x, indices, axis=dim % x.ndim)
 
 

@@ -121,14 +121,14 @@ def adaptive_average_pool_backward(node: TorchNode, gradient: Tensor, x: Tensor)
 
 
 def _dividing(extents: Sequence[int], counts: Sequence[int]) -> list[int]:
-    """Return the windows of so many that divide an image; none where they would be of unequal sizes."""
+    """Return the sizes of `counts` equal windows that divide an image; [] if none do."""
     if any(extent % count for extent, count in zip(extents, counts, strict=True)):
         return []
     return [extent // count for extent, count in zip(extents, counts, strict=True)]
 
 
 def _covering(extents: Sequence[int], counts: Sequence[int]) -> list[list[range]]:
-    """Return the elements of each of so many windows, along each dimension."""
+    """Return the elements of each of `counts` windows, along each dimension."""
     return [
         [range(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
         for extent, count in zip(extents, counts, strict=True)

@@ -9,7 +9,7 @@ from opendml.runtime.graphs.repeat import repeated
 
 @converts("mm", "bmm", to="GEMM")
 def multiply(node: TorchNode, a: Tensor, b: Tensor) -> Tensor:
-    """Convert a b."""
+    """Convert the product of two matrices, or of stacks of them."""
     return dml.gemm(a, b)
 
 
