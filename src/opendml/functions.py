@@ -22,6 +22,7 @@ from opendml.spec.schema import OperatorSchema, operator
 
 _OPERATORS = {name.lower(): name for name in operator_facts()}
 _USED = call  # Compiled functions use the name.
+_made: dict[str, Any] = {}
 
 __all__ = sorted(_OPERATORS)
 
@@ -29,20 +30,35 @@ __all__ = sorted(_OPERATORS)
 def __getattr__(name: str) -> Any:
     if name not in _OPERATORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    return globals().setdefault(name, _made_function(operator(_OPERATORS[name])))
+    return globals().setdefault(name, _documented(name))
 
 
 def __dir__() -> list[str]:
     return __all__
 
 
-def _made_function(facts: OperatorSchema) -> Any:
-    name, parameters = facts.function_name, function_parameters(facts)
-    body = f"if unknown:\n    raise _unexpected({name}, unknown)\nreturn {_call(facts)}"
-    made = made_function(name, [*parameters, "**unknown: Never"], result_type(facts), body, globals())
+def undocumented(name: str) -> Any:
+    """Return the function of that name, perhaps without signature and docstring.
+
+    The package's own calls need neither. To compose a docstring imports the definitions of all operators.
+    """
+    if (made := _made.get(name)) is None:
+        # Of two threads that make the same function, both get the first one.
+        made = _made.setdefault(name, _made_function(operator(_OPERATORS[name])))
+    return made
+
+
+def _documented(name: str) -> Any:
+    facts, made = operator(_OPERATORS[name]), undocumented(name)
     made.__doc__ = function_docstring(facts, definition_text(facts.name)[1:])
     made.__signature__ = _without_unknown(made)
     return made
+
+
+def _made_function(facts: OperatorSchema) -> Any:
+    name, parameters = facts.function_name, function_parameters(facts)
+    body = f"if unknown:\n    raise _unexpected({name!r}, unknown)\nreturn {_call(facts)}"
+    return made_function(name, [*parameters, "**unknown: Never"], result_type(facts), body, globals())
 
 
 def _call(facts: OperatorSchema) -> str:
@@ -62,9 +78,9 @@ def _without_unknown(function: Callable[..., Any]) -> Signature:
     return found.replace(parameters=named)
 
 
-def _unexpected(function: Callable[..., Any], unknown: Mapping[str, object]) -> TypeError:
-    """Return the error of a call with keywords that its function does not have."""
-    names = list(signature(function).parameters)
+def _unexpected(name: str, unknown: Mapping[str, object]) -> TypeError:
+    """Return the error of a call with keywords that the function of that name does not have."""
+    names = list(signature(__getattr__(name)).parameters)
     keyword = next(iter(unknown))
     near = "".join(f"; did you mean {name!r}?" for name in close_matches(keyword, names))
-    return TypeError(f"{function.__name__}() got an unexpected keyword argument {keyword!r}{near}")
+    return TypeError(f"{name}() got an unexpected keyword argument {keyword!r}{near}")

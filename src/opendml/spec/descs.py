@@ -34,6 +34,7 @@ class _Docstring:
         return desc_docstring(self._facts)
 
 
+@cache
 def desc_class(operator: str) -> type[OperatorDesc]:
     """Return the desc class of the operator of that DirectML name, such as "ACTIVATION_CELU".
 

@@ -45,6 +45,13 @@ class OperatorDesc:
         """
         return type(self)(**(dict(zip(self.fields, self._values(), strict=True)) | changes))
 
+    def _with(self, **changes: Any) -> Self:
+        """Return a copy like `replace`, with values that need no conversion."""
+        made = object.__new__(type(self))
+        for name in self.fields:
+            _set(made, name, changes[name] if name in changes else getattr(self, name))
+        return made
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True

@@ -92,7 +92,7 @@ def with_outputs(desc: OperatorDesc, requested: RequestedOutputs = NO_REQUESTS) 
         else:
             sizes = _sizes(facts, output, desc, shapes.get(output.python_name), requested)
             made = TensorDesc(_data_type(facts, output, desc, requested), sizes)
-        desc = desc.replace(**{output.python_name: made})
+        desc = desc._with(**{output.python_name: made})
     return desc
 
 

@@ -43,7 +43,7 @@ def with_rank_defaults(desc: OperatorDesc) -> OperatorDesc:
             values[field.python_name] = len(desc.input_tensor.sizes) - 1  # type: ignore[attr-defined]
         elif field.usual is not None:
             values[field.python_name] = (field.usual,) * _array_length(desc, facts, field)
-    return desc.replace(**values) if values else desc
+    return desc._with(**values) if values else desc
 
 
 def _array_length(desc: OperatorDesc, facts: OperatorSchema, field: Field) -> int:

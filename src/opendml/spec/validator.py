@@ -97,7 +97,7 @@ def failure_of(facts: OperatorSchema | None, field: Field | None, fault: Fault) 
 
 
 class _Plan(NamedTuple):
-    """The checks of an operator at a level."""
+    """The checks of an operator at a level, of those fields that are to be judged."""
 
     fields: tuple[tuple[Field, str, Check], ...]
     rules: tuple[Rule, ...]
@@ -114,12 +114,10 @@ def _faults(
     outputs: bool = True,
 ) -> list[tuple[Field, Fault]]:
     """Return the faults of all fields, the first field first."""
-    plan = _plan(facts.name, level, _function(desc, facts), fused)
+    plan = _plan(facts.name, level, _function(desc, facts), fused, inputs, outputs)
     found: list[tuple[Field, Fault]] = []
     malformed: set[str] = set()
     for field, name, check in plan.fields:
-        if not (outputs if field.kind == "OUTPUT_TENSOR" else inputs):
-            continue
         for fault in check(getattr(desc, name, None)):
             found.append((field, fault))
             if fault.malformed:
@@ -127,32 +125,36 @@ def _faults(
     for rule in plan.rules:
         if malformed and any(field.name in malformed for field in rule.fields):
             continue
-        if not inputs and all(field.kind != "OUTPUT_TENSOR" for field in rule.fields):
-            continue
-        if not outputs and any(field.is_array and field.kind == "OUTPUT_TENSOR" for field in rule.fields):
-            continue
         for field, fault in rule.check(desc):
             if not outputs and field.kind == "OUTPUT_TENSOR":
                 continue
             found.append((field, fault))
             if rule.basic:
                 malformed.add(field.name)
-    found.sort(key=lambda item: plan.order[item[0].name])
+    if len(found) > 1:
+        found.sort(key=lambda item: plan.order[item[0].name])
     return found
 
 
 @cache
-def _plan(name: str, level: FeatureLevel, function: str | None, fused: bool) -> _Plan:
+def _plan(
+    name: str, level: FeatureLevel, function: str | None, fused: bool, inputs: bool, outputs: bool
+) -> _Plan:
     facts = operator(name)
     order = {field.name: position for position, field in enumerate(facts.fields)}
     checks = tuple(
         (field, field.python_name, _field_check(facts, field, level, function, fused))
         for field in facts.fields
-        if not field.is_count
+        if not field.is_count and (outputs if field.kind == "OUTPUT_TENSOR" else inputs)
     )
     rules = rules_of(facts, level)
     if fused:
         rules = [rule for rule in rules if not any(field.is_tensor for field in rule.fields)]
+    if not inputs:
+        rules = [rule for rule in rules if any(field.kind == "OUTPUT_TENSOR" for field in rule.fields)]
+    if not outputs:
+        arrays = {field.name for field in facts.outputs if field.is_array}
+        rules = [rule for rule in rules if not any(field.name in arrays for field in rule.fields)]
     return _Plan(checks, tuple(rules), order)
 
 

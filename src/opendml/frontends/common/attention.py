@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import cast, part, permuted, shaped, widened
 from opendml.runtime.graphs.tensor import GraphTensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 
 _NAMES = "acos acosh asin asinh atan atanh ceil cos cosh erf exp floor log round sign sin sinh sqrt tan"
 

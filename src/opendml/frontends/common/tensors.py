@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.types import FLOATS, NotExpressible, require_rank
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType

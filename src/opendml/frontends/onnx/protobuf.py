@@ -53,8 +53,10 @@ def fields(view: memoryview, begin: int, end: int) -> Iterator[WireField]:
             at += 1
             if size > 127:
                 size, at = _read_varint(view, at - 1)
+        elif wire == _VARINT:
+            size = 1 if view[at] < 128 else _read_varint(view, at)[1] - at
         else:
-            size = _read_varint(view, at)[1] - at if wire == _VARINT else _SIZES[wire]
+            size = _SIZES[wire]
         stop = at + size
         if stop > end:
             raise ValueError("a field reaches beyond its message")

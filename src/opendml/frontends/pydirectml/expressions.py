@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from itertools import pairwise
 from numbers import Real
 from typing import Any, ClassVar, Self, cast
@@ -216,13 +217,15 @@ def record(
         Refused: `validate` finds something, or the expressions belong to several graphs.
     """
     label, facts = function or name.lower(), operator(name)
-    optional = {field.argument_name: field.python_name for field in facts.outputs if field.optional}
-    names = {field.argument_name for field in facts.fields} | {"sizes", "output_type"}
-    if unknown := sorted(given.keys() - names):
+    if unknown := sorted(given.keys() - _arguments(name)):
         raise TypeError(f"{label}: {', '.join(unknown)}; {name} has no such arguments")
     parts = [_expressions(field, given.get(field.argument_name), label) for field in facts.inputs]
     _require_alike(facts, parts, label)
-    wanted = [python for each, python in optional.items() if truth(given.get(each, False), f"{label}.{each}")]
+    wanted = [
+        field.python_name
+        for field in facts.outputs
+        if field.optional and truth(given.get(field.argument_name, False), f"{label}.{field.argument_name}")
+    ]
     data_type, sizes = given.get("output_type"), given.get("sizes")
     requested = RequestedOutputs(
         None if data_type is None else as_data_type(data_type),
@@ -253,6 +256,12 @@ def record(
     ]
 
 
+@cache
+def _arguments(name: str) -> frozenset[str]:
+    """Return the names of the arguments that `record` takes for an operator."""
+    return frozenset(field.argument_name for field in operator(name).fields) | {"sizes", "output_type"}
+
+
 def _expressions(field: Field, value: Any, label: str) -> list[Expression | None]:
     """Return the expressions of an input: one, perhaps None, or those of an array."""
     what = f"{label}.{field.argument_name}"
@@ -270,12 +279,12 @@ def _require_alike(facts: OperatorSchema, parts: Sequence[Sequence[Expression | 
     for rule in facts.same:
         present = [each._desc for name in rule.tensors if (each := given.get(name)) is not None]
         for first, other in pairwise(present if rule.below is None else ()):
-            shown = f"{label}: {_shown(first)} and {_shown(other)}"
             if "Sizes" in rule.what and first.sizes != other.sizes:
                 fix = "reinterpret with strides of 0, or directml.broadcast, repeats an expression"
-                raise Refused(f"{shown}: shapes differ; {fix}")
+                raise Refused(f"{label}: {_shown(first)} and {_shown(other)}: shapes differ; {fix}")
             if "DataType" in rule.what and first.data_type != other.data_type:
-                raise Refused(f"{shown}: element types differ; directml.cast converts an expression")
+                problem = "element types differ; directml.cast converts an expression"
+                raise Refused(f"{label}: {_shown(first)} and {_shown(other)}: {problem}")
 
 
 def _shown(desc: Tensor) -> str:
@@ -329,6 +338,8 @@ def truth(value: Any, what: str) -> bool:
 
 def _laid_out(desc: OperatorDesc, policy: TensorPolicy) -> OperatorDesc:
     """Return the desc with the strides that the graph's policy gives its outputs."""
+    if not policy._channel_last:
+        return desc
 
     def laid_out(tensor: Tensor) -> Tensor:
         return Tensor(tensor.data_type, tensor.sizes, policy.strides(tensor.sizes))
@@ -337,7 +348,7 @@ def _laid_out(desc: OperatorDesc, policy: TensorPolicy) -> OperatorDesc:
     for field in operator(desc.operator).outputs:
         made = getattr(desc, field.python_name)
         outputs[field.python_name] = tuple(map(laid_out, made)) if field.is_array else made and laid_out(made)
-    return desc.replace(**outputs)
+    return desc._with(**outputs)
 
 
 def reinterpreted(

@@ -11,8 +11,8 @@ from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dty
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from opendml import functions as dml
 from opendml.errors import Error
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.conversion import Conversion
 from opendml.frontends.common.tensors import aligned, cast, shaped
 from opendml.frontends.common.types import NotExpressible, data_type_of, require_expressible

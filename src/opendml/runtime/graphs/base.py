@@ -159,7 +159,7 @@ class GraphBase:
         value = tensor._value
         own, other = layout_of(value.tensor), layout_of(wanted)
         is_alike = own.type is other.type and own.sizes == other.sizes
-        same = is_alike and same_strides(own.sizes, own.strides, other.strides)
+        same = value.tensor is wanted or (is_alike and same_strides(own.sizes, own.strides, other.strides))
         if same and (value.node.sizes or not value.tensor.sizes):  # else a number, which is stored first
             return tensor
         step = ViewStep(tensor._number, wanted.data_type, wanted.sizes, wanted.strides, of_bytes=True)

@@ -18,7 +18,7 @@ from opendml.program.view import permuted, reshaped, sliced, view
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
 from opendml.runtime.objects.tensor_fields import tensor_fields
-from opendml.runtime.program import buffer_layout_of, layout_of, loaded, stored
+from opendml.runtime.program import buffer_layout_of, layout_of, loaded, stored, tensors_of
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc, packed_strides
 
@@ -100,7 +100,7 @@ class Stages:
             Unsupported: the operator cannot be run.
         """
         number = max((value.stage for value in values if value is not None), default=0)
-        tensors = [field.tensor for field in tensor_fields(desc, "INPUT_TENSOR")]
+        tensors = tensors_of(desc, "INPUT_TENSOR")
         nodes = [
             None
             if value is None or tensor is None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from opendml.spec.declarations import Declarations
@@ -21,7 +22,7 @@ from opendml.spec.enums import FeatureLevel
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules.rule import Rule, Sizes, right_aligned, sizes_fault
-from opendml.spec.schema import Field, OperatorSchema
+from opendml.spec.schema import Field, OperatorSchema, operator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -116,8 +117,8 @@ def declared_shape(operator: OperatorSchema, desc: OperatorDesc) -> Mapping[str,
         operator: its facts.
         desc: a desc whose inputs and attributes are valid; its outputs are not read.
     """
-    declaration = _shape_of(operator)
-    return {} if declaration is None else _Bound(operator, declaration).shape(desc)
+    bound = _bound_shape(operator.name)
+    return {} if bound is None else bound.shape(desc)
 
 
 def is_open(operator: OperatorSchema) -> bool | None:
@@ -173,6 +174,14 @@ class _Bound:
         if isinstance(found, Mapping):
             return {name: found[name] for name in self._outputs.values()}
         return {self._outputs[name]: found for name in self._output_names}
+
+
+@cache
+def _bound_shape(name: str) -> _Bound | None:
+    """Return the shape of an operator, bound to its fields."""
+    facts = operator(name)
+    declaration = _shape_of(facts)
+    return None if declaration is None else _Bound(facts, declaration)
 
 
 def _rule(operator: OperatorSchema, declaration: _Declaration) -> Rule:

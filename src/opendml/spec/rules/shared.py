@@ -57,28 +57,39 @@ def _equal_tensors(operator: OperatorSchema, same: Same, what: str) -> Rule:
 
     def check(desc: OperatorDesc) -> Faults:
         first: TensorDesc | None = None
-        first_name = ""
+        place: tuple[str, tuple[int, ...]] = ("", ())
         for field in fields:
             for path, tensor in given_tensors(desc, field):
                 if first is None:
-                    first, first_name = tensor, f"{{{field.name}}}{path_text(path)}"
-                elif fault := _difference(tensor, first, first_name, what):
+                    first, place = tensor, (field.name, path)
+                elif fault := _difference(tensor, first, place, what):
                     yield field, fault.within(*path)
 
     return Rule(rule_name, fields, check, basic=what == "DimensionCount")
 
 
-def _difference(tensor: TensorDesc, other: TensorDesc, name: str, what: str) -> Fault | None:
-    """Return the fault of a tensor that differs from another one."""
+def _difference(
+    tensor: TensorDesc, other: TensorDesc, place: tuple[str, tuple[int, ...]], what: str
+) -> Fault | None:
+    """Return the fault of a tensor that differs from another one, which has that place: field and path."""
     if what == "DataType":
         given, needed = tensor.data_type, other.data_type
-        words = f"must have the data type of {name}, {needed.name}"
-        return None if given is needed else wrong_type(given, words, needed)
+        if given is needed:
+            return None
+        return wrong_type(given, f"must have the data type of {_reference(*place)}, {needed.name}", needed)
     if what == "DimensionCount":
         rank, wanted = len(tensor.sizes), len(other.sizes)
-        return None if rank == wanted else wrong_rank(rank, f"must have as many as {name}, {wanted}")
-    words = f"must be those of {name}, {list(other.sizes)}"
-    return None if tensor.sizes == other.sizes else wrong_sizes(tensor.sizes, words)
+        if rank == wanted:
+            return None
+        return wrong_rank(rank, f"must have as many as {_reference(*place)}, {wanted}")
+    if tensor.sizes == other.sizes:
+        return None
+    return wrong_sizes(tensor.sizes, f"must be those of {_reference(*place)}, {list(other.sizes)}")
+
+
+def _reference(field: str, path: tuple[int, ...]) -> str:
+    """Return a tensor in the text of a fault."""
+    return f"{{{field}}}{path_text(path)}"
 
 
 def _broadcastable(operator: OperatorSchema, name: str, rule: Broadcast, level: FeatureLevel) -> Rule:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result

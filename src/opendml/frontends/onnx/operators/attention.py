@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from opendml import functions as dml
 from opendml.frontends.common.attention import attend, hiding, in_rows, over_keys, rotate
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import cast, permuted, rows_of, shaped, widened
 from opendml.frontends.common.types import FLOATS, NotExpressible, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.functions import SAME_NAME
 from opendml.frontends.common.types import NotExpressible, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result

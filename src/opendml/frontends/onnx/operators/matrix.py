@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import broadcast_sizes, permuted, shaped, with_rank
 from opendml.frontends.common.types import FLOATS, NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result

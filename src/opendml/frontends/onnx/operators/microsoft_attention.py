@@ -8,8 +8,8 @@ from functools import reduce
 
 import numpy as np
 
-from opendml import functions as dml
 from opendml.frontends.common.attention import in_rows
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from opendml import functions as dml
 from opendml.frontends.common.attention import attend, in_rows, rotate
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import permuted, rows_of, shaped, widened
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import joined, permuted
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along, cast, shaped
 from opendml.frontends.common.types import NotExpressible, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.shapes import axes_of
 from opendml.frontends.onnx.registry import Converter, converts

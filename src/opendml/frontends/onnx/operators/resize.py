@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import gathered, inverse, permuted, shaped
 from opendml.frontends.common.types import FLOATS, NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result

@@ -10,7 +10,7 @@ from functools import reduce
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along, cast, part, permuted, shaped
 from opendml.frontends.common.types import FLOATS, NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result, numpy_type

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import inverse as inverse_order
 from opendml.frontends.common.tensors import permuted, shaped
 from opendml.frontends.common.types import FLOATS, NotExpressible

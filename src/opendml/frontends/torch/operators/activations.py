@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along, part
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 

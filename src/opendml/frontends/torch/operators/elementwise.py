@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.functions import SAME_NAME
 from opendml.frontends.common.tensors import aligned
 from opendml.frontends.common.types import NotExpressible

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import aligned, cast, gathered, inverse, joined, part, shaped, with_rank
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts

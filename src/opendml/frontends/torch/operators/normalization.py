@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import along, shaped
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.pooling import end_padding
 from opendml.frontends.common.tensors import gathered, shaped
 from opendml.frontends.common.types import NotExpressible

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts
 from opendml.runtime.graphs.repeat import repeated
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opendml import functions as dml
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 
