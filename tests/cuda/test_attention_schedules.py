@@ -1,5 +1,5 @@
-"""Schedules of attention of FLOAT16 on compute capability 9.0: tiles, tensor maps, and the public operators
-from which it comes."""
+"""Schedules of attention on the CUDA target: one kernel per chain of products, and on compute capability 9.0
+its tiles, tensor maps, and the public operators from which it comes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionTile
 from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.tensor_map import MAP_BYTES
-from tests.cuda.compiled import MACHINES
+from tests.cuda.compiled import CHAINED, MACHINES
 from tests.nodes import attended, causal, program, tensors
 from tools.cuda_tiles import in_chain_tile
 from tools.operator_case import graph_program
@@ -267,15 +267,6 @@ def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:
         assert launch.values["tiles"] == heads * launch.values["inner"]
 
 
-def test_how_many_keys_are_taken_in_at_a_time_depends_on_no_number_of_queries() -> None:
-    for size in (64, 128):
-        found = [
-            launch_of((heads, queries, 1000, size, size))
-            for heads, queries in ((1, 16), (1, 1000), (96, 4096))
-        ]
-        assert len({dict(launch.pattern.constants)["KEYS"] for launch in found}) == 1
-
-
 def test_sizes_and_strides_are_no_part_of_the_code() -> None:
     tile = ATTENTION_TILES[0]
     texts = {
@@ -311,3 +302,47 @@ def test_places_that_hide_earlier_keys_are_part_of_the_score(steps: tuple[int, i
         program(convert(attended(*tensors(FLOAT16, (2, 200, 300, 64, 64)), scores=masked), FLOAT16))
     )
     assert (launch.pattern.mode, dict(launch.pattern.constants)["HIDES"]) == (Mode.WGMMA_CHAIN, 0)
+
+
+def launches_of(
+    type: ScalarType, *, heads: int = 12, queries: int = 512, size: int = 64, capability: int = 90
+) -> list[Launch]:
+    result = convert(attended(*tensors(type, (heads, queries, 512, size, size))), type)
+    return launches(program(result), capability=capability)
+
+
+@pytest.mark.parametrize(
+    ("capability", "type", "mode"),
+    [
+        *((capability, FLOAT32, Mode.FMA_CHAIN) for capability in MACHINES),
+        *((capability, FLOAT16, Mode.MMA_CHAIN) for capability in (80, 100)),
+        (90, FLOAT16, Mode.WGMMA_CHAIN),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [16, 64, 128])
+def test_attention_is_one_kernel_without_temporaries(
+    capability: int, type: ScalarType, mode: Mode, size: int
+) -> None:
+    (launch,) = launches_of(type, size=size, capability=capability)
+    assert launch.pattern.mode is mode
+    assert launch.shared_bytes <= MACHINES[capability].shared_bytes - 1024
+    # Tiles that the copy engine loads go to blocks that count them.
+    assert (launch.scratch_bytes, launch.counters_bytes) == (0, 4 * (mode is Mode.WGMMA_CHAIN))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"queries": 15, "capability": 80}, {"size": 129, "capability": 80}, {"size": 257}], ids=str
+)
+def test_few_queries_and_wide_heads_are_computed_one_product_after_the_other(changed: dict[str, int]) -> None:
+    modes = {launch.pattern.mode for launch in launches_of(FLOAT16, **changed)}
+    assert len(modes) > 1
+    assert not modes & set(CHAINED)
+
+
+@pytest.mark.parametrize(("type", "size"), [(FLOAT32, 64), (FLOAT16, 64), (FLOAT16, 128)], ids=str)
+def test_keys_at_a_time_depend_on_no_number_of_queries(type: ScalarType, size: int) -> None:
+    shapes = [(1, 16), (1, 1000), (96, 4096)]
+    found = [launches_of(type, heads=heads, queries=queries, size=size)[0] for heads, queries in shapes]
+    assert len({dict(launch.pattern.constants)["KEYS"] for launch in found}) == 1
+    assert len({launch.grid for launch in found}) == len(found)

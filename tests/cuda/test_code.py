@@ -1,22 +1,33 @@
-"""The machine code of CUDA kernels comes from the cache, or from several threads at once; without a GPU."""
+"""The code of CUDA kernels: how nodes are printed, how exact functions are, and when code is compiled."""
 
 from __future__ import annotations
 
+import math
 import re
 import threading
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from opendml.program.functions import select
+from opendml.program.node import Node, source
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import compile
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.expression import expression
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.reciprocal_math import gaussian_error_linear_unit
 from tests.cuda import fake
 from tests.cuda.compiled import MACHINES, all_launches, kernels
+from tests.program.evaluate import evaluate
+from tests.program.sweeps import greatest_distance, magnitudes
+from tests.program.test_vector_math import exact_gelu
 
 KERNELS = Path(str(resources.files("opendml.targets.cuda") / "kernels"))
 TOGETHER = 3
@@ -82,3 +93,59 @@ def test_each_kernel_of_a_program_gets_its_code(compiled: list[str], monkeypatch
     prepared = [executable.prepare(number, alignments) for number, alignments in executable._prepared]
     assert len(prepared) == len(executable.kernels) == len(compiled) == TOGETHER
     assert [each.function for each in prepared] == codes_of([each.launch.pattern for each in prepared])
+
+
+@pytest.mark.parametrize(
+    ("bounded", "wanted"),
+    [
+        (lambda x: select(x < 2.0, 2.0, x), "maximum(x, bound)"),
+        (lambda x: select(x > 2.0, 2.0, x), "minimum(x, bound)"),
+        (lambda x: select(x < -0.0, -0.0, x), "maximum(x, bound)"),
+        # -0 stays where 0 is the bound, and 0 stays where -0 is.
+        (lambda x: select(x < 0.0, 0.0, x), "condition ? bound : x"),
+        (lambda x: select(x > 0.0, 0.0, x), "condition ? bound : x"),
+        (lambda x: select(x > -0.0, -0.0, x), "condition ? bound : x"),
+        (lambda x: select(x <= 2.0, 2.0, x), "condition ? bound : x"),
+        (lambda x: select(x < 2.0, 3.0, x), "condition ? bound : x"),
+        (lambda x: select(x < 2.0, 2.0, x + 1.0), "condition ? bound : x"),
+    ],
+)
+def test_a_bound_is_a_minimum_or_maximum_where_these_mean_the_same(
+    bounded: Callable[[Node], Node], wanted: str
+) -> None:
+    node = bounded(source(0, ScalarType.FLOAT32, (7,)))
+    assert expression(node, ["condition", "bound", "x"]) == wanted
+
+
+def test_bounds_of_other_types_are_selections() -> None:
+    for type in (ScalarType.INT32, ScalarType.FLOAT64):
+        x = source(0, type, (7,))
+        assert expression(select(x < 2, 2, x), ["c", "b", "x"]) == "c ? b : x"
+
+
+GELU = gaussian_error_linear_unit(source(0, ScalarType.FLOAT32))
+
+
+def test_gelu_keeps_its_stated_accuracy() -> None:
+    x = magnitudes(-8, 4, step=84)
+    with np.errstate(all="ignore"):
+        exact = exact_gelu(x.astype(np.float64))
+    assert greatest_distance(GELU, exact, x) <= 3.6
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        (0.0, 0.0),
+        (-0.0, -0.0),
+        (math.inf, math.inf),
+        (-math.inf, math.nan),
+        (-1000.0, -0.0),
+        (3e38, 3e38),
+        (math.nan, math.nan),
+    ],
+)
+def test_gelu_at_its_ends(argument: float, expected: float) -> None:
+    result = evaluate(GELU, np.array([argument], np.float32))
+    np.testing.assert_array_equal(result, np.array([expected], np.float32))
+    assert math.isnan(expected) or np.signbit(result[0]) == np.signbit(expected)

@@ -4,21 +4,28 @@ all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.compiler.kernel import Kernel
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.runtime.program import program_of
+from opendml.spec import descs
+from opendml.spec.enums import AxisDirection, TensorDataType
+from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
 from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode
-from opendml.targets.cuda.schedule import schedule
+from opendml.targets.cuda.schedule import schedule, ways
+from opendml.targets.cuda.schedule_scans import Span, _run
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.executable import ReferenceExecutable
 from tests.nodes import matrix_product, program
@@ -173,3 +180,38 @@ def test_convolutions_of_operators_compute_what_the_reference_does(form: str, mo
         error, used = worst_of(case, schedule)
     assert error <= 1
     assert set(used) == {mode.value for mode in modes}
+
+
+ALONG, ABREAST = Span(64, 64, 8, team=3, resident=1), Span(128, 4, 8, team=3, resident=1)
+WAVE = ALONG.span * ALONG.keep * ALONG.team
+
+
+def _so(way: Span, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+    _, query = ways(kernel, machine, alignments)
+    return _run(query, way)
+
+
+@pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16, dml.INT32, dml.INT64])
+@pytest.mark.parametrize("direction", AxisDirection)
+@pytest.mark.parametrize(
+    ("sizes", "axis", "way"),
+    [
+        ((2, WAVE), 1, ALONG),
+        ((2, 2 * WAVE - 1), 1, ALONG),
+        ((1, 3 * WAVE + 8), 1, ALONG),
+        ((4 * 8 * 3 * 2 + 1, 35), 0, ABREAST),
+        ((5, 3), 0, ABREAST),
+    ],
+)
+def test_waves_of_tiles_are_summed_up_in_their_order(
+    data_type: TensorDataType, direction: AxisDirection, sizes: tuple[int, int], axis: int, way: Span
+) -> None:
+    tensor = TensorDesc(data_type, sizes)
+    is_down = direction is AxisDirection.DECREASING
+    desc = descs.CumulativeSummation(
+        tensor, tensor, axis=axis, axis_direction=direction, has_exclusive_sum=is_down
+    )
+    case = Case(f"{sizes} {data_type} {direction}", program_of(desc), mean=1.0, deviation=0.001)
+    with emulated():
+        error, _ = worst_of(case, partial(_so, way))
+    assert error <= 1

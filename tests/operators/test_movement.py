@@ -231,7 +231,7 @@ def test_diagonal_matrix(offset: int, type: str, device: str) -> None:
 @pairwise(
     device=device_kinds(),
     type=types_of("DIAGONAL_MATRIX1"),
-    diagonals=[(0, 1), (-1, 2), (2, -1), (1, 1), (-(2**31), 1), (0, 2**31 - 1)],
+    diagonals=[(0, 1), (-1, 2), (2, -1), (1, 1), (0, 4), (-2, 1), (-(2**31), 1), (0, 2**31 - 1)],
 )
 def test_diagonals(diagonals: tuple[int, int], type: str, device: str) -> None:
     begin, end = diagonals

@@ -117,7 +117,11 @@ def test_a_norm_may_be_beyond_all_of_the_type(p: int, axis: int, device: Device)
 def test_squares_do_not_overflow(device: Device) -> None:
     x = np.array([[3e30, 4e30], [3e-30, 4e-30]], np.float32)
     result = dml.lp_normalization(x, axis=1, epsilon=0.0, p=2, device=device)
-    assert_within("LP_NORMALIZATION", result, x.astype(np.float64) / [[5e30], [5e-30]])
+    wanted = x.astype(np.float64) / [[5e30], [5e-30]]
+    assert_within("LP_NORMALIZATION", result, wanted)
+    how = {"axes": [1], "use_mean": False, "use_variance": True, "epsilon": 0.0}
+    result = dml.mean_variance_normalization2(x[:1], device=device, **how)
+    assert_within("MEAN_VARIANCE_NORMALIZATION2", result, wanted[:1] * 2**0.5)
     tensor = TensorDesc(FLOAT16, [1, 300])
     halves = np.full((1, 300), 60000.0, np.float16)
     desc = descs.MeanVarianceNormalization2(tensor, None, None, tensor, axes=[1], use_mean=False)

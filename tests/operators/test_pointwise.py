@@ -381,11 +381,23 @@ def test_scale_and_bias_of_integers_are_truncated_and_saturate(device: Device) -
     assert result.tolist() == [0, 2, 62, 65]
 
 
-def test_a_sequence_counts_elements_in_row_major_order_whatever_its_layout(device: Device) -> None:
-    tensor = TensorDesc(TensorDataType.INT32, (3, 5, 7), (7, 21, 1))
-    desc = descs.FillValueSequence(tensor, value_data_type=tensor.data_type, value_start=-4, value_delta=3)
-    expected = -4 + 3 * np.arange(105, dtype=np.int32).reshape(3, 5, 7)
-    assert same_bits(run(desc, [], device).copy(), expected)
+@pytest.mark.parametrize(
+    ("type", "start", "delta"),
+    [("INT32", -4, 3), ("INT32", 2**31 - 9, 2**30 + 1), ("INT64", 2**63 - 5, 1), ("UINT64", 2**64 - 1, 1)],
+)
+def test_a_sequence_counts_elements_in_row_major_order_whatever_its_layout(
+    type: str, start: int, delta: int, device: Device
+) -> None:
+    """Integers wrap, and numbers of 64 bits keep all their digits, as the constant does that comes first."""
+    tensor = TensorDesc(TensorDataType[type], (3, 5, 7), (7, 21, 1))
+    how: dict[str, Any] = {"value_data_type": tensor.data_type}
+    count = np.arange(105, dtype=type.lower()).reshape(3, 5, 7)
+    with np.errstate(over="ignore"):
+        expected = count * count.dtype.type(delta) + count.dtype.type(start)
+    sequence = descs.FillValueSequence(tensor, value_start=start, value_delta=delta, **how)
+    assert same_bits(run(sequence, [], device).copy(), expected)
+    constant = descs.FillValueConstant(tensor, value=start, **how)
+    assert same_bits(run(constant, [], device).copy(), np.full_like(expected, expected[0, 0, 0]))
 
 
 def test_no_error_adds_up_along_a_sequence(device: Device) -> None:

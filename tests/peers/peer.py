@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import opendml as dml
@@ -104,6 +104,13 @@ class Random:
 
 
 seeds = st.integers(0, 2**32 - 1).map(Random)
+every_device = pytest.mark.parametrize("device", DEVICES)
+
+
+def on_random(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test on every device, with several arguments `random`."""
+    run: Callable[..., None] = every_device(given(random=seeds)(examples(test)))
+    return run
 
 
 def computed(operator: str, *arrays: Array | None, device: str, **attributes: Any) -> Array:

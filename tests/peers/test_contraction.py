@@ -7,7 +7,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given
 
 import opendml as dml
 from opendml import descs
@@ -17,7 +16,7 @@ from tests.running import on_arrays
 from tests.tolerances import assert_within
 
 from .onnx_peer import onnx_result, onnx_results, onnx_type
-from .peer import DEVICES, FLOATS, Random, computed, exact, examples, seeds
+from .peer import FLOATS, Random, computed, exact, on_random
 
 
 def _torch() -> Any:
@@ -90,16 +89,11 @@ class _Convolution:
 _ATTRIBUTES = ((1, 4), (1, 3), (0, 2))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("backward", [False, True])
-@given(random=seeds)
-@examples
+@on_random
 def test_convolution_agrees_with_pytorch(backward: bool, device: str, random: Random) -> None:
     case = _Convolution(random, backward)
     case.assert_agrees(case.by_torch(case.x, case.filter, case.bias), device)
-
-
-every_device = pytest.mark.parametrize("device", DEVICES)
 
 
 def _by_head(torch: Any, x: Array, heads: int) -> Any:
@@ -108,10 +102,8 @@ def _by_head(torch: Any, x: Array, heads: int) -> Any:
     return torch.from_numpy(exact(x).reshape(batch, length, heads, -1).transpose(0, 2, 1, 3).copy())
 
 
-@every_device
 @pytest.mark.parametrize("masked", [False, True])
-@given(random=seeds)
-@examples
+@on_random
 def test_attention_is_that_of_pytorch(masked: bool, device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     batch, queries, keys, size, shared = (int(each) for each in random.generator.integers(1, 7, 5))
@@ -154,9 +146,7 @@ def test_attention_is_that_of_pytorch(masked: bool, device: str, random: Random)
     assert_within("MULTIHEAD_ATTENTION1", result, expected)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_attention_with_a_past_is_that_of_onnx_runtime_and_pytorch(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     batch, heads, past = (int(each) for each in random.generator.integers(1, 5, 3))
@@ -227,9 +217,7 @@ def _extents(random: Random) -> tuple[int, int, int]:
     return m, int(random.generator.integers(1, random.generator.choice((40, 1100)))), n
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_scaled_products_are_those_of_onnx_runtime(device: str, random: Random) -> None:
     m, k, n = _extents(random)
     dtype = random.of_type(BYTES)
@@ -256,9 +244,7 @@ def test_scaled_products_are_those_of_onnx_runtime(device: str, random: Random) 
     assert_within("MATRIX_MULTIPLY_INTEGER_TO_FLOAT", result[0], expected, peer=True)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_quantized_averages_are_those_of_onnx_but_for_halves(device: str, random: Random) -> None:
     x, scales = _byte(random, 2, 3, 6, 8), [np.array(each, np.float32) for each in (0.5, 0.75)]
     zeros = [_zero_point(random) for _ in range(2)]
@@ -283,10 +269,8 @@ def test_quantized_averages_are_those_of_onnx_but_for_halves(device: str, random
 HALVES = (ml_dtypes.uint4, ml_dtypes.int4)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("target", BYTES)
-@given(random=seeds)
-@examples
+@on_random
 def test_quantization_saturates_and_rounds_halves_to_even(target: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(FLOATS)
     # A quarter as scale: quotients are exact, many of them halves.
@@ -301,9 +285,7 @@ def test_quantization_saturates_and_rounds_halves_to_even(target: str, device: s
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_dequantization_agrees_with_numpy(device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(FLOATS)
     source = random.of_type((*BYTES, "int16", "uint16"))
@@ -315,10 +297,8 @@ def test_dequantization_agrees_with_numpy(device: str, random: Random) -> None:
     assert_within("ELEMENT_WISE_DEQUANTIZE_LINEAR", result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("target", BYTES)
-@given(random=seeds)
-@examples
+@on_random
 def test_quantized_addition_is_that_of_the_numbers_meant(target: str, device: str, random: Random) -> None:
     shape = random.shape()
     ones = (1,) * len(shape)
@@ -334,11 +314,9 @@ def test_quantized_addition_is_that_of_the_numbers_meant(target: str, device: st
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("with_zero_points", [False, True])
 @pytest.mark.parametrize("target", [*BYTES, *HALVES], ids=lambda target: np.dtype(target).name)
-@given(random=seeds)
-@examples
+@on_random
 def test_blocks_are_quantized_and_dequantized_as_by_onnx(
     target: str | type, with_zero_points: bool, device: str, random: Random
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from opendml import ScaleBias, TensorDataType
 from opendml.runtime.memory.host_array import Array
@@ -17,7 +16,7 @@ from tests.tolerances import assert_within
 
 from .deviations import Correction, deviation
 from .onnx_peer import PEERS, onnx_result
-from .peer import DEVICES, FLOATS, INTEGERS, SIGNED, UNSIGNED, Random, computed, exact, examples, seeds
+from .peer import FLOATS, INTEGERS, SIGNED, UNSIGNED, Random, computed, exact, on_random
 
 
 @dataclass(frozen=True)
@@ -99,10 +98,8 @@ UNARY_CASES = [
 ]
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("operator", "case"), UNARY_CASES)
-@given(random=seeds)
-@examples
+@on_random
 def test_functions_agree_with_scipy(operator: str, case: Unary, device: str, random: Random) -> None:
     x = random.values(random.of_type(FLOATS), random.shape(), case.low, case.high)
     with np.errstate(all="ignore"):
@@ -121,10 +118,8 @@ SCALED = (
 )
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", SCALED)
-@given(random=seeds)
-@examples
+@on_random
 def test_scale_and_bias_come_first(operator: str, device: str, random: Random) -> None:
     # Small multiples of 1/4: the scaled input is exact.
     x = random.generator.integers(-40, 40, random.shape()).astype(np.float32) / np.float32(4)
@@ -157,10 +152,8 @@ BINARY: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", BINARY)
-@given(random=seeds)
-@examples
+@on_random
 def test_functions_of_two_tensors_agree_with_numpy(operator: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(FLOATS)
     limits = (-20, 20) if operator == "ELEMENT_WISE_POW" else (-1e3, 1e3)
@@ -179,10 +172,8 @@ COMPARISONS: dict[str, Callable[[Array, Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", COMPARISONS)
-@given(random=seeds)
-@examples
+@on_random
 def test_comparisons_agree_with_numpy(operator: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(FLOATS)
     a, b = (np.round(random.values(dtype, shape, -2, 2)) for _ in range(2))
@@ -198,9 +189,7 @@ INFINITIES: dict[IsInfinityMode, Callable[[Array], Array]] = {
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_tests_for_special_values_agree_with_numpy(device: str, random: Random) -> None:
     x = random.values(random.of_type(FLOATS), random.shape())
     assert_within("ELEMENT_WISE_IS_NAN", computed("ELEMENT_WISE_IS_NAN", x, device=device), np.isnan(x))
@@ -209,9 +198,7 @@ def test_tests_for_special_values_agree_with_numpy(device: str, random: Random) 
         assert_within("ELEMENT_WISE_IS_INFINITY", result, function(x))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_if_chooses_as_numpy_does(device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type((*FLOATS, "float64"))
     condition = random.generator.integers(0, 3, shape, np.uint8)
@@ -220,9 +207,7 @@ def test_if_chooses_as_numpy_does(device: str, random: Random) -> None:
     np.testing.assert_array_equal(result, np.where(condition, a, b))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_the_gradient_of_clipping_is_open_at_both_ends(device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(FLOATS)
     x = np.round(random.values(dtype, shape, -5, 5, special=False))
@@ -271,10 +256,8 @@ def _inputs(random: Random, *, special: bool = True) -> Array:
     return random.laid_out(numbers.astype(dtype))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("name", "attributes", "peer"), TORCH, ids=[name for name, _, _ in TORCH])
-@given(random=seeds)
-@examples
+@on_random
 def test_activations_agree_with_pytorch(
     name: str, attributes: Attributes, peer: Callable[[Any, Any], Any], device: str, random: Random
 ) -> None:
@@ -287,9 +270,7 @@ def test_activations_agree_with_pytorch(
     assert_within(operator, computed(operator, x, device=device, **attributes), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_slopes_of_each_element_agree_with_pytorch(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = _inputs(random)
@@ -300,9 +281,7 @@ def test_slopes_of_each_element_agree_with_pytorch(device: str, random: Random) 
     assert_within(operator, computed(operator, x, slope, device=device), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_the_gradient_of_relu_is_pytorchs(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = _inputs(random, special=False)
@@ -344,10 +323,8 @@ def _bounds(target: str, source: str) -> tuple[float, float]:
     return max(float(limits.min), -most), min(float(limits.max), most)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("target", TYPES)
-@given(random=seeds)
-@examples
+@on_random
 def test_casts_agree_with_numpy(target: str, device: str, random: Random) -> None:
     x = _in_range(random, random.of_type(TYPES).name, target)
     with np.errstate(all="ignore"):
@@ -368,10 +345,8 @@ def _saturated(x: Array, target: str) -> Array:
 saturated = deviation("CAST", "floats beyond the integer type, NaN", _saturated)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("target", INTEGERS)
-@given(random=seeds)
-@examples
+@on_random
 def test_floats_beyond_an_integer_type_saturate(target: str, device: str, random: Random) -> None:
     dtype = random.of_type(ALL_FLOATS)
     x = random.values(dtype, random.shape(most=60), -1e5, 1e5)
@@ -404,10 +379,8 @@ BINARY_INTEGER: dict[str, tuple[tuple[str, ...], Callable[[Array, Array], Any]]]
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", BINARY_INTEGER)
-@given(random=seeds)
-@examples
+@on_random
 def test_arithmetic_wraps_as_numpy_has_it(operator: str, device: str, random: Random) -> None:
     types, function = BINARY_INTEGER[operator]
     shape, dtype = random.shape(), random.of_type(types)
@@ -441,10 +414,8 @@ DIVISIONS: dict[str, tuple[Callable[[Any, Any], Any], Correction]] = {
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", DIVISIONS)
-@given(random=seeds)
-@examples
+@on_random
 def test_divisions_agree_with_numpy(operator: str, device: str, random: Random) -> None:
     function, correction = DIVISIONS[operator]
     shape, dtype = random.shape(), random.of_type(INTEGERS)
@@ -454,10 +425,8 @@ def test_divisions_agree_with_numpy(operator: str, device: str, random: Random) 
     assert_within(operator, computed(operator, a, b, device=device), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", ["ELEMENT_WISE_BIT_SHIFT_LEFT", "ELEMENT_WISE_BIT_SHIFT_RIGHT"])
-@given(random=seeds)
-@examples
+@on_random
 def test_shifts_agree_with_numpy(operator: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(UNSIGNED)
     a = random.full(dtype, shape)
@@ -466,9 +435,7 @@ def test_shifts_agree_with_numpy(operator: str, device: str, random: Random) -> 
     assert_within(operator, computed(operator, a, b, device=device), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_powers_wrap_as_numpy_has_them(device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(("int8", "int16", "int32", "uint8", "uint16", "uint32"))
     x = random.values(dtype, shape, -20, 20)
@@ -477,9 +444,7 @@ def test_powers_wrap_as_numpy_has_them(device: str, random: Random) -> None:
     assert_within("ELEMENT_WISE_POW", result, np.power(x, exponent))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_bounds_of_floats_are_truncated_for_integers(device: str, random: Random) -> None:
     x = random.full(random.of_type(("int8", "int16", "int32")), random.shape())
     result = computed("ELEMENT_WISE_CLIP", x, min=-2.9, max=90.5, device=device)
@@ -488,9 +453,7 @@ def test_bounds_of_floats_are_truncated_for_integers(device: str, random: Random
     assert_within("ELEMENT_WISE_THRESHOLD", result, np.maximum(x, -2))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_slopes_of_integers_wrap(device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(("int8", "int16", "int32"))
     x, slope = (random.full(dtype, shape) for _ in range(2))
@@ -511,10 +474,8 @@ UNARY_INTEGER: dict[str, tuple[tuple[str, ...], Callable[[Array], Any]]] = {
 }
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", UNARY_INTEGER)
-@given(random=seeds)
-@examples
+@on_random
 def test_functions_agree_with_numpy(operator: str, device: str, random: Random) -> None:
     types, function = UNARY_INTEGER[operator]
     x = random.full(random.of_type(types), random.shape())
@@ -525,10 +486,8 @@ def test_functions_agree_with_numpy(operator: str, device: str, random: Random) 
     assert_within(operator, result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", COMPARISONS)
-@given(random=seeds)
-@examples
+@on_random
 def test_comparisons_agree_with_numpy_of_integer(operator: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type(INTEGERS)
     a = random.full(dtype, shape)
@@ -536,9 +495,7 @@ def test_comparisons_agree_with_numpy_of_integer(operator: str, device: str, ran
     assert_within(operator, computed(operator, a, b, device=device), COMPARISONS[operator](a, b))
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_clipping_to_typed_bounds_agrees_with_numpy(device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type((*INTEGERS, *FLOATS))
     if dtype.kind == "f":
@@ -557,9 +514,7 @@ def test_clipping_to_typed_bounds_agrees_with_numpy(device: str, random: Random)
     np.testing.assert_array_equal(result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_set_bits_are_counted_as_numpy_does(device: str, random: Random) -> None:
     x = random.full(random.of_type(UNSIGNED), random.shape())
     assert_within(
@@ -567,10 +522,8 @@ def test_set_bits_are_counted_as_numpy_does(device: str, random: Random) -> None
     )
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("operator", ["AND", "OR", "XOR"])
-@given(random=seeds)
-@examples
+@on_random
 def test_bits_of_floats_are_those_of_their_encoding(operator: str, device: str, random: Random) -> None:
     shape, dtype = random.shape(), random.of_type((*FLOATS, "float64"))
     bits = np.dtype(f"uint{dtype.itemsize * 8}")

@@ -20,9 +20,8 @@ from tests.vision import roi_align
 
 from .deviations import deviation
 from .onnx_peer import PEERS, onnx_results
-from .peer import DEVICES, Random, exact, examples, seeds
+from .peer import Random, exact, examples, on_random, seeds
 
-every_device = pytest.mark.parametrize("device", DEVICES)
 F32 = np.dtype("float32")
 
 
@@ -49,9 +48,7 @@ def _near(operator: str, results: Any, expected: list[Array]) -> None:
         assert_within(operator, result, wanted.reshape(result.shape))
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_a_training_s_normalization(device: str, random: Random) -> None:
     x, incoming = _pair(random, least=2)
     shape = x.shape
@@ -72,9 +69,7 @@ def test_those_of_a_training_s_normalization(device: str, random: Random) -> Non
     _near("BATCH_NORMALIZATION_TRAINING_GRAD", results, expected)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_a_normalization_with_given_statistics(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x, incoming = _pair(random)
@@ -92,9 +87,7 @@ def test_those_of_a_normalization_with_given_statistics(device: str, random: Ran
     _near("BATCH_NORMALIZATION_GRAD", results, expected)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_local_responses(device: str, random: Random) -> None:
     x, incoming = _pair(random)
     # Of an even size the regions of the two lie on other sides.
@@ -108,10 +101,8 @@ def test_those_of_local_responses(device: str, random: Random) -> None:
     _near("LOCAL_RESPONSE_NORMALIZATION_GRAD", [result], expected)
 
 
-@every_device
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_nearest_resampling(mode: str, device: str, random: Random) -> None:
     shape = tuple(int(each) for each in random.generator.integers(1, 9, 4))
     made = tuple(int(each) for each in random.generator.integers(1, 20, 2))
@@ -140,10 +131,8 @@ def test_those_of_nearest_resampling(mode: str, device: str, random: Random) -> 
     _near("RESAMPLE_GRAD", [result], _gradients(forward, [x], incoming))
 
 
-@every_device
 @pytest.mark.parametrize("mode", ["NEAREST_NEIGHBOR", "LINEAR"])
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_resampling_are_its_differences(mode: str, device: str, random: Random) -> None:
     shape = tuple(int(each) for each in random.generator.integers(1, 5, 3))
     scales = [float(each) for each in random.generator.choice([0.5, 1.0, 1.5, 2.0, 3.0], 3)]
@@ -159,9 +148,7 @@ def test_those_of_resampling_are_its_differences(mode: str, device: str, random:
     _near("RESAMPLE_GRAD", [result], [np.array([each.sum() for each in differences])])
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_a_slice(device: str, random: Random) -> None:
     shape = random.shape(rank=3)
     steps = [int(each) for each in random.generator.integers(1, 4, 3)]
@@ -186,9 +173,7 @@ def test_those_of_a_slice(device: str, random: Random) -> None:
     np.testing.assert_array_equal(result, expected[0].astype(np.float32))
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_those_of_aligned_regions(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = random.values(F32, (2, 3, 7, 8), -4, 4, special=False)
@@ -259,10 +244,8 @@ def _computed(kind: str, tensors: Tensors, directions: int, device: str, **attri
     return list(results)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", KINDS)
-@given(random=seeds)
-@examples
+@on_random
 def test_networks_agree_with_torch(kind: str, device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     directions = int(random.generator.integers(1, 3))

@@ -19,7 +19,7 @@ from tools.terms import of_log_softmax, of_normalization, of_reduction, of_softm
 
 from .deviations import deviation
 from .onnx_peer import PEERS, onnx_result
-from .peer import DEVICES, FLOATS, INTEGERS, Random, computed, exact, examples, seeds
+from .peer import FLOATS, INTEGERS, Random, computed, every_device, exact, examples, on_random, seeds
 
 FLOAT_FUNCTIONS: dict[str, Callable[[Array, Any], Any]] = {
     "AVERAGE": lambda x, axes: x.mean(axes, keepdims=True),
@@ -49,10 +49,8 @@ def _logsumexp(x: Array, axes: Any) -> Any:
     return special.logsumexp(x, axes, keepdims=True)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("function", FLOAT_FUNCTIONS)
-@given(random=seeds)
-@examples
+@on_random
 def test_float_reductions_agree_with_numpy_and_scipy(function: str, device: str, random: Random) -> None:
     shape = random.shape()
     axes = random.axes(len(shape))
@@ -78,7 +76,7 @@ INFINITE = np.array(
 )
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("function", FLOAT_FUNCTIONS)
 def test_groups_with_infinities_and_nan_agree_with_numpy(function: str, name: str, device: str) -> None:
@@ -89,10 +87,8 @@ def test_groups_with_infinities_and_nan_agree_with_numpy(function: str, name: st
     assert_within("REDUCE", result, expected, of_reduction(ReduceFunction[function], expected))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("function", INTEGER_FUNCTIONS)
-@given(random=seeds)
-@examples
+@on_random
 def test_integer_reductions_wrap_as_numpy_has_them(function: str, device: str, random: Random) -> None:
     wide_only = function in ("L1", "SUM_SQUARE", "MULTIPLY", "SUM")
     dtype = random.of_type(("int32", "int64", "uint32", "uint64") if wide_only else INTEGERS)
@@ -105,11 +101,9 @@ def test_integer_reductions_wrap_as_numpy_has_them(function: str, device: str, r
     assert_within("REDUCE", result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("direction", AxisDirection, ids=lambda direction: direction.name.lower())
 @pytest.mark.parametrize("operator", SEARCHES)
-@given(random=seeds)
-@examples
+@on_random
 def test_searches_count_over_the_axes_as_numpy_does(
     operator: str, direction: AxisDirection, device: str, random: Random
 ) -> None:
@@ -155,12 +149,10 @@ def _scanned(operator: str, x: Array, axis: int, direction: AxisDirection, exclu
     return result
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("direction", AxisDirection, ids=lambda direction: direction.name.lower())
 @pytest.mark.parametrize("operator", SCANS)
-@given(random=seeds)
-@examples
+@on_random
 def test_scans_agree_with_numpy(
     operator: str, direction: AxisDirection, exclusive: bool, device: str, random: Random
 ) -> None:
@@ -178,7 +170,7 @@ def test_scans_agree_with_numpy(
     assert_within(operator, computed(operator, x, device=device, **attributes), expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("operator", SCANS)
 @pytest.mark.parametrize("sizes", [(1, 3, 1, 1, 2), (1,), (1, 5), (5, 1)])
@@ -220,10 +212,8 @@ def _check(
     assert_within(name, result, expected, terms, peer=peer)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", TORCH)
-@given(random=seeds)
-@examples
+@on_random
 def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
     shape = random.shape()
     axes = random.axes(len(shape))
@@ -233,10 +223,8 @@ def test_softmax_over_any_axes_agrees_with_pytorch(name: str, device: str, rando
     _check(operator, computed(operator, x, axes=axes, device=device), expected, x, axes)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", TORCH)
-@given(random=seeds)
-@examples
+@on_random
 def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Random) -> None:
     shape = (1,) * int(random.generator.integers(3)) + random.shape(2)
     x = _inputs(random, shape)
@@ -245,7 +233,7 @@ def test_softmax_of_rows_agrees_with_pytorch(name: str, device: str, random: Ran
     _check(operator, computed(operator, x, device=device), expected, x, axes)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", TORCH)
 def test_rows_with_infinities_and_nan_agree_with_pytorch(name: str, dtype: str, device: str) -> None:
@@ -280,9 +268,7 @@ def _like(random: Random, x: Array, sizes: tuple[int, ...], low: float, high: fl
     return random.values(x.dtype, sizes, low, high, special=False)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_batch_normalization_agrees_with_pytorch(device: str, random: Random) -> None:
     torch, x = _torch(), _image(random)
     channels = (1, x.shape[1], 1, 1)
@@ -295,10 +281,8 @@ def test_batch_normalization_agrees_with_pytorch(device: str, random: Random) ->
     assert_within("BATCH_NORMALIZATION", result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("across", [False, True])
-@given(random=seeds)
-@examples
+@on_random
 def test_mean_variance_normalization_agrees_with_pytorch(across: bool, device: str, random: Random) -> None:
     torch, x = _torch(), _image(random)
     scale, bias = (_like(random, x, x.shape, -2, 2) for _ in range(2))
@@ -310,9 +294,7 @@ def test_mean_variance_normalization_agrees_with_pytorch(across: bool, device: s
     assert_within("MEAN_VARIANCE_NORMALIZATION", result, normalized * exact(scale) + exact(bias), terms)
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_normalization_without_the_mean_is_pytorchs_root_mean_square(device: str, random: Random) -> None:
     torch, x = _torch(), _image(random)
     expected = torch.nn.functional.rms_norm(torch.from_numpy(exact(x)), x.shape[2:], eps=EPSILON).numpy()
@@ -321,10 +303,8 @@ def test_normalization_without_the_mean_is_pytorchs_root_mean_square(device: str
     assert_within("MEAN_VARIANCE_NORMALIZATION2", result, expected)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("p", [1, 2])
-@given(random=seeds)
-@examples
+@on_random
 def test_lp_normalization_agrees_with_pytorch(p: int, device: str, random: Random) -> None:
     torch, x = _torch(), _image(random)
     axis = int(random.generator.integers(4))
@@ -336,9 +316,7 @@ def test_lp_normalization_agrees_with_pytorch(p: int, device: str, random: Rando
 RESPONSE = {"alpha": 0.3, "beta": 0.75, "bias": 1.0}
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@given(random=seeds)
-@examples
+@on_random
 def test_local_response_across_channels_agrees_with_pytorch(device: str, random: Random) -> None:
     torch, x = _torch(), _image(random)
     size = 2 * int(random.generator.integers(3)) + 1

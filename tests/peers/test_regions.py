@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 import opendml as dml
 from opendml import descs
@@ -22,7 +21,7 @@ from tests.vision import roi_align
 
 from .deviations import deviation
 from .onnx_peer import PEERS, onnx_result, onnx_results
-from .peer import DEVICES, Random, computed, exact, examples, seeds
+from .peer import Random, computed, every_device, exact, on_random
 
 IMAGE = np.random.default_rng(0).uniform(-2, 2, (1, 3, 8, 8)).astype(np.float32)
 BINS = 4
@@ -65,7 +64,7 @@ samples_of_empty = {
 filters = deviation("RESAMPLE3", "scales from 1/2 to 1, antialiased", _unfiltered)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_regions_are_cut_to_the_image_before_they_are_pooled(device: str) -> None:
     regions = np.array([[0, -4, -2, 5, 6], [0, 3, 2, 20, 15]], np.float32)
     inside = corners_within(regions)
@@ -93,7 +92,7 @@ def _require_alike(name: str, peer: str, device: str, regions: Array, samples: i
     assert_within(name, result, expected, peer=True)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("name", samples_of)
 def test_great_regions_have_the_samples_of_the_image(name: str, peer: str, device: str) -> None:
@@ -101,7 +100,7 @@ def test_great_regions_have_the_samples_of_the_image(name: str, peer: str, devic
     _require_alike(name, peer, device, regions, samples_of[name](0))
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 @pytest.mark.parametrize("peer", PEERS)
 @pytest.mark.parametrize("name", samples_of_empty)
 def test_empty_regions_have_a_sample(name: str, peer: str, device: str) -> None:
@@ -110,10 +109,8 @@ def test_empty_regions_have_a_sample(name: str, peer: str, device: str) -> None:
     _require_alike(name, peer, device, regions, samples_of_empty[name](0))
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("aligned", [True, False])
-@given(random=seeds)
-@examples
+@on_random
 def test_regions_are_aligned_as_in_torchvision(device: str, aligned: bool, random: Random) -> None:
     """Regions within the image, of one element at least: torchvision as it is written in Python takes nothing
     to be out of bounds, and where it does not align, it widens smaller ones."""
@@ -152,7 +149,7 @@ def _aligned(
     return computed(name, *inputs, device=device, sizes=sizes, **ALIGNED, **scales, **more)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@every_device
 def test_nothing_is_filtered_where_no_element_is_missed(device: str) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     wide = torch.from_numpy(IMAGE.astype(np.float64))
@@ -209,11 +206,9 @@ class _Pooling:
         return on_arrays(desc, [self.x], outputs, device, **attributes, **more)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("include", [False, True])
 @pytest.mark.parametrize("ceil", [False, True])
-@given(random=seeds)
-@examples
+@on_random
 def test_averages_agree_with_pytorch(ceil: bool, include: bool, device: str, random: Random) -> None:
     case = _Pooling(random, dilated=False)
     expected, terms = (
@@ -227,10 +222,8 @@ def test_averages_agree_with_pytorch(ceil: bool, include: bool, device: str, ran
     assert_within("AVERAGE_POOLING", result, expected, terms)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("ceil", [False, True])
-@given(random=seeds)
-@examples
+@on_random
 def test_maxima_agree_with_pytorch(ceil: bool, device: str, random: Random) -> None:
     case = _Pooling(random, dilated=True)
     values, indices = case.by_torch(
@@ -254,10 +247,8 @@ _magnitudes = deviation("LP_POOLING", "odd P, negative elements", np.abs)
 deviation("LP_POOLING1", "odd P, negative elements", np.abs)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("p", [1, 2, 3])
-@given(random=seeds)
-@examples
+@on_random
 def test_norms_agree_with_pytorch(p: int, device: str, random: Random) -> None:
     case = _Pooling(random, dilated=False)
     case.padding = [0] * case.rank
@@ -315,11 +306,9 @@ def _scales(random: Random) -> list[float]:
     return [1.0, 1.0, *chosen.astype(np.float32).astype(float).tolist()]
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
-@given(random=seeds)
-@examples
+@on_random
 def test_nearest_agrees_with_runtime(rounding: str, coordinates: str, device: str, random: Random) -> None:
     x, scales = _image(random), _scales(random)
     expected = _onnx("runtime", x, scales, "nearest", coordinates, nearest_mode=rounding)
@@ -339,10 +328,8 @@ def _onnx(peer: str, x: Array, scales: list[float], mode: str, coordinates: str,
     return onnx_result(peer, "Resize", inputs, "float32", **more, **attributes)
 
 
-@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("mode", ["nearest-exact", "bilinear"])
-@given(random=seeds)
-@examples
+@on_random
 def test_pixel_centers_agree_with_pytorch(mode: str, device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = _image(random)
@@ -358,9 +345,6 @@ def test_pixel_centers_agree_with_pytorch(mode: str, device: str, random: Random
         scales=scales,
     )
     assert_within("RESAMPLE", result, expected, peer=True)
-
-
-every_device = pytest.mark.parametrize("device", DEVICES)
 
 
 def _peer(random: Random) -> str:
@@ -382,10 +366,8 @@ def _first(x: Array, k: int, axis: int, greatest: bool, device: str) -> Sequence
     return dml.top_k1(x, axis=axis, k=k, axis_direction=direction, device=device)
 
 
-@every_device
 @pytest.mark.parametrize("greatest", [False, True])
-@given(random=seeds)
-@examples
+@on_random
 def test_the_first_of_a_sort_are_those_of_onnx(greatest: bool, device: str, random: Random) -> None:
     shape = random.shape()
     axis = int(random.generator.integers(len(shape)))
@@ -402,9 +384,7 @@ def test_the_first_of_a_sort_are_those_of_onnx(greatest: bool, device: str, rand
     np.testing.assert_array_equal(found[1], places)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_nan_is_sorted_as_by_pytorch(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = random.values(np.dtype("float32"), (int(random.generator.integers(1, 30)), 16))
@@ -414,9 +394,7 @@ def test_nan_is_sorted_as_by_pytorch(device: str, random: Random) -> None:
         np.testing.assert_array_equal(_first(x, k, 1, greatest, device)[0], wanted)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_what_was_pooled_is_put_back_as_by_pytorch(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     batch, channels, rows, columns = (int(each) for each in random.generator.integers(1, 5, 4))
@@ -432,9 +410,7 @@ def test_what_was_pooled_is_put_back_as_by_pytorch(device: str, random: Random) 
     np.testing.assert_array_equal(result, expected)
 
 
-@every_device
-@given(random=seeds)
-@examples
+@on_random
 def test_bands_of_a_matrix_are_those_of_pytorch(device: str, random: Random) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     x = random.values(np.dtype("float32"), random.shape(rank=2), special=False)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opendml.program.node import Node
+from opendml.program.node import Node, source
+from opendml.program.scalar_type import ScalarType
 from tests.program.evaluate import Array, evaluate, expanded
 
 
@@ -24,6 +25,19 @@ class Case:
     ulps: float
     lowest: int
     highest: int
+
+    def magnitudes(self, step: int) -> Array:
+        """Return numbers of all sizes, and every `step`-th where the function varies most."""
+        return magnitudes(self.lowest, self.highest, step)
+
+    def worst(self, step: int, expansion: Callable[[Node], Node] = expanded) -> float:
+        """Return the greatest distance of an expansion, over as many numbers for every case."""
+        x = self.magnitudes(step * max(self.highest - self.lowest, 4))
+        with np.errstate(all="ignore"):
+            exact = self.exact(x.astype(np.float64))
+        return float(
+            distance(evaluate(expansion(self.function(source(0, ScalarType.FLOAT32))), x), exact).max()
+        )
 
 
 def magnitudes(lowest: int, highest: int, step: int) -> Array:

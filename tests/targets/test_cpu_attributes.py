@@ -35,11 +35,11 @@ from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.pattern import Mode, Pattern
 from opendml.targets.cpu.table_math import expand, expand_narrow, looked_up
 from opendml.targets.cpu.tables import has_tables, table_size
-from tests.program.compiled import run_compiled
+from tests.program.compiled import assert_same_bits, run_compiled
 from tests.program.evaluate import evaluate
 from tests.program.sweeps import Case, distance, magnitudes
 from tests.program.test_vector_math import exact_erf, exact_gelu
-from tests.running import launches
+from tests.running import launches, same_bits
 from tests.targets.walks import FAMILIES, WALKS
 from tools.pointwise_cases import OPERATORS, desc_of, type_combinations
 
@@ -370,25 +370,16 @@ def test_special_value(
 ) -> None:
     with assumed(MACHINES[size]):
         root = in_tables(CASES[name].function(X), expansion)
-    result = evaluate(root, np.array([argument], np.float32))[0]
-    if expansion is expand_narrow:
-        result = result.astype(np.float16)
-    assert result == expected or (math.isnan(result) and math.isnan(expected))
-    assert math.isnan(expected) or math.copysign(1.0, result) == math.copysign(1.0, expected)
+    type = np.float16 if expansion is expand_narrow else np.float32
+    result = evaluate(root, np.array([argument], np.float32)).astype(type)
+    assert same_bits(result, np.array([expected], type))
 
 
 @needs_tables
 @pytest.mark.parametrize("lanes", [1, 4, 8, 16, 32])
 @pytest.mark.parametrize("name", CASES)
 def test_machine_code_gives_the_same_bits(name: str, lanes: int) -> None:
-    case = CASES[name]
-    x = magnitudes(case.lowest, case.highest, step=30011)
-    x = x[: len(x) // 32 * 32]
-    root = in_tables(case.function(X))
-    result, expected = run_compiled(root, lanes, x), evaluate(root, x)
-    number = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.isnan(result), ~number)
-    np.testing.assert_array_equal(result[number].view(np.uint32), expected[number].view(np.uint32))
+    assert_same_bits(in_tables(CASES[name].function(X)), lanes, CASES[name].magnitudes(30011))
 
 
 @needs_tables

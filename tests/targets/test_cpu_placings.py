@@ -36,15 +36,17 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, reshaped, sliced
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import InterpolationMode, ReduceFunction
-from opendml.spec.operator_desc import Size2D
+from opendml.spec.operator_desc import OperatorDesc, Size2D
 from opendml.targets.common.accumulations import TOGETHER, Accumulation, accumulations_of
 from opendml.targets.cpu.executable import CpuExecutable
+from opendml.targets.cpu.launch import Launch
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import Mode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.evaluate import evaluate
 from opendml.targets.reference.executable import ReferenceExecutable
+from tests import nodes
 from tests.pairwise import pairwise
 from tests.programs import assert_agrees, layout_of, sources
 from tests.running import launches
@@ -70,8 +72,11 @@ def _results(program: Program, threads: int | None = None) -> list[np.ndarray[tu
     return [array.view(np.int8) for array in memory[len(program.inputs) :]]
 
 
-def _check(results: Sequence[Node], outputs: Sequence[Layout], inputs: Sequence[Layout]) -> None:
-    program = Program(tuple(inputs), tuple(outputs), tuple(results))
+def _check(results: Sequence[Node], outputs: Sequence[Layout] = (), inputs: Sequence[Layout] = ()) -> None:
+    """Require both numbers of threads to compute what the reference does, over packed tensors or others."""
+    program = nodes.program(*results)
+    inputs, outputs = tuple(inputs) or program.inputs, tuple(outputs) or program.outputs
+    program = replace(program, inputs=inputs, outputs=outputs)
     expected = _results(program)
     for threads in (1, 2):
         for result, wanted in zip(_results(program, threads), expected, strict=True):
@@ -98,14 +103,13 @@ def _spaced(type: ScalarType, sizes: Sequence[int]) -> Layout:
 def test_sums_at_places(type: ScalarType, axes: tuple[int, ...]) -> None:
     places, values = source(0, type, SIZES), source(1, INT32, SIZES)
     sums = scattered_sum(places, convert(values, INT64) - 5, axes, _PLACES)
-    _check([sums], [packed(sums.type, sums.sizes)], [packed(type, SIZES), packed(INT32, SIZES)])
+    _check([sums])
 
 
 def test_sums_of_values_that_repeat() -> None:
     places, values = source(0, INT32, (1, 5, 33)), source(1, INT64, (6, 1, 33))
     sums = scattered_sum(places, values, (1, 2), _PLACES)
-    inputs = [packed(each.type, each.sizes) for each in (places, values)]
-    _check([sums], [packed(sums.type, sums.sizes)], inputs)
+    _check([sums])
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -122,48 +126,46 @@ def test_the_last_value_of_each_place(type: ScalarType, axis: int) -> None:
         _check([result, result], outputs, inputs)
 
 
-@pytest.mark.usefixtures("small_caches")
-@pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM])
-@pytest.mark.parametrize(("rows", "mode"), [(9, Mode.SCATTER_COLUMNS), (11, Mode.SCATTER_TILES)])
-def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation, rows: int, mode: Mode) -> None:
-    sizes = (3, rows, 301)
-    places, values = source(0, INT32, sizes), source(1, INT64, sizes)
-    if operation is Operation.SCATTER_SUM:
-        result = scattered_sum(places, values, (1,), _PLACES)
-    elif operation is Operation.SCATTER_LAST:
-        result = scattered_last(places, values, constant(7, INT64) + source(2, INT64, (3, _PLACES, 301)), 1)
-    else:
-        result = placing(operation, places, 1, _PLACES)
-    inputs = [packed(INT32, sizes), packed(INT64, sizes), packed(INT64, (3, _PLACES, 301))]
-    outputs = [packed(result.type, result.sizes), _spaced(result.type, result.sizes)]
-    program = Program(tuple(inputs), tuple(outputs), (result,) * 2)
-    (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
-    assert launch.pattern.mode is mode
-    assert launch.items > 3
-    _check([result] * 2, outputs, inputs)
+SCATTERS = [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM]
 
 
-@pytest.mark.parametrize("operation", [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM])
-@pytest.mark.parametrize("type", [INT32, ScalarType.FLOAT16])
-def test_long_lines_side_by_side_are_placed_by_vectors(operation: Operation, type: ScalarType) -> None:
-    """Some of the places lie outside."""
-    count, lines = 600, 141
-    sizes = (2, 300, lines)
-    before = source(2, type, (2, count, lines))
-    places, values = source(0, INT32, sizes) * 29, source(1, type, sizes)
+def _check_scattered(operation: Operation, places: Node, values: Node, before: Node) -> Launch:
+    """Check what is placed along axis 1 of three, stored twice, and return its last launch."""
+    count = before.sizes[1]
     if operation is Operation.SCATTER_SUM:
-        result = scattered_sum(places, convert(values, INT32), (1,), count)
+        result = scattered_sum(places, values, (1,), count)
     elif operation is Operation.SCATTER_LAST:
         result = scattered_last(places, values, before, 1)
     else:
         result = placing(operation, places, 1, count)
-    inputs = [packed(INT32, sizes), packed(type, sizes), packed(type, before.sizes)]
     outputs = [packed(result.type, result.sizes), _spaced(result.type, result.sizes)]
-    program = Program(tuple(inputs), tuple(outputs), (result,) * 2)
+    program = replace(nodes.program(result, result), outputs=tuple(outputs))
     (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
-    if result.type.bytes <= 4:
+    _check([result] * 2, outputs)
+    return launch
+
+
+@pytest.mark.usefixtures("small_caches")
+@pytest.mark.parametrize("operation", SCATTERS)
+@pytest.mark.parametrize(("rows", "mode"), [(9, Mode.SCATTER_COLUMNS), (11, Mode.SCATTER_TILES)])
+def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation, rows: int, mode: Mode) -> None:
+    sizes = (3, rows, 301)
+    before = constant(7, INT64) + source(2, INT64, (3, _PLACES, 301))
+    launch = _check_scattered(operation, source(0, INT32, sizes), source(1, INT64, sizes), before)
+    assert launch.pattern.mode is mode
+    assert launch.items > 3
+
+
+@pytest.mark.parametrize("operation", SCATTERS)
+@pytest.mark.parametrize("type", [INT32, ScalarType.FLOAT16])
+def test_long_lines_side_by_side_are_placed_by_vectors(operation: Operation, type: ScalarType) -> None:
+    """Some of the places lie outside."""
+    sizes = (2, 300, 141)
+    places, values = source(0, INT32, sizes) * 29, source(1, type, sizes)
+    values = convert(values, INT32) if operation is Operation.SCATTER_SUM else values
+    launch = _check_scattered(operation, places, values, source(2, type, (2, 600, 141)))
+    if operation is not Operation.SCATTER_SUM:
         assert launch.pattern.mode is Mode.SCATTER_STRIPS
-    _check([result] * 2, outputs, inputs)
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
@@ -172,7 +174,7 @@ def test_long_lines_side_by_side_are_placed_by_vectors(operation: Operation, typ
 def test_threads_keep_tiles_of_many_rows(rows: int, lines: int, kept: bool, vector_bytes: int) -> None:
     places = source(0, INT64, (rows, lines))
     result = scattered_sum(places, places, (0,), rows)
-    program = Program((packed(INT64, places.sizes),), (packed(result.type, result.sizes),), (result,))
+    program = nodes.program(result)
     with assumed(replace(machine(), vector_bytes=vector_bytes, l2_bytes=1024 * 1024)):
         (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
     assert launch.kept == kept
@@ -215,14 +217,12 @@ def test_positions_of_chunks_follow_each_other(share: float, length: int) -> Non
     x = source(0, INT32, sizes)
     placed = placing(Operation.POSITIONS, x >= round(_PLACES + 3 - share * (_PLACES + 6)), 1, length)
     results = [convert(placed, UINT32) * 5, placed]
-    program = Program(
-        (packed(INT32, sizes),), tuple(packed(each.type, sizes) for each in results), tuple(results)
-    )
+    program = nodes.program(*results)
     (kernel,) = fuse(program, in_order=True).kernels
     launches = schedule(kernel)
     assert [each.pattern.mode for each in launches] == [Mode.POSITIONS_CHUNKS, Mode.POSITIONS]
     assert launches[0].items == 2 * -(-length // (16 * 1024))
-    _check(results, program.outputs, program.inputs)
+    _check(results)
 
 
 @pytest.mark.parametrize("length", [1, 33, 3 * 16 * 1024 + 7])
@@ -231,18 +231,15 @@ def test_the_number_of_positions_is_found_with_them(length: int) -> None:
     placed = placing(Operation.POSITIONS, source(0, INT32, sizes) >= 5, 1, length)
     number = reduce_sum(convert(placed >= 0, UINT32), [1])
     results = [number * 2, placed, number]
-    program = Program(
-        (packed(INT32, sizes),), tuple(packed(each.type, each.sizes) for each in results), tuple(results)
-    )
-    assert len(fuse(program, in_order=True).kernels) == 1
-    _check(results, program.outputs, program.inputs)
+    assert len(fuse(nodes.program(*results), in_order=True).kernels) == 1
+    _check(results)
 
 
 def test_positions_beside_their_number_wait_for_it() -> None:
     sizes = (3, 33)
     placed = placing(Operation.POSITIONS, source(0, INT32, sizes) >= 5, 1, 33)
     result = placed + reduce_sum(convert(placed >= 0, INT32), [1])
-    _check([result], [packed(INT32, sizes)], [packed(INT32, sizes)])
+    _check([result])
 
 
 def test_placing_in_any_order_means_the_same() -> None:
@@ -251,9 +248,7 @@ def test_placing_in_any_order_means_the_same() -> None:
         scattered_last(places, values, before, 1),
         placing(Operation.POSITIONS, values < 5, 2, SIZES[2]),
     )
-    program = Program(
-        (packed(INT32, SIZES),) * 3, tuple(packed(each.type, each.sizes) for each in results), results
-    )
+    program = nodes.program(*results)
     in_order = _results(program)
     for found, wanted in zip(
         _results(replace(program, results=in_any_order(results))), in_order, strict=True
@@ -274,20 +269,18 @@ def test_lines_of_any_layout_and_several_stores(axis: int, operation: Operation)
 def test_what_is_placed_is_a_kernel_of_its_own_and_what_it_is_made_of_is_not() -> None:
     x = source(0, UINT32, SIZES)
     result = placing(Operation.TOP, x * 2 + 1, 2, 4) + 1
-    program = fuse(Program((packed(UINT32, SIZES),), (packed(result.type, result.sizes),), (result,)))
-    assert [kernel.axes for kernel in program.kernels] == [(2,), ()]
+    assert [kernel.axes for kernel in fuse(nodes.program(result)).kernels] == [(2,), ()]
 
 
 def test_long_lines_are_split_between_threads() -> None:
     sizes = (2, 300_000)
     placed = placing(Operation.TOP, source(0, UINT32, sizes), 1, 70)
-    program = Program((packed(UINT32, sizes),), (packed(placed.type, placed.sizes),), (placed,))
-    (kernel,) = fuse(program).kernels
+    (kernel,) = fuse(nodes.program(placed)).kernels
     assert [launch.pattern.mode for launch in schedule(kernel)] == [Mode.TOP_CHUNKS, Mode.TOP_MERGE]
-    _check([placed], program.outputs, program.inputs)
+    _check([placed])
 
 
-F32, I32, I64 = ScalarType.FLOAT32, ScalarType.INT32, ScalarType.INT64
+F32 = ScalarType.FLOAT32
 TAPS = 9
 NOTHING = {reduce_sum: 0.0, reduce_maximum: -math.inf, reduce_minimum: math.inf}
 COUNTS = {
@@ -304,14 +297,14 @@ def _values(*sizes: int) -> Array:
 
 def _taps(type: ScalarType, axis: int = 1, rank: int = 3) -> Node:
     along = [int(each == axis) for each in range(rank)]
-    return convert(index(I32, [TAPS if each else 1 for each in along], 0, along), type)
+    return convert(index(INT32, [TAPS if each else 1 for each in along], 0, along), type)
 
 
 def _gathered(x: Node, shift: Node, axes: int = 1) -> Node:
     """Taps of x (groups, twice as many taps along each axis, width), from a place of each group on."""
     rank = axes + 2
     places = {
-        axis: reshaped(shift, (x.sizes[0], *(1,) * (rank - 1))) + _taps(I32, axis, rank)
+        axis: reshaped(shift, (x.sizes[0], *(1,) * (rank - 1))) + _taps(INT32, axis, rank)
         for axis in range(1, rank - 1)
     }
     steps = [[int(row == column and row in (0, rank - 1)) for column in range(rank)] for row in range(rank)]
@@ -393,13 +386,10 @@ def _tensor(*sizes: int) -> TensorDesc:
     return TensorDesc(FLOAT32, list(sizes))
 
 
-@pytest.mark.parametrize("function", [ReduceFunction.AVERAGE, ReduceFunction.MAX])
-def test_samples_of_a_region_end_where_it_has_no_more(function: ReduceFunction) -> None:
-    desc = descs.RoiAlign(
-        _tensor(1, 4, 50, 68),
-        _tensor(1, 1, 8, 4),
-        TensorDesc(DATA_UINT32, [1, 1, 1, 8]),
-        _tensor(8, 4, 7, 7),
+def _aligned(function: ReduceFunction) -> OperatorDesc:
+    regions, batches = _tensor(1, 1, 8, 4), TensorDesc(DATA_UINT32, [1, 1, 1, 8])
+    return descs.RoiAlign(
+        *(_tensor(1, 4, 50, 68), regions, batches, _tensor(8, 4, 7, 7)),
         reduction_function=function,
         interpolation_mode=InterpolationMode.LINEAR,
         spatial_scale_x=1.0,
@@ -408,23 +398,25 @@ def test_samples_of_a_region_end_where_it_has_no_more(function: ReduceFunction) 
         minimum_samples_per_output=1,
         maximum_samples_per_output=2**32 - 1,
     )
-    bounded = [loop for launch in launches(desc) for loop in launch.pattern.bounded]
-    assert len(bounded) == 2
 
 
-def test_elements_of_a_region_end_where_it_has_no_more() -> None:
-    desc = descs.RoiPooling(
-        _tensor(1, 4, 50, 68),
-        _tensor(1, 1, 8, 5),
-        _tensor(8, 4, 7, 7),
+REGIONS = {
+    "averages": _aligned(ReduceFunction.AVERAGE),
+    "greatest samples": _aligned(ReduceFunction.MAX),
+    "greatest elements": descs.RoiPooling(
+        *(_tensor(1, 4, 50, 68), _tensor(1, 1, 8, 5), _tensor(8, 4, 7, 7)),
         spatial_scale=1.0,
         pooled_size=Size2D(width=7, height=7),
-    )
-    bounded = [loop for launch in launches(desc) for loop in launch.pattern.bounded]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_loops_over_a_region_end_where_it_has_no_more(name: str) -> None:
+    bounded = [loop for launch in launches(REGIONS[name]) for loop in launch.pattern.bounded]
     assert len(bounded) == 2
 
 
-F32_ACCUMULATIONS, F64, I32_ACCUMULATIONS = ScalarType.FLOAT32, ScalarType.FLOAT64, ScalarType.INT32
 NAN, INF = float("nan"), float("inf")
 FLOATS: list[Sequence[float]] = [
     [3.0, -1.5, 8.0, 8.0, -1.5, 0.25],
@@ -469,7 +461,7 @@ def check(nodes: Sequence[Node], inputs: Sequence[Array]) -> None:
 @pytest.mark.parametrize("operation", [*SIMPLE, *SEARCHED], ids=lambda operation: operation.name)
 @pytest.mark.parametrize(
     ("type", "values"),
-    [*((F32_ACCUMULATIONS, v) for v in FLOATS), *((I32_ACCUMULATIONS, v) for v in INTEGERS)],
+    [*((F32, v) for v in FLOATS), *((INT32, v) for v in INTEGERS)],
     ids=str,
 )
 def test_reductions_follow_states(operation: Operation, type: ScalarType, values: Sequence[float]) -> None:
@@ -485,9 +477,9 @@ def test_reductions_follow_states(operation: Operation, type: ScalarType, values
 def test_moments_share_a_state(
     values: Sequence[float], operations: Sequence[Operation], from_half: bool
 ) -> None:
-    stored = ScalarType.FLOAT16 if from_half else F32_ACCUMULATIONS
+    stored = ScalarType.FLOAT16 if from_half else F32
     array = np.array(values, stored.numpy) if not from_half else np.array(FLOATS[0], stored.numpy)
-    x = convert(source(0, stored, (len(values),)), F32_ACCUMULATIONS)
+    x = convert(source(0, stored, (len(values),)), F32)
     check([reduction(operation, x, [0]) for operation in operations], [array])
 
 
@@ -509,7 +501,7 @@ def test_eight_float16_are_taken_in_together_within_half_a_millionth_of_their_de
     values: Sequence[float], shift: float
 ) -> None:
     array = np.array(values, np.float16)
-    x = convert(source(0, ScalarType.FLOAT16, array.shape), F32_ACCUMULATIONS)
+    x = convert(source(0, ScalarType.FLOAT16, array.shape), F32)
     nodes = [reduction(operation, x, [0]) for operation in (Operation.MEAN, Operation.VARIANCE)]
     ((one,),) = accumulations_of(nodes)
     assert one.add_together is not None
@@ -525,7 +517,7 @@ def test_eight_float16_are_taken_in_together_within_half_a_millionth_of_their_de
 
 
 def test_infinities_and_nan_stay_when_taken_in_together() -> None:
-    x = convert(source(0, ScalarType.FLOAT16, (TOGETHER,)), F32_ACCUMULATIONS)
+    x = convert(source(0, ScalarType.FLOAT16, (TOGETHER,)), F32)
     ((one,),) = accumulations_of([reduction(Operation.VARIANCE, x, [0])])
     assert one.add_together is not None
     for value in (NAN, INF, -INF):
@@ -535,7 +527,7 @@ def test_infinities_and_nan_stay_when_taken_in_together() -> None:
             assert np.isnan(evaluate(one.results, [*state, np.array(1 / TOGETHER)])[0])
 
 
-@pytest.mark.parametrize("type", [F32_ACCUMULATIONS, I32_ACCUMULATIONS])
+@pytest.mark.parametrize("type", [F32, INT32])
 def test_products_are_summed(type: ScalarType) -> None:
     a, b = (source(number, type, (6,)) for number in range(2))
     inputs = [np.array(values, type.numpy) for values in (INTEGERS[0], [1, 2, 3, -4, 5, 6])]
@@ -543,10 +535,10 @@ def test_products_are_summed(type: ScalarType) -> None:
 
 
 def test_reductions_of_other_values_have_states_of_their_own_and_later_passes() -> None:
-    x, y = (source(number, F32_ACCUMULATIONS, (6,)) for number in range(2))
+    x, y = (source(number, F32, (6,)) for number in range(2))
     greatest = reduction(Operation.GREATEST, x, [0])
     values = [
-        reduction(Operation.SUM, convert(x, F64), [0]),
+        reduction(Operation.SUM, convert(x, ScalarType.FLOAT64), [0]),
         reduction(Operation.SUM, y, [0]),
         reduction(Operation.LEAST, x - greatest, [0]),
         reduction(Operation.MEAN, x, [0]),
