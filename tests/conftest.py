@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
+import os
+import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
@@ -43,6 +46,35 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the folder ../shared is not here")
     return SHARED
+
+
+MadeOnce = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> MadeOnce:
+    """Return a function that makes a folder of that name once per run.
+
+    Workers may run tests of one file at the same time. One of them makes the folder, and the others wait.
+    """
+    top = tmp_path_factory.getbasetemp().resolve()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        top = top.parent
+
+    def folder(name: str, make: Callable[[Path], None]) -> Path:
+        path = top / name
+        with (top / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                path.mkdir()
+                try:
+                    make(path)
+                except BaseException:
+                    shutil.rmtree(path)
+                    raise
+        return path
+
+    return folder
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from opendml.operators.registry import implemented
 from opendml.spec.descs import desc_class
 from opendml.spec.facts import example_facts
 from opendml.spec.schema import operator, operators
+from tests.conftest import MadeOnce
 from tests.for_each import for_each
 from tests.test_project import LOCAL_PATH, ROOT
 from tools.docs import markdown
@@ -58,12 +59,14 @@ def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(made_once: MadeOnce) -> Path:
     """The built documentation."""
-    target = tmp_path_factory.mktemp("docs").resolve()
-    built = run_python("-m", "tools.docs", str(target))
-    assert built.returncode == 0, built.stderr
-    return target
+
+    def build(target: Path) -> None:
+        built = run_python("-m", "tools.docs", str(target))
+        assert built.returncode == 0, built.stderr
+
+    return made_once("docs", build)
 
 
 def text_of(page: Path) -> str:

@@ -53,45 +53,6 @@ UNARY = {"InputTensor": "x", "OutputTensor": "y"}
 BINARY = {"ATensor": "a", "BTensor": "b", "OutputTensor": "y"}
 
 MODELS: dict[str, tuple[dict[str, Any], str]] = {
-    "elements of 4 bits": (
-        _model(
-            {"x": _values("FLOAT32", -9, 1.5, 3), "s": _values("FLOAT32", 0.5), "y": _zeros("INT4", 3)},
-            {
-                "type": "QUANTIZE",
-                "desc": {
-                    "InputTensor": F3,
-                    "QuantizationType": "SCALE",
-                    "QuantizationTensors": [_tensor("FLOAT32", 1)],
-                    "OutputTensor": _tensor("INT4", 3),
-                },
-            },
-            {"InputTensor": "x", "QuantizationTensors": ["s"], "OutputTensor": "y"},
-        ),
-        "-8, 3, 6",
-    ),
-    "a list of activations": (
-        _model(
-            {
-                "x": _values("FLOAT32", 1, -3, 2),
-                "w": _values("FLOAT32", 2),
-                "r": _values("FLOAT32", 1),
-                "y": _zeros("FLOAT32", 3),
-            },
-            {
-                "type": "RNN",
-                "desc": {
-                    "InputTensor": _tensor("FLOAT32", 1, 3, 1, 1),
-                    "WeightTensor": _tensor("FLOAT32", 1, 1, 1, 1),
-                    "RecurrenceTensor": _tensor("FLOAT32", 1, 1, 1, 1),
-                    "OutputSequenceTensor": _tensor("FLOAT32", 3, 1, 1, 1),
-                    "ActivationDescs": [{"Type": "ACTIVATION_RELU", "Desc": {}}],
-                    "Direction": "FORWARD",
-                },
-            },
-            {"InputTensor": "x", "WeightTensor": "w", "RecurrenceTensor": "r", "OutputSequenceTensor": "y"},
-        ),
-        "2, 0, 4",
-    ),
     "scalar of the type that is named": (
         _model(
             {"y": _zeros("INT64", 3)},
@@ -138,22 +99,6 @@ MODELS: dict[str, tuple[dict[str, Any], str]] = {
         ),
         "1, 1.5, 2",
     ),
-    "nested desc, beside its type": (
-        _model(
-            {"a": _values("FLOAT32", 1, -2, 3), "b": _values("FLOAT32", 1, 1, 1), "y": _zeros("FLOAT32", 3)},
-            {
-                "type": "ELEMENT_WISE_ADD1",
-                "desc": {
-                    "ATensor": F3,
-                    "BTensor": F3,
-                    "OutputTensor": F3,
-                    "FusedActivation": {"Type": "ACTIVATION_LEAKY_RELU", "Alpha": 0.5},
-                },
-            },
-            BINARY,
-        ),
-        "2, -0.5, 4",
-    ),
     "nested desc, in its own object": (
         _model(
             {"a": _values("FLOAT32", 1, -2, 3), "b": _values("FLOAT32", 1, 1, 1), "y": _zeros("FLOAT32", 3)},
@@ -173,17 +118,6 @@ MODELS: dict[str, tuple[dict[str, Any], str]] = {
         ),
         "5, -1, 9",
     ),
-    "scale and bias": (
-        _model(
-            {"x": _values("FLOAT32", 1, 4, 9), "y": _zeros("FLOAT32", 3)},
-            {
-                "type": "ELEMENT_WISE_SQRT",
-                "desc": {"InputTensor": F3, "OutputTensor": F3, "ScaleBias": {"Scale": 4, "Bias": 0}},
-            },
-            UNARY,
-        ),
-        "2, 4, 6",
-    ),
     "abbreviated values of an enumeration": (
         _model(
             {"x": _values("FLOAT32", 3, 9, 9, 1, 2, 8), "y": _zeros("UINT32", 2)},
@@ -200,41 +134,6 @@ MODELS: dict[str, tuple[dict[str, Any], str]] = {
             UNARY,
         ),
         "2, 2",
-    ),
-    "whole values of an enumeration": (
-        _model(
-            {"x": _values("FLOAT32", 1, 2, 3, 4, 5, 6), "y": _zeros("FLOAT32", 3)},
-            {
-                "type": "DML_OPERATOR_REDUCE",
-                "desc": {
-                    "Function": "DML_REDUCE_FUNCTION_MULTIPLY",
-                    "InputTensor": _tensor("FLOAT32", 2, 3),
-                    "OutputTensor": _tensor("FLOAT32", 1, 3),
-                    "Axes": [0],
-                },
-            },
-            UNARY,
-        ),
-        "4, 10, 18",
-    ),
-    "optional tensor that is absent": (
-        _model(
-            {"x": _values("FLOAT32", 1, 3), "scale": _values("FLOAT32", 2), "y": _zeros("FLOAT32", 2)},
-            {
-                "type": "MEAN_VARIANCE_NORMALIZATION1",
-                "desc": {
-                    "InputTensor": _tensor("FLOAT32", 1, 1, 1, 2),
-                    "ScaleTensor": _tensor("FLOAT32", 1, 1, 1, 1),
-                    "BiasTensor": None,
-                    "OutputTensor": _tensor("FLOAT32", 1, 1, 1, 2),
-                    "Axes": [3],
-                    "NormalizeVariance": True,
-                    "Epsilon": 0,
-                },
-            },
-            {"InputTensor": "x", "ScaleTensor": "scale", "OutputTensor": "y"},
-        ),
-        "-2, 2",
     ),
     "tensor bound at initialization": (
         _model(
@@ -273,28 +172,6 @@ MODELS: dict[str, tuple[dict[str, Any], str]] = {
             UNARY,
         ),
         "1, 2, 0",
-    ),
-    "part of a resource, repeated by strides": (
-        _model(
-            {
-                "a": {
-                    "initialValuesDataType": "INT32",
-                    "initialValues": {"valueCount": 40, "valueStart": 0, "valueDelta": 1},
-                },
-                "b": _values("INT32", 100),
-                "y": _zeros("INT32", 3),
-            },
-            {
-                "type": "ELEMENT_WISE_SUBTRACT",
-                "desc": {
-                    "ATensor": _tensor("INT32", 3),
-                    "BTensor": _tensor("INT32", 3, Strides=[0]),
-                    "OutputTensor": _tensor("INT32", 3),
-                },
-            },
-            {"ATensor": {"name": "a", "elementOffset": 16}, "BTensor": "b", "OutputTensor": "y"},
-        ),
-        "-84, -83, -82",
     ),
 }
 

@@ -105,6 +105,19 @@ def assert_same(
         np.testing.assert_allclose(result, expected, rtol, atol)
 
 
+def check_node(
+    operator: str,
+    inputs: Sequence[Array | None],
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+    evaluator: bool = False,
+    **options: Any,
+) -> None:
+    """Check what opendml computes of one node against ONNX's evaluator."""
+    model, given = one_node(operator, inputs, **options), feed(inputs, options.get("known", ()))
+    assert_same(computed(model, given, evaluator), evaluated(model, given), rtol, atol)
+
+
 def assert_as_onnxruntime(
     model: onnx.ModelProto,
     given: Mapping[str, Array],

@@ -18,14 +18,17 @@ from opendml import InvalidArgument
 from opendml import onnx as dml_onnx
 from opendml.frontends.onnx.attributes import defaults_of
 from opendml.onnx import load
-from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node, run_by_onnxruntime
+from tests.onnx.models import (
+    Array,
+    assert_same,
+    check_node,
+    computed,
+    evaluated,
+    feed,
+    one_node,
+    run_by_onnxruntime,
+)
 from tests.pairwise import pairwise
-
-
-def _check(operator: str, inputs: list[Array | None], evaluator: bool = False, **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    given = feed(inputs, options.get("known", ()))
-    assert_same(computed(model, given, evaluator), evaluated(model, given))
 
 
 def _array(sizes: list[int], type: Any = np.float32, seed: int = 0) -> Array:
@@ -38,17 +41,17 @@ def _array(sizes: list[int], type: Any = np.float32, seed: int = 0) -> Array:
 @pytest.mark.parametrize("type", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
 @pytest.mark.parametrize("operator", ["Add", "Div", "Mul", "Sub", "Mod", "Max", "Less"])
 def test_integers_keep_their_type(operator: str, type: Any) -> None:
-    _check(operator, [_array([2, 3], type), _array([3], type, 1)])
+    check_node(operator, [_array([2, 3], type), _array([3], type, 1)])
 
 
 def test_unsigned_numbers_are_their_absolute_values() -> None:
-    _check("Abs", [_array([3], np.uint8)])
+    check_node("Abs", [_array([3], np.uint8)])
 
 
 def test_nan_is_passed_on() -> None:
     x = np.array([np.nan, 1, np.inf, -np.inf], np.float32)
-    _check("Max", [x, np.zeros(4, np.float32)])
-    _check("Clip", [x, np.float32(-1) + np.zeros((), np.float32), np.array(1, np.float32)])
+    check_node("Max", [x, np.zeros(4, np.float32)])
+    check_node("Clip", [x, np.float32(-1) + np.zeros((), np.float32), np.array(1, np.float32)])
 
 
 @pytest.mark.parametrize(
@@ -62,14 +65,14 @@ def test_nan_is_passed_on() -> None:
     ],
 )
 def test_what_is_no_number(operator: str, attributes: dict[str, int]) -> None:
-    _check(operator, [np.array([[np.nan, 1, np.inf, -np.inf]], np.float32)], **attributes)
+    check_node(operator, [np.array([[np.nan, 1, np.inf, -np.inf]], np.float32)], **attributes)
 
 
 @pytest.mark.parametrize("known", [(), (1,), (1, 2)])
 @pytest.mark.parametrize(("least", "most"), [(1, 2), (2, 1), (None, 2), (1, None), (None, None)])
 def test_clip_takes_crossing_bounds(least: float | None, most: float | None, known: tuple[int, ...]) -> None:
     inputs = [_array([2, 3])] + [None if x is None else np.array(x, np.float32) for x in (least, most)]
-    _check("Clip", inputs, known=[number for number in known if inputs[number] is not None])
+    check_node("Clip", inputs, known=[number for number in known if inputs[number] is not None])
 
 
 @pytest.mark.parametrize("opset", [7, 10])
@@ -85,7 +88,7 @@ def test_clip_of_old_models_has_attributes(opset: int) -> None:
 def test_pow_takes_exponents_of_other_types(sizes: list[int], known: tuple[int], exponent: Any) -> None:
     base = np.array([1.5, -2, 3], np.float32)
     inputs = [np.abs(base) if exponent == np.float32 else base, _array(sizes, exponent)]
-    _check("Pow", inputs, known=known)
+    check_node("Pow", inputs, known=known)
 
 
 def test_pow_keeps_odd_exponents_odd() -> None:
@@ -96,12 +99,12 @@ def test_pow_keeps_odd_exponents_odd() -> None:
 
 
 def test_pow_of_an_integer_is_one() -> None:
-    _check("Pow", [np.array([1, 2, 3], np.int32), np.array([2.0, 3.0, 4.0], np.float32)])
+    check_node("Pow", [np.array([1, 2, 3], np.int32), np.array([2.0, 3.0, 4.0], np.float32)])
 
 
 @pytest.mark.parametrize(("fmod", "type"), [(0, np.int32), (1, np.int32), (1, np.float32)])
 def test_mod_has_the_sign_of_either(fmod: int, type: Any) -> None:
-    _check("Mod", [np.array([-7, 7, -7, 7], type), np.array([3, 3, -3, -3], type)], fmod=fmod)
+    check_node("Mod", [np.array([-7, 7, -7, 7], type), np.array([3, 3, -3, -3], type)], fmod=fmod)
 
 
 def test_mod_of_floats_has_the_sign_of_the_divisor_on_zeros_too() -> None:
@@ -118,7 +121,7 @@ def test_mod_of_floats_has_the_sign_of_the_divisor_on_zeros_too() -> None:
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 @pytest.mark.parametrize("type", [np.int8, np.int64])
 def test_signed_numbers_keep_their_sign_to_the_right(direction: str, type: Any) -> None:
-    _check(
+    check_node(
         "BitShift",
         [np.array([[-7], [9], [-128], [127]], type), np.array([0, 1, 3], type)],
         direction=direction,
@@ -128,26 +131,21 @@ def test_signed_numbers_keep_their_sign_to_the_right(direction: str, type: Any) 
 def test_no_elements_make_none() -> None:
     inputs: list[Array | None] = [np.zeros((0, 3), np.float32), np.ones((1, 3), np.float32)]
     for operator in ("Add", "Greater", "Max", "Mean", "Pow"):
-        _check(operator, inputs)
+        check_node(operator, inputs)
 
 
 def test_float64_runs_on_the_evaluator() -> None:
-    _check("Add", [_array([2], np.float64), _array([2], np.float64)], evaluator=True)
+    check_node("Add", [_array([2], np.float64), _array([2], np.float64)], evaluator=True)
 
 
 @pytest.mark.parametrize("exponent", [1, 2, 3, 7, 64])
 @pytest.mark.parametrize("type", [np.int64, np.int32, np.uint64])
 def test_integers_to_a_known_power_are_multiplied(exponent: int, type: Any) -> None:
     base = np.array([[0, 1, 2, 3, 9], [250, 99, 31, 2**15, 6]]).astype(type)
-    _check("Pow", [base, np.array(exponent, type)], known=(1,))
+    check_node("Pow", [base, np.array(exponent, type)], known=(1,))
 
 
 X = np.array([[[-3, -1, -0.25], [0, 0.25, 4]]], np.float32)
-
-
-def _check_activations(operator: str, inputs: list[Any], **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)))
 
 
 @pytest.mark.parametrize(
@@ -163,13 +161,13 @@ def test_all_axes_from_one_on_before(opset: int, axis: int | None) -> None:
 
 @pytest.mark.parametrize("type", [np.int32, np.int64])
 def test_relu_of_integers(type: Any) -> None:
-    _check_activations("Relu", [np.array([-2, 0, 3], type)])
+    check_node("Relu", [np.array([-2, 0, 3], type)])
 
 
 @pytest.mark.parametrize("type", [np.int64, np.uint32])
 def test_prelu_of_integers(type: Any) -> None:
     x = np.array([1, 2, 3], type) if type == np.uint32 else np.array([-1, 2, -3], type)
-    _check_activations("PRelu", [x, np.array([2], type)])
+    check_node("PRelu", [x, np.array([2], type)])
 
 
 @pytest.mark.parametrize(
@@ -200,12 +198,6 @@ X_REDUCTIONS = np.random.default_rng(3).uniform(0.5, 2, (2, 3, 4)).astype(np.flo
 ALL = ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"]
 
 
-def _check_reductions(operator: str, inputs: list[Array | None], **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    given = feed(inputs, options.get("known", ()))
-    assert_same(computed(model, given), evaluated(model, given))
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_axes_of_old_models_are_an_attribute(name: str) -> None:
     model = one_node("Reduce" + name, [X_REDUCTIONS], opset=11, axes=[-1], keepdims=0)
@@ -217,16 +209,16 @@ def test_axes_of_old_models_are_an_attribute(name: str) -> None:
 @pytest.mark.parametrize("type", [np.bool_, np.uint8, np.int64])
 @pytest.mark.parametrize("name", ["Max", "Min"])
 def test_extremes_of_other_types(name: str, type: Any) -> None:
-    _check_reductions("Reduce" + name, [np.array([[0, 1], [1, 1]]).astype(type), np.array([1])])
+    check_node("Reduce" + name, [np.array([[0, 1], [1, 1]]).astype(type), np.array([1])])
 
 
 @pytest.mark.parametrize("name", ["Sum", "Prod", "Max"])
 def test_what_has_no_elements_has_a_neutral_result(name: str) -> None:
-    _check_reductions("Reduce" + name, [np.zeros((2, 0, 3), np.float32), np.array([1])])
+    check_node("Reduce" + name, [np.zeros((2, 0, 3), np.float32), np.array([1])])
 
 
 def test_a_number_is_reduced_to_itself() -> None:
-    _check_reductions("ReduceSum", [np.array(3, np.float32)])
+    check_node("ReduceSum", [np.array(3, np.float32)])
 
 
 def test_top_k_of_old_models() -> None:
@@ -240,18 +232,12 @@ def test_top_k_of_old_models() -> None:
 X_SHAPES = np.arange(24, dtype=np.float32).reshape(2, 1, 3, 4)
 
 
-def _check_shapes(operator: str, inputs: list[Array | None], **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    given = feed(inputs, options.get("known", ()))
-    assert_same(computed(model, given), evaluated(model, given))
-
-
 def _list(*values: int) -> Array:
     return np.array(values, np.int64)
 
 
 def test_reshape_makes_a_number() -> None:
-    _check_shapes("Reshape", [np.ones((1, 1), np.float32), np.zeros(0, np.int64)], known=(1,))
+    check_node("Reshape", [np.ones((1, 1), np.float32), np.zeros(0, np.int64)], known=(1,))
 
 
 @pytest.mark.parametrize("known", [(), (0,)])
@@ -264,16 +250,16 @@ def test_ends_of_a_shape_are_in_it(start: int, end: int, wanted: list[int], know
 
 
 def test_flatten_makes_a_matrix_of_a_number() -> None:
-    _check_shapes("Flatten", [np.array(3, np.float32)], axis=0)
+    check_node("Flatten", [np.array(3, np.float32)], axis=0)
 
 
 @pytest.mark.parametrize(("operator", "axes"), [("Squeeze", [1]), ("Unsqueeze", [0, -1])])
 def test_axes_of_old_models_are_attributes(operator: str, axes: list[int]) -> None:
-    _check_shapes(operator, [X_SHAPES], opset=11, axes=axes)
+    check_node(operator, [X_SHAPES], opset=11, axes=axes)
 
 
 def test_expand_of_a_number() -> None:
-    _check_shapes("Expand", [np.array(2, np.float64), _list(2, 3)])
+    check_node("Expand", [np.array(2, np.float64), _list(2, 3)])
 
 
 @pytest.mark.parametrize(
@@ -333,19 +319,13 @@ def test_some_types_are_computed_with(type: Any) -> None:
 X_MOVEMENT = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def _check_movement(operator: str, inputs: list[Array | None], **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    given = feed(inputs, options.get("known", ()))
-    assert_same(computed(model, given), evaluated(model, given))
-
-
 def test_concat_leaves_out_what_has_no_elements() -> None:
-    _check_movement("Concat", [X_MOVEMENT, np.zeros((2, 0, 4), np.float32), X_MOVEMENT], axis=1)
-    _check_movement("Concat", [np.zeros((2, 0, 4), np.float32), X_MOVEMENT], axis=1)
+    check_node("Concat", [X_MOVEMENT, np.zeros((2, 0, 4), np.float32), X_MOVEMENT], axis=1)
+    check_node("Concat", [np.zeros((2, 0, 4), np.float32), X_MOVEMENT], axis=1)
 
 
 def test_split_of_old_models_has_attributes() -> None:
-    _check_movement("Split", [X_MOVEMENT], outputs=2, opset=11, axis=1, split=[1, 2])
+    check_node("Split", [X_MOVEMENT], outputs=2, opset=11, axis=1, split=[1, 2])
 
 
 SLICES = [
@@ -364,7 +344,7 @@ SLICES = [
 @pytest.mark.parametrize("slices", SLICES, ids=str)
 @pytest.mark.parametrize("known", [(), (1, 2, 3, 4)])
 def test_slices(slices: tuple[list[int], ...], known: tuple[int, ...]) -> None:
-    _check_movement("Slice", [X_MOVEMENT, *(_list(*each) for each in slices)], known=known)
+    check_node("Slice", [X_MOVEMENT, *(_list(*each) for each in slices)], known=known)
 
 
 def test_a_start_in_front_of_all_elements_is_the_first() -> None:
@@ -375,9 +355,9 @@ def test_a_start_in_front_of_all_elements_is_the_first() -> None:
 
 
 def test_slices_without_axes_and_steps() -> None:
-    _check_movement("Slice", [X_MOVEMENT, _list(0, 1), _list(1, -1)])
-    _check_movement("Slice", [X_MOVEMENT], opset=9, starts=[0, 1], ends=[1, -1])
-    _check_movement("Slice", [X_MOVEMENT], opset=9, starts=[1], ends=[9], axes=[2])
+    check_node("Slice", [X_MOVEMENT, _list(0, 1), _list(1, -1)])
+    check_node("Slice", [X_MOVEMENT], opset=9, starts=[0, 1], ends=[1, -1])
+    check_node("Slice", [X_MOVEMENT], opset=9, starts=[1], ends=[9], axes=[2])
 
 
 def test_pad_cuts_where_pads_are_negative() -> None:

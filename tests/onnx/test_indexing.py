@@ -16,26 +16,20 @@ from opendml import InvalidArgument
 from opendml import onnx as dml_onnx
 from opendml.frontends.onnx.check import check
 from opendml.frontends.onnx.scatter_reduction import FUNCTIONS
-from tests.onnx.models import Array, assert_same, computed, evaluated, feed, one_node
+from tests.onnx.models import Array, assert_same, check_node, computed, feed, one_node
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def _check(operator: str, inputs: list[Array | None], evaluator: bool = False, **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    given = feed(inputs, options.get("known", ()))
-    assert_same(computed(model, given, evaluator), evaluated(model, given))
-
-
 def test_gather_makes_numbers() -> None:
-    _check("Gather", [X[0, 0], np.array(2)])
-    _check("Gather", [X[0, 0] > 1, np.array([2])])
+    check_node("Gather", [X[0, 0], np.array(2)])
+    check_node("Gather", [X[0, 0] > 1, np.array([2])])
 
 
 def test_compress_with_a_known_condition() -> None:
     condition = np.array([False, True, True])
-    _check("Compress", [X, condition], axis=1, known=(1,))
-    _check("Compress", [X, condition], known=(1,))
+    check_node("Compress", [X, condition], axis=1, known=(1,))
+    check_node("Compress", [X, condition], known=(1,))
 
 
 def test_scatter_of_old_models() -> None:
@@ -56,9 +50,9 @@ def test_scattered_updates_of_one_element_are_reduced(reduction: str, known: tup
         most = X.shape[axis]
         indices = random.integers(-most, most, sizes)
         updates = random.uniform(-2, 2, sizes).astype(np.float32)
-        _check("ScatterElements", [X, indices, updates], axis=axis, reduction=reduction, known=known)
+        check_node("ScatterElements", [X, indices, updates], axis=axis, reduction=reduction, known=known)
     few = np.array([[0, 1, 1]], np.int32), np.array([[3, 5, 7]], np.float16)
-    _check("ScatterElements", [X[0].astype(np.float16), *few], axis=1, reduction=reduction, known=known)
+    check_node("ScatterElements", [X[0].astype(np.float16), *few], axis=1, reduction=reduction, known=known)
 
 
 @_REDUCTIONS
@@ -78,7 +72,7 @@ def test_scattered_slices_of_one_place_are_reduced(reduction: str, known: tuple[
 
 def test_scattered_integers_are_added_exactly_however_many() -> None:
     indices = np.random.default_rng(4).integers(0, 5, 300)
-    _check("ScatterElements", [np.zeros(5, np.int64), indices, np.full(300, 2**40)], reduction="add")
+    check_node("ScatterElements", [np.zeros(5, np.int64), indices, np.full(300, 2**40)], reduction="add")
 
 
 @pytest.mark.parametrize("type", [np.float16, np.float64, ml_dtypes.bfloat16, np.int8, np.uint64, np.int32])
@@ -191,7 +185,7 @@ def test_updates_of_other_sizes_are_refused_where_they_are_reduced() -> None:
 
 def test_without_updates_nothing_is_reduced() -> None:
     nothing = np.zeros((0, 4), np.int64), np.zeros((0, 4), np.float32)
-    _check("ScatterElements", [X[0], *nothing], reduction="add")
+    check_node("ScatterElements", [X[0], *nothing], reduction="add")
 
 
 def test_what_follows_nonzero_is_compiled_for_its_count() -> None:
@@ -215,11 +209,11 @@ def test_what_follows_nonzero_is_compiled_for_its_count() -> None:
 
 @pytest.mark.parametrize("kept", [[True, False, True], [False] * 3, [True, True], [True] * 3])
 def test_compress_takes_what_a_computed_condition_says(kept: list[bool]) -> None:
-    _check("Compress", [X, np.array(kept)], axis=1)
-    _check("Compress", [X, np.array(kept)], axis=-2)
-    _check("Compress", [X, np.array(kept)])
+    check_node("Compress", [X, np.array(kept)], axis=1)
+    check_node("Compress", [X, np.array(kept)], axis=-2)
+    check_node("Compress", [X, np.array(kept)])
 
 
 def test_a_condition_that_is_too_long_is_left_to_the_evaluator() -> None:
-    _check("Compress", [X[0], np.array([True, False, False, False])], axis=0, evaluator=True)
-    _check("NonZero", [np.array([0.0, 2.0])], evaluator=True)
+    check_node("Compress", [X[0], np.array([True, False, False, False])], axis=0, evaluator=True)
+    check_node("NonZero", [np.array([0.0, 2.0])], evaluator=True)

@@ -18,6 +18,7 @@ from tests.onnx.models import (
     Array,
     assert_as_onnxruntime,
     assert_same,
+    check_node,
     computed,
     evaluated,
     feed,
@@ -25,11 +26,6 @@ from tests.onnx.models import (
     one_node,
     run_by_onnxruntime,
 )
-
-
-def _check(operator: str, inputs: list[Array | None], **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)))
 
 
 def _array(sizes: list[int], type: Any = np.float32) -> Array:
@@ -41,7 +37,7 @@ def _array(sizes: list[int], type: Any = np.float32) -> Array:
 
 def test_gemm_takes_integers() -> None:
     inputs = [_array([3, 2], np.int32), _array([3, 4], np.int32), _array([4], np.int32)]
-    _check("Gemm", inputs, transA=1)
+    check_node("Gemm", inputs, transA=1)
 
 
 @pytest.mark.parametrize(
@@ -72,11 +68,11 @@ def test_gemm_takes_integers() -> None:
     ],
 )
 def test_einsum_multiplies_and_sums(equation: str, sizes: list[list[int]]) -> None:
-    _check("Einsum", [_array(each) for each in sizes], equation=equation)
+    check_node("Einsum", [_array(each) for each in sizes], equation=equation)
 
 
 def test_einsum_of_integers() -> None:
-    _check("Einsum", [_array([2, 3], np.int32), _array([3, 4], np.int32)], equation="ij,jk->ik")
+    check_node("Einsum", [_array([2, 3], np.int32), _array([3, 4], np.int32)], equation="ij,jk->ik")
 
 
 def _check_convolution(operator: str, inputs: list[Array | None], atol: float = 1e-4, **options: Any) -> None:
@@ -216,13 +212,6 @@ def test_windows_shorter_than_their_stride_are_not_padded(side: str, size: int, 
     assert pooled.reshape(-1).tolist() == convolved.reshape(-1).tolist() == wanted
 
 
-def _check_normalization(
-    operator: str, inputs: list[Array | None], rtol: float = 1e-4, **options: Any
-) -> None:
-    model = one_node(operator, inputs, **options)
-    assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)), rtol, rtol)
-
-
 @pytest.mark.parametrize("type", [np.float32, np.float16])
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("axis", [0, -1])
@@ -266,7 +255,7 @@ def test_batch_normalization_that_is_known_or_of_doubles_has_nothing_of_its_batc
 
 
 def test_batch_normalization_takes_statistics_of_another_type() -> None:
-    _check_normalization("BatchNormalization", [numbers([2, 4, 3], np.float16), *_statistics(4)], 4e-3)
+    check_node("BatchNormalization", [numbers([2, 4, 3], np.float16), *_statistics(4)], 4e-3, 4e-3)
 
 
 def test_layer_normalization_of_float16_has_statistics_in_float32() -> None:
@@ -280,7 +269,7 @@ def test_layer_normalization_of_float16_has_statistics_in_float32() -> None:
 def test_group_normalization_scales_groups_and_later_channels(opset: int, sizes: list[int]) -> None:
     count = 3 if opset == 18 else 6
     inputs: list[Array | None] = [numbers(sizes), numbers([count], seed=1), numbers([count], seed=2)]
-    _check_normalization("GroupNormalization", inputs, opset=opset, num_groups=3)
+    check_node("GroupNormalization", inputs, 1e-4, 1e-4, opset=opset, num_groups=3)
 
 
 def test_simplified_layer_normalization_gives_the_inverse_root() -> None:
@@ -296,12 +285,7 @@ def test_simplified_layer_normalization_gives_the_inverse_root() -> None:
 def test_mean_variance_normalization_of_constants_is_zero(axes: list[int] | None) -> None:
     array = numbers([2, 3, 4, 2])
     array[:, 1] = 5
-    _check_normalization("MeanVarianceNormalization", [array], **({} if axes is None else {"axes": axes}))
-
-
-def _check_attention(inputs: list[Array | None], outputs: int = 1, opset: int = 24, **options: Any) -> None:
-    model = one_node("Attention", inputs, outputs=outputs, opset=opset, **options)
-    assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)), 1e-4)
+    check_node("MeanVarianceNormalization", [array], 1e-4, 1e-4, **({} if axes is None else {"axes": axes}))
 
 
 def _four() -> list[Array | None]:
@@ -311,7 +295,7 @@ def _four() -> list[Array | None]:
 
 @pytest.mark.parametrize(("left", "right"), [(1, -1), (-1, 1), (1, 0)])
 def test_windows_bound_what_is_seen(left: int, right: int) -> None:
-    _check_attention(_four(), opset=25, left_window_size=left, right_window_size=right)
+    check_node("Attention", _four(), 1e-4, opset=25, left_window_size=left, right_window_size=right)
 
 
 @pytest.mark.parametrize("case", ["plain", "causal", "shared", "causal and shared", "masked", "longer"])
@@ -492,8 +476,7 @@ def test_dft_cuts_or_pads_to_its_length(parts: int, axis: int, length: int | Non
     counts = None if length is None else np.array(length, np.int64)
     inputs: list[Array | None] = [numbers([3, 6, 7, parts]), counts, np.array(axis, np.int64)]
     known = [number for number in (1, 2) if inputs[number] is not None]
-    model = one_node("DFT", inputs, known=known, inverse=inverse)
-    assert_same(computed(model, feed(inputs, [1, 2])), evaluated(model, feed(inputs, [1, 2])))
+    check_node("DFT", inputs, known=known, inverse=inverse)
 
 
 @pytest.mark.parametrize("parts", [1, 2])
@@ -506,8 +489,7 @@ def test_stft_transforms_frames(parts: int, windowed: bool) -> None:
         window,
         np.array(8, np.int64),
     ]
-    model = one_node("STFT", inputs, known=[1, 3], onesided=int(parts == 1))
-    assert_same(computed(model, feed(inputs, [1, 3])), evaluated(model, feed(inputs, [1, 3])))
+    check_node("STFT", inputs, known=[1, 3], onesided=int(parts == 1))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4])

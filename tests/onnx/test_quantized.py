@@ -17,6 +17,7 @@ from tests.onnx.models import (
     Array,
     assert_as_onnxruntime,
     assert_same,
+    check_node,
     computed,
     evaluated,
     feed,
@@ -33,11 +34,6 @@ def _zeros(sizes: list[int], type: Any) -> Array:
     return np.asarray(np.abs(numbers(sizes, np.int32, 5)) % 7, np.int32).astype(type)
 
 
-def _check(operator: str, inputs: list[Array | None], **options: Any) -> None:
-    model = one_node(operator, inputs, **options)
-    assert_same(computed(model, feed(inputs)), evaluated(model, feed(inputs)))
-
-
 def test_the_last_block_may_be_shorter() -> None:
     inputs: list[Array | None] = [numbers([2, 7], np.uint8), _scales([2, 3]), _zeros([2, 3], np.uint8)]
     blocks = np.repeat(inputs[1], 3, 1)[:, :7], np.repeat(inputs[2], 3, 1)[:, :7]  # type: ignore[arg-type]
@@ -48,8 +44,8 @@ def test_the_last_block_may_be_shorter() -> None:
 
 def test_integers_of_32_bits_are_quantized_and_dequantized() -> None:
     integers = numbers([3, 4], np.int32) * 1000
-    _check("QuantizeLinear", [integers, _scales([]) * 10000, _zeros([], np.uint8)], opset=19)
-    _check("DequantizeLinear", [integers, _scales([4])], opset=19, axis=-1)
+    check_node("QuantizeLinear", [integers, _scales([]) * 10000, _zeros([], np.uint8)], opset=19)
+    check_node("DequantizeLinear", [integers, _scales([4])], opset=19, axis=-1)
 
 
 @pytest.mark.parametrize(

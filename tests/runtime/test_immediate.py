@@ -91,17 +91,17 @@ def test_views_that_interleave_without_an_element_in_common_are_accepted() -> No
     assert same_bits(matrix, expected)
 
 
-def overlapping_views() -> tuple[Array, Array, Array]:
+def shifted() -> tuple[Array, Array, Array]:
     memory = ramp(40)
     return memory, memory[:20], memory[10:30]
 
 
-def reversed_views() -> tuple[Array, Array, Array]:
+def reversed_() -> tuple[Array, Array, Array]:
     memory = ramp(20)
     return memory, memory, memory[::-1]
 
 
-def transposed_views() -> tuple[Array, Array, Array]:
+def transposed() -> tuple[Array, Array, Array]:
     memory = ramp(5, 5)
     return memory, memory, memory.T
 
@@ -111,9 +111,15 @@ def interleaved_with_one_in_common() -> tuple[Array, Array, Array]:
     return memory, memory[0:20:2], memory[8:28:2]
 
 
-@pytest.mark.parametrize(
-    "make", [overlapping_views, reversed_views, transposed_views, interleaved_with_one_in_common]
-)
+def repeated() -> tuple[Array, Array, Array]:
+    memory = ramp(5, 5)
+    return memory, memory, memory[0]
+
+
+OVERLAPS = [shifted, reversed_, transposed, interleaved_with_one_in_common]
+
+
+@pytest.mark.parametrize("make", OVERLAPS)
 def test_views_that_overlap_in_part_are_refused(make: Callable[[], tuple[Array, Array, Array]]) -> None:
     memory, x, out = make()
     before = memory.copy()
@@ -122,27 +128,7 @@ def test_views_that_overlap_in_part_are_refused(make: Callable[[], tuple[Array, 
     assert same_bits(memory, before)
 
 
-def shifted_second() -> tuple[Array, Array, Array]:
-    memory = ramp(40)
-    return memory, memory[:20], memory[5:25]
-
-
-def reversed_second() -> tuple[Array, Array, Array]:
-    memory = ramp(20)
-    return memory, memory, memory[::-1]
-
-
-def transposed_second() -> tuple[Array, Array, Array]:
-    memory = ramp(5, 5)
-    return memory, memory, memory.T
-
-
-def repeated_second() -> tuple[Array, Array, Array]:
-    memory = ramp(5, 5)
-    return memory, memory, memory[0]
-
-
-@pytest.mark.parametrize("make", [shifted_second, reversed_second, transposed_second, repeated_second])
+@pytest.mark.parametrize("make", [*OVERLAPS, repeated])
 @pytest.mark.parametrize("function", [dml.element_wise_add, dml.element_wise_multiply])
 def test_in_place_holds_for_every_input_that_shares_memory(
     function: Callable[..., Array], make: Callable[[], tuple[Array, Array, Array]]

@@ -220,26 +220,25 @@ def test_initializers_are_for_compiled_operators_of_the_device(wrong: Any) -> No
         device.create_operator_initializer([celu(Device("cpu"))])
 
 
-INITIALIZER_INPUTS: dict[str, tuple[Any, str]] = {
-    "too many": ([None, None], "operator initializer: 2 inputs; one for each of 1 operators is needed"),
-    "no array": ([SCALE], "operator initializer: inputs[0]: ndarray; a BufferArrayBinding for the inputs of"),
-    "too few": ([BufferArrayBinding([None, SCALE])], "MEAN_VARIANCE_NORMALIZATION1: 2 inputs; there are 3"),
-    "owned missing": ([None], "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: nothing is bound"),
-    "empty": ([BufferArrayBinding([])], "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: nothing is bound"),
-    "not owned": (
+INITIALIZER_INPUTS: list[tuple[Any, str]] = [
+    ([None, None], "operator initializer: 2 inputs; one for each of 1 operators is needed"),
+    ([SCALE], "operator initializer: inputs[0]: ndarray; a BufferArrayBinding for the inputs of"),
+    ([BufferArrayBinding([None, SCALE])], "MEAN_VARIANCE_NORMALIZATION1: 2 inputs; there are 3"),
+    ([None], "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: nothing is bound"),
+    ([BufferArrayBinding([])], "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: nothing is bound"),
+    (
         [BufferArrayBinding([VALUES, SCALE, BIAS])],
         "MEAN_VARIANCE_NORMALIZATION1.InputTensor: a buffer is bound; only OWNED_BY_DML tensors are bound at",
     ),
-    "too small": (
+    (
         [BufferArrayBinding([None, BufferBinding(SCALE, 0, 92), BIAS])],
         "MEAN_VARIANCE_NORMALIZATION1.ScaleTensor: 92 bytes; DirectML asks for 96",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("case", INITIALIZER_INPUTS)
-def test_inputs_of_initializers_that_do_not_fit_are_refused(case: str) -> None:
-    inputs, message = INITIALIZER_INPUTS[case]
+@pytest.mark.parametrize(("inputs", "message"), INITIALIZER_INPUTS)
+def test_inputs_of_initializers_that_do_not_fit_are_refused(inputs: Any, message: str) -> None:
     device = Device("cpu")
     table = device.create_binding_table(device.create_operator_initializer([normalization(device)]))
     with pytest.raises(InvalidArgument) as error:

@@ -18,7 +18,7 @@ import opendml as dml
 from opendml import FLOAT32, Device, InvalidArgument
 from opendml.outputs import MaxPooling2Outputs, RnnOutputs, TopK1Outputs
 from opendml.runtime.memory.host_array import Array
-from tests.runtime.test_call_keys import ODD
+from tests.runtime.test_odd_arguments import ODD
 
 Floats = npt.NDArray[np.float32]
 KINDS = ["cpu", "reference"]

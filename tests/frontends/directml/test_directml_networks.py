@@ -1,5 +1,4 @@
-"""Small networks as programs of `directml` write them: an image classifier, blocks of mobile networks, layers
-of a diffusion model, and the same graph in several types."""
+"""A transformer block and a sampler, as programs of `directml` write them for diffusion models."""
 
 from __future__ import annotations
 
@@ -29,81 +28,6 @@ def close(result: Any, exact: Any, tolerance: float = 1e-4) -> None:
 
 def tensor(array: Any) -> Any:
     return torch.from_numpy(array)
-
-
-def test_a_classifier_of_digits(device: Any) -> None:
-    """Convolutions, pooling, a matrix product and a softmax, with weights that are handed over once."""
-    graph = directml.Graph(device)
-    weights: dict[Any, Any] = {}
-
-    def owned(array: Any, sizes: list[int]) -> Any:
-        expression = graph.input(sizes, owned=True)
-        weights[expression] = array
-        return expression
-
-    filters = [random(4, 1, 5, 5), random(6, 4, 5, 5)]
-    biases = [random(4), random(6)]
-    matrix, row, shift = random(6 * 4 * 4, 10), random(10), random(6)
-    x = y = graph.input([1, 1, 16, 16])
-    shifts = graph.input([1, 6, 4, 4], strides=[6, 1, 0, 0])
-    for filter, bias in zip(filters, biases, strict=True):
-        y = directml.convolution(
-            y,
-            owned(filter, list(filter.shape)),
-            owned(bias, [1, bias.size, 1, 1]),
-            start_padding=[2, 2],
-            end_padding=[2, 2],
-            fused_activation=directml.FusedActivation.relu(),
-        )
-        y = directml.max_pooling(y, window_sizes=[2, 2], strides=[2, 2]).values
-    y = directml.reinterpret(directml.add(y, shifts), [1, 1, 1, 96], [96, 96, 96, 1])
-    weight = directml.activation_identity(owned(matrix, [6, 4, 4, 10]))
-    weight = directml.reinterpret(weight, [1, 1, 96, 10], [960, 960, 10, 1])
-    y = directml.gemm(y, weight, owned(row, [1, 1, 1, 10]))
-    op = graph.compile([directml.activation_softmax(y, axes=[3])])
-    op.initialize(weights)
-    weights.clear()
-
-    for seed in range(2):
-        image = np.random.default_rng(seed).random((1, 1, 16, 16))
-        exact = torch.from_numpy(image.astype(np.float32))
-        for filter, bias in zip(filters, biases, strict=True):
-            exact = torch.relu(torch.nn.functional.conv2d(exact, tensor(filter), tensor(bias), padding=2))
-            exact = torch.max_pool2d(exact, 2)
-        exact = exact + tensor(shift).reshape(1, 6, 1, 1)
-        exact = torch.softmax(exact.reshape(1, 96) @ tensor(matrix) + tensor(row), 1)
-        close(op({x: image, shifts: shift})[0].reshape(1, 10), exact)
-
-
-def test_blocks_of_a_mobile_network(device: Any) -> None:
-    """Convolutions that widen, go by channel, and narrow, each normalized, and what goes past them."""
-    graph = directml.Graph(device)
-    x = graph.input([1, 8, 7, 7], name="x")
-    sizes = [(24, 8, 1, 1), (24, 1, 3, 3), (8, 24, 1, 1)]
-    filters = [random(*each) for each in sizes]
-    norms = [[np.abs(random(4, each[0])[row]) + 0.1 for row in range(4)] for each in sizes]
-    y = x
-    for filter, norm, groups in zip(filters, norms, (1, 24, 1), strict=True):
-        pad = [filter.shape[2] // 2] * 2
-        y = directml.convolution(
-            y, graph.constant(filter), start_padding=pad, end_padding=pad, group_count=groups
-        )
-        tensors = [graph.constant(each, sizes=[1, each.size, 1, 1]) for each in norm]
-        activation = None if filter is filters[-1] else directml.FusedActivation.relu()
-        y = directml.batch_normalization(y, *tensors, fused_activation=activation)
-    y = directml.add(x, y)
-    y = directml.average_pooling(y, strides=[7, 7], window_sizes=[7, 7])
-    op = graph.compile([y])
-
-    image = random(1, 8, 7, 7)
-    exact = tensor(image)
-    for filter, (mean, variance, scale, bias), groups in zip(filters, norms, (1, 24, 1), strict=True):
-        exact = torch.conv2d(exact, tensor(filter), padding=filter.shape[2] // 2, groups=groups)
-        exact = torch.nn.functional.batch_norm(
-            exact, tensor(mean), tensor(variance), tensor(scale), tensor(bias), eps=1e-5
-        )
-        exact = exact if filter is filters[-1] else torch.relu(exact)
-    close(op({"x": image})[0], (tensor(image) + exact).mean((2, 3), keepdim=True))
 
 
 class Layers:
