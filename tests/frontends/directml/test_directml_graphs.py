@@ -34,6 +34,12 @@ def sums(device: Any, **more: Any) -> tuple[Any, Any, Any, Any]:
     return graph, x, w, graph.compile([x + w])
 
 
+def test_a_view_of_an_owned_input_is_owned(device: Any) -> None:
+    w = directml.Graph(device).input([4], owned=True)
+    assert directml.reinterpret(w, [2, 2]).desc.flags == directml.TensorFlags.OWNED_BY_DML
+    assert directml.reinterpret(w * 2.0, [2, 2]).desc.flags == directml.TensorFlags.NONE
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [

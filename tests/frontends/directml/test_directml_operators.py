@@ -125,7 +125,11 @@ CASES: list[tuple[Build, tuple[Any, ...], list[Any]]] = [
     (lambda a, b: directml.equals(a, b, output_dtype=np.uint32), (X, X), [np.ones_like(X)]),
     (lambda c, a: directml.where(c, a, -a), (np.uint8([1, 0, 2, 0]), HALVES), [[0.5, -1.5, -1.5, -2.4]]),
     (lambda x, y: x % y, (np.int32([-7, -1, 1, 7]), np.full(4, 5, np.int32)), [[3, 4, 1, 2]]),
-    (lambda x: directml.activation_softmax(x, axes=[3]), (ROW,), [np.exp(ROW) / np.exp(ROW).sum()]),
+    (
+        lambda x: directml.activation_softmax(x, axes=[1]),
+        (IMAGE,),
+        [np.exp(IMAGE) / np.exp(IMAGE).sum(1, keepdims=True)],
+    ),
     (directml.activation_softmax, (ROW[0, 0],), [np.exp(ROW[0, 0]) / np.exp(ROW).sum()]),
     (directml.activation_scaled_elu, (X,), [np.where(X > 0, X, 1.67326324 * np.expm1(X)) * 1.05070098]),
     (lambda x, y: directml.add(x, y, fused.relu()), (X, X), [np.maximum(2 * X, 0)]),

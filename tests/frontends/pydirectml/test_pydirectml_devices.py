@@ -93,6 +93,9 @@ def test_other_arguments_of_a_desc_are_type_errors(module: Any, arguments: tuple
 def test_sizes_that_no_tensor_has_are_refused(module: Any) -> None:
     with pytest.raises(dml.InvalidArgument, match="Sizes"):
         module.TensorDesc(module.TensorDataType.FLOAT32, [0])
+    policy = module.TensorPolicy.interleaved_channel
+    with pytest.raises(dml.InvalidArgument, match="strides and tensor_policy"):
+        module.TensorDesc(module.TensorDataType.FLOAT32, [2, 2], strides=[2, 1], tensor_policy=policy)
 
 
 @BOTH

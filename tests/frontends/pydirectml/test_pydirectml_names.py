@@ -27,6 +27,12 @@ pydirectml.gru input weight recurrence bias=None hidden_init=None sequence_lengt
 pydirectml.mean_variance_normalization input scale=None bias=None axes=() normalize_variance epsilon
   fused_activation=None
 pydirectml.average_pooling input strides window_sizes start_padding end_padding include_padding
+pydirectml.gemm a b c=None trans_a=MatrixTransform.NONE trans_b=MatrixTransform.NONE alpha=1.0 beta=1.0
+  fused_activation=None
+pydirectml.max_pooling input window_sizes strides=() start_padding=() end_padding=() dilations=()
+  output_indices=False
+pydirectml.batch_normalization input mean variance scale bias spatial epsilon fused_activation=None
+directml.batch_normalization input mean variance scale bias spatial=True epsilon=1e-5 fused_activation=None
 pydirectml.padding input padding_mode padding_value start_padding end_padding
 pydirectml.reinterpret input new_type new_size new_strides
 pydirectml.join input axis
