@@ -77,7 +77,10 @@ def _checked(path: Path, level: FeatureLevel, runs: bool, sizes: Sizes, any_path
         if kind is Kind.ONNX:
             return _onnx_report(path, sizes)
         if kind is Kind.GRAPH:
-            named = [(where, _graph_name(where), desc) for where, desc in read_graph(path).operators()]
+            named = [
+                (where, where.partition(":")[2].removesuffix("]") or where, desc)
+                for where, desc in read_graph(path).operators()
+            ]
         else:
             root = dxdispatch.read(path)
             named = [
@@ -100,10 +103,6 @@ def _checked(path: Path, level: FeatureLevel, runs: bool, sizes: Sizes, any_path
     if runs:
         found |= {"runs": status == 0, "obstacles": obstacles}
     return _Report(status, errors, tuple(_lines(verdicts, obstacles, level)), found)
-
-
-def _graph_name(where: str) -> str:
-    return where.partition(":")[2].removesuffix("]") or where
 
 
 def _verdict(path: str, name: str, desc: OperatorDesc, level: FeatureLevel, runs: bool) -> dict[str, Any]:

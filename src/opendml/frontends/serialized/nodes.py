@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.runtime.program import tensors_of
 from opendml.spec import enums
 from opendml.spec.descs import desc_class
 from opendml.spec.enums import TensorDataType
@@ -57,13 +58,7 @@ def read_operator(
         rest = iter(tensors)
         flat = [next(rest) if name else None for name in names]
         values |= _by_field(fields, flat, f"{where}.{kind}")
-    _check_counts(facts, values, where)
-    named = {facts.field(name).python_name: value for name, value in values.items() if _is_given(facts, name)}
-    return desc_class(facts.name)(**named)
-
-
-def _is_given(facts: OperatorSchema, name: str) -> bool:
-    return not facts.field(name).is_count
+    return _desc(facts, values, where)
 
 
 def _fail(where: str, problem: str) -> NoReturn:
@@ -134,9 +129,7 @@ def _read_activation(activation: Mapping[str, Any], where: str) -> OperatorDesc:
     """Return an activation within an operator, which has no tensors of its own."""
     facts = operator_of(activation["type"], where)
     values = _read_attributes(facts, activation["attributes"] or [], f"{where}.{facts.name}")
-    _check_counts(facts, values, f"{where}.{facts.name}")
-    named = {facts.field(name).python_name: value for name, value in values.items() if _is_given(facts, name)}
-    return desc_class(facts.name)(**named)
+    return _desc(facts, values, f"{where}.{facts.name}")
 
 
 def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> int | float:
@@ -153,13 +146,15 @@ def _scalar(variant: tuple[str, Any], data_type: TensorDataType, where: str) -> 
     return found
 
 
-def _check_counts(facts: OperatorSchema, values: Mapping[str, Any], where: str) -> None:
-    """Check that counts are the lengths of the arrays that are present."""
+def _desc(facts: OperatorSchema, values: Mapping[str, Any], where: str) -> OperatorDesc:
+    """Return the desc with these values. Counts must be the lengths of the arrays that are present."""
     for field in facts.fields:
         for array in field.count_of:
             given = values.get(array)
             if field.name in values and given and len(given) != values[field.name]:
                 _fail(f"{where}.{field.name}", f"{values[field.name]}, but {array} has {len(given)}")
+    given_fields = [field for field in facts.fields if field.name in values and not field.is_count]
+    return desc_class(facts.name)(**{field.python_name: values[field.name] for field in given_fields})
 
 
 def written_operator(desc: OperatorDesc) -> dict[str, Any]:
@@ -168,17 +163,10 @@ def written_operator(desc: OperatorDesc) -> dict[str, Any]:
     facts = operator(desc.operator)
     return {
         "type": _OPERATOR + facts.name,
-        "inputs": [_written_tensor(tensor) for tensor in _tensors(desc, facts.inputs)],
-        "outputs": [_written_tensor(tensor) for tensor in _tensors(desc, facts.outputs)],
+        "inputs": [_written_tensor(each) for each in tensors_of(desc, "INPUT_TENSOR") if each is not None],
+        "outputs": [_written_tensor(each) for each in tensors_of(desc, "OUTPUT_TENSOR") if each is not None],
         "attributes": list(_written_attributes(desc)),
     }
-
-
-def _tensors(desc: OperatorDesc, fields: Sequence[Field]) -> Iterator[TensorDesc]:
-    """Yield the tensors that are present."""
-    for field in fields:
-        value = getattr(desc, field.python_name)
-        yield from value if isinstance(value, tuple) else () if value is None else (value,)
 
 
 def _written_tensor(tensor: TensorDesc) -> dict[str, Any]:
@@ -200,15 +188,10 @@ def _written_attributes(desc: OperatorDesc) -> Iterator[dict[str, Any]]:
         if value is None:
             yield {"name": None, "val": (kind, None)}
         else:
-            data_type = _data_type(desc, facts, field)
+            of = field.data_type_field
+            data_type = getattr(desc, facts.field(of).python_name) if of else None
             content = field.codec.written(value, data_type, _written_activation)
             yield {"name": field.name, "val": (kind, content)}
-
-
-def _data_type(desc: OperatorDesc, facts: OperatorSchema, field: Field) -> TensorDataType | None:
-    """Return the type of a scalar."""
-    name = field.data_type_field
-    return getattr(desc, facts.field(name).python_name) if name else None
 
 
 def _count(desc: OperatorDesc, facts: OperatorSchema, field: Field) -> int:

@@ -23,8 +23,8 @@ from opendml.runtime.explain.explanation import (
 )
 from opendml.runtime.explain.rates import Rates, filled, rates_of, rounds
 from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.shared import PreparedMemory
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
-from opendml.runtime.memory.constant_store import PreparedMemory
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import Instance
@@ -86,7 +86,8 @@ def explained(
     rates = rates_of(backend, device.threads)
     kernels: list[ExplainedKernel] = []
     temporaries: list[ExplainedTemporary] = []
-    for stage, plan, part in zip(work.stages, plans, _parts(instance), strict=True):
+    parts = instance.instances if isinstance(instance, StagedInstance) else [instance]
+    for stage, plan, part in zip(work.stages, plans, parts, strict=True):
         seconds_of, numbers = _seconds(backend, part, plan), dict[int, int]()
         for run in _runs(plan):
             numbers |= dict.fromkeys(run, len(kernels))
@@ -154,11 +155,6 @@ class _Memory:
 @default_mode()
 def _plan(backend: DeviceBackend, program: Program) -> Planned | None:
     return backend.plan(in_bytes(program))
-
-
-def _parts(instance: Instance) -> Sequence[Instance]:
-    """Return the instances of the stages."""
-    return instance.instances if isinstance(instance, StagedInstance) else [instance]
 
 
 def _seconds(backend: DeviceBackend, instance: Instance, plan: Planned) -> list[float]:
@@ -267,7 +263,7 @@ class _Operators:
             ExplainedOperator(
                 label,
                 outputs[0][1].operator,
-                tuple(_output_text(each) for _, each in outputs),
+                tuple(f"{each.output} {each.node.type.name} {list(each.sizes)}" for _, each in outputs),
                 tuple(
                     dict.fromkeys(name for stage, each in outputs for name in self._reads(label, stage, each))
                 ),
@@ -295,10 +291,6 @@ class _Operators:
                 yield str(node.origin)
             else:
                 pending += reversed(node.operands)
-
-
-def _output_text(output: Watched) -> str:
-    return f"{output.output} {output.node.type.name} {list(output.sizes)}"
 
 
 _OPERATIONS = {Operation.MULTIPLY_ADD: 2, Operation.CONTRACTION: 2} | dict.fromkeys(FUNCTIONS, 10)

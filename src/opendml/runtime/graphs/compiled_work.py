@@ -14,9 +14,9 @@ from opendml.floating_point import default_mode
 from opendml.logs import log
 from opendml.program.four_bit import in_bytes
 from opendml.program.program import Program, packed
+from opendml.runtime.graphs.shared import ConstantStore, PreparedMemory
 from opendml.runtime.graphs.work import Work, WorkStage, require_work
 from opendml.runtime.memory.buffers import copy_bytes
-from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
 from opendml.runtime.memory.mapped import release
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.targets.arenas import Arenas

@@ -25,11 +25,10 @@ from opendml.runtime.graphs.layout_copies import (
     new_on_host,
     wrong_strides,
 )
-from opendml.runtime.graphs.shared import Footprint, SharedMemory
+from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory
 from opendml.runtime.graphs.steps import GraphData
 from opendml.runtime.graphs.work import Work
 from opendml.runtime.locked import Locked
-from opendml.runtime.memory.constant_store import ConstantStore
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,

@@ -11,9 +11,8 @@ from typing import Protocol
 
 from opendml.errors import InvalidArgument
 from opendml.host_memory import host_memory
-from opendml.runtime.graphs.shared import Footprint, SharedMemory
+from opendml.runtime.graphs.shared import Footprint, PreparedMemory, SharedMemory
 from opendml.runtime.locked import Locked
-from opendml.runtime.memory.constant_store import PreparedMemory
 from opendml.spec.wording import shown
 
 _SHARE = 4

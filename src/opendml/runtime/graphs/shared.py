@@ -1,4 +1,4 @@
-"""Memory that models of several sizes share."""
+"""Memory that models share: prepared constants, and arenas of models of several sizes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,43 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
+from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.arenas import Arenas
+from opendml.targets.memory import OwnMemory
+
+
+class PreparedMemory:
+    """Filled memory, which is freed with the last model that reads it."""
+
+    def __init__(self, memory: OwnMemory, size: int) -> None:
+        self.memory, self.size = memory, size
+
+
+class ConstantStore(Locked):
+    """Prepared constants, as long as a model reads them. It is safe to use from threads.
+
+    A key is a recipe of the compiler with the identities of the constants that it reads.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: WeakValueDictionary[Hashable, PreparedMemory] = WeakValueDictionary()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all prepared constants."""
+        return sum(each.size for each in self._kept.values())
+
+    def found(self, key: Hashable) -> PreparedMemory | None:
+        """Return the memory of a key, or None."""
+        with self._lock:
+            return self._kept.get(key)
+
+    def added(self, key: Hashable, memory: PreparedMemory) -> PreparedMemory:
+        """Store memory by a key; return it, or what another thread has stored meanwhile."""
+        with self._lock:
+            return self._kept.setdefault(key, memory)
 
 
 class SharedMemory:

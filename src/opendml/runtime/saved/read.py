@@ -113,7 +113,7 @@ def _step(step: JsonNode, content: memoryview) -> Step:
             _number(step.member("view")),
             _data_type(step.member("data_type")),
             tuple(_number(each) for each in step.member("sizes").elements()),
-            None if strides is None else _integers(strides),
+            None if strides is None else tuple(each.integer(-(2**63), 2**63) for each in strides.elements()),
             step.member("offset").integer(0, 2**63),
             step.member("of_bytes").boolean(),
         )
@@ -124,10 +124,6 @@ def _step(step: JsonNode, content: memoryview) -> Step:
 
 def _number(node: JsonNode) -> int:
     return node.integer(0, _UINT32_MAX)
-
-
-def _integers(node: JsonNode) -> tuple[int, ...]:
-    return tuple(each.integer(-(2**63), 2**63) for each in node.elements())
 
 
 def _data_type(node: JsonNode) -> TensorDataType:

@@ -1,27 +1,43 @@
-"""Convert a model to one serialized graph: dispatches become nodes, and resources the names between them."""
+"""Convert models to one serialized graph, and serialized graphs to models.
+
+Dispatches become nodes, and resources the names between them.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from opendml.budget import meter
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.frontends.dxdispatch import files
+from opendml.frontends.dxdispatch.foreign import SerializedDispatchable
 from opendml.frontends.dxdispatch.model import (
     BindPoint,
+    Command,
     Dispatch,
     DispatchModel,
+    Folders,
+    Initializer,
     NamedDispatchable,
     Print,
+    Resource,
+    ResourceBinding,
     WriteFile,
 )
-from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode
+from opendml.frontends.dxdispatch.resources import ramp, values_of
+from opendml.frontends.dxdispatch.values import encode
+from opendml.frontends.serialized.graph import SerializedGraph, SerializedNode, read_graph
 from opendml.spec import descs
+from opendml.spec.enums import ExecutionFlags
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.tensor_desc import TensorDesc, reach
 
 
 def graph_of(model: DispatchModel, name: str) -> SerializedGraph:
@@ -82,7 +98,7 @@ class _Exporter:
                     )
                     raise Unsupported(f"{command.path}.bindings.{point.name}: {problem}")
                 if point.is_output:
-                    outputs.append((binding.resource, self._version(binding.resource), tensor))
+                    outputs.append((binding.resource, f"{binding.resource}.{len(self._nodes)}", tensor))
                 else:
                     inputs.append(self._value(binding.resource))
         names = tuple(version for _, version, _ in outputs)
@@ -107,10 +123,6 @@ class _Exporter:
         name = f"{dispatchable.name}.{point.name}.{len(self._nodes)}"
         self._nodes.append(SerializedNode(content.copy(), (), (name,), binding.resource))
         return name
-
-    def _version(self, resource: str) -> str:
-        """Return a name for the next value of a resource."""
-        return f"{resource}.{len(self._nodes)}"
 
     def _value(self, resource: str) -> str:
         """Return the name of the current value of a resource."""
@@ -166,3 +178,71 @@ def _renamed(node: SerializedNode, old: str, new: str) -> SerializedNode:
         return node
     outputs = tuple(new if each == old else each for each in node.outputs)
     return SerializedNode(node.content, node.inputs, outputs, node.name)
+
+
+@dataclass(frozen=True)
+class ImplicitModel:
+    """A model, and for each input the file of its values, or None for zeros."""
+
+    model: DispatchModel
+    sources: dict[str, Path | None]
+    tensors: dict[str, TensorDesc]
+
+
+def model_of_graph(path: Path, folders: Folders, *, writes: bool) -> ImplicitModel:
+    """Return the model of the graph in a file.
+
+    Each input is read from NAME.npy, or is zeros without such a file. Each output is printed or, if `writes`,
+    written to NAME.npy.
+
+    Raises:
+        InvalidArgument: no graph, or a file of another type or size than its input.
+    """
+    content = SerializedDispatchable(read_graph(path))
+    resources, sources, tensors = dict[str, Resource](), dict[str, Path | None](), dict[str, TensorDesc]()
+    bindings, commands = dict[str, tuple[ResourceBinding | None, ...]](), list[Command]()
+    where = str(path)
+    for point in content.bind_points():
+        for tensor in point.tensors:
+            name, file = point.name, _file_name(point.name)
+            count = reach(tensor.sizes, tensor.effective_strides)
+            initializer = ramp(tensor.data_type, count, 0)
+            if point.is_output:
+                dimensions = None if tensor.strides else tensor.sizes
+                command = (
+                    WriteFile(where, name, folders.outputs / file, dimensions, folders.targets)
+                    if writes
+                    else Print(where, name, False)
+                )
+                commands.append(command)
+            else:
+                source = sources[name] = folders.source(file)
+                if source is not None:
+                    initializer = _read(source, folders.sources, tensor, count)
+                tensors[name] = tensor
+            resources[name] = Resource(where, name, tensor.data_type, initializer, 0, tensor.size_in_bytes)
+            bindings[name] = (ResourceBinding(where, name, 0),)
+    dispatchable = NamedDispatchable(
+        where, path.name, content, ExecutionFlags.NONE, content.bind_points(), {}
+    )
+    dispatch = Dispatch(where, path.name, bindings)
+    return ImplicitModel(
+        DispatchModel(resources, {path.name: dispatchable}, (dispatch, *commands)), sources, tensors
+    )
+
+
+def _file_name(name: str) -> str:
+    """Return the name of the file of a tensor."""
+    return re.sub(r"[^\w.-]", "_", name) + ".npy"
+
+
+def _read(path: Path, folder: Path | None, tensor: TensorDesc, count: int) -> Initializer:
+    try:
+        with files.opened(path, folder) as file:
+            elements, data_type = files.read_npy(file)
+    except (OSError, ValueError, MemoryError) as error:
+        raise InvalidArgument(f"{path}: {error}") from error
+    if data_type is not tensor.data_type or elements.size != count:
+        given = f"{elements.size} elements of {data_type.name}"
+        raise InvalidArgument(f"{path}: {given}; the input has {count} of {tensor.data_type.name}")
+    return values_of(encode(elements, data_type), count)

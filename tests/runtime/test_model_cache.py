@@ -13,8 +13,7 @@ from opendml import InvalidArgument
 from opendml.host_memory import host_memory
 from opendml.runtime.graphs import model_cache
 from opendml.runtime.graphs.model_cache import ModelCache
-from opendml.runtime.graphs.shared import Footprint, SharedMemory
-from opendml.runtime.memory.constant_store import ConstantStore, PreparedMemory
+from opendml.runtime.graphs.shared import ConstantStore, Footprint, PreparedMemory, SharedMemory
 from opendml.targets.arenas import Arenas
 from opendml.targets.memory import HostMemory
 
