@@ -12,7 +12,7 @@ from itertools import chain, islice
 import pytest
 
 from opendml.compiler.fuse import fuse
-from opendml.compiler.kernel import KernelProgram
+from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
 from opendml.program.program import Program
@@ -61,6 +61,11 @@ def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> I
             offset = case.offset * access.type.bytes
             alignments.append(min(16, offset & -offset) if offset else 16)
         yield scheduler(kernel, machine, alignments)
+
+
+def aligned(kernel: Kernel, alignment: int = 16) -> list[int]:
+    """Return the same alignment for every access of a kernel."""
+    return [alignment] * (len(kernel.loads) + len(kernel.stores))
 
 
 @cache

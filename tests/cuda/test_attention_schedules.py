@@ -31,7 +31,7 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionTile
 from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.tensor_map import MAP_BYTES
-from tests.cuda.compiled import CHAINED, MACHINES
+from tests.cuda.compiled import CHAINED, MACHINES, aligned
 from tests.nodes import attended, causal, program, tensors
 from tools.cuda_tiles import in_chain_tile
 from tools.operator_case import graph_program
@@ -46,14 +46,8 @@ def launches(
 ) -> list[Launch]:
     takes = partial(is_chained, machine=MACHINES[capability])
     found = fuse(replace(given, results=simplify(given.results)), takes).kernels
-    result = []
-    for kernel in found:
-        aligned = [alignment] * (len(kernel.loads) + len(kernel.stores))
-        if tile is None:
-            result.append(schedule(kernel, MACHINES[capability], aligned))
-        else:
-            result.append(in_chain_tile(tile, kernel, MACHINES[capability], aligned))
-    return result
+    scheduler = schedule if tile is None else partial(in_chain_tile, tile)
+    return [scheduler(kernel, MACHINES[capability], aligned(kernel, alignment)) for kernel in found]
 
 
 def launch_of(

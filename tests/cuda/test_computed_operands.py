@@ -20,7 +20,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import Mode
 from opendml.targets.cuda.schedule_chain import ChainShape
 from opendml.targets.cuda.schedule_contraction import TILES, Shape
-from tests.cuda.compiled import MACHINES
+from tests.cuda.compiled import MACHINES, aligned
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
 from tools.cuda_emulator import COMPILER, emulated
@@ -86,7 +86,7 @@ def test_an_operand_larger_than_the_limit_is_not_stored(monkeypatch: pytest.Monk
 def test_tiles_compute_whole_units_of_neighbours(operands: str) -> None:
     """Eight elements of FLOAT16: 16 bytes in shared memory."""
     (kernel,) = kernels_of(product_with(operands, "FLOAT16", 512, 512, 512)).kernels
-    shape = Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores)))
+    shape = Shape(kernel, aligned(kernel))
     assert shape.mode is Mode.MMA
     for side, operand in zip(shape.sides, shape.operands, strict=True):
         constants = side.constants()

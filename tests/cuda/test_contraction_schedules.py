@@ -21,7 +21,7 @@ from opendml.targets.cuda.launch import Launch
 from opendml.targets.cuda.pattern import Mode, Pattern, Step
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Shape, candidates
-from tests.cuda.compiled import CASES, MACHINES
+from tests.cuda.compiled import CASES, MACHINES, aligned
 from tests.nodes import convolution, matrix_product, operands_of, program
 
 FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
@@ -33,7 +33,7 @@ def kernel_of(result: Node) -> Kernel:
 
 def launch_of(result: Node, alignment: int = 16, capability: int = 90) -> Launch:
     kernel = kernel_of(result)
-    return schedule(kernel, MACHINES[capability], [alignment] * (len(kernel.loads) + len(kernel.stores)))
+    return schedule(kernel, MACHINES[capability], aligned(kernel, alignment))
 
 
 def way(pattern: Pattern) -> str:

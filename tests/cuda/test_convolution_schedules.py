@@ -36,7 +36,7 @@ from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionSh
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.executable import ReferenceExecutable
-from tests.cuda.compiled import MACHINES
+from tests.cuda.compiled import MACHINES, aligned
 from tests.cuda.test_warpgroup_schedules import MapDriver
 from tests.nodes import convolution
 from tests.programs import initialize
@@ -62,7 +62,7 @@ def kernel_of(program: Program) -> Kernel:
 
 def shape_of(images: Images, filters: Filters, **form: int) -> ConvolutionShape:
     kernel = kernel_of(moved_windows(images, filters, **form))
-    return ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores))))
+    return ConvolutionShape(Shape(kernel, aligned(kernel)))
 
 
 def maps_of(images: Images, filters: Filters, **form: int) -> tuple[WindowMap, TensorMap]:
@@ -190,7 +190,7 @@ def _launch_of_scaled(factor: tuple[int, ...]) -> Launch:
     """Return the launch of a convolution of FLOAT16 over images whose channels are innermost, and whose
     results, which are packed, are multiplied by a tensor of such sizes."""
     kernel = kernel_of(graph_program(_scaled_convolution, *_inputs_of_scaled(factor)))
-    shape = ConvolutionShape(Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores))))
+    shape = ConvolutionShape(Shape(kernel, aligned(kernel)))
     return shape.launch(WINDOW_TILES[-1], 1, MACHINE)
 
 
@@ -253,7 +253,7 @@ def test_public_convolutions_of_channels_last_tensors_take_the_copy_engine() -> 
         group_count=1,
     )
     kernel = kernel_of(program_of(desc))
-    pattern = schedule(kernel, MACHINE, [16] * (len(kernel.loads) + len(kernel.stores))).pattern
+    pattern = schedule(kernel, MACHINE, aligned(kernel)).pattern
     assert pattern.mode is Mode.WGMMA_WINDOWS
     assert dict(pattern.constants)["STAGED_BYTES"]
 

@@ -30,7 +30,7 @@ from opendml.targets.cuda.schedule_warpgroups import (
     warpgroup_tiles,
 )
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
-from tests.cuda.compiled import CASES, MACHINES, fused
+from tests.cuda.compiled import CASES, MACHINES, aligned, fused
 from tests.cuda.fake_driver import Result
 from tests.nodes import convolution, matrix_product, program
 
@@ -52,13 +52,12 @@ def with_more(sizes: tuple[int, int, int], type: ScalarType, shape: tuple[int, .
 
 def scheduled(product: Program, alignments: Sequence[int] = (), capability: int = 90) -> Launch:
     (kernel,) = fuse(product).kernels
-    aligned = [16] * (len(kernel.loads) + len(kernel.stores))
-    return schedule(kernel, MACHINES[capability], alignments or aligned)
+    return schedule(kernel, MACHINES[capability], alignments or aligned(kernel))
 
 
 def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> Launch:
     (kernel,) = fuse(program(result)).kernels
-    shape = Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores)))
+    shape = Shape(kernel, aligned(kernel))
     return WarpgroupShape(shape).launch(tile, splits, MACHINE)
 
 
@@ -249,7 +248,7 @@ def test_maps_lie_behind_the_other_parameters_where_the_copy_engine_finds_them()
 def test_products_of_the_gemm_operator_take_warpgroups() -> None:
     case = next(case for case in CASES if case.name == "contraction FLOAT16 GEMM 65x67x200")
     (kernel,) = fused(case).kernels
-    shape = Shape(kernel, [16] * (len(kernel.loads) + len(kernel.stores)))
+    shape = Shape(kernel, aligned(kernel))
     assert WarpgroupShape(shape).is_loadable
 
 

@@ -59,7 +59,6 @@ WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
     ([200, 5, 700], [1], {Mode.COLUMNS}),
     ([50, 3, 90, 20], [0, 2], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
 ]
-every_walk = pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS, ids=[f"{s}-{a}" for s, a, _ in WALKS])
 
 
 def reduce_desc(
@@ -141,7 +140,7 @@ def test_all_functions_and_types(function: ReduceFunction, data_type: TensorData
         assert_reduced(result, expected(function, x, axes), function)
 
 
-@every_walk
+@pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS, ids=str)
 def test_every_walk(sizes: list[int], axes: list[int], modes: set[Mode], device: Device) -> None:
     sums = reduce_desc(ReduceFunction.SUM, FLOAT32, sizes, axes)
     assert {launch.pattern.mode for launch in launches(sums)} == modes
@@ -150,15 +149,6 @@ def test_every_walk(sizes: list[int], axes: list[int], modes: set[Mode], device:
         x = values(data_type, sizes)
         result = run(reduce_desc(function, data_type, sizes, axes), [x], device)
         assert_reduced(result, expected(function, x, axes), function)
-
-
-@every_walk
-def test_thread_counts_change_no_bit(sizes: list[int], axes: list[int], modes: set[Mode]) -> None:
-    x = np.random.default_rng(3).standard_normal(sizes, np.float32)
-    for function in (ReduceFunction.SUM, ReduceFunction.LOG_SUM_EXP, ReduceFunction.ARGMAX):
-        desc = reduce_desc(function, FLOAT32, sizes, axes)
-        results = [run(desc, [x], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
-        assert all(same_bits(result, results[0]) for result in results[1:])
 
 
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 257, 300])
@@ -307,9 +297,6 @@ WALKS_RUNNING: list[tuple[list[int], int, set[Mode]]] = [
     ([200, 2500], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
     ([5001, 37], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
 ]
-every_walk_running = pytest.mark.parametrize(
-    ("sizes", "axis", "modes"), WALKS_RUNNING, ids=[f"{s}-{a}" for s, a, _ in WALKS_RUNNING]
-)
 WAYS = list(product((False, True), (INCREASING, DECREASING)))
 every_way = pytest.mark.parametrize(("exclusive", "direction"), WAYS, ids=str)
 
@@ -369,14 +356,6 @@ def test_every_type_of_the_table(name: str, data_type: TensorDataType, where: st
         assert_within(name, result, expected_running(name, x, axis, False, INCREASING))
 
 
-@every_walk_running
-def test_thread_counts_change_no_bit_of_running(sizes: list[int], axis: int, modes: set[Mode]) -> None:
-    x = values_running(SUM, FLOAT32, sizes)
-    desc = desc_of(SUM, FLOAT32, sizes, axis)
-    results = [run(desc, [x], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
-    assert all(same_bits(result, results[0]) for result in results[1:])
-
-
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 31, 32, 33, 64, 65])
 @every_way
 def test_sizes_around_vectors_of_running(
@@ -386,19 +365,6 @@ def test_sizes_around_vectors_of_running(
         x = values_running(SUM, FLOAT32, sizes)
         result = run(desc_of(SUM, FLOAT32, sizes, axis, exclusive, direction), [x], device)
         assert_within(SUM, result, expected_running(SUM, x, axis, exclusive, direction))
-
-
-@pytest.mark.parametrize("direction", [INCREASING, DECREASING])
-@pytest.mark.parametrize("axis", [0, 1, 2])
-def test_strides_change_nothing_of_running(axis: int, direction: AxisDirection, device: Device) -> None:
-    sizes = [6, 7, 40]
-    x = values_running(SUM, FLOAT32, sizes)
-    permuted, padded = TensorDesc(FLOAT32, sizes, [1, 6, 42]), TensorDesc(FLOAT32, sizes, [301, 43, 1])
-    desc = desc_of(SUM, FLOAT32, sizes, axis, False, direction)
-    strided = desc.replace(input_tensor=permuted, output_tensor=padded)
-    assert_within(
-        SUM, run(strided, [laid_out(x, permuted)], device), expected_running(SUM, x, axis, False, direction)
-    )
 
 
 @pytest.mark.parametrize(
@@ -457,9 +423,6 @@ WALKS_SOFTMAX: list[tuple[list[int], list[int], set[Mode]]] = [
     ([4, 9, 50], [1], {Mode.COLUMNS}),
     ([5001, 37], [0], SPLIT_COLUMNS),
 ]
-every_walk_softmax = pytest.mark.parametrize(
-    ("sizes", "axes", "modes"), WALKS_SOFTMAX, ids=[f"{s}-{a}" for s, a, _ in WALKS_SOFTMAX]
-)
 
 
 @pytest.mark.parametrize(("name", "asks"), [("ACTIVATION_SOFTMAX1", True), ("ACTIVATION_HARDMAX1", False)])
@@ -501,7 +464,7 @@ def assert_close(name: str, result: Array, x: Array, axes: list[int]) -> None:
         assert_within(name, result, wanted, of_softmax(x, axes, wanted))
 
 
-@every_walk_softmax
+@pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS_SOFTMAX, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_walks_are_exact(
     name: str, sizes: list[int], axes: list[int], modes: set[Mode], device: Device
@@ -515,31 +478,12 @@ def test_walks_are_exact(
         assert_close(name, run(desc, [x], "reference"), x, axes)
 
 
-@every_walk_softmax
-def test_thread_counts_change_no_bit_of_softmax(sizes: list[int], axes: list[int], modes: set[Mode]) -> None:
-    x = np.random.default_rng(2).standard_normal(sizes, np.float32)
-    desc = desc_of_softmax("ACTIVATION_SOFTMAX1", FLOAT32, sizes, axes)
-    results = [run(desc, [x], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
-    assert all(same_bits(result, results[0]) for result in results[1:])
-
-
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 65, 255, 256, 300])
 @pytest.mark.parametrize("name", NAMES)
 def test_sizes_around_vectors_of_softmax(name: str, size: int, device: Device) -> None:
     for sizes, axes in (([3, size], [1]), ([size, 3], [0])):
         x = np.random.default_rng(size).standard_normal(sizes, np.float32)
         assert_close(name, run(desc_of_softmax(name, FLOAT32, sizes, axes), [x], device), x, axes)
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("axes", [[0], [2], [0, 1], [0, 2]], ids=str)
-def test_strides_change_nothing_of_softmax(name: str, axes: list[int], device: Device) -> None:
-    sizes = [6, 7, 40]
-    x = np.random.default_rng(4).standard_normal(sizes, np.float32)
-    permuted, padded = TensorDesc(FLOAT32, sizes, [1, 6, 42]), TensorDesc(FLOAT32, sizes, [301, 43, 1])
-    desc = desc_of_softmax(name, FLOAT32, sizes, axes)
-    strided = desc.replace(input_tensor=permuted, output_tensor=padded)
-    assert_close(name, run(strided, [laid_out(x, permuted)], device), x, axes)
 
 
 @pytest.mark.parametrize("name", ["ACTIVATION_SOFTMAX", "ACTIVATION_LOG_SOFTMAX", "ACTIVATION_HARDMAX"])
@@ -592,3 +536,46 @@ def test_float16_is_rounded_once(device: Device) -> None:
     tensor = TensorDesc(FLOAT16, x.shape)
     result = run(descs.ActivationSoftmax1(tensor, tensor, axes=[1]), [x], device)
     assert_close("ACTIVATION_SOFTMAX1", result, x, [1])
+
+
+THREADED = [
+    *(
+        reduce_desc(function, FLOAT32, sizes, axes)
+        for function in (ReduceFunction.SUM, ReduceFunction.LOG_SUM_EXP, ReduceFunction.ARGMAX)
+        for sizes, axes, _ in WALKS
+    ),
+    *(desc_of(SUM, FLOAT32, sizes, axis) for sizes, axis, _ in WALKS_RUNNING),
+    *(desc_of_softmax("ACTIVATION_SOFTMAX1", FLOAT32, sizes, axes) for sizes, axes, _ in WALKS_SOFTMAX),
+]
+
+
+@pytest.mark.parametrize("number", range(len(THREADED)))
+def test_thread_counts_change_no_bit(number: int) -> None:
+    desc: Any = THREADED[number]
+    x = np.random.default_rng(3).standard_normal(desc.input_tensor.sizes, np.float32)
+    results = [run(desc, [x], Device("cpu", threads=threads)) for threads in (1, 2, 3)]
+    assert all(same_bits(result, results[0]) for result in results[1:])
+
+
+STRIDED_SIZES = [6, 7, 40]
+STRIDED = [
+    *(
+        desc_of(SUM, FLOAT32, STRIDED_SIZES, axis, False, direction)
+        for axis in range(3)
+        for direction in AxisDirection
+    ),
+    *(
+        desc_of_softmax(name, FLOAT32, STRIDED_SIZES, axes)
+        for name in NAMES
+        for axes in ([0], [2], [0, 1], [0, 2])
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(STRIDED)))
+def test_strides_of_running_sums_and_softmax_change_nothing(number: int, device: Device) -> None:
+    desc, x = STRIDED[number], np.random.default_rng(4).standard_normal(STRIDED_SIZES, np.float32)
+    permuted, padded = (TensorDesc(FLOAT32, STRIDED_SIZES, each) for each in ([1, 6, 42], [301, 43, 1]))
+    strided = desc.replace(input_tensor=permuted, output_tensor=padded)
+    result = run(strided, [laid_out(x, permuted)], device)
+    np.testing.assert_allclose(result, run(desc, [x], "reference"), rtol=1e-6, atol=1e-6)

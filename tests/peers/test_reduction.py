@@ -403,38 +403,33 @@ def tensors(sizes: list[int], parameters: list[int]) -> tuple[Array, Array, Arra
     )
 
 
-def test_axes_of_the_picture_are_pytorchs_instance_norm(torch: Any, device: Device) -> None:
-    x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
-    wide, weight, shift = (
-        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
+NORMS: dict[str, tuple[list[int], list[int], Callable[..., Any]]] = {
+    "instance": (
+        [6, 1, 1],
+        [2, 3],
+        lambda f, x, *affine: f.instance_norm(x, None, None, *affine, eps=EPSILON_MVN),
+    ),
+    "layer": ([1, 5, 7], [2, 3], lambda f, x, *affine: f.layer_norm(x, [5, 7], *affine, EPSILON_MVN)),
+    "group": ([6, 1, 1], [2, 3, 4], lambda f, x, *affine: f.group_norm(x, 3, *affine, EPSILON_MVN)),
+    "batch": (
+        [6, 1, 1],
+        [0, 2, 3],
+        lambda f, x, *affine: f.batch_norm(x, None, None, *affine, True, 0.1, EPSILON_MVN),
+    ),
+}
+"""PyTorch's normalizations: sizes of their scales after the first, and the axes here."""
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_axes_say_which_of_pytorchs_normalizations_it_is(name: str, torch: Any, device: Device) -> None:
+    parameters, axes, function = NORMS[name]
+    x, scale, bias = tensors(SIZES, [1, *parameters])
+    wide = torch.from_numpy(exact(x))
+    affine = (
+        torch.from_numpy(exact(each).reshape([n for n in parameters if n > 1])) for each in (scale, bias)
     )
-    theirs = torch.nn.functional.instance_norm(wide, weight=weight, bias=shift, eps=EPSILON_MVN)
-    assert_equal_to(theirs, device, [2, 3], x, scale, bias)
-
-
-def test_the_last_axes_are_pytorchs_layer_norm(torch: Any, device: Device) -> None:
-    x, scale, bias = tensors(SIZES, [1, 1, 5, 7])
-    wide, weight, shift = (
-        torch.from_numpy(array.astype(np.float64)) for array in (x, scale[0, 0], bias[0, 0])
-    )
-    theirs = torch.nn.functional.layer_norm(wide, [5, 7], weight, shift, EPSILON_MVN)
-    assert_equal_to(theirs, device, [2, 3], x, scale, bias)
-
-
-def test_split_channels_are_pytorchs_group_norm(torch: Any, device: Device) -> None:
-    x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
-    wide, weight, shift = (
-        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
-    )
-    theirs = torch.nn.functional.group_norm(wide, 3, weight, shift, EPSILON_MVN)
-    split = (array.reshape(array.shape[0], 3, -1, *array.shape[2:]) for array in (x, scale, bias))
-    assert_equal_to(theirs, device, [2, 3, 4], *split)
-
-
-def test_all_axes_but_the_channels_are_pytorchs_batch_norm_of_a_batch(torch: Any, device: Device) -> None:
-    x, scale, bias = tensors(SIZES, [1, 6, 1, 1])
-    wide, weight, shift = (
-        torch.from_numpy(array.astype(np.float64)) for array in (x, scale.reshape(6), bias.reshape(6))
-    )
-    theirs = torch.nn.functional.batch_norm(wide, None, None, weight, shift, training=True, eps=EPSILON_MVN)
-    assert_equal_to(theirs, device, [0, 2, 3], x, scale, bias)
+    theirs = function(torch.nn.functional, wide, *affine)
+    given: Sequence[Array] = (x, scale, bias)
+    if name == "group":
+        given = [each.reshape(each.shape[0], 3, -1, *each.shape[2:]) for each in given]
+    assert_equal_to(theirs, device, axes, *given)
