@@ -431,6 +431,17 @@ def test_fills_need_no_inputs() -> None:
         ),
         (lambda x: directml.max(x, 1), TypeError, r"max\.b: int; an Expression is needed"),
         (lambda x: directml.gru(x, x, x), TypeError, "gru.. missing required arguments: activation_descs"),
+        (lambda x: directml.reinterpret(x), TypeError, r"^reinterpret\(\) missing"),
+        (
+            lambda x: directml.average_pooling(x, strides=[1, 1], window_sizes=[]),
+            RuntimeError,
+            r"window_size: 0 elements; must be 2",
+        ),
+        (
+            lambda x: directml.activation_softmax(directml.broadcast(x, [2, 2, 2, 2]), axes=None),
+            RuntimeError,
+            r"activation_softmax\.input: sizes",
+        ),
         (lambda x: directml.join([], axis=0), ValueError, r"join\.inputs: empty"),
         (lambda x: record("GATHER", {"input": x, "rank": 1}), TypeError, "gather: rank; GATHER has no such"),
     ],

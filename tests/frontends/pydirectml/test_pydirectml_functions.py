@@ -130,6 +130,11 @@ CASES: dict[str, tuple[Build, tuple[Any, ...], Any]] = {
             *(IMAGE, *NORMS[:2]), axes=[2, 3], normalize_variance=True, epsilon=1e-5, fused_activation=RELU
         ),
     ),
+    "mean_variance_normalization over no axes": (
+        lambda m, x: m.mean_variance_normalization(x, axes=[], normalize_variance=True, epsilon=1e-5),
+        (IMAGE,),
+        dml.mean_variance_normalization1(IMAGE, axes=[], normalize_variance=True, epsilon=1e-5),
+    ),
     "average_pooling": (
         lambda m, x: m.average_pooling(x, *POOLING.values(), *([[1, 1]] if m is directml else []), True),
         (IMAGE,),

@@ -51,7 +51,7 @@ def _add(given: Given) -> str | None:
 @_adapts
 def _activation_softmax(given: Given) -> str | None:
     """Take the older operator if no axes are given: it works on the last of two dimensions."""
-    if len(given["axes"]):
+    if given["axes"] is not None and len(given["axes"]):
         return None
     del given["axes"]
     return "ACTIVATION_SOFTMAX"

@@ -310,7 +310,10 @@ def attribute(field: Field, value: Any, label: str) -> Any:
         return truth(value, what)
     if isinstance(field.codec, RecordCodec):
         return field.codec.record(*_pair(value, what))
-    return (tuple(value) or None) if isinstance(field.codec, ArrayCodec) else value
+    if not isinstance(field.codec, ArrayCodec):
+        return value
+    # An empty list stands for the usual values, if there are any.
+    return tuple(value) or (() if field.usual is None and not field.optional else None)
 
 
 def _pair(value: Any, what: str) -> tuple[Any, Any]:

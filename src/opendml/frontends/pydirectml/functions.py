@@ -171,6 +171,9 @@ def _reinterpret(
     return reinterpreted(input, own if dtype is None else as_data_type(dtype), sizes, strides)
 
 
+_reinterpret.__name__ = _reinterpret.__qualname__ = "reinterpret"  # The name in Python's messages.
+
+
 @wraps(_reinterpret)
 def reinterpret_in_either_form(input: Expression, *args: Any, **kwargs: Any) -> Expression:
     is_before = isinstance(next(iter(args), None), TensorDataType) or any(
@@ -234,8 +237,6 @@ def _with_batch_at(expression: Expression, axis: int, name: str) -> Expression:
     sizes, strides = ((b, a, *rest) for a, b, *rest in (desc.sizes, desc.effective_strides))
     return reinterpreted(expression, desc.data_type, sizes, None if desc.strides is None else strides)
 
-
-reinterpret_in_either_form.__name__ = reinterpret_in_either_form.__qualname__ = "reinterpret"
 
 HAND_WRITTEN: Mapping[str, Mapping[str, Callable[..., Any]]] = {
     "pydirectml": {"input_tensor": input_tensor, "reinterpret": reinterpret},
