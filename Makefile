@@ -23,10 +23,12 @@ demo: $(VENV)/ready-models
 	$(BIN)/python examples/digits.py
 
 # Each process begins with its own part of the tests, in their order, and takes over those of another at the end.
+# The examples of a page follow from each other, so a page stays with one process.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test: $(VENV)/ready
-	$(PYTEST) -m "not devices"
+	$(PYTEST) -m "not devices" tests
+	$(PYTEST) --dist loadfile docs
 
 # Kernels for GPUs, compiled and emulated on the processor, and run where a GPU is.
 test-devices: $(VENV)/ready-devices

@@ -118,9 +118,9 @@ def gru(
     linear_before_reset: bool,
     output: Outputs,
 ) -> tuple[Node, ...]:
-    """z = f(x_t W_z^T + h_(t-1) R_z^T + W_bz + R_bz), r by the same formula;
-    n = g(x_t W_h^T + (r h_(t-1)) R_h^T + W_bh + R_bh), or with LinearBeforeReset
-    n = g(x_t W_h^T + r (h_(t-1) R_h^T + R_bh) + W_bh); h_t = (1 - z) n + z h_(t-1)
+    """z = f(x_t W_z^T + h_(t-1) R_z^T + W_bz + R_bz), r by the same formula; n = g(x_t W_h^T + (r h_(t-1))
+    R_h^T + W_bh + R_bh), or with LinearBeforeReset n = g(x_t W_h^T + r (h_(t-1) R_h^T + R_bh) + W_bh); h_t =
+    (1 - z) n + z h_(t-1)
 
     Products, lengths and h as in RNN; without LinearBeforeReset r h_(t-1) is rounded to the type of h too.
     """

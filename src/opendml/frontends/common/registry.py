@@ -39,8 +39,7 @@ class Registry(Generic[C]):
                 version that is registered, so versions that only add types need no entry.
             domain: the operator set.
             to: DirectML's operators that say the same, separated by spaces, or the function of one, perhaps
-                partial.
-                `opendml ops NAME` finds them. Empty: none does alone.
+                partial. `opendml ops NAME` finds them. Empty: none does alone.
 
         Raises:
             ValueError: an operator has a converter of this version, or DirectML has no such operator.
