@@ -98,6 +98,13 @@ CASES: dict[str, tuple[Build, tuple[Any, ...], Any]] = {
             fused_activation=RELU,
         ),
     ),
+    "convolution to sizes beyond the usual ones": (
+        lambda m, x, f: m.convolution(
+            x, f, direction=m.ConvolutionDirection.BACKWARD, strides=[2, 2], output_sizes=[2, 4, 8, 7]
+        ),
+        (SMALL, FILTER),
+        dml.convolution(SMALL, FILTER, direction="BACKWARD", strides=[2, 2], output_padding=[3, 2]),
+    ),
     "up_sample_2d": (
         lambda m, x: m.up_sample_2d(x, m.Size2D(3, 2), m.InterpolationMode.LINEAR),
         (IMAGE,),
