@@ -358,7 +358,7 @@ X_REPEATED, Y = sources(*ARRAYS)
 
 
 def squashed(x: Node) -> Node:
-    """What takes more operations than to write and read it."""
+    """Return a value that takes more operations to compute than to write and read it."""
     for _ in range(4):
         x = tanh(x)
     return x

@@ -161,7 +161,7 @@ def numbers(value: Node) -> list[float]:
 
 
 def constants(value: Node) -> list[object]:
-    """What its code keeps."""
+    """Return the constants that stay in the code."""
     values, _ = with_parameters((value,), {})
     return [node.attribute for node in ordered(values) if node.operation is Operation.CONSTANT]
 

@@ -225,7 +225,7 @@ def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
     ids=str,
 )
 def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int) -> None:
-    """As many as there are multiprocessors; each slice of keys of a matrix has a page of sums."""
+    """Blocks fill the multiprocessors. Each slice of keys of a matrix has a page of sums."""
     (launch,) = launches(program_of(operator(**({"queries": 1} | given))))  # type: ignore[arg-type]
     constants, items = dict(launch.pattern.constants), 2 * given["shared"] * slices
     assert (launch.pattern.mode, constants["ROWS"]) == (Mode.WGMMA_CHAIN, 64)

@@ -172,7 +172,7 @@ print(y.shape, float(y.ravel()[-1]))
 
 
 def output_of(folder: Path, nodes: list[NodeProto], shape: list[int], type: int = TensorProto.FLOAT) -> str:
-    """What a model says of its output in another process: its shape and its last element."""
+    """Return the shape and the last element of a model's output, computed in another process."""
     first, last = nodes[0].input[0], nodes[-1].output[0]
     graph = helper.make_graph(
         nodes,

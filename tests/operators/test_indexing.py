@@ -253,7 +253,7 @@ def _indices_scattering(type: str, size: int, *sizes: int) -> Array:
 
 
 def _place(index: int, size: int) -> int | None:
-    """What an index means; None where it is out of range."""
+    """Return the place that an index means; None where it is out of range."""
     place = index + size if index < 0 else index
     return place if 0 <= place < size else None
 

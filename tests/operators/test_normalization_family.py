@@ -21,7 +21,7 @@ from tests.tolerances import assert_within
 types = pytest.mark.parametrize("type", [np.float32, np.float16])
 
 
-def values(seed: int, sizes: Sequence[int], type: type[np.floating]) -> Array:
+def values(seed: int, sizes: Sequence[int], type: Any) -> Array:
     return (np.random.default_rng(seed).standard_normal(sizes) + 1).astype(type)
 
 
@@ -217,10 +217,6 @@ GROUPS = [
 groups = pytest.mark.parametrize(("sizes", "kept"), GROUPS, ids=str)
 
 
-def values_gradients(seed: int, sizes: Sequence[int], type: Any) -> Array:
-    return (np.random.default_rng(seed).standard_normal(sizes) + 1).astype(type)
-
-
 def _axes(kept: Sequence[int]) -> tuple[int, ...]:
     return tuple(axis for axis, size in enumerate(kept) if size == 1)
 
@@ -242,8 +238,8 @@ def _normalized(x: Array, scale: Array, bias: Array, more: Array | float = 0.0) 
 @groups
 @pytest.mark.parametrize("adds", [False, True])
 def test_training(sizes: list[int], kept: list[int], adds: bool, type: Any, any_device: Device) -> None:
-    x, add = values_gradients(0, sizes, type), values_gradients(1, sizes, type)
-    scale, bias = values_gradients(2, kept, type), values_gradients(3, kept, type)
+    x, add = values(0, sizes, type), values(1, sizes, type)
+    scale, bias = values(2, kept, type), values(3, kept, type)
     output, mean, variance = dml.batch_normalization_training(
         x,
         scale,
@@ -275,8 +271,8 @@ def test_training_keeps_the_digits_of_a_great_mean(any_device: Device) -> None:
 @types
 @groups
 def test_gradients_of_statistics(sizes: list[int], kept: list[int], type: Any, any_device: Device) -> None:
-    x, incoming = values_gradients(0, sizes, type), values_gradients(1, sizes, type)
-    mean, variance, scale = (values_gradients(2 + number, kept, type) for number in range(3))
+    x, incoming = values(0, sizes, type), values(1, sizes, type)
+    mean, variance, scale = (values(2 + number, kept, type) for number in range(3))
     variance = np.abs(variance)
     results = dml.batch_normalization_grad(
         x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
@@ -297,9 +293,9 @@ def test_gradients_of_statistics(sizes: list[int], kept: list[int], type: Any, a
 @groups
 def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, any_device: Device) -> None:
     x, incoming, scale = (
-        values_gradients(0, sizes, type),
-        values_gradients(1, sizes, type),
-        values_gradients(2, kept, type),
+        values(0, sizes, type),
+        values(1, sizes, type),
+        values(2, kept, type),
     )
     axes = _axes(kept)
     wide, gradient, gain = _wide(x, incoming, scale)
@@ -321,8 +317,8 @@ def test_gradients_of_a_training(sizes: list[int], kept: list[int], type: Any, a
 
 
 def test_the_mean_of_a_training_is_for_the_scale_alone(any_device: Device) -> None:
-    x, incoming = values_gradients(0, [3, 2, 4], np.float32), values_gradients(1, [3, 2, 4], np.float32)
-    variance, scale = np.ones((1, 2, 1), np.float32), values_gradients(2, [1, 2, 1], np.float32)
+    x, incoming = values(0, [3, 2, 4], np.float32), values(1, [3, 2, 4], np.float32)
+    variance, scale = np.ones((1, 2, 1), np.float32), values(2, [1, 2, 1], np.float32)
     results = [
         dml.batch_normalization_training_grad(
             x, incoming, mean, variance, scale, epsilon=EPSILON, device=any_device
@@ -349,7 +345,7 @@ def _local_response(x: Array, across: bool, size: int) -> Array:
 
 @pairwise(type=[np.float32, np.float16], across=[False, True], size=[1, 2, 3, 40])
 def test_gradient_of_local_responses(size: int, across: bool, type: Any, any_device: Device) -> None:
-    x, incoming = values_gradients(0, [2, 5, 3, 4], type), values_gradients(1, [2, 5, 3, 4], type)
+    x, incoming = values(0, [2, 5, 3, 4], type), values(1, [2, 5, 3, 4], type)
     attributes = {"cross_channel": across, "local_size": size, "alpha": 0.3, "beta": 0.75, "bias": 0.5}
     result = dml.local_response_normalization_grad(x, incoming, **attributes, device=any_device)
     wide, gradient = _wide(x, incoming)

@@ -311,7 +311,7 @@ def test_peepholes_agree_with_onnx_but_for_that_of_the_output(peer: str, random:
 
 
 def _initial(last: Array, initial: Array) -> Array:
-    """What the last state is where no step was taken, rather than the peer's."""
+    """Return the initial state, which is the last one where no step was taken; the peer has zeros."""
     assert not last.any()
     return initial
 

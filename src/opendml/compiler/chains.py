@@ -178,14 +178,18 @@ def _load_of(kernel: Kernel, store: Access) -> int | None:
 
 
 _Places = dict[int, tuple[tuple[int, int], ...]]
-"""Where each dimension of a kernel is among those of all: the place of each of its parts, the innermost
-first, and the steps of the dimension in one of the part."""
+"""The parts of each dimension of a kernel among the dimensions of the chain, the innermost first.
+
+A part is its place, and the steps of the dimension in one step of the part.
+"""
 
 
 def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> _Places | None:
-    """Where the dimensions of a kernel are among those of all, if it reads what the kernel before stores by a
-    load: dimensions along which that stands still are new, and others are one or several of those before.
-    None if they are not, or if it reads only a part."""
+    """Return the places of the dimensions of a kernel that loads what the kernel before stores.
+
+    A dimension along which the load stands still is new. Each other one is one or several of those before.
+    None if a dimension is neither, or if the kernel reads only a part.
+    """
     store = before.kernel.stores[0]
     known = {
         store.strides[dimension] * steps: place

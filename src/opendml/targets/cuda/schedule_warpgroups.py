@@ -84,8 +84,11 @@ _RATES = {
 }
 """Fraction of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
 _RATES_OF_PARTS = {(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48, (64, 128): 0.42, (64, 64): 0.39}
-"""The same of TF32 parts, by the rows and the columns of a tile. With these and the next figures the chosen
-tile takes 2 percent longer than the fastest in the mean for 37 products on an H100, 17 percent at most."""
+"""Fraction of the rate that TF32 parts reach, by the rows and the columns of a tile.
+
+With these and the next figures the chosen tile takes 2 percent longer than the fastest in the mean for 37
+products on an H100, 17 percent at most.
+"""
 _LEAST_STEP_OF_PARTS, _TILE_CYCLES_OF_PARTS = 330, 2900
 """`_LEAST_STEP` and `_TILE_CYCLES` of TF32 parts."""
 
