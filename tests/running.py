@@ -19,7 +19,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.contraction.chain import is_chained
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.schedule import schedule
 
 
@@ -98,7 +98,7 @@ def _described(value: Array | Sequence[Array] | None) -> Any:
     return [_described(each) for each in value]
 
 
-def launches(desc: OperatorDesc) -> list[Launch]:
+def launches(desc: OperatorDesc) -> list[CpuLaunch]:
     """How the CPU runs the desc's kernels."""
     program = program_of(desc)
     program = Program(program.inputs, program.outputs, simplify(program.results))

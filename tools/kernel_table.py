@@ -23,9 +23,9 @@ from opendml.compiler.kernel import Kernel, KernelProgram, operations_of, placin
 from opendml.program.node import SCANS, Operation
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.launch import Launch as ProcessorLaunch
+from opendml.targets.cpu.launch import CpuLaunch as ProcessorLaunch
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.pattern import Mode as ProcessorMode
+from opendml.targets.cpu.pattern import CpuMode as ProcessorMode
 from opendml.targets.cpu.pattern import Tiling
 from opendml.targets.cpu.schedule import schedule as schedule_on_processor
 from opendml.targets.cuda.launch import VECTOR_BYTES

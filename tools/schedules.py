@@ -23,11 +23,11 @@ from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction import schedule as cpu_contraction
 from opendml.targets.cpu.launch import query_of
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.pattern import Header, Mode, Tiling
+from opendml.targets.cpu.pattern import CpuMode, Header, Tiling
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda import schedule_contraction as cuda_contraction
 from opendml.targets.cuda.groups import FORMS
-from opendml.targets.cuda.launch import Query, nest_of
+from opendml.targets.cuda.launch import CudaQuery, nest_of
 from opendml.targets.cuda.machine import Machine as Device
 from opendml.targets.cuda.schedule_groups import GROUPS
 from tools.machines import DEVICES, PROCESSORS
@@ -36,9 +36,9 @@ from tools.schedule_cases import kernels
 TABLE = Path(__file__).parents[1] / "tests" / "targets" / "schedules.json"
 MACHINES = {"cpu": tuple(PROCESSORS), "cuda": tuple(DEVICES)}
 _KINDS = {
-    Mode.CONTRACTION_DOTS: "dots",
-    Mode.CONTRACTION_MATRICES: "matrices",
-    Mode.CONTRACTION_MATRICES_IMAGE: "matrices",
+    CpuMode.CONTRACTION_DOTS: "dots",
+    CpuMode.CONTRACTION_MATRICES: "matrices",
+    CpuMode.CONTRACTION_MATRICES_IMAGE: "matrices",
 }
 """How candidates are called whose code is not that of tiles in vectors."""
 _ALIGNMENT = 256
@@ -90,7 +90,7 @@ def schedule_on(machine: str, kernel: Kernel) -> Schedule:
     table, query = cuda.ways(kernel, device, alignments)
     if table is not GROUPS:
         return _from(table, query, products.choices)
-    forms = _from(FORMS, Query(nest_of(kernel, loop_nest(kernel)), device, alignments))
+    forms = _from(FORMS, CudaQuery(nest_of(kernel, loop_nest(kernel)), device, alignments))
     groups = _from(table, query)
     return Schedule((*forms.choices, *groups.choices), (*groups.taken, *forms.taken))
 

@@ -18,9 +18,9 @@ from opendml.errors import Unsupported
 from opendml.program.program import Program
 from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.kernel_source import kernel_source, own_source, shared_source
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from tools.cuda_case import Case
@@ -40,7 +40,7 @@ OF_THE_FILE = re.compile(r"(?<![\w>)])::(?=\w)")
 """Before a name that the file declares."""
 TEXT = ".text."
 """What precedes the name of a function in that of its section."""
-CHAINED = (Mode.FMA_CHAIN, Mode.MMA_CHAIN, Mode.WGMMA_CHAIN)
+CHAINED = (CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN, CudaMode.WGMMA_CHAIN)
 CASES = list(all_cases())
 
 
@@ -52,7 +52,7 @@ def fused(case: Case, machine: Machine = MACHINES[80]) -> KernelProgram:
     return fuse(Program(program.inputs, program.outputs, simplify(program.results)), takes)
 
 
-def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[Launch]:
+def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[CudaLaunch]:
     """Yield the launches of a case, for the alignments that its offset leaves."""
     of_machine = machine if case.name.startswith("chain") else MACHINES[80]
     for kernel in fused(case, of_machine).kernels:
@@ -69,18 +69,18 @@ def aligned(kernel: Kernel, alignment: int = 16) -> list[int]:
 
 
 @cache
-def all_launches(capability: int) -> dict[Case, list[Launch]]:
+def all_launches(capability: int) -> dict[Case, list[CudaLaunch]]:
     """Those of every case."""
     return {case: list(launches(case, MACHINES[capability])) for case in CASES}
 
 
-def in_each_tile(capability: int) -> Iterator[Launch]:
+def in_each_tile(capability: int) -> Iterator[CudaLaunch]:
     """In each tile of contractions, for one block or for several in turn, and in each of a softmax between
     them, a kernel of a case that has another tile by itself; none where all cases that take a tile have it.
     """
     ways = [way for number, way in enumerate(schedulers()) if number % 4 in (0, 3)]
     for number, (name, scheduler) in enumerate([*ways, *chain_schedulers()]):
-        mode = Mode(name.split()[0])
+        mode = CudaMode(name.split()[0])
         kind = "chain" if mode in CHAINED else "contraction"
         cases = [case for case in CASES if case.name.startswith(kind)]
         first = 5 * number % len(cases)
@@ -96,17 +96,17 @@ def in_each_tile(capability: int) -> Iterator[Launch]:
 
 
 @cache
-def kernels(capability: int) -> dict[Mode, list[Launch]]:
+def kernels(capability: int) -> dict[CudaMode, list[CudaLaunch]]:
     """All different kernels of all cases, by mode, and those in each tile."""
     found = chain(*all_launches(capability).values(), in_each_tile(capability))
     different = {kernel_source(launch.pattern): launch for launch in found}
-    result: dict[Mode, list[Launch]] = {mode: [] for mode in Mode}
+    result: dict[CudaMode, list[CudaLaunch]] = {mode: [] for mode in CudaMode}
     for launch in different.values():
         result[launch.pattern.mode].append(launch)
     return result
 
 
-def compile_all(found: Iterable[Launch], capability: int) -> None:
+def compile_all(found: Iterable[CudaLaunch], capability: int) -> None:
     """Compiles the kernels of launches, a few at a time; where that fails, each alone as the product does it,
     to say which does not compile. Most sources are the same for all generations, so for all but one NVRTC
     optimizes less at first, which takes two thirds of the time; what it then refuses may compile alone.
@@ -130,9 +130,9 @@ def compile_all(found: Iterable[Launch], capability: int) -> None:
             assert there >= expected if quickly else there == expected
 
 
-def _few(found: Iterable[Launch]) -> Iterator[list[tuple[Launch, str]]]:
+def _few(found: Iterable[CudaLaunch]) -> Iterator[list[tuple[CudaLaunch, str]]]:
     """Neighbours and their own sources, while these are not too long together."""
-    some: list[tuple[Launch, str]] = []
+    some: list[tuple[CudaLaunch, str]] = []
     length = 0
     for launch in found:
         source = own_source(launch.pattern)
@@ -173,7 +173,7 @@ def functions(code: bytes) -> dict[str, bytes]:
     return result
 
 
-def machine_code(launch: Launch, capability: int) -> bytes:
+def machine_code(launch: CudaLaunch, capability: int) -> bytes:
     """The launch's kernel; skips where NVRTC is missing."""
     return compiled(kernel_source(launch.pattern), capability)
 

@@ -24,9 +24,9 @@ from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.kernel_source import kernel_source
-from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.launch import CudaLaunch
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionTile
 from opendml.targets.cuda.schedule_chain import is_chained
@@ -43,7 +43,7 @@ REGISTERS, SHARED_BYTES = 65536, 228 * 1024
 
 def launches(
     given: Program, tile: AttentionTile | None = None, alignment: int = 16, capability: int = 90
-) -> list[Launch]:
+) -> list[CudaLaunch]:
     takes = partial(is_chained, machine=MACHINES[capability])
     found = fuse(replace(given, results=simplify(given.results)), takes).kernels
     scheduler = schedule if tile is None else partial(in_chain_tile, tile)
@@ -52,7 +52,7 @@ def launches(
 
 def launch_of(
     sizes: tuple[int, int, int, int, int] = (12, 512, 512, 64, 64), tile: AttentionTile | None = None
-) -> Launch:
+) -> CudaLaunch:
     """Return the launch for so many heads, queries, keys, and elements of keys and of values."""
     (launch,) = launches(program(convert(attended(*tensors(FLOAT16, sizes)), FLOAT16)), tile)
     return launch
@@ -115,7 +115,7 @@ def operator(
 )
 def test_the_operator_takes_warpgroups(given: dict[str, int]) -> None:
     (launch,) = launches(program_of(operator(**given)))  # type: ignore[arg-type]
-    assert launch.pattern.mode is Mode.WGMMA_CHAIN
+    assert launch.pattern.mode is CudaMode.WGMMA_CHAIN
 
 
 def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
@@ -129,7 +129,7 @@ def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
     tensors = [("FLOAT16", (2, 256, 256))] * 3
     given = graph_program(attend, *tensors, ("INT32", (2, 1, 1, 300)), ("INT64", (1, 1, 1, 256)))
     attention = launches(given)[-1]
-    assert attention.pattern.mode is Mode.WGMMA_CHAIN
+    assert attention.pattern.mode is CudaMode.WGMMA_CHAIN
     assert any(load.guarded for load in attention.pattern.loads)
 
 
@@ -137,19 +137,19 @@ def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
 def test_addresses_and_devices_decide_who_loads(alignment: int, capability: int) -> None:
     given = program_of(operator())
     (launch,) = launches(given, alignment=alignment, capability=capability)
-    assert launch.pattern.mode is Mode.MMA_CHAIN
+    assert launch.pattern.mode is CudaMode.MMA_CHAIN
 
 
 def test_wide_heads_at_other_addresses_have_registers_enough() -> None:
     (launch,) = launches(program_of(operator(size=256)), alignment=2)
     constants = dict(launch.pattern.constants)
-    assert launch.pattern.mode is Mode.MMA_CHAIN
+    assert launch.pattern.mode is CudaMode.MMA_CHAIN
     assert (constants["ROWS"], constants["THREADS"], constants["BLOCKS"]) == (128, 256, 1)
 
 
 def test_rows_that_are_no_multiples_of_16_bytes_stay_with_threads() -> None:
     (launch,) = launches(program(convert(attended(*tensors(FLOAT16, (2, 64, 64, 60, 64))), FLOAT16)))
-    assert launch.pattern.mode is Mode.MMA_CHAIN
+    assert launch.pattern.mode is CudaMode.MMA_CHAIN
 
 
 def test_maps_describe_queries_keys_and_values() -> None:
@@ -179,7 +179,7 @@ def test_a_box_of_few_queries_has_all_heads_that_share_keys() -> None:
 
 def test_maps_lie_behind_the_other_parameters() -> None:
     launch = launch_of()
-    parameters = Parameters(launch.pattern)
+    parameters = ParameterStruct(launch.pattern)
     content = parameters.pack(launch.values)
     assert len(content) == parameters.map_offset(2) + MAP_BYTES == parameters.map_offset(0) + 3 * MAP_BYTES
 
@@ -188,7 +188,7 @@ def test_maps_lie_behind_the_other_parameters() -> None:
 def test_tiles_fit_a_multiprocessor(tile: AttentionTile) -> None:
     """Warpgroups that take registers wait for ever if those that give some have too few."""
     launch = launch_of((2, 512, 512, tile.width, tile.width), tile)
-    assert launch.pattern.mode is Mode.WGMMA_CHAIN
+    assert launch.pattern.mode is CudaMode.WGMMA_CHAIN
     constants = dict(launch.pattern.constants)
     entry = REGISTERS // tile.threads // 8 * 8
     taken = constants["PRODUCER_REGISTERS"] + tile.rows // 64 * constants["CONSUMER_REGISTERS"]
@@ -228,7 +228,7 @@ def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int
     """Blocks fill the multiprocessors. Each slice of keys of a matrix has a page of sums."""
     (launch,) = launches(program_of(operator(**({"queries": 1} | given))))  # type: ignore[arg-type]
     constants, items = dict(launch.pattern.constants), 2 * given["shared"] * slices
-    assert (launch.pattern.mode, constants["ROWS"]) == (Mode.WGMMA_CHAIN, 64)
+    assert (launch.pattern.mode, constants["ROWS"]) == (CudaMode.WGMMA_CHAIN, 64)
     assert constants["SPLIT"] == (slices > 1)
     assert launch.values["items"] == items
     assert launch.values["slice"] * constants["KEYS"] * slices >= given["keys"]
@@ -281,7 +281,7 @@ def test_places_that_hide_keys_are_known_before_keys_are_read(queries: int) -> N
     given = attended(*tensors(FLOAT16, (2, queries, 300, 64, 64)), scores=masked)
     (launch,) = launches(program(convert(given, FLOAT16)))
     constants = dict(launch.pattern.constants)
-    assert (launch.pattern.mode, constants["HIDES"]) == (Mode.WGMMA_CHAIN, 1)
+    assert (launch.pattern.mode, constants["HIDES"]) == (CudaMode.WGMMA_CHAIN, 1)
     assert "SCALED = true" in kernel_source(launch.pattern)
 
 
@@ -295,12 +295,12 @@ def test_places_that_hide_earlier_keys_are_part_of_the_score(steps: tuple[int, i
     (launch,) = launches(
         program(convert(attended(*tensors(FLOAT16, (2, 200, 300, 64, 64)), scores=masked), FLOAT16))
     )
-    assert (launch.pattern.mode, dict(launch.pattern.constants)["HIDES"]) == (Mode.WGMMA_CHAIN, 0)
+    assert (launch.pattern.mode, dict(launch.pattern.constants)["HIDES"]) == (CudaMode.WGMMA_CHAIN, 0)
 
 
 def launches_of(
     type: ScalarType, *, heads: int = 12, queries: int = 512, size: int = 64, capability: int = 90
-) -> list[Launch]:
+) -> list[CudaLaunch]:
     result = convert(attended(*tensors(type, (heads, queries, 512, size, size))), type)
     return launches(program(result), capability=capability)
 
@@ -308,21 +308,21 @@ def launches_of(
 @pytest.mark.parametrize(
     ("capability", "type", "mode"),
     [
-        *((capability, FLOAT32, Mode.FMA_CHAIN) for capability in MACHINES),
-        *((capability, FLOAT16, Mode.MMA_CHAIN) for capability in (80, 100)),
-        (90, FLOAT16, Mode.WGMMA_CHAIN),
+        *((capability, FLOAT32, CudaMode.FMA_CHAIN) for capability in MACHINES),
+        *((capability, FLOAT16, CudaMode.MMA_CHAIN) for capability in (80, 100)),
+        (90, FLOAT16, CudaMode.WGMMA_CHAIN),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("size", [16, 64, 128])
 def test_attention_is_one_kernel_without_temporaries(
-    capability: int, type: ScalarType, mode: Mode, size: int
+    capability: int, type: ScalarType, mode: CudaMode, size: int
 ) -> None:
     (launch,) = launches_of(type, size=size, capability=capability)
     assert launch.pattern.mode is mode
     assert launch.shared_bytes <= MACHINES[capability].shared_bytes - 1024
     # Tiles that the copy engine loads go to blocks that count them.
-    assert (launch.scratch_bytes, launch.counters_bytes) == (0, 4 * (mode is Mode.WGMMA_CHAIN))
+    assert (launch.scratch_bytes, launch.counters_bytes) == (0, 4 * (mode is CudaMode.WGMMA_CHAIN))
 
 
 @pytest.mark.parametrize(

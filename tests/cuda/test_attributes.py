@@ -16,9 +16,9 @@ from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.targets.cuda.kernel_source import kernel_source
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES, machine_code
 
@@ -27,7 +27,7 @@ PARAMETER_BYTES = 4096
 """What every driver takes."""
 
 
-def launch_of(program: Program) -> Launch:
+def launch_of(program: Program) -> CudaLaunch:
     """The launch of a program that is one kernel."""
     (kernel,) = fuse(Program(program.inputs, program.outputs, simplify(program.results))).kernels
     alignments = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
@@ -52,22 +52,22 @@ def test_twenty_alphas_are_one_source(type: dml.TensorDataType) -> None:
     launches = [launch_of(activation(alpha, type)) for alpha in ALPHAS]
     assert len({launch.pattern.text() for launch in launches}) == 1
     assert len({kernel_source(launch.pattern) for launch in launches}) == 1
-    assert len({Parameters(each.pattern).pack(each.values, each.share) for each in launches}) == 20
+    assert len({ParameterStruct(each.pattern).pack(each.values, each.share) for each in launches}) == 20
 
 
 @pytest.mark.parametrize(
     ("mode", "axes", "sizes"),
     [
-        (Mode.WARPS, [1], [4096, 32]),
-        (Mode.STAGED, [1], [65536, 49]),
-        (Mode.TILE, [1], [512, 4096]),
-        (Mode.HELD, [1], [512, 20000]),
-        (Mode.SPREAD, [1], [8, 200000]),
-        (Mode.TEAM, [1], [8, 20000000]),
-        (Mode.TILE, [0], [512, 4096]),
+        (CudaMode.WARPS, [1], [4096, 32]),
+        (CudaMode.STAGED, [1], [65536, 49]),
+        (CudaMode.TILE, [1], [512, 4096]),
+        (CudaMode.HELD, [1], [512, 20000]),
+        (CudaMode.SPREAD, [1], [8, 200000]),
+        (CudaMode.TEAM, [1], [8, 20000000]),
+        (CudaMode.TILE, [0], [512, 4096]),
     ],
 )
-def test_normalizations_of_all_modes_take_numbers(mode: Mode, axes: list[int], sizes: list[int]) -> None:
+def test_normalizations_of_all_modes_take_numbers(mode: CudaMode, axes: list[int], sizes: list[int]) -> None:
     first, second = (launch_of(normalization(number, axes, sizes)) for number in (0.3, 0.7))
     assert (first.pattern.mode, first.pattern.text()) == (mode, second.pattern.text())
     assert first.pattern.numbers == 3
@@ -77,8 +77,8 @@ def test_normalizations_of_all_modes_take_numbers(mode: Mode, axes: list[int], s
 def test_numbers_lie_in_the_parameters_as_bits() -> None:
     tensor = dml.TensorDesc(dml.FLOAT32, [64, 1000])
     launch = launch_of(program_of(dml.descs.ActivationElu(tensor, tensor, alpha=0.3)))
-    words = Parameters(launch.pattern).words
-    content = Parameters(launch.pattern).pack(launch.values)
+    words = ParameterStruct(launch.pattern).words
+    content = ParameterStruct(launch.pattern).pack(launch.values)
     at = words.index("number0") * 8
     assert struct.unpack("<f", content[at : at + 4]) == struct.unpack("<f", struct.pack("<f", 0.3))
 
@@ -90,5 +90,5 @@ def test_as_many_numbers_as_a_kernel_has_fit_a_launch() -> None:
         x = x + (number + 1.5)
     launch = launch_of(Program((layout,), (layout,), (x,)))
     assert launch.pattern.numbers == MOST_NUMBERS
-    assert len(Parameters(launch.pattern).pack(launch.values)) < PARAMETER_BYTES
+    assert len(ParameterStruct(launch.pattern).pack(launch.values)) < PARAMETER_BYTES
     assert machine_code(launch, 90).startswith(b"\x7fELF")

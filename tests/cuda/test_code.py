@@ -21,7 +21,7 @@ from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.expression import expression
 from opendml.targets.cuda.kernel_source import kernel_source
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.reciprocal_math import gaussian_error_linear_unit
 from tests.cuda import fake
 from tests.cuda.compiled import MACHINES, all_launches, kernels
@@ -67,12 +67,12 @@ def test_every_kernel_waits_for_earlier_ones_first() -> None:
         }
 
 
-def codes_of(patterns: list[Pattern]) -> list[bytes]:
+def codes_of(patterns: list[CudaPattern]) -> list[bytes]:
     return [f"sm_90a\n{kernel_source(each)}".encode() for each in patterns]
 
 
 def test_kernels_are_compiled_side_by_side_each_once(compiled: list[str]) -> None:
-    first, second, third, *_ = (launch.pattern for launch in kernels(90)[Mode.POINTWISE])
+    first, second, third, *_ = (launch.pattern for launch in kernels(90)[CudaMode.POINTWISE])
     patterns = [first, second, first, third]
     assert cubins_of(patterns, "sm_90a") == codes_of(patterns)
     assert sorted(compiled) == sorted(map(kernel_source, (first, second, third)))

@@ -12,7 +12,7 @@ import pytest
 
 from opendml.targets.cuda.kernel_source import kernel_source, own_source
 from opendml.targets.cuda.parameters import magic
-from opendml.targets.cuda.pattern import Form, Mode
+from opendml.targets.cuda.pattern import CudaMode, Form
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
 from opendml.targets.cuda.schedule_contraction import TILES
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES, WARPGROUP_TILES
@@ -35,9 +35,9 @@ SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 MOST_PARAMETER_BYTES = 4096
 
 
-@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("mode", CudaMode)
 @pytest.mark.parametrize("capability", MACHINES)
-def test_every_kernel_of_every_case_compiles(capability: int, mode: Mode) -> None:
+def test_every_kernel_of_every_case_compiles(capability: int, mode: CudaMode) -> None:
     compile_all(kernels(capability)[mode], capability)
 
 
@@ -48,7 +48,7 @@ def test_programs_over_repeated_values_compile(capability: int) -> None:
 
 
 def test_kernels_that_are_compiled_together_have_the_code_that_they_have_alone() -> None:
-    modes = (Mode.POINTWISE, Mode.REDUCE, Mode.SCATTER, Mode.MMA)
+    modes = (CudaMode.POINTWISE, CudaMode.REDUCE, CudaMode.SCATTER, CudaMode.MMA)
     patterns = [
         min((each.pattern for each in kernels(90)[mode]), key=lambda each: len(own_source(each)))
         for mode in modes
@@ -59,7 +59,7 @@ def test_kernels_that_are_compiled_together_have_the_code_that_they_have_alone()
 
 
 def test_a_kernel_that_does_not_compile_is_named() -> None:
-    first, wrong = kernels(90)[Mode.POINTWISE][:2]
+    first, wrong = kernels(90)[CudaMode.POINTWISE][:2]
     wrong = replace(wrong, pattern=replace(wrong.pattern, constants=(*wrong.pattern.constants, ("class", 1))))
     with pytest.raises(AssertionError, match=re.escape(wrong.pattern.text())):
         compile_all([first, wrong], 90)
@@ -83,7 +83,7 @@ def test_launches_keep_within_limits(capability: int) -> None:
 
 def test_every_schedule_is_covered() -> None:
     modes = {launch.pattern.mode for launch in chain.from_iterable(all_launches(90).values())}
-    assert modes == set(Mode)
+    assert modes == set(CudaMode)
 
 
 @pytest.mark.parametrize("capability", MACHINES)
@@ -114,10 +114,10 @@ def test_every_form_is_covered() -> None:
 
 
 def test_parameters_fit_a_launch() -> None:
-    from opendml.targets.cuda.parameters import Parameters
+    from opendml.targets.cuda.parameters import ParameterStruct
 
     for launch in chain.from_iterable(all_launches(90).values()):
-        assert len(Parameters(launch.pattern).pack(launch.values, launch.share)) <= MOST_PARAMETER_BYTES
+        assert len(ParameterStruct(launch.pattern).pack(launch.values, launch.share)) <= MOST_PARAMETER_BYTES
 
 
 def test_magic_divides_all_indices() -> None:

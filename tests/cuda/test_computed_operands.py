@@ -17,7 +17,7 @@ from opendml.program.program import Program
 from opendml.targets.cuda import executable, stored_operands
 from opendml.targets.cuda.executable import plan
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import ChainShape
 from opendml.targets.cuda.schedule_contraction import TILES, Shape
 from tests.cuda.compiled import MACHINES, aligned
@@ -87,7 +87,7 @@ def test_tiles_compute_whole_units_of_neighbours(operands: str) -> None:
     """Eight elements of FLOAT16: 16 bytes in shared memory."""
     (kernel,) = kernels_of(product_with(operands, "FLOAT16", 512, 512, 512)).kernels
     shape = Shape(kernel, aligned(kernel))
-    assert shape.mode is Mode.MMA
+    assert shape.mode is CudaMode.MMA
     for side, operand in zip(shape.sides, shape.operands, strict=True):
         constants = side.constants()
         is_loaded = operand.operation is Operation.SOURCE
@@ -227,7 +227,7 @@ CASES = {case.name: case for case in operand_cases()}
 )
 def test_tiles_compute_what_the_reference_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executable, "stored_operands", lambda machine, kernel: ())
-    tile = next(each for each in TILES if each.mode is Mode.MMA and each.rows == 64)
+    tile = next(each for each in TILES if each.mode is CudaMode.MMA and each.rows == 64)
     with emulated():
         error, modes = worst_of(CASES[name], partial(in_tiles, tile, 1))
     assert set(modes) == {"mma"}

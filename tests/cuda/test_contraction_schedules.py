@@ -15,10 +15,11 @@ from opendml.program.node import Node, contraction, convert, index, source
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded, reshaped, view
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.executable import _signed
 from opendml.targets.cuda.kernel_source import kernel_source
-from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.launch import CudaLaunch
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Shape, candidates
 from tests.cuda.compiled import CASES, MACHINES, aligned
@@ -31,12 +32,12 @@ def kernel_of(result: Node) -> Kernel:
     return fuse(program(result)).kernels[0]
 
 
-def launch_of(result: Node, alignment: int = 16, capability: int = 90) -> Launch:
+def launch_of(result: Node, alignment: int = 16, capability: int = 90) -> CudaLaunch:
     kernel = kernel_of(result)
     return schedule(kernel, MACHINES[capability], aligned(kernel, alignment))
 
 
-def way(pattern: Pattern) -> str:
+def way(pattern: CudaPattern) -> str:
     """The mode, the tile, and whether several blocks share it."""
     constants = dict(pattern.constants)
     if "DEPTH" not in constants:
@@ -200,7 +201,7 @@ def test_integers_of_8_bits_are_multiplied_on_tensor_cores_as_they_are(turned: b
     for result in (byte_product(turned=turned), byte_product(zeros=zeros, turned=turned)):
         pattern = launch_of(result).pattern
         constants = dict(pattern.constants)
-        assert pattern.mode is Mode.IMMA
+        assert pattern.mode is CudaMode.IMMA
         assert (constants["A_COPIED"], constants["A_UNIT"]) == (1, 16)
         assert (constants["B_COPIED"], constants["B_UNIT"]) == ((1, 16) if turned else (0, 4))
 
@@ -216,8 +217,8 @@ def test_bytes_are_turned_in_words_where_they_lie_in_whole_ones(
 
 def test_integers_of_8_bits_are_widened_where_what_is_subtracted_differs_along_a_sum() -> None:
     zeros = (source(2, ScalarType.INT8, (1, 1, 1, 512)),)
-    assert launch_of(byte_product(zeros=zeros)).pattern.mode is Mode.FMA
-    assert launch_of(byte_product(type=ScalarType.INT64)).pattern.mode is Mode.REDUCE
+    assert launch_of(byte_product(zeros=zeros)).pattern.mode is CudaMode.FMA
+    assert launch_of(byte_product(type=ScalarType.INT64)).pattern.mode is CudaMode.REDUCE
 
 
 def test_blocks_that_share_a_tile_have_all_of_k() -> None:

@@ -26,10 +26,10 @@ from opendml.targets.common.forms import Memo
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import Candidate, Shape, candidates
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
@@ -186,7 +186,7 @@ def test_results_that_read_a_value_of_each_channel_go_through_shared_memory(fact
     assert dict(launch.pattern.constants)["STAGED_UNIT"] > 0
 
 
-def _launch_of_scaled(factor: tuple[int, ...]) -> Launch:
+def _launch_of_scaled(factor: tuple[int, ...]) -> CudaLaunch:
     """Return the launch of a convolution of FLOAT16 over images whose channels are innermost, and whose
     results, which are packed, are multiplied by a tensor of such sizes."""
     kernel = kernel_of(graph_program(_scaled_convolution, *_inputs_of_scaled(factor)))
@@ -231,7 +231,7 @@ def test_how_a_window_moves_is_no_part_of_the_code() -> None:
     launches = [shape_of((8, 64, 28, 28), (64, 3, 3), **form).launch(tile, 1, MACHINE) for form in forms]
     assert len({launch.pattern.text() for launch in launches}) == 1
     assert [launch.values["dilation0"] for launch in launches] == [1, 2]
-    names = {*Parameters(launches[0].pattern).words, *Parameters(launches[0].pattern).divisors}
+    names = {*ParameterStruct(launches[0].pattern).words, *ParameterStruct(launches[0].pattern).divisors}
     assert {"begin0", "stride1", "pixels0", "pixels1", "taps0", "channels"} <= names
 
 
@@ -254,7 +254,7 @@ def test_public_convolutions_of_channels_last_tensors_take_the_copy_engine() -> 
     )
     kernel = kernel_of(program_of(desc))
     pattern = schedule(kernel, MACHINE, aligned(kernel)).pattern
-    assert pattern.mode is Mode.WGMMA_WINDOWS
+    assert pattern.mode is CudaMode.WGMMA_WINDOWS
     assert dict(pattern.constants)["STAGED_BYTES"]
 
 

@@ -13,9 +13,10 @@ from opendml.program.view import gathered, padded, permuted
 from opendml.runtime.program import program_of
 from opendml.spec.enums import InterpolationMode, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.kernel_source import kernel_source, printed
-from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.pattern import Mode, Step
+from opendml.targets.cuda.launch import CudaLaunch
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.position_source import step_of
 from tests.cuda.compiled import MACHINES, all_launches, launches
 from tests.nodes import program
@@ -24,7 +25,7 @@ from tools.cuda_case import Case
 UINT8, FLOAT16, FLOAT32 = ScalarType.UINT8, ScalarType.FLOAT16, ScalarType.FLOAT32
 
 
-def launch_of(result: Node, offset: int = 0) -> Launch:
+def launch_of(result: Node, offset: int = 0) -> CudaLaunch:
     (launch,) = launches(Case("", program(result), offset), MACHINES[90])
     return launch
 
@@ -32,7 +33,7 @@ def launch_of(result: Node, offset: int = 0) -> Launch:
 @pytest.mark.parametrize("type", [UINT8, FLOAT16, FLOAT32, ScalarType.FLOAT64], ids=str)
 def test_transposes_move_units_of_16_bytes_on_both_sides(type: ScalarType) -> None:
     pattern = launch_of(permuted(source(0, type, (320, 176)), (1, 0))).pattern
-    assert (pattern.mode, pattern.vector * type.bytes) == (Mode.TRANSPOSED, 16)
+    assert (pattern.mode, pattern.vector * type.bytes) == (CudaMode.TRANSPOSED, 16)
 
 
 @pytest.mark.parametrize(
@@ -43,19 +44,19 @@ def test_units_of_transposes_are_as_wide_as_both_sides_allow(
     sizes: tuple[int, int], offset: int, wanted: int
 ) -> None:
     pattern = launch_of(permuted(source(0, FLOAT16, sizes), (1, 0)), offset).pattern
-    assert (pattern.mode, pattern.vector) == (Mode.TRANSPOSED, wanted)
+    assert (pattern.mode, pattern.vector) == (CudaMode.TRANSPOSED, wanted)
 
 
 def test_units_of_transposes_of_several_types_fit_the_widest() -> None:
     x, y = source(0, UINT8, (320, 176)), source(1, FLOAT32, (176, 320))
     pattern = launch_of(convert(permuted(x, (1, 0)), FLOAT32) + y).pattern
-    assert (pattern.mode, pattern.vector) == (Mode.TRANSPOSED, 4)
+    assert (pattern.mode, pattern.vector) == (CudaMode.TRANSPOSED, 4)
 
 
 def test_transposes_of_what_is_guarded_move_single_elements() -> None:
     x = padded(source(0, FLOAT16, (318, 176)), (1, 0), (1, 0))
     pattern = launch_of(permuted(x, (1, 0))).pattern
-    assert (pattern.mode, pattern.vector) == (Mode.TRANSPOSED, 1)
+    assert (pattern.mode, pattern.vector) == (CudaMode.TRANSPOSED, 1)
 
 
 def test_columns_are_gathered_from_many_rows_in_panels() -> None:
@@ -97,12 +98,12 @@ def test_powers_divide_by_the_approximate_reciprocal() -> None:
     assert " quotient(" not in values
 
 
-def image_launch(desc: OperatorDesc) -> Launch:
+def image_launch(desc: OperatorDesc) -> CudaLaunch:
     (launch,) = launches(Case("", program_of(desc)), MACHINES[90])
     return launch
 
 
-def pooling(size: int) -> Launch:
+def pooling(size: int) -> CudaLaunch:
     counts = [(size - 1) // 2 + 1] * 2
     x, pooled = (TensorDesc(TensorDataType.FLOAT32, [32, 64, *sizes]) for sizes in ((size, size), counts))
     window = {"strides": [2, 2], "window_size": [3, 3], "start_padding": [1, 1], "end_padding": [1, 1]}

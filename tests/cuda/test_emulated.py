@@ -21,9 +21,9 @@ from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, ways
 from opendml.targets.cuda.schedule_scans import Span, _run
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
@@ -48,7 +48,7 @@ def _kernels(case: Case) -> tuple[Kernel, ...]:
     return plan(case.program, MACHINE).kernels.kernels
 
 
-def _launches(case: Case, scheduler: Scheduler) -> Iterator[Launch]:
+def _launches(case: Case, scheduler: Scheduler) -> Iterator[CudaLaunch]:
     """Yield the launches of a case as a device plans it, with copies of operands."""
     for kernel in _kernels(case):
         bytes = (case.offset * access.type.bytes for access in (*kernel.loads, *kernel.stores))
@@ -56,9 +56,9 @@ def _launches(case: Case, scheduler: Scheduler) -> Iterator[Launch]:
 
 
 @cache
-def _chosen() -> dict[Mode, list[Run]]:
+def _chosen() -> dict[CudaMode, list[Run]]:
     """Return cases by mode: for each way in which elements lie the smallest."""
-    chosen: dict[Mode, list[Run]] = {mode: [] for mode in Mode}
+    chosen: dict[CudaMode, list[Run]] = {mode: [] for mode in CudaMode}
     seen = set()
     for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
         for launch in _launches(case, scheduler):
@@ -70,7 +70,7 @@ def _chosen() -> dict[Mode, list[Run]]:
             if pattern.mode in WARPGROUP_MODES:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
                 way += constants["CLUSTER"] > 1, constants["TURNS"]
-            if pattern.mode is Mode.WGMMA_CHAIN:
+            if pattern.mode is CudaMode.WGMMA_CHAIN:
                 names = "ROWS", "HIDES", "PARTS", "SPLIT"
                 way += *(constants[name] for name in names), len(pattern.loads)
             if way not in seen:
@@ -79,8 +79,8 @@ def _chosen() -> dict[Mode, list[Run]]:
     return chosen
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_kernels_compute_what_the_reference_does(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", CudaMode)
+def test_kernels_compute_what_the_reference_does(mode: CudaMode) -> None:
     with emulated():
         for case, scheduler in _chosen()[mode]:
             error, used = worst_of(case, scheduler)
@@ -88,8 +88,8 @@ def test_kernels_compute_what_the_reference_does(mode: Mode) -> None:
             assert error <= 1, case.name
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_results_that_are_wanted_twice_are_stored_twice(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", CudaMode)
+def test_results_that_are_wanted_twice_are_stored_twice(mode: CudaMode) -> None:
     case, scheduler = _chosen()[mode][0]
     program = case.program
     twice = replace(program, outputs=2 * program.outputs, results=2 * program.results)
@@ -100,7 +100,7 @@ def test_results_that_are_wanted_twice_are_stored_twice(mode: Mode) -> None:
 
 def test_maps_of_the_copy_engine_follow_what_is_bound() -> None:
     """One instance, bound twice: the second time to tensors elsewhere."""
-    case, scheduler = next(run for run in _chosen()[Mode.WGMMA] if _is_packed(run[0].program))
+    case, scheduler = next(run for run in _chosen()[CudaMode.WGMMA] if _is_packed(run[0].program))
     with emulated():
         instance = CudaExecutable(case.program, scheduler=scheduler).instantiate()
         reference = ReferenceExecutable(case.program).instantiate()
@@ -155,7 +155,7 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         kernel_source, "file_text", lambda name: whole(name).replace("store_outputs<", "forget_outputs<")
     )
-    case, scheduler = _chosen()[Mode.POINTWISE][0]
+    case, scheduler = _chosen()[CudaMode.POINTWISE][0]
     text = "template <int V, typename... T> DEVICE void forget_outputs(const T&...) {}"
     monkeypatch.setattr(
         kernel_source, "printed", lambda pattern, of=kernel_source.printed: of(pattern) + text
@@ -168,12 +168,12 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("form", "modes"),
     [
-        ("(7, 7) 3 1 1", {Mode.MMA}),
-        ("(13, 12) 3 2 1", {Mode.POINTWISE, Mode.WGMMA_WINDOWS}),
-        ("(6, 10) 3 1 2", {Mode.MMA}),
+        ("(7, 7) 3 1 1", {CudaMode.MMA}),
+        ("(13, 12) 3 2 1", {CudaMode.POINTWISE, CudaMode.WGMMA_WINDOWS}),
+        ("(6, 10) 3 1 2", {CudaMode.MMA}),
     ],
 )
-def test_convolutions_of_operators_compute_what_the_reference_does(form: str, modes: set[Mode]) -> None:
+def test_convolutions_of_operators_compute_what_the_reference_does(form: str, modes: set[CudaMode]) -> None:
     """The second has its channels innermost in images, but not in filters, which are copied."""
     (case,) = (case for case in contraction_cases() if f"CONVOLUTION {form} " in case.name)
     with emulated():
@@ -186,7 +186,7 @@ ALONG, ABREAST = Span(64, 64, 8, team=3, resident=1), Span(128, 4, 8, team=3, re
 WAVE = ALONG.span * ALONG.keep * ALONG.team
 
 
-def _so(way: Span, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+def _so(way: Span, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
     _, query = ways(kernel, machine, alignments)
     return _run(query, way)
 

@@ -19,9 +19,9 @@ from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES, launches, machine_code
 from tests.nodes import program
@@ -35,17 +35,17 @@ REGISTERS = 32
 """Registers in which a thread holds elements, at most."""
 
 
-def launch_of(desc: OperatorDesc) -> Launch:
+def launch_of(desc: OperatorDesc) -> CudaLaunch:
     (launch,) = launches(Case("", program_of(desc)), MACHINES[90])
     return launch
 
 
-def softmax(sizes: tuple[int, ...], axis: int, data_type: TensorDataType = dml.FLOAT32) -> Launch:
+def softmax(sizes: tuple[int, ...], axis: int, data_type: TensorDataType = dml.FLOAT32) -> CudaLaunch:
     tensor = TensorDesc(data_type, sizes)
     return launch_of(descs.ActivationSoftmax1(tensor, tensor, axes=[axis]))
 
 
-def constants(launch: Launch) -> dict[str, int]:
+def constants(launch: CudaLaunch) -> dict[str, int]:
     return dict(launch.pattern.constants)
 
 
@@ -54,7 +54,7 @@ def constants(launch: Launch) -> dict[str, int]:
 @pytest.mark.parametrize("length", [2, 3, 5, 10, 31, 49, 64, 100, 512, 1000, 4095, 4096, 16_384])
 def test_threads_hold_whole_rows(length: int, count: int, data_type: TensorDataType) -> None:
     launch = softmax((count, length), 1, data_type)
-    assert launch.pattern.mode is Mode.RESIDENT
+    assert launch.pattern.mode is CudaMode.RESIDENT
     span, keep, threads = (constants(launch)[name] for name in ("SPAN", "KEEP", "THREADS"))
     assert span * keep * launch.pattern.vector >= length
     assert launch.grid * (threads // span) >= count
@@ -67,7 +67,7 @@ def test_threads_hold_whole_rows(length: int, count: int, data_type: TensorDataT
 @pytest.mark.parametrize("length", [2, 21, 64, 512])
 def test_threads_hold_whole_columns(length: int, inner: int, data_type: TensorDataType) -> None:
     launch = softmax((8, length, inner), 1, data_type)
-    assert launch.pattern.mode is Mode.RESIDENT
+    assert launch.pattern.mode is CudaMode.RESIDENT
     assert launch.pattern.columns
     span, across, keep = (constants(launch)[name] for name in ("SPAN", "TX", "KEEP"))
     assert span * keep >= length
@@ -85,7 +85,7 @@ def test_columns_of_a_tile_are_a_power_of_two(inner: int, types: tuple[str, ...]
         for number, type in enumerate(types)
     )
     (launch,) = launches(Case("", program(variance(sum(others, first), [1]))), MACHINES[90])
-    assert launch.pattern.mode is Mode.TILE
+    assert launch.pattern.mode is CudaMode.TILE
     across = constants(launch)["TX"]
     assert across & (across - 1) == 0
     assert launch.block % 32 == 0
@@ -98,12 +98,12 @@ def test_many_rows_are_shared_by_fewer_threads_than_few() -> None:
 
 
 def test_rows_that_registers_cannot_hold_go_to_shared_memory() -> None:
-    assert softmax((1000, 16_384), 1).pattern.mode is Mode.RESIDENT
-    assert softmax((1000, 16_400), 1).pattern.mode is Mode.PASSES
+    assert softmax((1000, 16_384), 1).pattern.mode is CudaMode.RESIDENT
+    assert softmax((1000, 16_400), 1).pattern.mode is CudaMode.PASSES
 
 
 def test_one_pass_over_columns_reads_them_where_they_lie() -> None:
-    def total(axis: int) -> Mode:
+    def total(axis: int) -> CudaMode:
         sizes = [64, 1024]
         x = TensorDesc(dml.FLOAT32, sizes)
         sizes[axis] = 1
@@ -111,18 +111,18 @@ def test_one_pass_over_columns_reads_them_where_they_lie() -> None:
         desc = descs.Reduce(x, output, function=ReduceFunction.SUM, axes=[axis])
         return launch_of(desc).pattern.mode
 
-    assert (total(0), total(1)) == (Mode.REDUCE, Mode.RESIDENT)
+    assert (total(0), total(1)) == (CudaMode.REDUCE, CudaMode.RESIDENT)
 
 
 def test_states_of_all_reductions_fit_the_shared_memory_of_a_block() -> None:
     a, b = (source(number, ScalarType.INT64, (3, 20_001)) for number in range(2))
     found = [search(each, [1]) for each in (a, b, a + b) for search in (index_of_maximum, index_of_minimum)]
     for launch in launches(Case("", program(*found)), MACHINES[90]):
-        assert launch.pattern.mode is Mode.REDUCE
+        assert launch.pattern.mode is CudaMode.REDUCE
         assert launch.block * 16 * len(launch.pattern.stores) <= 48 * 1024
 
 
-def running_sum(*sizes: int, axis: int, data_type: TensorDataType = dml.FLOAT32) -> Launch:
+def running_sum(*sizes: int, axis: int, data_type: TensorDataType = dml.FLOAT32) -> CudaLaunch:
     tensor = TensorDesc(data_type, sizes)
     direction = AxisDirection.INCREASING
     return launch_of(descs.CumulativeSummation(tensor, tensor, axis=axis, axis_direction=direction))
@@ -143,7 +143,7 @@ def test_groups_of_several_passes_are_kept_where_the_device_has_room(
 ) -> None:
     launch = softmax(sizes, 1)
     found = constants(launch)
-    assert launch.pattern.mode is Mode.PASSES
+    assert launch.pattern.mode is CudaMode.PASSES
     assert (found["HELD"], found["TEAM"]) == (kept, shared)
     assert launch.cooperative is shared
     room = launch.shared_bytes * (launch.values["team"] if shared else 1)
@@ -156,7 +156,7 @@ def test_groups_that_are_read_twice_stay_in_shared_memory_in_part(
 ) -> None:
     count = 50_000_000
     launch = launch_of(normalization_desc(data_type, (1, 1, 1, count), (3,)))
-    assert launch.pattern.mode is Mode.TEAM
+    assert launch.pattern.mode is CudaMode.TEAM
     assert 0.7 * MACHINE.shared_bytes < launch.shared_bytes * 2 < MACHINE.shared_bytes
     assert launch.grid * launch.shared_bytes < count * bytes
     assert constants(launch)["ROOM"] % constants(launch)["KEEP"] == 0
@@ -166,8 +166,8 @@ def test_float16_columns_of_many_rows_have_fewer_lanes_in_shared_memory() -> Non
     few, many = (
         launch_of(normalization_desc(dml.FLOAT16, (64, rows, 1, 1024), (1,))).pattern for rows in (512, 1024)
     )
-    assert (few.mode, few.vector) == (Mode.TILE, 8)
-    assert (many.mode, many.vector) == (Mode.HELD, 4)
+    assert (few.mode, few.vector) == (CudaMode.TILE, 8)
+    assert (many.mode, many.vector) == (CudaMode.HELD, 4)
 
 
 def test_blocks_that_share_a_group_have_all_of_it() -> None:
@@ -237,7 +237,7 @@ SIZES = pytest.mark.parametrize(
 
 def launch_of_top(
     sizes: tuple[int, ...], axis: int, count: int, type: ScalarType = UINT32, capability: int = 90
-) -> Launch:
+) -> CudaLaunch:
     found = placing(Operation.TOP, source(0, type, sizes), axis, count)
     (launch,) = launches(Case("", program(found)), MACHINES[capability])
     return launch
@@ -253,7 +253,7 @@ def test_there_is_room_for_what_stays_and_for_what_all_threads_bring(
     launch = launch_of_top(sizes, axis, count, type, capability)
     found, length = constants(launch), sizes[axis]
     chunk, together = found["SPAN"] * found["KEEP"], found["THREADS"] // found["SPAN"]
-    assert launch.pattern.mode is Mode.TOP
+    assert launch.pattern.mode is CudaMode.TOP
     assert count <= found["SORTED"] <= found["MOST"] < found["LIMIT"]
     assert found["ROOM"] >= max(found["SORTED"], length if length <= chunk else found["MOST"] + chunk)
     assert launch.shared_bytes == together * found["ROOM"] * 2 * type.bytes
@@ -299,12 +299,12 @@ def test_what_is_not_there_is_not_read(count: int) -> None:
 
 def test_more_than_a_block_keeps_is_found_by_sorting_all() -> None:
     modes = [launch_of_top((3, 9000), 1, count).pattern.mode for count in (4096, 4097)]
-    assert modes == [Mode.TOP, Mode.SORT]
+    assert modes == [CudaMode.TOP, CudaMode.SORT]
     modes = [launch_of_top((3, 9000), 1, count, UINT64).pattern.mode for count in (2048, 2049)]
-    assert modes == [Mode.TOP, Mode.SORT]
+    assert modes == [CudaMode.TOP, CudaMode.SORT]
 
 
-def _nonzero(sizes: tuple[int, ...]) -> list[Launch]:
+def _nonzero(sizes: tuple[int, ...]) -> list[CudaLaunch]:
     outputs = [TensorDesc(dml.TensorDataType.UINT32, each) for each in ((1,), (math.prod(sizes), len(sizes)))]
     desc = descs.NonzeroCoordinates(TensorDesc(dml.FLOAT32, sizes), *outputs)
     return list(launches(Case("", program_of(desc)), MACHINES[90]))
@@ -321,7 +321,7 @@ def test_coordinates_and_their_number_are_one_kernel_that_writes_whole_rows(
     sizes: tuple[int, ...], row: int
 ) -> None:
     (launch,) = _nonzero(sizes)
-    assert launch.pattern.mode is Mode.POSITIONS
+    assert launch.pattern.mode is CudaMode.POSITIONS
     assert constants(launch)["ROW"] == row
 
 
@@ -347,7 +347,7 @@ def test_there_is_room_for_the_bits_of_a_wave_on_each_multiprocessor(
 @pytest.mark.parametrize("lines", [1, 3, 40])
 @pytest.mark.parametrize("length", [3 * 16384, 5 * 16384 + 1, 6 * 32768 - 1])
 def test_waves_follow_each_other(lines: int, length: int) -> None:
-    def narrow(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+    def narrow(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
         launch = schedule(kernel, replace(machine, multiprocessors=2, shared_bytes=6144), alignments)
         assert launch.values["slice"] * 32 * 16 * launch.values["team"] < length
         return launch

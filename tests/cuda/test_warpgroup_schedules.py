@@ -18,9 +18,9 @@ from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, view
 from opendml.targets.cuda import kernel_source, tensor_map
 from opendml.targets.cuda.kernel_source import file_text, printed
-from opendml.targets.cuda.launch import Launch
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.launch import CudaLaunch
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import Shape
 from opendml.targets.cuda.schedule_warpgroups import (
@@ -50,12 +50,12 @@ def with_more(sizes: tuple[int, int, int], type: ScalarType, shape: tuple[int, .
     return convert(matrix_product(FLOAT16, sizes, False, True) + more, FLOAT16)
 
 
-def scheduled(product: Program, alignments: Sequence[int] = (), capability: int = 90) -> Launch:
+def scheduled(product: Program, alignments: Sequence[int] = (), capability: int = 90) -> CudaLaunch:
     (kernel,) = fuse(product).kernels
     return schedule(kernel, MACHINES[capability], alignments or aligned(kernel))
 
 
-def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> Launch:
+def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> CudaLaunch:
     (kernel,) = fuse(program(result)).kernels
     shape = Shape(kernel, aligned(kernel))
     return WarpgroupShape(shape).launch(tile, splits, MACHINE)
@@ -64,20 +64,20 @@ def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> Launch:
 @pytest.mark.parametrize(
     ("sizes", "turned", "wanted"),
     [
-        ((1000, 1000, 1000), (False, False), Mode.WGMMA),
-        ((1001, 1000, 1000), (False, False), Mode.WGMMA),
-        ((1000, 1001, 1000), (False, False), Mode.MMA),
-        ((1000, 1001, 1000), (False, True), Mode.WGMMA),
-        ((1000, 1000, 1004), (False, True), Mode.MMA),
-        ((1000, 1000, 1001), (True, False), Mode.WGMMA),
-        ((1001, 1000, 1000), (True, False), Mode.MMA),
-        ((8, 4096, 4096), (False, True), Mode.WGMMA),
-        ((8, 4096, 4096), (True, True), Mode.MMA),
+        ((1000, 1000, 1000), (False, False), CudaMode.WGMMA),
+        ((1001, 1000, 1000), (False, False), CudaMode.WGMMA),
+        ((1000, 1001, 1000), (False, False), CudaMode.MMA),
+        ((1000, 1001, 1000), (False, True), CudaMode.WGMMA),
+        ((1000, 1000, 1004), (False, True), CudaMode.MMA),
+        ((1000, 1000, 1001), (True, False), CudaMode.WGMMA),
+        ((1001, 1000, 1000), (True, False), CudaMode.MMA),
+        ((8, 4096, 4096), (False, True), CudaMode.WGMMA),
+        ((8, 4096, 4096), (True, True), CudaMode.MMA),
     ],
     ids=str,
 )
 def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
-    sizes: tuple[int, int, int], turned: tuple[bool, bool], wanted: Mode
+    sizes: tuple[int, int, int], turned: tuple[bool, bool], wanted: CudaMode
 ) -> None:
     assert scheduled(program(half_product(sizes, *turned))).pattern.mode is wanted
 
@@ -85,15 +85,15 @@ def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
 @pytest.mark.parametrize(
     ("alignments", "capability", "wanted"),
     [
-        ((16, 16, 2), 90, Mode.WGMMA),
-        ((8, 16, 16), 90, Mode.MMA),
-        ((16, 2, 16), 90, Mode.MMA),
-        ((16, 16, 16), 80, Mode.MMA),
-        ((16, 16, 16), 100, Mode.MMA),
+        ((16, 16, 2), 90, CudaMode.WGMMA),
+        ((8, 16, 16), 90, CudaMode.MMA),
+        ((16, 2, 16), 90, CudaMode.MMA),
+        ((16, 16, 16), 80, CudaMode.MMA),
+        ((16, 16, 16), 100, CudaMode.MMA),
     ],
 )
 def test_addresses_and_devices_decide_who_loads(
-    alignments: Sequence[int], capability: int, wanted: Mode
+    alignments: Sequence[int], capability: int, wanted: CudaMode
 ) -> None:
     product = program(half_product((1024, 1024, 1024)))
     assert scheduled(product, alignments, capability).pattern.mode is wanted
@@ -108,9 +108,9 @@ def test_operands_that_are_gathered_or_guarded_stay_with_threads() -> None:
     )
     columns = view(source(1, FLOAT16, (512, 512)), (1, 1, 512, 512), (0, 0), ((0, 0, 1, 0), (0, 0, 0, 1)))
     result = contraction(convert(chosen, FLOAT32), convert(columns, FLOAT32), (3,))
-    assert scheduled(program(convert(result, FLOAT16))).pattern.mode is Mode.MMA
+    assert scheduled(program(convert(result, FLOAT16))).pattern.mode is CudaMode.MMA
     windows = convolution(FLOAT16, (8, 64, 28, 28), (64, 3, 3), before=1, after=1)
-    assert scheduled(program(convert(windows, FLOAT16))).pattern.mode is Mode.MMA
+    assert scheduled(program(convert(windows, FLOAT16))).pattern.mode is CudaMode.MMA
 
 
 def test_a_map_describes_the_operand_in_memory() -> None:
@@ -237,7 +237,7 @@ def test_sizes_and_strides_are_no_part_of_the_code() -> None:
 
 def test_maps_lie_behind_the_other_parameters_where_the_copy_engine_finds_them() -> None:
     launch = launch_in(WARPGROUP_TILES[0], half_product((512, 512, 512)))
-    parameters = Parameters(launch.pattern)
+    parameters = ParameterStruct(launch.pattern)
     content = parameters.pack(launch.values)
     offsets = [parameters.map_offset(number) for number in range(2)]
     assert [offset % MAP_ALIGNMENT for offset in offsets] == [0, 0]

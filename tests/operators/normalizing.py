@@ -11,7 +11,7 @@ import numpy as np
 from opendml import TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.operator_desc import OperatorDesc
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
 from tests.tolerances import assert_within
 from tools.terms import of_normalization
@@ -47,7 +47,7 @@ def assert_normalized(
     assert_within(desc.operator, result, values, terms)
 
 
-def modes(desc: OperatorDesc) -> list[Mode]:
+def modes(desc: OperatorDesc) -> list[CpuMode]:
     """How the CPU walks the desc's kernels."""
     return [launch.pattern.mode for launch in launches(desc)]
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.operators.normalizing import assert_normalized, desc_of, modes, random_values
 from tests.running import FLOATS, laid_out, numpy_type, run, same_bits
 
-ROWS = {Mode.ROWS}
-COLUMNS = {Mode.COLUMNS}
-SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP}
-SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP}
+ROWS = {CpuMode.ROWS}
+COLUMNS = {CpuMode.COLUMNS}
+SPLIT_ROWS = {CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE, CpuMode.ROWS_MAP}
+SPLIT_COLUMNS = {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE, CpuMode.COLUMNS_MAP}
 
 # The sizes are such that they lead to these modes whatever the size of the caches.
-WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
+WALKS: list[tuple[list[int], list[int], set[CpuMode]]] = [
     ([7], [0], ROWS),
     ([5, 9], [1], ROWS),
     ([100, 3], [1], ROWS),
@@ -51,7 +51,7 @@ every_walk = pytest.mark.parametrize(
 def test_every_walk_is_exact(
     sizes: Sequence[int],
     axes: Sequence[int],
-    expected_modes: set[Mode],
+    expected_modes: set[CpuMode],
     data_type: TensorDataType,
     device: Device,
 ) -> None:
@@ -74,7 +74,7 @@ def test_every_walk_is_exact(
 
 @every_walk
 def test_every_walk_gives_the_same_bits_on_any_number_of_threads(
-    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode]
+    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[CpuMode]
 ) -> None:
     x = random_values(1, sizes, np.float32, 5.0, 2.0)
     desc = desc_of(FLOAT32, sizes, axes, sizes, sizes, fused_activation=descs.ActivationRelu())
@@ -85,7 +85,7 @@ def test_every_walk_gives_the_same_bits_on_any_number_of_threads(
 
 @every_walk
 def test_every_walk_reads_permuted_and_writes_padded_memory(
-    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[Mode], device: Device
+    sizes: Sequence[int], axes: Sequence[int], expected_modes: set[CpuMode], device: Device
 ) -> None:
     x = random_values(1, sizes, np.float32, 5.0, 2.0)
     dimensions = range(len(sizes))
@@ -125,6 +125,6 @@ def test_float16_gives_the_same_bits_on_any_number_of_threads(sizes: list[int], 
 
 def test_all_modes_of_normalization_are_reached() -> None:
     placing = ("scan", "scatter", "positions", "top")
-    others = {mode for mode in Mode if mode.value.split()[0] in (*placing, "contraction")}
-    others |= {Mode.POINTWISE, Mode.SHARED_ROWS, Mode.SHORT_ROWS, Mode.TRANSPOSED}
-    assert set(Mode) - others == ROWS | COLUMNS | SPLIT_ROWS | SPLIT_COLUMNS
+    others = {mode for mode in CpuMode if mode.value.split()[0] in (*placing, "contraction")}
+    others |= {CpuMode.POINTWISE, CpuMode.SHARED_ROWS, CpuMode.SHORT_ROWS, CpuMode.TRANSPOSED}
+    assert set(CpuMode) - others == ROWS | COLUMNS | SPLIT_ROWS | SPLIT_COLUMNS

@@ -23,7 +23,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.kept import kept_bytes
 from tests.operators.recurring import Function, Tensors, network, random_tensors, sigmoid
@@ -269,7 +269,7 @@ def test_what_two_steps_say_holds_for_all() -> None:
     assert list(map(_described, _scheduled(kernels))) == list(map(_described, one_by_one))
 
 
-def _described(launches: Sequence[Launch]) -> list[tuple[object, ...]]:
+def _described(launches: Sequence[CpuLaunch]) -> list[tuple[object, ...]]:
     return [(each.pattern.text(), each.parameters, each.items, each.grain, each.reads) for each in launches]
 
 

@@ -19,7 +19,7 @@ from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
 from opendml.targets.cpu.engine import kernel_assembly
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.pairwise import pairwise
 from tests.running import FLOATS, laid_out, launches, numpy_type, run, same_bits
 from tests.tolerances import assert_within
@@ -42,22 +42,22 @@ ALL_TYPES = [
 """Every function with every type that the newest level allows."""
 
 # The sizes are such that they lead to these modes whatever the size of the caches.
-WALKS: list[tuple[list[int], list[int], set[Mode]]] = [
-    ([1], [0], {Mode.POINTWISE}),
-    ([7], [0], {Mode.ROWS}),
-    ([100, 3], [1], {Mode.ROWS}),
-    ([33, 65], [1], {Mode.ROWS}),
-    ([3, 4, 5, 6], [1, 3], {Mode.ROWS}),
-    ([2, 70, 7, 9], [0, 2, 3], {Mode.ROWS}),
-    ([70001], [0], {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}),
-    ([3, 70001], [1], {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}),
-    ([9, 50], [0], {Mode.COLUMNS}),
-    ([4, 9, 50], [1], {Mode.COLUMNS}),
-    ([3, 11, 1037], [1], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
-    ([5001, 37], [0], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
-    ([40, 2500], [0], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
-    ([200, 5, 700], [1], {Mode.COLUMNS}),
-    ([50, 3, 90, 20], [0, 2], {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}),
+WALKS: list[tuple[list[int], list[int], set[CpuMode]]] = [
+    ([1], [0], {CpuMode.POINTWISE}),
+    ([7], [0], {CpuMode.ROWS}),
+    ([100, 3], [1], {CpuMode.ROWS}),
+    ([33, 65], [1], {CpuMode.ROWS}),
+    ([3, 4, 5, 6], [1, 3], {CpuMode.ROWS}),
+    ([2, 70, 7, 9], [0, 2, 3], {CpuMode.ROWS}),
+    ([70001], [0], {CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE}),
+    ([3, 70001], [1], {CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE}),
+    ([9, 50], [0], {CpuMode.COLUMNS}),
+    ([4, 9, 50], [1], {CpuMode.COLUMNS}),
+    ([3, 11, 1037], [1], {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE}),
+    ([5001, 37], [0], {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE}),
+    ([40, 2500], [0], {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE}),
+    ([200, 5, 700], [1], {CpuMode.COLUMNS}),
+    ([50, 3, 90, 20], [0, 2], {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE}),
 ]
 
 
@@ -146,7 +146,7 @@ def id_of(value: object) -> str | None:
 
 
 @pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS, ids=id_of)
-def test_every_walk(sizes: list[int], axes: list[int], modes: set[Mode], device: Device) -> None:
+def test_every_walk(sizes: list[int], axes: list[int], modes: set[CpuMode], device: Device) -> None:
     sums = reduce_desc(ReduceFunction.SUM, FLOAT32, sizes, axes)
     assert {launch.pattern.mode for launch in launches(sums)} == modes
     cases = [(each, FLOAT32) for each in COVERING] + [(ReduceFunction.SUM, FLOAT16)]
@@ -290,17 +290,17 @@ def test_reductions_in_a_graph() -> None:
 SUM, PRODUCT = "CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT"
 EXCLUSIVE = {SUM: "has_exclusive_sum", PRODUCT: "has_exclusive_product"}
 TYPES = [TensorDataType[type] for type in operator(SUM).support[0].tensors["InputTensor"].types]
-WALKS_RUNNING: list[tuple[list[int], int, set[Mode]]] = [
-    ([1], 0, {Mode.POINTWISE}),
-    ([7], 0, {Mode.SCAN_ROWS}),
-    ([5, 16], 1, {Mode.SCAN_ROWS}),
-    ([40, 1000], 1, {Mode.SCAN_ROWS}),
-    ([3, 70001], 1, {Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP}),
-    ([9, 50], 0, {Mode.SCAN_COLUMNS}),
-    ([4, 9, 50], 1, {Mode.SCAN_COLUMNS}),
-    ([20, 5, 700], 1, {Mode.SCAN_COLUMNS}),
-    ([200, 2500], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
-    ([5001, 37], 0, {Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP}),
+WALKS_RUNNING: list[tuple[list[int], int, set[CpuMode]]] = [
+    ([1], 0, {CpuMode.POINTWISE}),
+    ([7], 0, {CpuMode.SCAN_ROWS}),
+    ([5, 16], 1, {CpuMode.SCAN_ROWS}),
+    ([40, 1000], 1, {CpuMode.SCAN_ROWS}),
+    ([3, 70001], 1, {CpuMode.ROWS_PARTIAL, CpuMode.SCAN_ROWS_COMBINE, CpuMode.SCAN_ROWS_MAP}),
+    ([9, 50], 0, {CpuMode.SCAN_COLUMNS}),
+    ([4, 9, 50], 1, {CpuMode.SCAN_COLUMNS}),
+    ([20, 5, 700], 1, {CpuMode.SCAN_COLUMNS}),
+    ([200, 2500], 0, {CpuMode.COLUMNS_PARTIAL, CpuMode.SCAN_COLUMNS_COMBINE, CpuMode.SCAN_COLUMNS_MAP}),
+    ([5001, 37], 0, {CpuMode.COLUMNS_PARTIAL, CpuMode.SCAN_COLUMNS_COMBINE, CpuMode.SCAN_COLUMNS_MAP}),
 ]
 WAYS = list(product((False, True), (INCREASING, DECREASING)))
 every_way = pytest.mark.parametrize(("exclusive", "direction"), WAYS, ids=str)
@@ -416,16 +416,16 @@ def test_sums_in_a_graph_may_be_computed_on() -> None:
 
 
 NAMES = ("ACTIVATION_SOFTMAX1", "ACTIVATION_LOG_SOFTMAX1", "ACTIVATION_HARDMAX1")
-SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP}
-SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP}
-WALKS_SOFTMAX: list[tuple[list[int], list[int], set[Mode]]] = [
-    ([3, 1], [1], {Mode.POINTWISE}),
-    ([100, 3], [1], {Mode.ROWS}),
-    ([40, 1000], [1], {Mode.ROWS}),
-    ([2, 70, 7, 9], [0, 2, 3], {Mode.ROWS}),
+SPLIT_ROWS = {CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE, CpuMode.ROWS_MAP}
+SPLIT_COLUMNS = {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE, CpuMode.COLUMNS_MAP}
+WALKS_SOFTMAX: list[tuple[list[int], list[int], set[CpuMode]]] = [
+    ([3, 1], [1], {CpuMode.POINTWISE}),
+    ([100, 3], [1], {CpuMode.ROWS}),
+    ([40, 1000], [1], {CpuMode.ROWS}),
+    ([2, 70, 7, 9], [0, 2, 3], {CpuMode.ROWS}),
     ([3, 70001], [1], SPLIT_ROWS),
-    ([9, 50], [0], {Mode.COLUMNS}),
-    ([4, 9, 50], [1], {Mode.COLUMNS}),
+    ([9, 50], [0], {CpuMode.COLUMNS}),
+    ([4, 9, 50], [1], {CpuMode.COLUMNS}),
     ([5001, 37], [0], SPLIT_COLUMNS),
 ]
 
@@ -472,7 +472,7 @@ def assert_close(name: str, result: Array, x: Array, axes: list[int]) -> None:
 @pytest.mark.parametrize(("sizes", "axes", "modes"), WALKS_SOFTMAX, ids=id_of)
 @pytest.mark.parametrize("name", NAMES)
 def test_walks_are_exact(
-    name: str, sizes: list[int], axes: list[int], modes: set[Mode], device: Device
+    name: str, sizes: list[int], axes: list[int], modes: set[CpuMode], device: Device
 ) -> None:
     for data_type in FLOATS:
         desc = desc_of_softmax(name, data_type, sizes, axes)

@@ -17,7 +17,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
-from opendml.targets.cpu.pattern import Mode, Step
+from opendml.targets.common.pattern import Step
+from opendml.targets.cpu.pattern import CpuMode
 from tests.operators.gradients import by_differences
 from tests.pairwise import pairwise
 from tests.peers.peer import examples
@@ -214,7 +215,7 @@ def test_many_channels_are_read_beside_each_other() -> None:
         regions, pooled = TensorDesc(FLOAT32, [1, 1, count, 5]), TensorDesc(FLOAT32, [count, 32, 3, 3])
         desc = descs.RoiPooling(image, regions, pooled, spatial_scale=1.0, pooled_size=Size2D(3, 3))
         patterns = [launch.pattern for launch in launches(desc)]
-        assert any(pattern.mode is Mode.TRANSPOSED for pattern in patterns) is (count == 40)
+        assert any(pattern.mode is CpuMode.TRANSPOSED for pattern in patterns) is (count == 40)
         loads = [load for pattern in patterns if pattern.bounded for load in pattern.loads]
         steps = {load.step for load in loads if load.type is ScalarType.FLOAT32}
         assert steps <= {Step.NONE, Step.CONTIGUOUS} or count == 1

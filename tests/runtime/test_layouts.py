@@ -14,7 +14,7 @@ import opendml as dml
 from opendml import FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.pairwise import pairwise
 from tests.running import FLOATS, elements, laid_out, launches, memory_for, numpy_type, run, same_bits
 
@@ -179,11 +179,11 @@ def test_a_stride_of_zero_repeats_the_input(repeated: list[int], device: Device)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "mode"), [([2, 64, 33, 35], Mode.TRANSPOSED), ([1, 3, 130, 70], Mode.POINTWISE)]
+    ("sizes", "mode"), [([2, 64, 33, 35], CpuMode.TRANSPOSED), ([1, 3, 130, 70], CpuMode.POINTWISE)]
 )
 @pytest.mark.parametrize("data_type", FLOATS)
 def test_channels_first_to_channels_last_and_back(
-    sizes: list[int], mode: Mode, data_type: TensorDataType, device: Device
+    sizes: list[int], mode: CpuMode, data_type: TensorDataType, device: Device
 ) -> None:
     _, c, h, w = sizes
     first = TensorDesc(data_type, sizes)
@@ -202,7 +202,7 @@ def test_numbers_of_channels_are_no_reason_to_transpose(data_type: TensorDataTyp
     sizes = [2, 64, 33, 35]
     image, numbers = TensorDesc(data_type, sizes), TensorDesc(data_type, sizes, [0, 1, 0, 0])
     desc = descs.ElementWiseMultiply(image, numbers, image)
-    assert launches(desc)[0].pattern.mode is Mode.POINTWISE
+    assert launches(desc)[0].pattern.mode is CpuMode.POINTWISE
     x = random_memory(math.prod(sizes), numpy_type(image)).reshape(sizes)
     scale = random_memory(64, numpy_type(numbers))
     spread = np.ascontiguousarray(np.broadcast_to(scale.reshape(1, 64, 1, 1), sizes))

@@ -15,8 +15,8 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.tiles import Family, Tiles
 from opendml.targets.cpu.contraction.tilings import strips_ahead
 from opendml.targets.cpu.engine import kernel_codes
-from opendml.targets.cpu.launch import Launch
-from opendml.targets.cpu.pattern import Parameters
+from opendml.targets.cpu.launch import CpuLaunch
+from opendml.targets.cpu.pattern import ParameterTable
 
 _BEHIND = 4096
 """Bytes behind rooms that must stay as they are."""
@@ -68,7 +68,7 @@ def contraction_kernel(
     return Kernel(domain, axes, loads, stores, tuple(epilogue(total, *sources[2:])))
 
 
-def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: int | None = None) -> None:
+def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once: int | None = None) -> None:
     """Runs launches over arrays, so many items per call (None: all), every call in a room of its own. Nothing
     behind the room or the arena is written."""
     partial_bytes = max(launch.partial_bytes for launch in launches)
@@ -80,7 +80,7 @@ def run_launches(launches: Sequence[Launch], arrays: Sequence[Array], at_once: i
     for launch in launches:
         (code,) = kernel_codes([launch.pattern])
         words = np.array(launch.parameters, np.int64)
-        words[Parameters.PARTIAL_BUFFER], words[Parameters.PARTIAL_OFFSET] = len(arrays), 0
+        words[ParameterTable.PARTIAL_BUFFER], words[ParameterTable.PARTIAL_OFFSET] = len(arrays), 0
         step = at_once or launch.items
         for begin in range(launch.first, launch.first + launch.items, step):
             end = min(begin + step, launch.first + launch.items)

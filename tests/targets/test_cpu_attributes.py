@@ -32,7 +32,7 @@ from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.engine import compile_object, effort_for
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.machine import Machine, assumed, machine
-from opendml.targets.cpu.pattern import Mode, Pattern
+from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.table_math import expand, expand_narrow, looked_up
 from opendml.targets.cpu.tables import has_tables, table_size
 from tests.program.compiled import assert_same_bits, run_compiled
@@ -193,7 +193,7 @@ def target_machine(processor: Processor) -> llvm.TargetMachine:
     return target.create_target_machine(cpu=processor.name, opt=3, reloc="pic", codemodel="default")
 
 
-def compiled(pattern: Pattern, processor: Processor) -> bytes:
+def compiled(pattern: CpuPattern, processor: Processor) -> bytes:
     """The pattern's object file."""
     module = ir.Module()
     module.triple = processor.triple
@@ -278,7 +278,7 @@ def test_no_chain_needs_a_symbol(processor: Processor) -> None:
         key_value_head_count=2,
         mask_type=MultiheadAttentionMaskType.NONE,
     )
-    assert [launch.pattern.mode for launch in launches(desc)] == [Mode.CONTRACTION_CHAIN]
+    assert [launch.pattern.mode for launch in launches(desc)] == [CpuMode.CONTRACTION_CHAIN]
     assert needed_symbols([desc], processor) == {}
 
 

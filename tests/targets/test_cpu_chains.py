@@ -29,7 +29,7 @@ from opendml.targets.cpu.contraction.chain import (
     ways,
 )
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
 from tests.programs import layout_of, sources
 from tests.targets.kernels import run_launches
@@ -229,7 +229,7 @@ def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
     with assumed(with_matrix_registers()):
         roles = roles_of(*tensors(2, 128, 128, 64, 64))
         patterns = {way: launch_of_way(roles, way).pattern for way in matrix_ways(roles)}
-        assert {pattern.mode for pattern in patterns.values()} == {Mode.CONTRACTION_CHAIN_MATRICES}
+        assert {pattern.mode for pattern in patterns.values()} == {CpuMode.CONTRACTION_CHAIN_MATRICES}
         assert_compiles(next(iter(patterns.values())))
 
 
@@ -250,7 +250,7 @@ def test_threads_change_no_bits_in_matrix_registers(sizes: tuple[int, ...]) -> N
     for threads in (1, 2, 7):
         with assumed(replace(machine(), threads=threads)):
             launches = schedule(chain(attended(*sources(*arrays)), *arrays))
-        assert [launch.pattern.mode for launch in launches] == [Mode.CONTRACTION_CHAIN_MATRICES]
+        assert [launch.pattern.mode for launch in launches] == [CpuMode.CONTRACTION_CHAIN_MATRICES]
         out = np.full((*sizes[:2], sizes[4]), np.nan, np.float32)
         run_launches(launches, [*arrays, out])
         found.add(out.tobytes())
@@ -264,7 +264,7 @@ def test_operands_may_lie_across_memory(which: int) -> None:
     arrays[which] = across(arrays[which])
     out = np.full(wanted.shape, np.nan, np.float32)
     launches = schedule(chain(attended(*sources(*arrays)), *arrays))
-    assert [launch.pattern.mode for launch in launches] == [Mode.CONTRACTION_CHAIN]
+    assert [launch.pattern.mode for launch in launches] == [CpuMode.CONTRACTION_CHAIN]
     run_launches(launches, [*arrays, out])
     assert_within("MULTIHEAD_ATTENTION1", out, wanted)
 

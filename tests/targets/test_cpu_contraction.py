@@ -18,7 +18,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.costs import block_sizes, largest_tiles
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.machine import assumed, detected, machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
 from tests.pairwise import pairwise
 from tests.targets.kernels import contraction_kernel, run_launches, with_strips
@@ -51,7 +51,7 @@ def assert_accurate(result: Array, a: Array, b: Array, axes: tuple[int, ...], wh
         assert_within("GEMM", result, wanted, terms, what=what)
 
 
-def run(kernel: Kernel, *arrays: Array) -> set[Mode]:
+def run(kernel: Kernel, *arrays: Array) -> set[CpuMode]:
     """Runs a kernel; returns the modes that it takes."""
     launches = schedule(kernel)
     run_launches(launches, arrays)
@@ -122,7 +122,7 @@ def check_strips(tiles: Tiles, arrays: list[Array], out: Array) -> None:
     out[...] = np.nan
     strips, products = launches_of(tiles)
     run_launches([strips, products], [*arrays, out])
-    assert strips.pattern.mode is Mode.CONTRACTION_STRIPS
+    assert strips.pattern.mode is CpuMode.CONTRACTION_STRIPS
     np.testing.assert_array_equal(out, expected)
 
 
@@ -432,8 +432,8 @@ def test_vectors_times_matrices_have_the_same_bits_on_all_threads(sizes: tuple[i
         assert_accurate(out, a, b, (2,))
         results.add(out.tobytes())
     assert len(results) == 1
-    assert modes[0] == {Mode.COLUMNS}
-    assert modes[-1] == {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}
+    assert modes[0] == {CpuMode.COLUMNS}
+    assert modes[-1] == {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE}
 
 
 @pytest.mark.parametrize("count", [1, 13, 14, 255, 256, 257, 518, 1000, 5000])
@@ -530,4 +530,4 @@ def test_a_vector_times_a_matrix_adds_few_sums_to_each_other(n: int, k: int) -> 
     out = np.zeros((1, n, 1), "f")
     modes = run(contraction_kernel(spread_a, spread_b, (2,), [out]), spread_a, spread_b, out)
     assert errors(out[..., 0], a, b).max() <= (56 + k / 128) * 2**-24
-    assert (Mode.COLUMNS_PARTIAL in modes) is (n > 1)
+    assert (CpuMode.COLUMNS_PARTIAL in modes) is (n > 1)

@@ -10,7 +10,7 @@ import pytest
 from opendml.compiler.kernel import Kernel
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.targets.emulated_registers import emulated_registers
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_contraction import assert_accurate, values
@@ -55,7 +55,7 @@ def test_strips_of_windows_are_copied_from_an_image(form: Form) -> None:
     found = set()
     for tiles in of_an_image(kernel):
         launches = launches_of(tiles)
-        assert launches[-1].pattern.mode is Mode.CONTRACTION_MATRICES_IMAGE
+        assert launches[-1].pattern.mode is CpuMode.CONTRACTION_MATRICES_IMAGE
         run_launches(launches, arrays)
         assert_accurate(arrays[2], *arrays[:2], AXES)
         found.add(arrays[2].tobytes())

@@ -20,7 +20,7 @@ from opendml.targets.cpu import engine
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.machine import Machine, assumed, detected
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
 from tests.targets.kernels import access, run_launches, with_strips
 from tests.targets.test_cpu_attributes import PROCESSORS, Processor, compiled, undefined_symbols
@@ -290,8 +290,8 @@ def test_quantized_operators_multiply_what_they_read() -> None:
     ]
     for desc in operators:
         assert {launch.pattern.mode for launch in launches(desc)} <= {
-            Mode.CONTRACTION,
-            Mode.CONTRACTION_IMAGE,
-            Mode.CONTRACTION_PANELS,
+            CpuMode.CONTRACTION,
+            CpuMode.CONTRACTION_IMAGE,
+            CpuMode.CONTRACTION_PANELS,
         }
         assert fuse(program_of(desc)).arena_bytes == 0

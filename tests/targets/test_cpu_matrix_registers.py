@@ -20,7 +20,7 @@ from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
 from opendml.targets.cpu.machine import Machine, assumed, machine
-from opendml.targets.cpu.pattern import Mode, Pattern
+from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_windows import Form, convolution
@@ -173,7 +173,7 @@ def test_the_number_of_threads_changes_no_bit_of_an_image(value: float) -> None:
     for threads in (1, 2, 3, 8):
         with assumed(replace(machine(), threads=threads)):
             launches = schedule(kernel)
-        assert launches[-1].pattern.mode is Mode.CONTRACTION_MATRICES_IMAGE
+        assert launches[-1].pattern.mode is CpuMode.CONTRACTION_MATRICES_IMAGE
         run_launches(launches, arrays)
         results.add(arrays[-1].tobytes())
     assert len(results) == 1
@@ -227,7 +227,7 @@ def with_matrix_registers() -> Machine:
     return replace(machine(), name=name, features=SAPPHIRE_RAPIDS, vector_bytes=64, l2_bytes=l2_bytes)
 
 
-def assert_compiles(pattern: Pattern) -> None:
+def assert_compiles(pattern: CpuPattern) -> None:
     """For the machine that is assumed."""
     host = machine()
     llvm.initialize_native_target()

@@ -39,10 +39,10 @@ from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import OperatorDesc, Size2D
 from opendml.targets.common.accumulations import TOGETHER, Accumulation, accumulations_of
 from opendml.targets.cpu.executable import CpuExecutable
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.evaluate import evaluate
 from opendml.targets.reference.executable import ReferenceExecutable
@@ -129,7 +129,7 @@ def test_the_last_value_of_each_place(type: ScalarType, axis: int) -> None:
 SCATTERS = [Operation.SCATTER, Operation.SCATTER_LAST, Operation.SCATTER_SUM]
 
 
-def _check_scattered(operation: Operation, places: Node, values: Node, before: Node) -> Launch:
+def _check_scattered(operation: Operation, places: Node, values: Node, before: Node) -> CpuLaunch:
     """Check what is placed along axis 1 of three, stored twice, and return its last launch."""
     count = before.sizes[1]
     if operation is Operation.SCATTER_SUM:
@@ -147,8 +147,10 @@ def _check_scattered(operation: Operation, places: Node, values: Node, before: N
 
 @pytest.mark.usefixtures("small_caches")
 @pytest.mark.parametrize("operation", SCATTERS)
-@pytest.mark.parametrize(("rows", "mode"), [(9, Mode.SCATTER_COLUMNS), (11, Mode.SCATTER_TILES)])
-def test_lines_side_by_side_are_placed_a_tile_at_a_time(operation: Operation, rows: int, mode: Mode) -> None:
+@pytest.mark.parametrize(("rows", "mode"), [(9, CpuMode.SCATTER_COLUMNS), (11, CpuMode.SCATTER_TILES)])
+def test_lines_side_by_side_are_placed_a_tile_at_a_time(
+    operation: Operation, rows: int, mode: CpuMode
+) -> None:
     sizes = (3, rows, 301)
     before = constant(7, INT64) + source(2, INT64, (3, _PLACES, 301))
     launch = _check_scattered(operation, source(0, INT32, sizes), source(1, INT64, sizes), before)
@@ -165,7 +167,7 @@ def test_long_lines_side_by_side_are_placed_by_vectors(operation: Operation, typ
     values = convert(values, INT32) if operation is Operation.SCATTER_SUM else values
     launch = _check_scattered(operation, places, values, source(2, type, (2, 600, 141)))
     if operation is not Operation.SCATTER_SUM:
-        assert launch.pattern.mode is Mode.SCATTER_STRIPS
+        assert launch.pattern.mode is CpuMode.SCATTER_STRIPS
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
@@ -220,7 +222,7 @@ def test_positions_of_chunks_follow_each_other(share: float, length: int) -> Non
     program = nodes.program(*results)
     (kernel,) = fuse(program, in_order=True).kernels
     launches = schedule(kernel)
-    assert [each.pattern.mode for each in launches] == [Mode.POSITIONS_CHUNKS, Mode.POSITIONS]
+    assert [each.pattern.mode for each in launches] == [CpuMode.POSITIONS_CHUNKS, CpuMode.POSITIONS]
     assert launches[0].items == 2 * -(-length // (16 * 1024))
     _check(results)
 
@@ -276,7 +278,7 @@ def test_long_lines_are_split_between_threads() -> None:
     sizes = (2, 300_000)
     placed = placing(Operation.TOP, source(0, UINT32, sizes), 1, 70)
     (kernel,) = fuse(nodes.program(placed)).kernels
-    assert [launch.pattern.mode for launch in schedule(kernel)] == [Mode.TOP_CHUNKS, Mode.TOP_MERGE]
+    assert [launch.pattern.mode for launch in schedule(kernel)] == [CpuMode.TOP_CHUNKS, CpuMode.TOP_MERGE]
     _check([placed])
 
 

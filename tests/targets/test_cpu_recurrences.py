@@ -29,10 +29,10 @@ from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
-from opendml.targets.cpu.pattern import Mode, Tiling
+from opendml.targets.cpu.pattern import CpuMode, Tiling
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.evaluate import evaluate
@@ -104,7 +104,7 @@ def test_what_all_steps_multiply_by_is_packed_once() -> None:
     kernels = fuse(program)
     (repeat,) = kernels.repeats
     launches = [schedule(kernel) for kernel in kernels.kernels]
-    packing = [each[0] for each in launches if each[0].pattern.mode is Mode.CONTRACTION_STRIPS]
+    packing = [each[0] for each in launches if each[0].pattern.mode is CpuMode.CONTRACTION_STRIPS]
     assert len(packing) == repeat.count
     assert all(launch.steady and not launch.fixed for launch in packing)
     assert CpuExecutable(program).launch_count == sum(map(len, launches)) - (repeat.count - 1)
@@ -122,7 +122,7 @@ def test_dispatches_at_once_agree() -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
-def _steps(rows: int, hidden: int) -> list[Launch]:
+def _steps(rows: int, hidden: int) -> list[CpuLaunch]:
     """The sums of products of the first two steps of many."""
     state = np.zeros((1, rows, hidden), np.float32)
     weights = np.zeros((hidden, hidden), np.float32)
@@ -174,7 +174,7 @@ def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features:
     assert executable.instantiate_without_arena()._job.words[THREADS] == threads
 
 
-def _step(batch: int, hidden: int, host: Machine, has_bias: bool = False) -> list[Launch]:
+def _step(batch: int, hidden: int, host: Machine, has_bias: bool = False) -> list[CpuLaunch]:
     """What is launched in each step of an LSTM, the sums of products first."""
     kernels = fuse(_lstm(hidden, hidden, batch, has_bias))
     (repeat,) = kernels.repeats
@@ -191,7 +191,7 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
     products, *others = _step(32, 128, host, has_bias)
     assert len(others) == 2
     assert isinstance(products.pattern.tiling, Tiling)
-    assert products.pattern.mode is Mode.CONTRACTION_MATRICES
+    assert products.pattern.mode is CpuMode.CONTRACTION_MATRICES
     assert products.pattern.tiling.micro.rows == 16
     assert [(each.claims, each.kept) for each in (products, *others)] == [(2, True)] * 3
     with assumed(host):
@@ -202,7 +202,7 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
 @pytest.mark.parametrize("hidden", [256, 512])
 def test_threads_keep_columns_of_what_no_cache_has_room_for(hidden: int) -> None:
     products, *_ = _step(32, hidden, replace(with_matrix_registers(), threads=2))
-    assert products.pattern.mode is Mode.CONTRACTION_MATRICES
+    assert products.pattern.mode is CpuMode.CONTRACTION_MATRICES
     assert isinstance(products.pattern.tiling, Tiling)
     assert products.pattern.tiling.micro.rows == 32
 
@@ -283,7 +283,7 @@ def test_steps_share_machine_code_whatever_lies_beside_the_first_state() -> None
             kernels.kernels[repeat.first + repeat.length :][: repeat.length],
         )
     )
-    assert any(Mode.SHARED_ROWS.name in text for text in first)
+    assert any(CpuMode.SHARED_ROWS.name in text for text in first)
     assert first == second
 
 

@@ -21,10 +21,11 @@ from opendml.program.node import Node, Operation, convert, rebuild, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import AxisDirection, PaddingMode
+from opendml.targets.common.pattern import Step
 from opendml.targets.cpu import executable
 from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cpu.pattern import Mode, Pattern, Step, crossed_block
+from opendml.targets.cpu.pattern import CpuMode, CpuPattern, crossed_block
 from opendml.targets.reference.evaluate import evaluate
 from tests.running import elements, launches
 from tests.targets.walks import (
@@ -43,18 +44,18 @@ from tests.targets.walks import (
     walked,
 )
 
-SPLIT_ROWS = {Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE}
-SPLIT_COLUMNS = {Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE}
+SPLIT_ROWS = {CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE}
+SPLIT_COLUMNS = {CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE}
 PLACING = {
-    Mode.SCATTER,
-    Mode.SCATTER_COLUMNS,
-    Mode.SCATTER_TILES,
-    Mode.SCATTER_STRIPS,
-    Mode.POSITIONS_CHUNKS,
-    Mode.POSITIONS,
-    Mode.TOP,
-    Mode.TOP_CHUNKS,
-    Mode.TOP_MERGE,
+    CpuMode.SCATTER,
+    CpuMode.SCATTER_COLUMNS,
+    CpuMode.SCATTER_TILES,
+    CpuMode.SCATTER_STRIPS,
+    CpuMode.POSITIONS_CHUNKS,
+    CpuMode.POSITIONS,
+    CpuMode.TOP,
+    CpuMode.TOP_CHUNKS,
+    CpuMode.TOP_MERGE,
 }
 """What tests of placings walk, as those of contractions walk theirs."""
 
@@ -69,27 +70,27 @@ def test_every_walk_over_memory_of_any_alignment_equals_the_reference(family: Fa
 
 
 STORING = {
-    Mode.TRANSPOSED,
-    Mode.POINTWISE,
-    Mode.ROWS,
-    Mode.ROWS_MAP,
-    Mode.COLUMNS,
-    Mode.COLUMNS_MAP,
-    Mode.SCAN_COLUMNS,
-    Mode.SCAN_COLUMNS_MAP,
+    CpuMode.TRANSPOSED,
+    CpuMode.POINTWISE,
+    CpuMode.ROWS,
+    CpuMode.ROWS_MAP,
+    CpuMode.COLUMNS,
+    CpuMode.COLUMNS_MAP,
+    CpuMode.SCAN_COLUMNS,
+    CpuMode.SCAN_COLUMNS_MAP,
 }
-SIDE_BY_SIDE = {mode for mode in Mode if mode.columns} - PLACING
-CHOICES: dict[str, tuple[Callable[[Pattern], object], set[Mode]]] = {
+SIDE_BY_SIDE = {mode for mode in CpuMode if mode.columns} - PLACING
+CHOICES: dict[str, tuple[Callable[[CpuPattern], object], set[CpuMode]]] = {
     "streamed": (lambda pattern: any(store.streamed for store in pattern.stores), STORING),
-    "stashes": (lambda pattern: pattern.stashes, {Mode.ROWS, Mode.COLUMNS}),
+    "stashes": (lambda pattern: pattern.stashes, {CpuMode.ROWS, CpuMode.COLUMNS}),
     "streamed and stashes": (
         lambda pattern: pattern.stashes and any(store.streamed for store in pattern.stores),
-        {Mode.ROWS, Mode.COLUMNS},
+        {CpuMode.ROWS, CpuMode.COLUMNS},
     ),
-    "wide tile": (lambda pattern: pattern.wide_tile, SIDE_BY_SIDE - {Mode.COLUMNS_MAP}),
-    "whole rows": (lambda pattern: pattern.whole_rows, {Mode.COLUMNS, *SPLIT_COLUMNS}),
-    "long rows": (lambda pattern: pattern.long_rows, {Mode.ROWS, Mode.ROWS_PARTIAL}),
-    "out of order": (lambda pattern: not pattern.in_order, {Mode.ROWS}),
+    "wide tile": (lambda pattern: pattern.wide_tile, SIDE_BY_SIDE - {CpuMode.COLUMNS_MAP}),
+    "whole rows": (lambda pattern: pattern.whole_rows, {CpuMode.COLUMNS, *SPLIT_COLUMNS}),
+    "long rows": (lambda pattern: pattern.long_rows, {CpuMode.ROWS, CpuMode.ROWS_PARTIAL}),
+    "out of order": (lambda pattern: not pattern.in_order, {CpuMode.ROWS}),
     "later stage": (lambda pattern: pattern.stage > 0, {*SPLIT_ROWS, *SPLIT_COLUMNS}),
 }
 """What a schedule chooses beside the mode, and the modes in which it is chosen at times and at times not."""
@@ -103,9 +104,9 @@ def test_the_walks_take_every_schedule() -> None:
         for desc in walked(family, walk)
         for each in launches(desc)
     ]
-    walked_elsewhere = {mode for mode in Mode if mode.name.startswith("CONTRACTION")} | PLACING
-    walked_elsewhere |= {Mode.SHARED_ROWS, Mode.SHORT_ROWS}
-    assert {pattern.mode for pattern in patterns} == set(Mode) - walked_elsewhere
+    walked_elsewhere = {mode for mode in CpuMode if mode.name.startswith("CONTRACTION")} | PLACING
+    walked_elsewhere |= {CpuMode.SHARED_ROWS, CpuMode.SHORT_ROWS}
+    assert {pattern.mode for pattern in patterns} == set(CpuMode) - walked_elsewhere
     for name, (choice, modes) in CHOICES.items():
         for chosen in (False, True):
             found = {pattern.mode for pattern in patterns if bool(choice(pattern)) is chosen}
@@ -221,7 +222,7 @@ def test_blocks_of_both_loops_equal_the_reference(
     along = TensorDesc(data_type, sizes)
     desc = descs.ElementWiseMax(across, along, along)
     (launch,) = launches(desc)
-    assert launch.pattern.mode is Mode.TRANSPOSED
+    assert launch.pattern.mode is CpuMode.TRANSPOSED
     check(desc, Device("cpu"))
 
 
@@ -249,7 +250,7 @@ def test_short_rows_that_lie_across_are_not_streamed() -> None:
     image = TensorDesc(FLOAT32, [1, 60, 300, 300])
     pixels = TensorDesc(FLOAT32, image.sizes, [0, 1, 60 * 300, 60])
     (launch,) = launches(descs.ActivationRelu(image, pixels))
-    assert launch.pattern.mode is Mode.TRANSPOSED
+    assert launch.pattern.mode is CpuMode.TRANSPOSED
     assert not launch.pattern.stores[0].streamed
 
 
@@ -261,7 +262,7 @@ def test_pixels_of_few_channels_are_bundled(channels: int, data_type: TensorData
     pixels = TensorDesc(data_type, image.sizes, strides)
     for desc in (descs.ActivationRelu(image, pixels), descs.ActivationRelu(pixels, image)):
         (launch,) = launches(desc)
-        assert launch.pattern.mode is Mode.POINTWISE
+        assert launch.pattern.mode is CpuMode.POINTWISE
         assert sorted(map(len, launch.pattern.bundles)) == [channels]
         check(desc, Device("cpu"))
 
@@ -270,7 +271,7 @@ def test_what_is_wider_than_a_bundle_is_transposed() -> None:
     image = TensorDesc(FLOAT32, [1, WIDEST_BUNDLE + 1, 30, 43])
     pixels = TensorDesc(FLOAT32, image.sizes, [0, 1, 43 * (WIDEST_BUNDLE + 1), WIDEST_BUNDLE + 1])
     (launch,) = launches(descs.ActivationRelu(image, pixels))
-    assert launch.pattern.mode is Mode.TRANSPOSED
+    assert launch.pattern.mode is CpuMode.TRANSPOSED
 
 
 def test_windows_as_far_apart_as_they_are_wide_are_loaded_as_bundles() -> None:
@@ -289,7 +290,7 @@ def test_what_is_gathered_is_read_where_it_lies_beside_what_lies_across() -> Non
     x, indices = TensorDesc(INT64, [8, 39, 64]), TensorDesc(INT64, sizes)
     desc = descs.GatherElements(x, indices, TensorDesc(INT64, sizes, [1, 8, 128]), axis=1)
     (launch,) = launches(desc)
-    assert launch.pattern.mode is Mode.TRANSPOSED
+    assert launch.pattern.mode is CpuMode.TRANSPOSED
     check(desc, Device("cpu"))
 
 
@@ -332,7 +333,7 @@ def test_guards_of_rows_of_full_vectors() -> None:
 def test_rows_that_follow_each_other_are_written_together() -> None:
     desc = slice_of_rows(FLOAT32, 3 * lanes(FLOAT32))
     (launch,) = launches(desc)
-    assert (launch.pattern.mode, launch.pattern.row_steps) == (Mode.SHORT_ROWS, 3 * lanes(FLOAT32))
+    assert (launch.pattern.mode, launch.pattern.row_steps) == (CpuMode.SHORT_ROWS, 3 * lanes(FLOAT32))
     check(desc, Device("cpu"))
 
 
@@ -361,6 +362,6 @@ def test_rows_that_are_streamed_begin_where_memory_has_boundaries() -> None:
     for vector_bytes in (16, 32, 64):
         with assumed(replace(machine(), vector_bytes=vector_bytes)):
             (launch,) = launches(desc)
-        assert (launch.pattern.mode, launch.pattern.row_steps) == (Mode.POINTWISE, 0)
+        assert (launch.pattern.mode, launch.pattern.row_steps) == (CpuMode.POINTWISE, 0)
         assert launch.pattern.stores[0].streamed
     check(desc, Device("cpu"))

@@ -16,8 +16,8 @@ from opendml.compiler.kernel import Kernel
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.common.candidates import Estimate
-from opendml.targets.cpu.launch import Launch, query_of
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.launch import CpuLaunch, query_of
+from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from tests.targets.kernels import run_launches
@@ -60,7 +60,7 @@ def kernel_of(desc: Any) -> Kernel:
     return kernel
 
 
-def launches(kernel: Kernel, name: str) -> list[Launch]:
+def launches(kernel: Kernel, name: str) -> list[CpuLaunch]:
     """The launches of the candidate of a name."""
     query = query_of(kernel)
     (way,) = (each for each in ELEMENTS if each.name == name)
@@ -198,12 +198,12 @@ def test_the_row_of_zeros_is_as_long_as_blocks_of_narrow_elements() -> None:
 
 @pytest.mark.parametrize("desc", FORMS[:3], ids=lambda desc: f"{desc.input_tensor.sizes[2:]} {desc.strides}")
 def test_rows_of_windows_are_computed_together(desc: Any) -> None:
-    assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [Mode.SHARED_ROWS]
+    assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [CpuMode.SHARED_ROWS]
 
 
 def test_rows_that_read_nothing_in_common_are_computed_alone() -> None:
     desc = depthwise((12, 12), (2, 2), (2, 2), (1, 1), (0, 0), (0, 0))
-    assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [Mode.POINTWISE]
+    assert [launch.pattern.mode for launch in schedule(kernel_of(desc))] == [CpuMode.POINTWISE]
 
 
 def repeated(sizes: list[int], repeats: list[int], data_type: dml.TensorDataType) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT16, FLOAT32, INT64, UINT8, TensorDataType, TensorDesc, descs
-from opendml.targets.cpu.pattern import Mode
+from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
 from tests.targets.test_cpu_attributes import PROCESSORS, Processor, compiled
 
@@ -36,7 +36,7 @@ def test_streamed_stores_are_instructions_of_their_own(
 def test_rows_apart_are_streamed_for_32_bits(data_type: TensorDataType, streamed: bool) -> None:
     across = TensorDesc(data_type, [400, 600], [1, 400])
     (launch,) = launches(descs.ElementWiseIdentity(across, TensorDesc(data_type, [400, 600])))
-    assert launch.pattern.mode is Mode.TRANSPOSED
+    assert launch.pattern.mode is CpuMode.TRANSPOSED
     assert launch.pattern.stores[0].streamed is streamed
     x = TensorDesc(data_type, [64, 30, 1000])
     if data_type is not UINT8:

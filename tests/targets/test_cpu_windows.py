@@ -39,7 +39,7 @@ from opendml.targets.cpu.contraction.schedule import (
 from opendml.targets.cpu.contraction.tiles import packed_ahead
 from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
 from opendml.targets.cpu.machine import Machine, assumed, machine
-from opendml.targets.cpu.pattern import Mode, Tiling, Window
+from opendml.targets.cpu.pattern import CpuMode, ImageWindow, Tiling
 from tests.nodes import convolution as convolution_tilings
 from tests.nodes import matrix_product, operands_of, program
 from tests.targets.kernels import contraction_kernel, run_launches, with_strips
@@ -152,7 +152,7 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
     host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=threads)
     with assumed(host):
         modes = [launch.pattern.mode for launch in tiled(kernel)]
-    assert modes == [Mode.CONTRACTION_STRIPS, Mode.CONTRACTION_BROADCAST_IMAGE]
+    assert modes == [CpuMode.CONTRACTION_STRIPS, CpuMode.CONTRACTION_BROADCAST_IMAGE]
 
 
 @pytest.mark.usefixtures("no_matrix_registers")
@@ -160,8 +160,8 @@ def test_filters_that_several_images_meet_are_packed_once() -> None:
     kernel, _ = convolution(Form((4, 4), (3, 3)), channels=256, filters=256)
     with assumed(replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=1)):
         strips, block = tiled(kernel)
-    assert (strips.pattern.mode, strips.fixed) == (Mode.CONTRACTION_STRIPS, False)
-    assert block.pattern.mode is Mode.CONTRACTION_BROADCAST_IMAGE
+    assert (strips.pattern.mode, strips.fixed) == (CpuMode.CONTRACTION_STRIPS, False)
+    assert block.pattern.mode is CpuMode.CONTRACTION_BROADCAST_IMAGE
 
 
 def test_sums_of_many_channels_are_added_part_by_part() -> None:
@@ -201,7 +201,7 @@ def test_windows_are_found_by_how_they_overlap(form: Form, broadcast: bool) -> N
     seen = seen_in(convolution(form)[0], broadcast)
     assert seen
     each = zip(form.extents, form.strides, form.dilations, strict=True)
-    assert [seen.image.rows, seen.image.columns] == [Window(*numbers) for numbers in each]
+    assert [seen.image.rows, seen.image.columns] == [ImageWindow(*numbers) for numbers in each]
     assert (seen.height, seen.width) == form.output
     assert seen.roles.count(seen.channels) == 6
 
@@ -241,7 +241,7 @@ def test_that_filters_are_constant_changes_no_bit() -> None:
         tiling = launches[-1].pattern.tiling
         assert isinstance(tiling, Tiling)
         assert tiling.image
-        assert launches[-1].pattern.mode in (Mode.CONTRACTION_IMAGE, Mode.CONTRACTION_BROADCAST_IMAGE)
+        assert launches[-1].pattern.mode in (CpuMode.CONTRACTION_IMAGE, CpuMode.CONTRACTION_BROADCAST_IMAGE)
         run_launches(launches, arrays)
         assert_accurate(arrays[-1], *arrays[:2], AXES)
         results.append(arrays[-1].copy())

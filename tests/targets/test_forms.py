@@ -24,10 +24,10 @@ from opendml.spec.validator import failures
 from opendml.targets.common.forms import Memo, form_of, structure_of
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction.chain import is_chained
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
-from opendml.targets.cuda.launch import Launch as CudaLaunch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.schedule_chain import is_chained as is_chained_on_device
 from tests.for_each import for_each
 from tests.fuzz.choices import Choices
@@ -72,7 +72,7 @@ def elsewhere(kernel: Kernel, random: Random) -> Kernel:
     return result
 
 
-def words(launches: list[Launch]) -> list[object]:
+def words(launches: list[CpuLaunch]) -> list[object]:
     """All that a job is made of."""
     return [
         (
@@ -240,12 +240,12 @@ def test_equal_layers_of_a_graph_are_scheduled_once(monkeypatch: pytest.MonkeyPa
     found: list[Kernel] = []
     find = cpu.scheduled
 
-    def counted(kernel: Kernel) -> list[Launch]:
+    def counted(kernel: Kernel) -> list[CpuLaunch]:
         found.append(kernel)
         return find(kernel)
 
     monkeypatch.setattr(cpu, "scheduled", counted)
-    monkeypatch.setattr(cpu, "_known", Memo[list[Launch]]())
+    monkeypatch.setattr(cpu, "_known", Memo[list[CpuLaunch]]())
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, [48, 48])
     for number in range(6):

@@ -34,7 +34,7 @@ from opendml.targets.cuda import schedule_passes as cuda_passes
 from opendml.targets.cuda import schedule_scans as cuda_scans
 from opendml.targets.cuda import schedule_shares as cuda_shares
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule as schedule_convolution
 from opendml.targets.cuda.schedule_resident import RESIDENT
 from tools import kernel_table
@@ -277,7 +277,7 @@ def _kernels(desc: OperatorDesc) -> tuple[Kernel, ...]:
     return fuse(replace(program, results=simplify(program.results))).kernels
 
 
-def _mode(kernel: Kernel, device: str) -> Mode:
+def _mode(kernel: Kernel, device: str) -> CudaMode:
     alignments = [16] * (len(kernel.loads) + len(kernel.stores))
     return schedule_convolution(kernel, DEVICES_CONVOLUTION[device], alignments).pattern.mode
 
@@ -285,7 +285,7 @@ def _mode(kernel: Kernel, device: str) -> Mode:
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_float16_convolution_is_one_kernel_on_tensor_cores(form: Form) -> None:
     (kernel,) = _kernels(_desc(form, dml.FLOAT16))
-    assert {_mode(kernel, device) for device in DEVICES_CONVOLUTION} <= {Mode.MMA, Mode.WGMMA}
+    assert {_mode(kernel, device) for device in DEVICES_CONVOLUTION} <= {CudaMode.MMA, CudaMode.WGMMA}
 
 
 @pytest.mark.parametrize("type", [dml.FLOAT16, dml.FLOAT32])
@@ -299,4 +299,4 @@ def test_a_convolution_is_one_kernel_on_the_cpu(form: Form, type: TensorDataType
 @pytest.mark.parametrize("extent", [1, 3])
 def test_a_convolution_of_bytes_is_one_kernel(operator: str, type: TensorDataType, extent: int) -> None:
     (kernel,) = _kernels(_integers(operator, type, extent))
-    assert {_mode(kernel, device) for device in DEVICES_CONVOLUTION} == {Mode.IMMA}
+    assert {_mode(kernel, device) for device in DEVICES_CONVOLUTION} == {CudaMode.IMMA}

@@ -25,9 +25,9 @@ from unittest import mock
 from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.attention_source import products_of_attention
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
 from opendml.targets.cuda.warpgroup_source import PartsPrinter, product_of_warpgroup
 from opendml.targets.memory import HostMemory
@@ -77,11 +77,11 @@ class _Device:
         """This one, which is all."""
         return self
 
-    def libraries_of(self, patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
+    def libraries_of(self, patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]:
         """The paths of the compiled kernels."""
         return list(map(self._library_of, patterns))
 
-    def _library_of(self, pattern: Pattern) -> bytes:
+    def _library_of(self, pattern: CudaPattern) -> bytes:
         source = _source(pattern)
         library = self._folder / f"{hashlib.sha256(source.encode()).hexdigest()}.so"
         if not library.exists():
@@ -172,7 +172,7 @@ class _Function:
 
 
 def _launcher(
-    function: _Function, launch: Launch, content: Any, stream: int, early: bool
+    function: _Function, launch: CudaLaunch, content: Any, stream: int, early: bool
 ) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
     cluster = dict(launch.pattern.constants).get("CLUSTER", 1)
@@ -195,24 +195,24 @@ def _launcher(
     return run
 
 
-def _source(pattern: Pattern) -> str:
+def _source(pattern: CudaPattern) -> str:
     """Return the C++ of a kernel for the processor."""
     instructions, text = file_text("instructions"), kernel_source(pattern)
     assert text.startswith(instructions)
     text = text.removeprefix(instructions).replace('extern "C" __global__', "__global__")
     memory = r"uint4* const \1 = (uint4*)emulator::shared_memory;"
     text = re.sub(r"extern __shared__ uint4 (\w+)\[\];", memory, text)
-    if pattern.mode in (*WARPGROUP_MODES, Mode.WGMMA_CHAIN):
+    if pattern.mode in (*WARPGROUP_MODES, CudaMode.WGMMA_CHAIN):
         text = _with_products(pattern, text)
     before, after = (("device.h", "instructions.h"), ("launch.h",))
     parts = [*map(_text, before), text, *map(_text, after)]
     return "\n".join(parts)
 
 
-def _with_products(pattern: Pattern, text: str) -> str:
+def _with_products(pattern: CudaPattern, text: str) -> str:
     """Return the text with the functions of `sm90.h` in place of warpgroups' instructions."""
     constants = dict(pattern.constants)
-    if pattern.mode is Mode.WGMMA_PARTS:
+    if pattern.mode is CudaMode.WGMMA_PARTS:
         instructions = {PartsPrinter(pattern).products(): "_of_tf32"}
     elif pattern.mode in WARPGROUP_MODES:
         turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]

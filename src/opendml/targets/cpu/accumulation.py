@@ -20,7 +20,7 @@ State = list[ir.Value]
 """One value for each of an accumulation's parts."""
 
 
-class Accumulation:
+class AccumulationCode:
     """The state of some reductions of the same operands."""
 
     def __init__(self, graphs: accumulations.Accumulation) -> None:
@@ -107,9 +107,9 @@ class Accumulation:
         return [extreme, intrinsic(builder, name, ir.IntType(bits), [candidates])]
 
 
-def accumulations_of(values: Iterable[Node]) -> list[list[Accumulation]]:
+def accumulations_of(values: Iterable[Node]) -> list[list[AccumulationCode]]:
     """The accumulations that `values` need, by the pass over a group in which each can be made."""
-    return [list(map(Accumulation, stage)) for stage in accumulations.accumulations_of(values)]
+    return [list(map(AccumulationCode, stage)) for stage in accumulations.accumulations_of(values)]
 
 
 def part_count(values: Iterable[Node]) -> int:

@@ -15,11 +15,11 @@ from opendml.compiler.bounds import bounds_of
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import Level
 from opendml.targets.cpu.values import llvm_type, splat
 
 

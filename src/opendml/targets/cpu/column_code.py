@@ -9,11 +9,12 @@ from llvmlite import ir
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
-from opendml.targets.cpu.accumulation import Accumulation, State
+from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu.accumulation import AccumulationCode, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, MATRIX_TILE, TILE, WIDE_TILE, Level, Mode, Pattern, Step
+from opendml.targets.cpu.pattern import LINE, MATRIX_TILE, TILE, WIDE_TILE, CpuMode, CpuPattern
 from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import splat
 
@@ -37,7 +38,7 @@ class ColumnCode(GroupCode):
     """Whole tiles: a pass over all rows, the statistics of all groups, the next pass; last the results row by
     row."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self._states: _States = {
             id(accumulation): [self._tile(part) for part in accumulation.parts]
@@ -75,24 +76,24 @@ class ColumnCode(GroupCode):
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
 
-    def state(self, accumulation: Accumulation, index: ir.Value) -> State:
+    def state(self, accumulation: AccumulationCode, index: ir.Value) -> State:
         """The states of a vector of groups."""
         return self._read(self._states, accumulation, index)
 
     def set_state(
-        self, accumulation: Accumulation, index: ir.Value, state: State, mask: ir.Value | None = None
+        self, accumulation: AccumulationCode, index: ir.Value, state: State, mask: ir.Value | None = None
     ) -> None:
         """Replaces them; those outside the mask stay."""
         self._write(self._states, accumulation, index, state, mask)
 
-    def _read(self, rooms: _States, accumulation: Accumulation, index: ir.Value) -> State:
+    def _read(self, rooms: _States, accumulation: AccumulationCode, index: ir.Value) -> State:
         parts = zip(rooms[id(accumulation)], accumulation.parts, strict=True)
         return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in parts]
 
     def _write(
         self,
         rooms: _States,
-        accumulation: Accumulation,
+        accumulation: AccumulationCode,
         index: ir.Value,
         state: State,
         mask: ir.Value | None,
@@ -118,7 +119,7 @@ class ColumnCode(GroupCode):
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
         if self.pattern.many_rows:
-            if self.pattern.mode is Mode.COLUMNS:
+            if self.pattern.mode is CpuMode.COLUMNS:
                 self._take_in_chunks(number, pointers)
             else:
                 self._take_in_many(number, pointers, first, last)
@@ -315,7 +316,7 @@ class SplitColumnCode(ColumnCode):
         """One chunk of a tile, or one tile."""
         self._kept = {}
         stage, mode = self.pattern.stage, self.pattern.mode
-        if mode is Mode.COLUMNS_COMBINE:
+        if mode is CpuMode.COLUMNS_COMBINE:
             group, self.start, self.stop = self.block_range(item)
             for number in range(stage):
                 self.read_stage(number, group, self.chunks)
@@ -327,12 +328,12 @@ class SplitColumnCode(ColumnCode):
         first, last = self.chunk_range(chunk, self.units)
         group, self.start, self.stop = self.block_range(position)
         pointers = self._tile_pointers(group)
-        before = stage if mode is Mode.COLUMNS_PARTIAL else len(self.passes)
+        before = stage if mode is CpuMode.COLUMNS_PARTIAL else len(self.passes)
         for number in range(before):
             self.read_stage(number, group, self.chunks)
         if before:
             self._settle(before - 1, pointers, store_groups=False)
-        if mode is Mode.COLUMNS_PARTIAL:
+        if mode is CpuMode.COLUMNS_PARTIAL:
             self._pass(stage, pointers, first, last)
             self._write_stage(stage, group, chunk)
         else:
@@ -376,7 +377,7 @@ class SplitColumnCode(ColumnCode):
     def read_state(
         self,
         stage: int,
-        accumulation: Accumulation,
+        accumulation: AccumulationCode,
         group: ir.Value,
         chunk: ir.Value,
         column: ir.Value,
@@ -390,7 +391,7 @@ class SplitColumnCode(ColumnCode):
         ]
 
     def places(
-        self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value, column: ir.Value
+        self, stage: int, accumulation: AccumulationCode, group: ir.Value, chunk: ir.Value, column: ir.Value
     ) -> list[ir.Value]:
         """Where the parts of such a vector lie."""
         first = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))

@@ -8,7 +8,7 @@ what is read once, and five eighths of a core's second cache for a group.
 
 from __future__ import annotations
 
-from opendml.targets.cpu.launch import Query
+from opendml.targets.cpu.launch import CpuQuery
 
 FAR = 0.25
 """Cycles to read a byte from memory."""
@@ -28,26 +28,26 @@ _CHUNKED_SCAN = 0.21
 """That part of a scan, whose chunks take two launches and little to put together."""
 
 
-def whole(query: Query, items: int, fits: bool, reads: int) -> dict[str, float]:
+def whole(query: CpuQuery, items: int, fits: bool, reads: int) -> dict[str, float]:
     """The terms of groups that one thread each reads so many times; `fits`: its own cache holds them."""
     far, near = _bytes(query) * FAR, _bytes(query) * (NEAR if fits else FAR) * (reads - 1)
     return {"memory": far, "caches": near, "idle": (far + near) * _IDLE_ITEMS / items}
 
 
-def chunked(query: Query, reads: int, is_scan: bool = False) -> dict[str, float]:
+def chunked(query: CpuQuery, reads: int, is_scan: bool = False) -> dict[str, float]:
     """The terms of groups in chunks, which all threads share, read so many times."""
     far, near = _bytes(query) * FAR, _bytes(query) * NEAR * (reads - 1)
     share = _CHUNKED_SCAN if is_scan else _CHUNKED_ONCE if reads == 1 else _CHUNKED_AGAIN
     return {"memory": far, "caches": near, "chunks": (far + near) * share}
 
 
-def many_rows(query: Query, in_chunks: bool = False) -> dict[str, float]:
+def many_rows(query: CpuQuery, in_chunks: bool = False) -> dict[str, float]:
     """The terms of groups that are read once, many rows at a time."""
     terms = chunked(query, 1)
     return {"memory": terms["memory"] * _MANY_ROWS} | ({"chunks": terms["chunks"]} if in_chunks else {})
 
 
-def _bytes(query: Query) -> int:
+def _bytes(query: CpuQuery) -> int:
     """Bytes of the operands that move with the elements."""
     shape = query.shape
     return shape.groups * shape.rows * shape.inner * shape.step_bytes

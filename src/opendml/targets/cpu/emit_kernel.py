@@ -30,7 +30,7 @@ from opendml.targets.cpu.contraction.matrix_code import (
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
-from opendml.targets.cpu.pattern import Chaining, Mode, Packing, Panels, Pattern, Strips, Tiling
+from opendml.targets.cpu.pattern import Chaining, CpuMode, CpuPattern, Packing, Panels, Strips, Tiling
 from opendml.targets.cpu.placing_code import (
     ScatterCode,
     ScatterColumnCode,
@@ -47,55 +47,55 @@ from opendml.targets.cpu.short_rows_code import ShortRowsCode
 from opendml.targets.cpu.tables import has_tables
 from opendml.targets.cpu.transposed_code import TransposedCode
 
-_CODE: dict[Mode, type[KernelCode]] = {
-    Mode.POINTWISE: PointwiseCode,
-    Mode.TRANSPOSED: TransposedCode,
-    Mode.SHORT_ROWS: ShortRowsCode,
-    Mode.SHARED_ROWS: SharedRowsCode,
-    Mode.ROWS: RowCode,
-    Mode.ROWS_PARTIAL: SplitRowCode,
-    Mode.ROWS_COMBINE: SplitRowCode,
-    Mode.ROWS_MAP: SplitRowCode,
-    Mode.COLUMNS: ColumnCode,
-    Mode.COLUMNS_PARTIAL: SplitColumnCode,
-    Mode.COLUMNS_COMBINE: SplitColumnCode,
-    Mode.COLUMNS_MAP: SplitColumnCode,
-    Mode.SCAN_ROWS: ScanRowCode,
-    Mode.SCAN_ROWS_COMBINE: ScanRowCode,
-    Mode.SCAN_ROWS_MAP: ScanRowCode,
-    Mode.SCAN_COLUMNS: ScanColumnCode,
-    Mode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
-    Mode.SCAN_COLUMNS_MAP: ScanColumnCode,
-    Mode.SCATTER: ScatterCode,
-    Mode.SCATTER_COLUMNS: ScatterColumnCode,
-    Mode.SCATTER_TILES: ScatterTileCode,
-    Mode.SCATTER_STRIPS: ScatterStripCode,
-    Mode.POSITIONS_CHUNKS: PositionsCode,
-    Mode.POSITIONS: PositionsCode,
-    Mode.TOP: TopCode,
-    Mode.TOP_CHUNKS: TopCode,
-    Mode.TOP_MERGE: TopCode,
-    Mode.CONTRACTION: ContractionCode,
-    Mode.CONTRACTION_DOTS: DotCode,
-    Mode.CONTRACTION_MATRICES: MatrixCode,
-    Mode.CONTRACTION_MATRICES_IMAGE: MatrixImageCode,
-    Mode.CONTRACTION_IMAGE: ImageContractionCode,
-    Mode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
-    Mode.CONTRACTION_PANELS: PanelCode,
-    Mode.CONTRACTION_STRIPS: StripCode,
-    Mode.CONTRACTION_CHAIN: ChainCode,
-    Mode.CONTRACTION_CHAIN_MATRICES: MatrixChainCode,
+_CODE: dict[CpuMode, type[KernelCode]] = {
+    CpuMode.POINTWISE: PointwiseCode,
+    CpuMode.TRANSPOSED: TransposedCode,
+    CpuMode.SHORT_ROWS: ShortRowsCode,
+    CpuMode.SHARED_ROWS: SharedRowsCode,
+    CpuMode.ROWS: RowCode,
+    CpuMode.ROWS_PARTIAL: SplitRowCode,
+    CpuMode.ROWS_COMBINE: SplitRowCode,
+    CpuMode.ROWS_MAP: SplitRowCode,
+    CpuMode.COLUMNS: ColumnCode,
+    CpuMode.COLUMNS_PARTIAL: SplitColumnCode,
+    CpuMode.COLUMNS_COMBINE: SplitColumnCode,
+    CpuMode.COLUMNS_MAP: SplitColumnCode,
+    CpuMode.SCAN_ROWS: ScanRowCode,
+    CpuMode.SCAN_ROWS_COMBINE: ScanRowCode,
+    CpuMode.SCAN_ROWS_MAP: ScanRowCode,
+    CpuMode.SCAN_COLUMNS: ScanColumnCode,
+    CpuMode.SCAN_COLUMNS_COMBINE: ScanColumnCode,
+    CpuMode.SCAN_COLUMNS_MAP: ScanColumnCode,
+    CpuMode.SCATTER: ScatterCode,
+    CpuMode.SCATTER_COLUMNS: ScatterColumnCode,
+    CpuMode.SCATTER_TILES: ScatterTileCode,
+    CpuMode.SCATTER_STRIPS: ScatterStripCode,
+    CpuMode.POSITIONS_CHUNKS: PositionsCode,
+    CpuMode.POSITIONS: PositionsCode,
+    CpuMode.TOP: TopCode,
+    CpuMode.TOP_CHUNKS: TopCode,
+    CpuMode.TOP_MERGE: TopCode,
+    CpuMode.CONTRACTION: ContractionCode,
+    CpuMode.CONTRACTION_DOTS: DotCode,
+    CpuMode.CONTRACTION_MATRICES: MatrixCode,
+    CpuMode.CONTRACTION_MATRICES_IMAGE: MatrixImageCode,
+    CpuMode.CONTRACTION_IMAGE: ImageContractionCode,
+    CpuMode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
+    CpuMode.CONTRACTION_PANELS: PanelCode,
+    CpuMode.CONTRACTION_STRIPS: StripCode,
+    CpuMode.CONTRACTION_CHAIN: ChainCode,
+    CpuMode.CONTRACTION_CHAIN_MATRICES: MatrixChainCode,
 }
 
-_WORD_CODE: dict[Mode, type[KernelCode]] = {
-    Mode.CONTRACTION_PANELS: WordPanelCode,
-    Mode.CONTRACTION_STRIPS: WordStripCode,
+_WORD_CODE: dict[CpuMode, type[KernelCode]] = {
+    CpuMode.CONTRACTION_PANELS: WordPanelCode,
+    CpuMode.CONTRACTION_STRIPS: WordStripCode,
 }
 """Of operands whose elements are narrower than words."""
 
-_MATRIX_CODE: dict[Mode, type[KernelCode]] = {
-    Mode.CONTRACTION_PANELS: MatrixPanelCode,
-    Mode.CONTRACTION_STRIPS: MatrixStripCode,
+_MATRIX_CODE: dict[CpuMode, type[KernelCode]] = {
+    CpuMode.CONTRACTION_PANELS: MatrixPanelCode,
+    CpuMode.CONTRACTION_STRIPS: MatrixStripCode,
 }
 """Of operands in pieces."""
 
@@ -111,7 +111,7 @@ class _Numbers:
         return next(self._names)
 
 
-def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> None:
+def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -> None:
     """Adds the function kernel(begin, end, parameters, buffers, room) of `pattern` to the module."""
     signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
@@ -124,7 +124,7 @@ def emit_kernel(module: ir.Module, name: str, pattern: Pattern, lanes: int) -> N
     _code_of(pattern)(function, _with_expanded(pattern), lanes).emit()
 
 
-def _code_of(pattern: Pattern) -> type[KernelCode]:
+def _code_of(pattern: CpuPattern) -> type[KernelCode]:
     """What writes the code of a pattern."""
     tiling = pattern.tiling
     if isinstance(tiling, Tiling) and tiling.a.turned:
@@ -139,7 +139,7 @@ def _code_of(pattern: Pattern) -> type[KernelCode]:
     return BoundedColumnCode if pattern.bounded else _CODE[pattern.mode]
 
 
-def _with_expanded(pattern: Pattern) -> Pattern:
+def _with_expanded(pattern: CpuPattern) -> CpuPattern:
     """The pattern with all functions in basic operations."""
     tiling = pattern.tiling
     if isinstance(tiling, Tiling):

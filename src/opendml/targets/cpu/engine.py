@@ -24,7 +24,7 @@ from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.kernel_code import ROOM_SYMBOL
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import FUNCTIONS, runtime_assembly
-from opendml.targets.cpu.pattern import Mode, Pattern
+from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.signals import deferred_signals
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
@@ -36,7 +36,7 @@ _BATCH = 8
 _COMPILER_BYTES = 64 * 1024 * 1024
 """Address space that compiling one kernel may take: LLVM ends the process where it gets none."""
 
-_codes: dict[str, Code] = {}
+_codes: dict[str, MachineCode] = {}
 _libraries: list[llvm.ResourceTracker] = []
 _numbers = itertools.count()
 
@@ -53,14 +53,14 @@ class Effort(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class MachineCode:
     """A kernel's machine code: the address of its function, and the bytes of room that each thread needs."""
 
     address: int
     room_bytes: int
 
 
-def kernel_codes(patterns: Sequence[Pattern]) -> list[Code]:
+def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
     """The patterns' machine code, compiled at most once and kept until the process ends.
 
     Raises:
@@ -87,7 +87,7 @@ def runtime_addresses() -> dict[str, int]:
         return found if found is not None else _linked(assembly, compile_object(assembly), FUNCTIONS)
 
 
-def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
+def _load_kernels(kernels: Mapping[str, CpuPattern]) -> None:
     """Adds kernels, by the texts of their patterns, to the table."""
     _require_memory()
     found = {text: _cached(text, _SYMBOLS) for text in kernels}
@@ -97,10 +97,10 @@ def _load_kernels(kernels: Mapping[str, Pattern]) -> None:
     for text, addresses in found.items():
         if addresses is not None:
             room_bytes = ctypes.c_int64.from_address(addresses[ROOM_SYMBOL]).value
-            _codes[text] = Code(addresses[_SYMBOL], room_bytes)
+            _codes[text] = MachineCode(addresses[_SYMBOL], room_bytes)
 
 
-def _compiled(patterns: Sequence[Pattern]) -> Iterator[bytes]:
+def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:
     """The objects of patterns. While LLVM works on one, the next is written."""
     efforts = list(map(effort_for, patterns))
     one_by_one = map(compile_object, map(kernel_assembly, patterns), efforts)
@@ -147,7 +147,7 @@ def _require_memory() -> None:
         ) from error
 
 
-def kernel_assembly(pattern: Pattern) -> str:
+def kernel_assembly(pattern: CpuPattern) -> str:
     """The pattern as LLVM assembly, before optimization."""
     module = ir.Module()
     module.triple = machine().triple
@@ -155,9 +155,9 @@ def kernel_assembly(pattern: Pattern) -> str:
     return str(module)
 
 
-def effort_for(pattern: Pattern) -> Effort:
+def effort_for(pattern: CpuPattern) -> Effort:
     """What a kernel needs."""
-    return Effort.CLEAN if pattern.mode is Mode.POINTWISE else Effort.HOIST
+    return Effort.CLEAN if pattern.mode is CpuMode.POINTWISE else Effort.HOIST
 
 
 def compile_object(

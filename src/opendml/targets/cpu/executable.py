@@ -19,8 +19,8 @@ from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
 from opendml.targets.cpu.contraction.chain import is_chained
-from opendml.targets.cpu.engine import Code, kernel_codes
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.engine import MachineCode, kernel_codes
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.native import (
     BACKWARDS,
     FIRST,
@@ -34,7 +34,7 @@ from opendml.targets.cpu.native import (
     TABLE,
     THREADS,
 )
-from opendml.targets.cpu.pattern import Parameters
+from opendml.targets.cpu.pattern import ParameterTable
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.cpu.scratch import Scratch
@@ -223,7 +223,7 @@ _scratch = Scratch()
 class _Placed:
     """A launch of the kernel with a number, and where its partial sums or its panels lie."""
 
-    launch: Launch
+    launch: CpuLaunch
     kernel: int
     buffer: int
     offset: int
@@ -232,7 +232,7 @@ class _Placed:
     def parameters(self) -> tuple[int, ...]:
         """The launch's parameters with that place."""
         parameters = list(self.launch.parameters)
-        parameters[Parameters.PARTIAL_BUFFER], parameters[Parameters.PARTIAL_OFFSET] = (
+        parameters[ParameterTable.PARTIAL_BUFFER], parameters[ParameterTable.PARTIAL_OFFSET] = (
             self.buffer,
             self.offset,
         )
@@ -240,7 +240,7 @@ class _Placed:
 
 
 def _launches(
-    kernels: KernelProgram, scheduled: Sequence[Sequence[Launch]], steady: Mapping[int, int], end: int
+    kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]], steady: Mapping[int, int], end: int
 ) -> tuple[list[_Placed], list[_Placed]]:
     """Return the launches of a dispatch, and those that pack constants for them, each into a buffer of its
     own behind those of the program.
@@ -300,20 +300,20 @@ def _steps(
     kernels: KernelProgram,
     initializing: Sequence[_Placed],
     packings: Sequence[_Placed],
-    codes: Sequence[Code],
+    codes: Sequence[MachineCode],
     read: Container[int],
     threads: int,
 ) -> list[_Step]:
     """Return the steps of the initialization. One prepares tensors, and packs what is read of these; of the
     constants themselves each is packed by a step of its own, so that one of them at a time need be there."""
     tensors = {kernels.first_prepared + place: each for place, each in enumerate(kernels.prepared)}
-    first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, Code]]()
+    first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, MachineCode]]()
     for each in zip(packings, codes[len(initializing) :], strict=True):
         (others if each[0].launch.reads.isdisjoint(tensors) else first).append(each)
     steps: list[_Step] = []
 
     def add(
-        launches: Sequence[tuple[_Placed, Code]], arena_bytes: int, own: Mapping[int, PreparedTensor]
+        launches: Sequence[tuple[_Placed, MachineCode]], arena_bytes: int, own: Mapping[int, PreparedTensor]
     ) -> None:
         step, wanted = len(steps), [buffer for buffer in own if buffer in read]
         kept = [Kept(own[buffer].size, own[buffer].recipe, step) for buffer in wanted]
@@ -340,10 +340,10 @@ def _steps(
     return steps
 
 
-def _packing_recipe(launch: Launch, tensors: Mapping[int, PreparedTensor]) -> Recipe:
+def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) -> Recipe:
     """Return how a launch packs constants or prepared tensors: the numbers of buffers count for nothing, what
     lies in them does."""
-    at = Parameters(launch.pattern)
+    at = ParameterTable(launch.pattern)
     parameters, constants, lines = list(launch.parameters), list[int](), [launch.pattern.text()]
     for access, load in enumerate(launch.pattern.loads):
         if load.counter:
@@ -359,7 +359,7 @@ def _packing_recipe(launch: Launch, tensors: Mapping[int, PreparedTensor]) -> Re
 
 
 def _steady_rooms(
-    kernels: KernelProgram, scheduled: Sequence[Sequence[Launch]]
+    kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]]
 ) -> tuple[dict[int, int], int]:
     """Where kernels find what the first step of a recurrence packs for all, by their numbers: behind the
     temporaries, and where that ends."""
@@ -374,9 +374,9 @@ def _steady_rooms(
     return rooms, end
 
 
-def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
+def _scheduled(kernels: KernelProgram) -> list[list[CpuLaunch]]:
     """The launches of each kernel. What two steps of a recurrence say of their parameters holds for all."""
-    result: list[list[Launch]] = []
+    result: list[list[CpuLaunch]] = []
     for repeat in kernels.repeats:
         until = repeat.first + min(repeat.count, 2) * repeat.length
         result += [schedule(kernel) for kernel in kernels.kernels[len(result) : until]]
@@ -391,7 +391,7 @@ def _scheduled(kernels: KernelProgram) -> list[list[Launch]]:
     return result + [schedule(kernel) for kernel in kernels.kernels[len(result) :]]
 
 
-def _advanced(first: Launch, second: Launch, step: int, claims: int) -> Launch:
+def _advanced(first: CpuLaunch, second: CpuLaunch, step: int, claims: int) -> CpuLaunch:
     """The launch of a step, by those of the first two. Every other step begins with the items that the step
     before has ended with: of what all read, some may still be in a cache. So that it is in that of the thread
     that reads it again, threads keep their items. All launches have as many `claims` as the one with most of
@@ -412,7 +412,7 @@ class _Job:
     def __init__(
         self,
         launches: Sequence[_Placed],
-        codes: Sequence[Code],
+        codes: Sequence[MachineCode],
         threads: int,
         arena: int,
         temporary_bytes: int,
@@ -447,7 +447,9 @@ class _Job:
         return part
 
 
-def _words(launches: Sequence[_Placed], codes: Sequence[Code]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _words(
+    launches: Sequence[_Placed], codes: Sequence[MachineCode]
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The launches, then their parameters, which they point to from the beginning of the job."""
     all_parameters = [each.parameters for each in launches]
     parameters_at = HEADER + LAUNCH * len(launches)

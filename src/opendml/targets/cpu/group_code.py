@@ -8,10 +8,11 @@ from itertools import chain
 from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS, Node, Operation
-from opendml.targets.cpu.accumulation import Accumulation, State, accumulations_of
+from opendml.targets.common.pattern import Level
+from opendml.targets.cpu.accumulation import AccumulationCode, State, accumulations_of
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Pattern
+from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.stash import MOST_STASHED, STASHED
 from opendml.targets.cpu.values import splat
 
@@ -24,7 +25,7 @@ PART_BYTES = 8
 class GroupCode(KernelCode):
     """The accumulations of a kernel, by pass, and which values each pass and the results need."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.passes = accumulations_of(pattern.values)
         self.last_pass = len(self.passes) - 1
@@ -61,7 +62,7 @@ class GroupCode(KernelCode):
         """Whether a pass takes in several elements of a group at less cost than one by one."""
         return any(accumulation.adds_together for accumulation in self.passes[stage])
 
-    def parts_before(self, stage: int, accumulation: Accumulation) -> int:
+    def parts_before(self, stage: int, accumulation: AccumulationCode) -> int:
         """The number of parts of all accumulations before this one."""
         before = [each for earlier in self.passes[:stage] for each in earlier]
         before += self.passes[stage][: self.passes[stage].index(accumulation)]
@@ -120,7 +121,7 @@ class GroupCode(KernelCode):
             return None
         return ends[0]
 
-    def operand_values(self, accumulation: Accumulation, lanes: int, values: Values) -> State:
+    def operand_values(self, accumulation: AccumulationCode, lanes: int, values: Values) -> State:
         """The values that an accumulation takes in of an element."""
         return [self.value(operand, lanes, values) for operand in accumulation.operands]
 

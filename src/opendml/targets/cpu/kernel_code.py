@@ -19,9 +19,10 @@ from opendml.compiler.kernel import number_of
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
-from opendml.targets.cpu.pattern import AccessPattern, Level, Parameters, Pattern, Step
+from opendml.targets.cpu.pattern import CpuAccess, CpuPattern, ParameterTable
 from opendml.targets.cpu.values import any_lane, is_vector, llvm_type, splat, vector_constant
 
 Values = dict[int, ir.Value]
@@ -49,7 +50,7 @@ class KernelCode:
     def __init__(
         self,
         function: ir.Function,
-        pattern: Pattern,
+        pattern: CpuPattern,
         lanes: int,
         code: Code | None = None,
         first_parameter: int = 0,
@@ -59,8 +60,8 @@ class KernelCode:
         self.function, self.pattern, self.lanes = function, pattern, lanes
         self.code = code or Code(function, lanes)
         self.builder = self.code.builder
-        self.accesses: tuple[AccessPattern, ...] = (*pattern.loads, *pattern.stores)
-        self.layout = Parameters(pattern)
+        self.accesses: tuple[CpuAccess, ...] = (*pattern.loads, *pattern.stores)
+        self.layout = ParameterTable(pattern)
         self.nodes = ordered(pattern.values)
         self.levels = self._levels()
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
@@ -134,8 +135,8 @@ class KernelCode:
 
     def arena(self) -> ir.Value:
         """Where the room in the arena lies that a kernel's launches share."""
-        buffer = self.buffer(self.parameter(Parameters.PARTIAL_BUFFER))
-        return self.code.offset(buffer, self.parameter(Parameters.PARTIAL_OFFSET))
+        buffer = self.buffer(self.parameter(ParameterTable.PARTIAL_BUFFER))
+        return self.code.offset(buffer, self.parameter(ParameterTable.PARTIAL_OFFSET))
 
     def block_range(self, unit: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """The row (or group) of a unit, and the range of the innermost loop in its block."""

@@ -15,19 +15,10 @@ from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import pass_count
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
-from opendml.targets.cpu.pattern import (
-    LINE,
-    TILE,
-    AccessPattern,
-    Header,
-    Level,
-    Mode,
-    Pattern,
-    Step,
-    Together,
-)
+from opendml.targets.cpu.pattern import LINE, TILE, CpuAccess, CpuMode, CpuPattern, Header, Together
 from opendml.targets.cpu.short_rows import streams_of
 from opendml.targets.cpu.stash import STASHED
 
@@ -50,29 +41,29 @@ cache lines."""
 _STREAMED_WIDTHS = (2, 4, 8)
 """Of bundles: of others few lie at a boundary."""
 _NEVER_STREAMED = {
-    Mode.SHORT_ROWS,
-    Mode.SCAN_ROWS,
-    Mode.SCAN_ROWS_MAP,
-    Mode.CONTRACTION,
-    Mode.SCATTER,
-    Mode.SCATTER_COLUMNS,
-    Mode.SCATTER_TILES,
-    Mode.SCATTER_STRIPS,
-    Mode.POSITIONS_CHUNKS,
-    Mode.TOP,
-    Mode.TOP_MERGE,
-    Mode.CONTRACTION_DOTS,
-    Mode.CONTRACTION_MATRICES,
-    Mode.CONTRACTION_MATRICES_IMAGE,
-    Mode.CONTRACTION_IMAGE,
-    Mode.CONTRACTION_BROADCAST_IMAGE,
-    Mode.CONTRACTION_CHAIN,
-    Mode.CONTRACTION_CHAIN_MATRICES,
+    CpuMode.SHORT_ROWS,
+    CpuMode.SCAN_ROWS,
+    CpuMode.SCAN_ROWS_MAP,
+    CpuMode.CONTRACTION,
+    CpuMode.SCATTER,
+    CpuMode.SCATTER_COLUMNS,
+    CpuMode.SCATTER_TILES,
+    CpuMode.SCATTER_STRIPS,
+    CpuMode.POSITIONS_CHUNKS,
+    CpuMode.TOP,
+    CpuMode.TOP_MERGE,
+    CpuMode.CONTRACTION_DOTS,
+    CpuMode.CONTRACTION_MATRICES,
+    CpuMode.CONTRACTION_MATRICES_IMAGE,
+    CpuMode.CONTRACTION_IMAGE,
+    CpuMode.CONTRACTION_BROADCAST_IMAGE,
+    CpuMode.CONTRACTION_CHAIN,
+    CpuMode.CONTRACTION_CHAIN_MATRICES,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
 placed is written element by element. Short rows have streams of their own."""
-_BUNDLED = (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS, Mode.POSITIONS)
+_BUNDLED = (CpuMode.POINTWISE, CpuMode.SHORT_ROWS, CpuMode.SHARED_ROWS, CpuMode.POSITIONS)
 _MOST_ROW_VECTORS = 4
 """Of rows whose vectors follow each other in the code, without a loop: counting them takes as long as moving
 them."""
@@ -90,13 +81,13 @@ class Rebound:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class LaunchWords:
     """The parameters of a launch, or some of them."""
 
     words: tuple[int, ...]
     rebound: Rebound
 
-    def __add__(self, other: Words) -> Words:
+    def __add__(self, other: LaunchWords) -> LaunchWords:
         """These parameters, then others."""
         first = len(self.words)
         addresses, numbers = (
@@ -106,14 +97,14 @@ class Words:
                 (self.rebound.numbers, other.rebound.numbers),
             )
         )
-        return Words((*self.words, *other.words), Rebound(addresses, numbers))
+        return LaunchWords((*self.words, *other.words), Rebound(addresses, numbers))
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class CpuLaunch:
     """One call of a pattern's function over `items` items from `first` on, taken `grain` at a time."""
 
-    pattern: Pattern
+    pattern: CpuPattern
     parameters: tuple[int, ...]
     first: int
     items: int
@@ -137,7 +128,7 @@ class Launch:
     rebound: Rebound = Rebound()
     """The parameters by which alone kernels of one form differ."""
 
-    def bound(self, binding: ValueBinding) -> Launch:
+    def bound(self, binding: ValueBinding) -> CpuLaunch:
         """The launch of a kernel, if this is the launch of its form."""
         parameters = list(self.parameters)
         for position in self.rebound.addresses:
@@ -161,7 +152,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LoopSizes:
     """The numbers that a schedule is chosen by."""
 
     groups: int
@@ -193,28 +184,28 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class CpuQuery:
     """A kernel that is to be scheduled, and for which machine."""
 
     kernel: Kernel
     nest: LoopNest
-    shape: Shape
+    shape: LoopSizes
     host: Machine
 
 
-Table = tuple[Candidate[Query, Any, list[Launch]], ...]
+Table = tuple[Candidate[CpuQuery, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""
 
 
-def query_of(kernel: Kernel) -> Query:
+def query_of(kernel: Kernel) -> CpuQuery:
     """The query for a kernel on this machine, bundles of neighbours put together."""
     kernel = interleaved(kernel)
     # Lanes side by side may end their loops together.
     nest = loop_nest(kernel, keeps_inner=bool(bounded_axes(kernel, range(len(kernel.loads)))))
-    return Query(kernel, nest, shape_of(kernel, nest), machine())
+    return CpuQuery(kernel, nest, shape_of(kernel, nest), machine())
 
 
-def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
+def shape_of(kernel: Kernel, nest: LoopNest) -> LoopSizes:
     """The numbers of a kernel's loops."""
     accesses = (*kernel.loads, *kernel.stores)
     moving = [
@@ -223,7 +214,7 @@ def shape_of(kernel: Kernel, nest: LoopNest) -> Shape:
         if stride and access.buffer is not None
     ]
     maps = any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
-    return Shape(
+    return LoopSizes(
         math.prod(loop.count for loop in nest.groups),
         math.prod(loop.count for loop in nest.rows),
         nest.inner.count,
@@ -258,12 +249,12 @@ class Numbers:
 def launch_of(
     kernel: Kernel,
     nest: LoopNest,
-    mode: Mode,
+    mode: CpuMode,
     numbers: Numbers,
     items: int,
     item_bytes: int,
     stage: int = 0,
-) -> Launch:
+) -> CpuLaunch:
     """A launch in a mode, by numbers."""
     pattern = replace(
         pattern_of(kernel, nest, mode),
@@ -277,7 +268,7 @@ def launch_of(
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
     reads = buffers_of(kernel.loads)
     parameters = parameters_of(kernel, nest, numbers)
-    return Launch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)
+    return CpuLaunch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)
 
 
 def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
@@ -285,12 +276,12 @@ def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
     return frozenset(access.buffer for access in accesses if access.buffer is not None)
 
 
-def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
+def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
     """The pattern of a kernel that is walked in a mode."""
     bundled = _bundles(kernel, nest) if mode in _BUNDLED else ()
     widths = {bundle[0]: len(bundle) for bundle in bundled}
     # What is guarded or gathered is not loaded as a whole tile, wherever it lies.
-    guarded = guards_of(kernel.values) if mode is Mode.TRANSPOSED else {}
+    guarded = guards_of(kernel.values) if mode is CpuMode.TRANSPOSED else {}
     loads = tuple(
         _access_pattern(access, nest, position, mode, False, across=position not in guarded)
         for position, access in enumerate(kernel.loads)
@@ -309,7 +300,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         mode.columns
         or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
     )
-    pattern = Pattern(
+    pattern = CpuPattern(
         mode,
         len(nest.groups),
         len(nest.rows),
@@ -319,16 +310,16 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: Mode) -> Pattern:
         in_order=in_order,
         long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
         bundles=bundled,
-        streams=streams_of(kernel, nest, bundled) if mode is Mode.SHORT_ROWS else (),
-        bounded=_bounded(kernel, nest) if mode is Mode.COLUMNS else (),
+        streams=streams_of(kernel, nest, bundled) if mode is CpuMode.SHORT_ROWS else (),
+        bounded=_bounded(kernel, nest) if mode is CpuMode.COLUMNS else (),
     )
     return replace(pattern, row_steps=_row_steps(pattern, nest))
 
 
-def _row_steps(pattern: Pattern, nest: LoopNest) -> int:
+def _row_steps(pattern: CpuPattern, nest: LoopNest) -> int:
     """Those of each row, if it is a few full vectors that begin where it does: streamed ones do not."""
     is_streamed = any(store.streamed for store in pattern.stores)
-    if pattern.mode not in (Mode.POINTWISE, Mode.SHORT_ROWS) or is_streamed or not nest.groups:
+    if pattern.mode not in (CpuMode.POINTWISE, CpuMode.SHORT_ROWS) or is_streamed or not nest.groups:
         return 0
     vectors, rest = divmod(nest.inner.count, machine().vector_bytes // pattern.lane_bytes)
     return nest.inner.count if not rest and vectors <= _MOST_ROW_VECTORS else 0
@@ -367,23 +358,23 @@ def _access_pattern(
     access: Access,
     nest: LoopNest,
     position: int,
-    mode: Mode,
+    mode: CpuMode,
     written: bool,
     width: int = 1,
     across: bool = False,
-) -> AccessPattern:
+) -> CpuAccess:
     """How an access moves; `width` is that of the bundle that it is the first of, and `across` whether it may
     be loaded as a whole tile."""
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     # Lines have as many places as there are, however few elements go to some of them.
-    is_single = written and nest.inner.count == 1 and mode is not Mode.SCATTER
+    is_single = written and nest.inner.count == 1 and mode is not CpuMode.SCATTER
     if stride == access.type.bytes or is_single:
         step = Step.CONTIGUOUS
     elif (
         across
-        and mode is Mode.TRANSPOSED
+        and mode is CpuMode.TRANSPOSED
         and nest.rows[0].strides[position] == access.type.bytes
         and stride
         and access.buffer is not None
@@ -404,10 +395,10 @@ def _access_pattern(
         and mode not in _NEVER_STREAMED
         and (step is Step.CONTIGUOUS or width in _STREAMED_WIDTHS)
         and level is Level.ELEMENT
-        and (mode is not Mode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
+        and (mode is not CpuMode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
         and _pays_past_caches(mode, width * nest.inner.count, access.type.bytes, width * written_bytes)
     )
-    return AccessPattern(access.type, step, level, streamed, access.buffer is None)
+    return CpuAccess(access.type, step, level, streamed, access.buffer is None)
 
 
 def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
@@ -415,11 +406,11 @@ def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
     return all(loop.strides[position] % (LINE * max(1, size // 4)) == 0 for loop in nest.rows)
 
 
-def _pays_past_caches(mode: Mode, steps: int, size: int, written_bytes: int) -> bool:
+def _pays_past_caches(mode: CpuMode, steps: int, size: int, written_bytes: int) -> bool:
     """Whether a result in rows of so many steps is better written past the caches."""
-    if size < _STREAMED_BYTES and (mode.columns or mode is Mode.TRANSPOSED):
+    if size < _STREAMED_BYTES and (mode.columns or mode is CpuMode.TRANSPOSED):
         return False
-    if mode is Mode.TRANSPOSED:
+    if mode is CpuMode.TRANSPOSED:
         return steps * size >= _STREAMED_CROSSED_ROW and written_bytes > machine().l2_bytes
     return steps >= _STREAMED_ROW and is_past_caches(written_bytes)
 
@@ -429,7 +420,7 @@ def is_past_caches(written_bytes: int) -> bool:
     return written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
 
 
-def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> Words:
+def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> LaunchWords:
     """The parameters of a kernel, as `Parameters` has them."""
     header = Header(
         inner=nest.inner.count,
@@ -451,4 +442,4 @@ def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> Words:
         head += [access.buffer or 0, access.offset]
         head += [loop.strides[position] for loop in loops]
     last = len(head) + len(kernel.numbers)
-    return Words((*head, *kernel.numbers), Rebound(tuple(addresses), tuple(range(len(head), last))))
+    return LaunchWords((*head, *kernel.numbers), Rebound(tuple(addresses), tuple(range(len(head), last))))

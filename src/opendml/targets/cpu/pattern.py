@@ -4,12 +4,13 @@ parameters at run time."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import NamedTuple
 
 from opendml.compiler.kernel import fingerprint
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 
 TILE = 512
 """Groups in a tile of columns, at most; their states and statistics live in the thread's room."""
@@ -29,7 +30,7 @@ PIECES, STEP = 3, 32
 """The pieces of bfloat16 of a FLOAT32, and the products of one instruction."""
 
 
-class Mode(Enum):
+class CpuMode(Enum):
     """How a kernel walks its domain; `item` says what one unit of work is."""
 
     POINTWISE = "pointwise"
@@ -109,7 +110,7 @@ class Mode(Enum):
     @property
     def reduces_rows(self) -> bool:
         """Whether lanes run within a group, and are put together at its end."""
-        return self in (Mode.ROWS, Mode.ROWS_PARTIAL)
+        return self in (CpuMode.ROWS, CpuMode.ROWS_PARTIAL)
 
     @property
     def columns(self) -> bool:
@@ -122,33 +123,8 @@ class Mode(Enum):
         return self.columns and "scan" not in self.value and "scatter" not in self.value
 
 
-class Level(IntEnum):
-    """Where in the loops a value changes."""
-
-    CONSTANT = 0
-    TILE = 1
-    """With groups, but for those that lie side by side: where lanes run over these, one value for all."""
-    STATISTIC = 2
-    """With the group, and made of its reductions alone."""
-    GROUP = 3
-    ROW = 4
-    ELEMENT = 5
-
-
-class Step(Enum):
-    """How an access moves along the innermost loop."""
-
-    NONE = "none"
-    CONTIGUOUS = "contiguous"
-    DOUBLE = "double"
-    """Every other element along it."""
-    STRIDED = "strided"
-    ACROSS = "across"
-    """Not along it but contiguous along the row loop."""
-
-
 @dataclass(frozen=True, slots=True)
-class AccessPattern:
+class CpuAccess:
     """One load or store as the code sees it. `streamed` stores bypass the caches. A `counter` is a load whose
     value is its own offset."""
 
@@ -180,7 +156,7 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class CpuPattern:
     """Kernels of equal pattern share one function.
 
     `stage` is the pass of a mode that makes only one. `in_order`: positions grow as a lane goes through its
@@ -197,11 +173,11 @@ class Pattern:
     `tiling`: how sums of products are computed; the pattern itself is that of what follows them.
     """
 
-    mode: Mode
+    mode: CpuMode
     groups: int
     rows: int
-    loads: tuple[AccessPattern, ...]
-    stores: tuple[AccessPattern, ...]
+    loads: tuple[CpuAccess, ...]
+    stores: tuple[CpuAccess, ...]
     values: tuple[Node, ...]
     stage: int = 0
     in_order: bool = True
@@ -233,7 +209,7 @@ class Pattern:
     def lane_bytes(self) -> int:
         """Bytes of a vector register that a lane takes: an element of 32 bits, or of the widest type if that
         is narrower. Wider elements take several registers."""
-        if self.mode not in (Mode.POINTWISE, Mode.SHORT_ROWS, Mode.SHARED_ROWS):
+        if self.mode not in (CpuMode.POINTWISE, CpuMode.SHORT_ROWS, CpuMode.SHARED_ROWS):
             return 4
         types = {node.type for node in ordered(self.values)} | {a.type for a in (*self.loads, *self.stores)}
         return min(4, max(type.bytes for type in types))
@@ -257,7 +233,7 @@ class Packing:
     k, and one of what is subtracted from each element, the second value if there is one. `in_pieces`: as
     matrix registers multiply FLOAT32."""
 
-    pattern: Pattern
+    pattern: CpuPattern
     majors: int
     along_depth: bool
     type: ScalarType = ScalarType.FLOAT32
@@ -386,7 +362,7 @@ def odd_lines(elements: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ImageWindow:
     """How windows lie along one dimension of an image: each has `extent` elements, `dilation` apart, and the
     next one begins `stride` elements further on. One of the two distances is 1.
 
@@ -423,8 +399,8 @@ class Image:
 
     `room` is the elements of an image, at most."""
 
-    rows: Window
-    columns: Window
+    rows: ImageWindow
+    columns: ImageWindow
     room: int
 
     @property
@@ -487,7 +463,7 @@ class Chaining:
 
     a: Panels
     b: Packing
-    scores: Pattern
+    scores: CpuPattern
     weighted: Packing
     micro: MicroKernel
     weighting: MicroKernel
@@ -529,7 +505,7 @@ class Header(NamedTuple):
     """Bytes of a group's elements, where these are kept."""
 
 
-class Parameters:
+class ParameterTable:
     """Positions in a kernel's parameters: 64-bit integers, first the `Header`, then the counts of the group
     and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
     and row strides, all in bytes, and at last the bits of the numbers."""
@@ -539,7 +515,7 @@ class Parameters:
     STASHED_BYTES = Header._fields.index("stashed_bytes")
     COUNTS = len(Header._fields)
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: CpuPattern) -> None:
         self.groups, self.rows = pattern.groups, pattern.rows
         self.accesses = len(pattern.loads) + len(pattern.stores)
         self._first = self.COUNTS + self.groups + self.rows

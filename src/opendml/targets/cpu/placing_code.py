@@ -13,10 +13,11 @@ from llvmlite import ir
 
 from opendml.compiler.homes import moving_operands
 from opendml.program.node import PLACINGS, Operation
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
 from opendml.targets.cpu.code import I1, I64, Body
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Level, Mode, Pattern, Step
+from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern
 from opendml.targets.cpu.values import (
     any_lane,
     intrinsic,
@@ -40,7 +41,7 @@ Columns = Callable[[Body], None]
 class PlacingCode(KernelCode):
     """The one placing of a kernel, along the innermost loop: an item is a batch of lines or a chunk."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.placed = next(node for node in self.nodes if node.operation in PLACINGS)
         self.operands = moving_operands(self.placed)
@@ -355,16 +356,16 @@ class TopCode(PlacingCode):
     are sorted, and so are then the lesser ones of these and of the best so far, which give a lower bound.
     """
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.count, self.width = self.elements, self.units
         self.network = BitonicNetwork(self.code, self.operand.type, self.width)
 
     def item(self, item: ir.Value) -> None:
         """One batch of lines, one chunk, or the chunks of a line."""
-        if self.pattern.mode is Mode.TOP:
+        if self.pattern.mode is CpuMode.TOP:
             super().item(item)
-        elif self.pattern.mode is Mode.TOP_CHUNKS:
+        elif self.pattern.mode is CpuMode.TOP_CHUNKS:
             line, chunk = self.code.split(item, [I64(0), self.chunks])
             first, last = self.chunk_range(chunk, self.inner)
             self._select(self.group_pointers(line), self._words(item, 0), first, last)

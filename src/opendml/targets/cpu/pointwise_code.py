@@ -14,9 +14,10 @@ from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, Code
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
-from opendml.targets.cpu.pattern import Level, Pattern, Step
+from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.values import is_vector, splat, vector_constant
 
 _FETCHED_AHEAD = 2048
@@ -32,7 +33,7 @@ class PointwiseCode(KernelCode):
     def __init__(
         self,
         function: ir.Function,
-        pattern: Pattern,
+        pattern: CpuPattern,
         lanes: int,
         code: Code | None = None,
         first_parameter: int = 0,

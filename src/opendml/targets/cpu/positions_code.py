@@ -9,9 +9,10 @@ from llvmlite import ir
 
 from opendml.program.node import REDUCTIONS
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode, Pattern
+from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.placing_code import PlacingCode
 from opendml.targets.cpu.values import Literal, llvm_type
 
@@ -22,7 +23,7 @@ class PositionsCode(PlacingCode):
 
     The arena has the numbers of all chunks, then a line of positions for each of the lines."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.counts = [node for node in self.nodes if node.operation in REDUCTIONS]
         """What is the number of the positions of a line."""
@@ -34,7 +35,7 @@ class PositionsCode(PlacingCode):
         first, last = self.chunk_range(chunk, self.inner)
         pointers = self.group_pointers(line)
         positions = self._positions_from(self.builder.add(self.builder.mul(line, self.inner), first))
-        if self.pattern.mode is Mode.POSITIONS_CHUNKS:
+        if self.pattern.mode is CpuMode.POSITIONS_CHUNKS:
             self.builder.store(self._find(pointers, positions, first, last), self._number_of(item))
         else:
             self._put(item, pointers, positions, first, last)

@@ -11,11 +11,12 @@ from llvmlite import ir
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
-from opendml.targets.cpu.accumulation import Accumulation, State
+from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu.accumulation import AccumulationCode, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Level, Mode, Parameters, Step
+from opendml.targets.cpu.pattern import LINE, CpuMode, ParameterTable
 from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
 
 BATCH = 16
@@ -63,7 +64,7 @@ class RowCode(GroupCode):
 
     def _find_stash(self, group: ir.Value, first: ir.Value) -> None:
         if self.stashed is not None:
-            size = self.parameter(Parameters.STASHED_BYTES)
+            size = self.parameter(ParameterTable.STASHED_BYTES)
             self.stash_origin = self.builder.mul(self.builder.sub(group, first), size)
 
     def _slot(self, type: ScalarType) -> ir.Value:
@@ -133,7 +134,7 @@ class RowCode(GroupCode):
         """Vectors that a state takes in at once."""
         return TOGETHER if self.pattern.long_rows and self.adds_together(number) else 1
 
-    def _vectors(self, accumulation: Accumulation, start: State) -> State:
+    def _vectors(self, accumulation: AccumulationCode, start: State) -> State:
         """Variables for a state in every lane."""
         return [
             self.code.local(llvm_type(part, self.lanes), splat(self.builder, value, self.lanes))
@@ -175,9 +176,9 @@ class RowCode(GroupCode):
         at_once, together = self._at_once(number), self._together(number)
         stride = self.lanes * at_once * together
         with self.code.loop(start, stop, stride) as index:
-            if self.pattern.mode is Mode.ROWS_PARTIAL or together > 1 or not self.pattern.long_rows:
+            if self.pattern.mode is CpuMode.ROWS_PARTIAL or together > 1 or not self.pattern.long_rows:
                 self._ask_for(pointers, index, stride)
-            elif 0 < number == self.last_pass and self.pattern.mode is Mode.ROWS:
+            elif 0 < number == self.last_pass and self.pattern.mode is CpuMode.ROWS:
                 self._prefetch_next_batch(pointers, index, stride)
             for which in range(at_once):
                 first = which * together
@@ -208,7 +209,7 @@ class RowCode(GroupCode):
                 for distance in range(0, stride * access.type.bytes, LINE):
                     self.code.prefetch(self.code.offset(place, I64(_AHEAD_BYTES + distance)))
 
-    def _folded(self, accumulation: Accumulation, vectors: list[State]) -> State:
+    def _folded(self, accumulation: AccumulationCode, vectors: list[State]) -> State:
         """The state of all lanes of all vectors."""
         state, *others = [[self.code.get(slot) for slot in vector] for vector in vectors]
         for other in others:
@@ -226,13 +227,13 @@ class SplitRowCode(RowCode):
     def item(self, item: ir.Value) -> None:
         """One chunk, or one group."""
         stage = self.pattern.stage
-        if self.pattern.mode is Mode.ROWS_COMBINE:
+        if self.pattern.mode is CpuMode.ROWS_COMBINE:
             self._combine(stage, item)
             return
         group, chunk = self.code.split(item, [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.units)
         pointers = self.group_pointers(group)
-        if self.pattern.mode is Mode.ROWS_PARTIAL:
+        if self.pattern.mode is CpuMode.ROWS_PARTIAL:
             known = self._statistics(group, stage)
             states = self.accumulated(stage, pointers, known, first, last)
             for accumulation, state in zip(self.passes[stage], states, strict=True):
@@ -284,7 +285,7 @@ class SplitRowCode(RowCode):
         return values
 
     def _places(
-        self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value
+        self, stage: int, accumulation: AccumulationCode, group: ir.Value, chunk: ir.Value
     ) -> list[ir.Value]:
         position = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))
         position = self.builder.add(position, I64(self.parts_before(stage, accumulation)))
@@ -294,13 +295,15 @@ class SplitRowCode(RowCode):
         ]
 
     def write_state(
-        self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value, state: State
+        self, stage: int, accumulation: AccumulationCode, group: ir.Value, chunk: ir.Value, state: State
     ) -> None:
         """Puts down the state of a chunk of a group, or behind the chunks of the group itself."""
         for place, value in zip(self._places(stage, accumulation, group, chunk), state, strict=True):
             self.builder.store(value, place)
 
-    def read_state(self, stage: int, accumulation: Accumulation, group: ir.Value, chunk: ir.Value) -> State:
+    def read_state(
+        self, stage: int, accumulation: AccumulationCode, group: ir.Value, chunk: ir.Value
+    ) -> State:
         """The state of a chunk of a group, or of the group itself."""
         places = self._places(stage, accumulation, group, chunk)
         return [

@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from llvmlite import ir
 
 from opendml.program.node import SCANS, Node
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.column_code import SplitColumnCode
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import Level, Mode, Pattern
+from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.row_code import SplitRowCode
 from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat, vector_constant
 
@@ -26,7 +27,7 @@ from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat, vecto
 class _Scan(GroupCode):
     """The one scan of a kernel."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         (self.scan,) = (node for node in self.nodes if node.operation in SCANS)
         ((self.total,),) = self.passes
@@ -80,11 +81,11 @@ class ScanRowCode(_Scan, SplitRowCode):
 
     def item(self, item: ir.Value) -> None:
         """One batch, line or chunk."""
-        if self.pattern.mode is Mode.SCAN_ROWS:
+        if self.pattern.mode is CpuMode.SCAN_ROWS:
             first, last = self.chunk_range(item, self.groups)
             with self.walk_groups(first, last) as (_, pointers):
                 self._scan(pointers, self.identity(1), I64(0), self.inner)
-        elif self.pattern.mode is Mode.SCAN_ROWS_COMBINE:
+        elif self.pattern.mode is CpuMode.SCAN_ROWS_COMBINE:
             running = self.code.local(scalar_llvm_type(self.scan.type), self.identity(1))
             with self.in_order(I64(0), self.chunks) as chunk:
                 (total,) = self.read_state(0, self.total, item, chunk)
@@ -165,11 +166,11 @@ class ScanColumnCode(_Scan, SplitColumnCode):
 
     def item(self, item: ir.Value) -> None:
         """One tile, or some rows of it."""
-        if self.pattern.mode is Mode.SCAN_COLUMNS:
+        if self.pattern.mode is CpuMode.SCAN_COLUMNS:
             group, self.start, self.stop = self.block_range(item)
             self._clear()
             self._scan(self.group_pointers(group), I64(0), self.units)
-        elif self.pattern.mode is Mode.SCAN_COLUMNS_COMBINE:
+        elif self.pattern.mode is CpuMode.SCAN_COLUMNS_COMBINE:
             group, self.start, self.stop = self.block_range(item)
             self._clear()
             with self.in_order(I64(0), self.chunks) as chunk:

@@ -14,7 +14,7 @@ from opendml.targets.common.candidates import cheapest
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.cpu.contraction.chain import chained
 from opendml.targets.cpu.contraction.schedule import tiled
-from opendml.targets.cpu.launch import Launch, Query, Table, query_of
+from opendml.targets.cpu.launch import CpuLaunch, CpuQuery, Table, query_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import COLUMNS, ROWS
@@ -22,10 +22,10 @@ from opendml.targets.cpu.schedule_placing import schedule_placing
 from opendml.targets.cpu.schedule_scans import SCANNED_COLUMNS, SCANNED_ROWS
 from opendml.targets.cpu.threads import available_threads
 
-_known = Memo[list[Launch]]()
+_known = Memo[list[CpuLaunch]]()
 
 
-def schedule(kernel: Kernel) -> list[Launch]:
+def schedule(kernel: Kernel) -> list[CpuLaunch]:
     """The launches that run `kernel`, in order. Kernels of equal form are scheduled once."""
     check_time()
     host = machine()
@@ -34,7 +34,7 @@ def schedule(kernel: Kernel) -> list[Launch]:
     return [launch.bound(binding) for launch in _known.get(form, (host, threads), lambda: scheduled(form))]
 
 
-def scheduled(kernel: Kernel) -> list[Launch]:
+def scheduled(kernel: Kernel) -> list[CpuLaunch]:
     """The launches that run `kernel`, in order, found anew."""
     tiles = chained(kernel) or tiled(kernel)
     if tiles:
@@ -46,7 +46,7 @@ def scheduled(kernel: Kernel) -> list[Launch]:
     return cheapest(table(query), query)
 
 
-def table(query: Query) -> Table:
+def table(query: CpuQuery) -> Table:
     """The candidates for a kernel, but for sums of products in tiles and what is placed."""
     if not query.kernel.axes:
         return ELEMENTS

@@ -17,16 +17,16 @@ from opendml.targets.cpu.costs import FAR, NEAR
 from opendml.targets.cpu.launch import (
     BLOCK_BYTES,
     CLAIM_BYTES,
-    Launch,
+    CpuLaunch,
+    CpuQuery,
     Numbers,
-    Query,
     Table,
     is_past_caches,
     launch_of,
     pattern_of,
     shape_of,
 )
-from opendml.targets.cpu.pattern import LINE, AccessPattern, Mode, Pattern, crossed_block
+from opendml.targets.cpu.pattern import LINE, CpuAccess, CpuMode, CpuPattern, crossed_block
 from opendml.targets.cpu.shared_rows import SharedRows, shared_rows
 
 _SHORTEST_CROSSED = 8
@@ -54,25 +54,27 @@ class CrossedBlocks:
     chunk: int
 
 
-def _in_blocks(query: Query) -> Estimate[Blocks]:
+def _in_blocks(query: CpuQuery) -> Estimate[Blocks]:
     shape = query.shape
     block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
     terms = {"memory": FAR * _moved_bytes(query.kernel, query.nest)}
     if _is_large(query.kernel):
-        pattern = pattern_of(query.kernel, query.nest, Mode.POINTWISE)
+        pattern = pattern_of(query.kernel, query.nest, CpuMode.POINTWISE)
         terms[_FETCHED] = FAR * _bytes(query.kernel, _through_caches(pattern))
     return Estimate(Blocks(block), terms)
 
 
-def _run_blocks(query: Query, way: Blocks) -> list[Launch]:
+def _run_blocks(query: CpuQuery, way: Blocks) -> list[CpuLaunch]:
     shape = query.shape
     blocks = -(-shape.inner // way.block)
     numbers = Numbers(block=way.block, blocks=blocks, units=blocks)
     item_bytes = way.block * shape.step_bytes
-    return [launch_of(query.kernel, query.nest, Mode.POINTWISE, numbers, shape.groups * blocks, item_bytes)]
+    return [
+        launch_of(query.kernel, query.nest, CpuMode.POINTWISE, numbers, shape.groups * blocks, item_bytes)
+    ]
 
 
-def _through_caches(pattern: Pattern) -> list[AccessPattern]:
+def _through_caches(pattern: CpuPattern) -> list[CpuAccess]:
     """The stores that do not go past the caches."""
     first = len(pattern.loads)
     past = {number for number, store in enumerate(pattern.stores, first) if store.streamed}
@@ -85,19 +87,19 @@ def _is_large(kernel: Kernel) -> bool:
     return is_past_caches(_bytes(kernel, kernel.stores))
 
 
-def _bytes(kernel: Kernel, accesses: Iterable[Access | AccessPattern]) -> int:
+def _bytes(kernel: Kernel, accesses: Iterable[Access | CpuAccess]) -> int:
     """Bytes of the elements of accesses."""
     return math.prod(kernel.domain) * sum(access.type.bytes for access in accesses)
 
 
-def _in_short_rows(query: Query) -> Estimate[None] | Refusal:
+def _in_short_rows(query: CpuQuery) -> Estimate[None] | Refusal:
     kernel, nest = query.kernel, query.nest
     if not _is_large(kernel):
         return Refusal(f"a cache holds the results of {_bytes(kernel, kernel.stores)} bytes")
     operations = work([node.operation for node in ordered(kernel.values)])
     if operations > _MOST_OPERATIONS:
         return Refusal(f"{operations} operations take as long as writing through the caches")
-    pattern = pattern_of(kernel, nest, Mode.SHORT_ROWS)
+    pattern = pattern_of(kernel, nest, CpuMode.SHORT_ROWS)
     if not pattern.streams:
         return Refusal("no short rows of results follow each other")
     through = _bytes(kernel, _through_caches(pattern))
@@ -109,11 +111,11 @@ def _in_short_rows(query: Query) -> Estimate[None] | Refusal:
     return Estimate(None, terms)
 
 
-def _run_short_rows(query: Query, way: None) -> list[Launch]:
+def _run_short_rows(query: CpuQuery, way: None) -> list[CpuLaunch]:
     shape = query.shape
     numbers = Numbers(block=shape.inner, blocks=1, units=1)
     item_bytes = shape.inner * shape.step_bytes
-    return [launch_of(query.kernel, query.nest, Mode.SHORT_ROWS, numbers, shape.groups, item_bytes)]
+    return [launch_of(query.kernel, query.nest, CpuMode.SHORT_ROWS, numbers, shape.groups, item_bytes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class SharedBlocks:
     chunk: int
 
 
-def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
+def _in_shared_blocks(query: CpuQuery) -> Estimate[SharedBlocks] | Refusal:
     rows = shared_rows(query.kernel, query.nest)
     if rows is None:
         return Refusal("neighbouring rows read nothing in common")
@@ -142,16 +144,16 @@ def _in_shared_blocks(query: Query) -> Estimate[SharedBlocks] | Refusal:
     )
 
 
-def _through_in_rows(query: Query, rows: SharedRows) -> float:
+def _through_in_rows(query: CpuQuery, rows: SharedRows) -> float:
     """Cycles to read and write the lines of large results that do not go past the caches, apart from those
     that the memory's term has."""
     if not _is_large(query.kernel):
         return 0.0
-    pattern = pattern_of(query.kernel, rows.nest, Mode.SHARED_ROWS)
+    pattern = pattern_of(query.kernel, rows.nest, CpuMode.SHARED_ROWS)
     return FAR * (2 - rows.reads) * _bytes(query.kernel, _through_caches(pattern))
 
 
-def _run_shared_blocks(query: Query, way: SharedBlocks) -> list[Launch]:
+def _run_shared_blocks(query: CpuQuery, way: SharedBlocks) -> list[CpuLaunch]:
     nest = way.rows.nest
     shape = shape_of(query.kernel, nest)
     blocks, chunks = -(-shape.inner // way.block), -(-shape.rows // way.chunk)
@@ -165,10 +167,10 @@ def _run_shared_blocks(query: Query, way: SharedBlocks) -> list[Launch]:
     )
     items = shape.groups * chunks * blocks
     item_bytes = way.block * min(way.chunk, shape.rows) * shape.step_bytes
-    return [launch_of(query.kernel, nest, Mode.SHARED_ROWS, numbers, items, item_bytes)]
+    return [launch_of(query.kernel, nest, CpuMode.SHARED_ROWS, numbers, items, item_bytes)]
 
 
-def _in_crossed_blocks(query: Query) -> Estimate[CrossedBlocks] | Refusal:
+def _in_crossed_blocks(query: CpuQuery) -> Estimate[CrossedBlocks] | Refusal:
     nest = _crossed(query.kernel, query.nest)
     if isinstance(nest, Refusal):
         return nest
@@ -187,13 +189,13 @@ def _in_crossed_blocks(query: Query) -> Estimate[CrossedBlocks] | Refusal:
     )
 
 
-def _run_crossed_blocks(query: Query, way: CrossedBlocks) -> list[Launch]:
+def _run_crossed_blocks(query: CpuQuery, way: CrossedBlocks) -> list[CpuLaunch]:
     shape = shape_of(query.kernel, way.nest)
     blocks, chunks = -(-shape.inner // way.block), -(-shape.rows // way.chunk)
     numbers = Numbers(block=way.block, blocks=blocks, units=shape.rows, chunk=way.chunk, chunks=chunks)
     items = shape.groups * chunks * blocks
     item_bytes = way.block * way.chunk * shape.step_bytes
-    return [launch_of(query.kernel, way.nest, Mode.TRANSPOSED, numbers, items, item_bytes)]
+    return [launch_of(query.kernel, way.nest, CpuMode.TRANSPOSED, numbers, items, item_bytes)]
 
 
 def _moved_bytes(kernel: Kernel, nest: LoopNest, across: Loop | None = None) -> int:

@@ -15,14 +15,14 @@ from opendml.targets.cpu.group_code import PART_BYTES
 from opendml.targets.cpu.launch import (
     BLOCK_BYTES,
     CLAIM_BYTES,
-    Launch,
+    CpuLaunch,
+    CpuQuery,
     Numbers,
-    Query,
     Table,
     launch_of,
     shape_of,
 )
-from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, Mode
+from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, CpuMode
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
 from opendml.targets.cpu.threads import available_threads
@@ -51,7 +51,7 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiles:
+class ColumnTiles:
     """Tiles of so many groups side by side. `kept`: their elements are kept from the last pass for the
     results."""
 
@@ -71,7 +71,7 @@ class Chunks:
 # Groups along the innermost loop
 
 
-def _whole_groups(query: Query) -> Estimate[Batches]:
+def _whole_groups(query: CpuQuery) -> Estimate[Batches]:
     shape = query.shape
     batch = max(1, min(BATCH, CLAIM_BYTES // (shape.rows * shape.inner * shape.step_bytes)))
     kept = shape.rows * row_pitch(shape.inner)
@@ -84,7 +84,7 @@ def _whole_groups(query: Query) -> Estimate[Batches]:
     return Estimate(Batches(batch, kept), whole(query, shape.groups, fits, shape.reads))
 
 
-def _run_whole_groups(query: Query, way: Batches) -> list[Launch]:
+def _run_whole_groups(query: CpuQuery, way: Batches) -> list[CpuLaunch]:
     shape, kernel, nest = query.shape, query.kernel, query.nest
     if way.kept:
         kernel, nest = with_counter(kernel, nest, row_pitch(shape.inner))
@@ -99,10 +99,10 @@ def _run_whole_groups(query: Query, way: Batches) -> list[Launch]:
         stashed=way.kept,
     )
     items, item_bytes = -(-shape.groups // way.batch), way.batch * elements * shape.step_bytes
-    return [launch_of(kernel, nest, Mode.ROWS, numbers, items, item_bytes)]
+    return [launch_of(kernel, nest, CpuMode.ROWS, numbers, items, item_bytes)]
 
 
-def _chunks_of_groups(query: Query) -> Estimate[Chunks] | Refusal:
+def _chunks_of_groups(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     if refusal := fits_a_block(query):
         return refusal
     shape = query.shape
@@ -112,20 +112,20 @@ def _chunks_of_groups(query: Query) -> Estimate[Chunks] | Refusal:
     return Estimate(Chunks(block, chunk), chunked(query, shape.reads))
 
 
-def _run_chunks_of_groups(query: Query, way: Chunks) -> list[Launch]:
+def _run_chunks_of_groups(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
     shape = query.shape
     blocks = -(-shape.inner // way.block)
     units = shape.rows * blocks
     chunks = -(-units // way.chunk)
     numbers = Numbers(way.block, blocks, units, way.chunk, chunks, shape.rows * shape.inner)
-    modes = (Mode.ROWS_PARTIAL, Mode.ROWS_COMBINE, Mode.ROWS_MAP)
+    modes = (CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE, CpuMode.ROWS_MAP)
     return in_chunks(query, modes, numbers)
 
 
 # Groups side by side
 
 
-def _whole_tiles(query: Query) -> Estimate[Tiles]:
+def _whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
     shape = query.shape
     widest = _widest_tile(query)
     fitting = widest
@@ -136,10 +136,10 @@ def _whole_tiles(query: Query) -> Estimate[Tiles]:
         fitting = min(fitting, _STASHED_BATCH // shape.rows // _LEAST_TILE * _LEAST_TILE)
     tile = min(shape.inner, max(_LEAST_TILE, min(fitting, widest)))
     items = shape.groups * -(-shape.inner // tile)
-    return Estimate(Tiles(tile, kept), whole(query, items, fitting > 0, shape.reads))
+    return Estimate(ColumnTiles(tile, kept), whole(query, items, fitting > 0, shape.reads))
 
 
-def _run_whole_tiles(query: Query, way: Tiles) -> list[Launch]:
+def _run_whole_tiles(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
     shape, kernel, nest = query.shape, query.kernel, query.nest
     if way.kept:
         kernel, nest = with_counter(kernel, nest, row_pitch(way.tile))
@@ -154,26 +154,26 @@ def _run_whole_tiles(query: Query, way: Tiles) -> list[Launch]:
         whole_rows=_has_whole_rows(query),
     )
     items, item_bytes = shape.groups * tiles, shape.rows * way.tile * shape.step_bytes
-    return [launch_of(kernel, nest, Mode.COLUMNS, numbers, items, item_bytes)]
+    return [launch_of(kernel, nest, CpuMode.COLUMNS, numbers, items, item_bytes)]
 
 
-def _chunks_of_tiles(query: Query) -> Estimate[Chunks] | Refusal:
+def _chunks_of_tiles(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     way = chunks_of_tiles(query, _widest_tile(query))
     return fits_a_block(query) or Estimate(way, chunked(query, query.shape.reads))
 
 
-def _run_chunks_of_tiles(query: Query, way: Chunks) -> list[Launch]:
+def _run_chunks_of_tiles(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
     numbers = replace(numbers_of_tiles(query, way), whole_rows=_has_whole_rows(query))
-    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
+    modes = (CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE, CpuMode.COLUMNS_MAP)
     return in_chunks(query, modes, numbers)
 
 
-def _has_whole_rows(query: Query) -> bool:
+def _has_whole_rows(query: CpuQuery) -> bool:
     """Whether tiles are as wide as rows, which follow each other in memory: all is read as one stream."""
     return query.shape.reads_once and query.shape.inner <= WIDE_TILE
 
 
-def _widest_tile(query: Query) -> int:
+def _widest_tile(query: CpuQuery) -> int:
     return query.shape.inner if _has_whole_rows(query) else TILE
 
 
@@ -193,7 +193,7 @@ def takes_in_many_rows(kernel: Kernel, nest: LoopNest) -> bool:
     )
 
 
-def _many_rows(query: Query) -> Estimate[Tiles] | Refusal:
+def _many_rows(query: CpuQuery) -> Estimate[ColumnTiles] | Refusal:
     """Tiles of whole groups, as many as threads."""
     if refusal := _of_few_rows(query):
         return refusal
@@ -204,48 +204,48 @@ def _many_rows(query: Query) -> Estimate[Tiles] | Refusal:
     tile = min(shape.inner, _LEAST_TILE * -(-shape.inner // (tiles * _LEAST_TILE)))
     if sharing > 1 and tile < _NARROW:
         return Refusal(f"{tile} columns for each thread; {_NARROW} are read as fast as memory gives them")
-    return Estimate(Tiles(tile), many_rows(query))
+    return Estimate(ColumnTiles(tile), many_rows(query))
 
 
-def _run_many_rows(query: Query, way: Tiles) -> list[Launch]:
+def _run_many_rows(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
     shape, chunks = query.shape, Chunks(way.tile, _rows_of_a_chunk(query))
     numbers = replace(numbers_of_tiles(query, chunks), many_rows=True)
     items, item_bytes = shape.groups * numbers.blocks, shape.rows * way.tile * shape.step_bytes
-    return [launch_of(query.kernel, query.nest, Mode.COLUMNS, numbers, items, item_bytes)]
+    return [launch_of(query.kernel, query.nest, CpuMode.COLUMNS, numbers, items, item_bytes)]
 
 
-def _many_rows_in_chunks(query: Query) -> Estimate[Chunks] | Refusal:
+def _many_rows_in_chunks(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     """The same bits: states are put together in the same order."""
     way = Chunks(min(query.shape.inner, MATRIX_TILE), _rows_of_a_chunk(query))
     return _of_few_rows(query) or Estimate(way, many_rows(query, in_chunks=True))
 
 
-def _run_many_rows_in_chunks(query: Query, way: Chunks) -> list[Launch]:
+def _run_many_rows_in_chunks(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
     numbers = replace(numbers_of_tiles(query, way), many_rows=True)
-    modes = (Mode.COLUMNS_PARTIAL, Mode.COLUMNS_COMBINE, Mode.COLUMNS_MAP)
+    modes = (CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE, CpuMode.COLUMNS_MAP)
     return in_chunks(query, modes, numbers)
 
 
-def _of_few_rows(query: Query) -> Refusal | None:
+def _of_few_rows(query: CpuQuery) -> Refusal | None:
     if takes_in_many_rows(query.kernel, query.nest):
         return None
     return Refusal(f"no vectors times matrices of {_MATRIX_ROWS} rows or more")
 
 
-def _rows_of_a_chunk(query: Query) -> int:
+def _rows_of_a_chunk(query: CpuQuery) -> int:
     return _MATRIX_ROWS * -(-query.shape.rows // (_MATRIX_ROWS * _MATRIX_CHUNKS))
 
 
 # What scans share
 
 
-def fits_a_block(query: Query) -> Refusal | None:
+def fits_a_block(query: CpuQuery) -> Refusal | None:
     """The refusal of groups that are too small for chunks."""
     size = query.shape.group_bytes
     return Refusal(f"{size} bytes of a group; more than {BLOCK_BYTES}") if size <= BLOCK_BYTES else None
 
 
-def chunks_of_tiles(query: Query, widest: int) -> Chunks:
+def chunks_of_tiles(query: CpuQuery, widest: int) -> Chunks:
     """Chunks of tiles, these at most so wide."""
     shape = query.shape
     tile = min(shape.inner, widest)
@@ -253,13 +253,13 @@ def chunks_of_tiles(query: Query, widest: int) -> Chunks:
     return Chunks(tile, chunk)
 
 
-def numbers_of_tiles(query: Query, way: Chunks) -> Numbers:
+def numbers_of_tiles(query: CpuQuery, way: Chunks) -> Numbers:
     """The numbers of launches over chunks of tiles."""
     rows, inner = query.shape.rows, query.shape.inner
     return Numbers(way.block, -(-inner // way.block), rows, way.chunk, -(-rows // way.chunk), rows)
 
 
-def in_chunks(query: Query, modes: tuple[Mode, Mode, Mode], numbers: Numbers) -> list[Launch]:
+def in_chunks(query: CpuQuery, modes: tuple[CpuMode, CpuMode, CpuMode], numbers: Numbers) -> list[CpuLaunch]:
     """For each pass the states of all chunks, then of the groups; last the elements. All of it for some
     groups at a time, so that what is read again is found in a cache."""
     kernel, nest, shape = query.kernel, query.nest, query.shape

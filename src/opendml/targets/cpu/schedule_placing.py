@@ -10,10 +10,10 @@ from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.bitonic import word_bytes
-from opendml.targets.cpu.launch import CLAIM_BYTES, Launch, Numbers, launch_of
+from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, Numbers, launch_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import MOST_KEPT
-from opendml.targets.cpu.pattern import LINE, Mode
+from opendml.targets.cpu.pattern import LINE, CpuMode
 
 _LEAST_FOUND = 16 * 1024
 """Elements of a chunk in which positions are found: its results are a few times a first cache."""
@@ -44,7 +44,7 @@ _ROOM_BYTES = 256 * 1024 * 1024
 """Room for the words of all items, if each has more than one line."""
 
 
-def schedule_placing(kernel: Kernel) -> list[Launch] | None:
+def schedule_placing(kernel: Kernel) -> list[CpuLaunch] | None:
     """The launches of a kernel that places along lines; None: it does not."""
     placed = placing_of(kernel.values)
     if placed is None:
@@ -61,7 +61,7 @@ def schedule_placing(kernel: Kernel) -> list[Launch] | None:
     return _lines_in_order(kernel, nest, count)
 
 
-def _positions(kernel: Kernel, nest: LoopNest, position_bytes: int) -> list[Launch]:
+def _positions(kernel: Kernel, nest: LoopNest, position_bytes: int) -> list[CpuLaunch]:
     """Of chunks of lines: what holds is found in all of them before it is known where its positions go."""
     length, lines, line_bytes = _lines(kernel, nest)
     chunk = min(length, max(_LEAST_FOUND, -(-length // _MOST_FOUND)))
@@ -69,20 +69,20 @@ def _positions(kernel: Kernel, nest: LoopNest, position_bytes: int) -> list[Laun
     items, read_bytes = lines * chunks, -(-chunk * line_bytes // length)
     written_bytes = chunk * sum(store.type.bytes for store in kernel.stores)
     numbers = Numbers(length, 1, 1, chunk, chunks, length, lines)
-    found = launch_of(kernel, nest, Mode.POSITIONS_CHUNKS, numbers, items, read_bytes)
-    put = launch_of(kernel, nest, Mode.POSITIONS, numbers, items, written_bytes)
+    found = launch_of(kernel, nest, CpuMode.POSITIONS_CHUNKS, numbers, items, read_bytes)
+    put = launch_of(kernel, nest, CpuMode.POSITIONS, numbers, items, written_bytes)
     room = items * ScalarType.INT64.bytes + lines * length * position_bytes
     # Positions are read a vector at a time, of the last ones too.
     vector_bytes = machine().vector_bytes // 4 * position_bytes
     return [replace(launch, partial_bytes=room + vector_bytes) for launch in (found, put)]
 
 
-def _lines_in_order(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+def _lines_in_order(kernel: Kernel, nest: LoopNest, count: int) -> list[CpuLaunch]:
     length, lines, line_bytes = _lines(kernel, nest)
     batch = max(1, min(lines, CLAIM_BYTES // line_bytes))
     rows = math.prod(loop.count for loop in nest.rows)
     numbers = Numbers(length, 1, rows, batch, 1, count, lines)
-    return [launch_of(kernel, nest, Mode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
+    return [launch_of(kernel, nest, CpuMode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
 
 
 def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
@@ -103,7 +103,7 @@ def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
     return LoopNest(tuple(others), (nest.inner,), inner, False)
 
 
-def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[CpuLaunch]:
     """Tiles of lines: narrow ones in a room, if it stays in a cache; else wide ones where they lie. Those of
     a thread lie side by side, where it claims one by one: tiles that meet have lines of a cache in common."""
     (rows,), lines, size = nest.rows, nest.inner.count, kernel.stores[0].type.bytes
@@ -121,19 +121,19 @@ def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[La
     return [replace(launch, room_bytes=room_bytes)]
 
 
-def _room(count: int, rows: int, size: int) -> tuple[Mode, int, int]:
+def _room(count: int, rows: int, size: int) -> tuple[CpuMode, int, int]:
     """How lines of so many places, to which `rows` elements go, are placed side by side: how many lines of a
     tile at least, and the bytes of its room."""
     tile, strip = _TILE_BYTES // size, machine().vector_bytes // 4
     tile_bytes, strip_bytes = count * _TILE_BYTES, count * strip * size
     if count > _MOST_EMPTY * rows or tile_bytes > machine().l2_bytes:
-        return Mode.SCATTER_COLUMNS, tile, 0
+        return CpuMode.SCATTER_COLUMNS, tile, 0
     if strip_bytes <= _STRIP_BYTES < tile_bytes:
-        return Mode.SCATTER_STRIPS, strip, strip_bytes
-    return Mode.SCATTER_TILES, tile, tile_bytes
+        return CpuMode.SCATTER_STRIPS, strip, strip_bytes
+    return CpuMode.SCATTER_TILES, tile, tile_bytes
 
 
-def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
+def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[CpuLaunch]:
     length, lines, line_bytes = _lines(kernel, nest)
     lanes = machine().vector_bytes // 4
     width = 1 << (math.ceil(_COLLECTED * count) + lanes - 1).bit_length()
@@ -142,13 +142,13 @@ def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[Launch]:
     if lines < _FEW_LINES and length >= 2 * chunk:
         chunks = -(-length // chunk)
         numbers = Numbers(length, 1, width, chunk, chunks, count, lines)
-        found = launch_of(kernel, nest, Mode.TOP_CHUNKS, numbers, lines * chunks, CLAIM_BYTES)
-        merged = launch_of(kernel, nest, Mode.TOP_MERGE, numbers, lines, CLAIM_BYTES)
+        found = launch_of(kernel, nest, CpuMode.TOP_CHUNKS, numbers, lines * chunks, CLAIM_BYTES)
+        merged = launch_of(kernel, nest, CpuMode.TOP_MERGE, numbers, lines, CLAIM_BYTES)
         return [replace(launch, partial_bytes=lines * chunks * words) for launch in (found, merged)]
     batch = max(1, min(lines, CLAIM_BYTES // line_bytes), -(-lines * words // _ROOM_BYTES))
     items = -(-lines // batch)
     numbers = Numbers(length, 1, width, batch, 1, count, lines)
-    launch = launch_of(kernel, nest, Mode.TOP, numbers, items, CLAIM_BYTES)
+    launch = launch_of(kernel, nest, CpuMode.TOP, numbers, items, CLAIM_BYTES)
     return [replace(launch, partial_bytes=items * words)]
 
 

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.costs import chunked, whole
-from opendml.targets.cpu.launch import BLOCK_BYTES, CLAIM_BYTES, Launch, Numbers, Query, Table, launch_of
-from opendml.targets.cpu.pattern import WIDE_TILE, Mode
+from opendml.targets.cpu.launch import (
+    BLOCK_BYTES,
+    CLAIM_BYTES,
+    CpuLaunch,
+    CpuQuery,
+    Numbers,
+    Table,
+    launch_of,
+)
+from opendml.targets.cpu.pattern import WIDE_TILE, CpuMode
 from opendml.targets.cpu.schedule_groups import (
     MOST_CHUNKS,
     Batches,
     Chunks,
-    Tiles,
+    ColumnTiles,
     chunks_of_tiles,
     fits_a_block,
     in_chunks,
@@ -19,13 +27,13 @@ from opendml.targets.cpu.schedule_groups import (
 )
 
 
-def _whole_lines(query: Query) -> Estimate[Batches]:
+def _whole_lines(query: CpuQuery) -> Estimate[Batches]:
     shape = query.shape
     batch = max(1, CLAIM_BYTES // (shape.inner * shape.step_bytes))
     return Estimate(Batches(batch), whole(query, shape.groups, fits=True, reads=1))
 
 
-def _run_whole_lines(query: Query, way: Batches) -> list[Launch]:
+def _run_whole_lines(query: CpuQuery, way: Batches) -> list[CpuLaunch]:
     shape = query.shape
     numbers = Numbers(
         block=shape.inner,
@@ -36,10 +44,10 @@ def _run_whole_lines(query: Query, way: Batches) -> list[Launch]:
         groups=shape.groups,
     )
     items, item_bytes = -(-shape.groups // way.batch), way.batch * shape.group_bytes
-    return [launch_of(query.kernel, query.nest, Mode.SCAN_ROWS, numbers, items, item_bytes)]
+    return [launch_of(query.kernel, query.nest, CpuMode.SCAN_ROWS, numbers, items, item_bytes)]
 
 
-def _chunks_of_lines(query: Query) -> Estimate[Chunks] | Refusal:
+def _chunks_of_lines(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     if refusal := fits_a_block(query):
         return refusal
     block = BLOCK_BYTES // query.shape.element_bytes
@@ -48,36 +56,36 @@ def _chunks_of_lines(query: Query) -> Estimate[Chunks] | Refusal:
     return Estimate(Chunks(block, chunk), chunked(query, reads=2, is_scan=True))
 
 
-def _run_chunks_of_lines(query: Query, way: Chunks) -> list[Launch]:
+def _run_chunks_of_lines(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
     blocks = -(-query.shape.inner // way.block)
     chunks = -(-blocks // way.chunk)
     numbers = Numbers(way.block, blocks, blocks, way.chunk, chunks, query.shape.inner)
-    modes = (Mode.ROWS_PARTIAL, Mode.SCAN_ROWS_COMBINE, Mode.SCAN_ROWS_MAP)
+    modes = (CpuMode.ROWS_PARTIAL, CpuMode.SCAN_ROWS_COMBINE, CpuMode.SCAN_ROWS_MAP)
     return in_chunks(query, modes, numbers)
 
 
-def _whole_tiles(query: Query) -> Estimate[Tiles]:
+def _whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
     shape = query.shape
     tile = min(shape.inner, WIDE_TILE)
     items = shape.groups * -(-shape.inner // tile)
-    return Estimate(Tiles(tile), whole(query, items, fits=True, reads=1))
+    return Estimate(ColumnTiles(tile), whole(query, items, fits=True, reads=1))
 
 
-def _run_whole_tiles(query: Query, way: Tiles) -> list[Launch]:
+def _run_whole_tiles(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
     shape = query.shape
     tiles = -(-shape.inner // way.tile)
     numbers = Numbers(way.tile, tiles, shape.rows, shape.rows, elements=shape.rows)
     items, item_bytes = shape.groups * tiles, shape.rows * way.tile * shape.step_bytes
-    return [launch_of(query.kernel, query.nest, Mode.SCAN_COLUMNS, numbers, items, item_bytes)]
+    return [launch_of(query.kernel, query.nest, CpuMode.SCAN_COLUMNS, numbers, items, item_bytes)]
 
 
-def _chunks_of_tiles(query: Query) -> Estimate[Chunks] | Refusal:
+def _chunks_of_tiles(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     way = chunks_of_tiles(query, WIDE_TILE)
     return fits_a_block(query) or Estimate(way, chunked(query, reads=2, is_scan=True))
 
 
-def _run_chunks_of_tiles(query: Query, way: Chunks) -> list[Launch]:
-    modes = (Mode.COLUMNS_PARTIAL, Mode.SCAN_COLUMNS_COMBINE, Mode.SCAN_COLUMNS_MAP)
+def _run_chunks_of_tiles(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
+    modes = (CpuMode.COLUMNS_PARTIAL, CpuMode.SCAN_COLUMNS_COMBINE, CpuMode.SCAN_COLUMNS_MAP)
     return in_chunks(query, modes, numbers_of_tiles(query, way))
 
 

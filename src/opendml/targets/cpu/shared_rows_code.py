@@ -14,10 +14,11 @@ from llvmlite import ir
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Stride, Values
 from opendml.targets.cpu.launch import BLOCK_BYTES
-from opendml.targets.cpu.pattern import LINE, Level, Pattern, Reading, Step
+from opendml.targets.cpu.pattern import LINE, CpuPattern, Reading
 from opendml.targets.cpu.shared_rows import conditions_of
 
 _ZEROS = 2 * BLOCK_BYTES + 2 * 128 + 2 * LINE
@@ -28,7 +29,7 @@ behind them, and a cache line on both sides, since what reads along one line beg
 class SharedRowsCode(KernelCode):
     """The one row loop is that of the rows; `pattern.together` says what they read."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         if pattern.together is None:
             raise TypeError("rows share what they read")

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I64, POINTER, Code
 from opendml.targets.cpu.kernel_code import Pointers
-from opendml.targets.cpu.pattern import LINE, Level, Pattern
+from opendml.targets.cpu.pattern import LINE, CpuPattern
 from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.short_rows import LONGEST_ROW, ROOM_BYTES
 
@@ -36,7 +37,7 @@ class ShortRowsCode(PointwiseCode):
     def __init__(
         self,
         function: ir.Function,
-        pattern: Pattern,
+        pattern: CpuPattern,
         lanes: int,
         code: Code | None = None,
         first_parameter: int = 0,

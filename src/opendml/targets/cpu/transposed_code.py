@@ -15,9 +15,10 @@ from llvmlite import ir
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, crossed_block
+from opendml.targets.cpu.pattern import LINE, CpuPattern, crossed_block
 from opendml.targets.cpu.values import llvm_type, vector_constant, vector_type
 
 _AHEAD_BYTES = 128
@@ -31,7 +32,7 @@ class TransposedCode(KernelCode):
     def __init__(
         self,
         function: ir.Function,
-        pattern: Pattern,
+        pattern: CpuPattern,
         lanes: int,
         code: Code | None = None,
         first_parameter: int = 0,

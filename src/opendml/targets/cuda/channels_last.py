@@ -28,7 +28,7 @@ from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, candidates
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
@@ -154,7 +154,7 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
-    is_suitable = is_loaded and shape.mode is Mode.MMA and shape.is_summed and not shape.loops["batch"]
+    is_suitable = is_loaded and shape.mode is CudaMode.MMA and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return ()
     before = WINDOW_FACTOR * min((each.cycles for each in candidates(shape, machine)), default=math.inf)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 from opendml.errors import Unsupported
 from opendml.targets.cuda.kernel_source import kernel_source
-from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.cuda.pattern import CudaPattern
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 if TYPE_CHECKING:
     from cuda.core import ProgramOptions
 
 
-def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
+def cubins_of(patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]:
     """The machine code of patterns for an architecture such as "sm_90a". What the cache has not is
     compiled on all processors: NVRTC takes several sources at a time.
 
@@ -28,7 +28,7 @@ def cubins_of(patterns: Sequence[Pattern], architecture: str) -> list[bytes]:
     """
     keys = [_key(pattern, architecture) for pattern in patterns]
     codes: dict[str, bytes] = {}
-    missing: dict[str, Pattern] = {}
+    missing: dict[str, CudaPattern] = {}
     for key, pattern in zip(keys, patterns, strict=True):
         code = read_object(key)
         if code is None:
@@ -85,7 +85,7 @@ def _cuda_core() -> ModuleType:
     return module
 
 
-def _key(pattern: Pattern, architecture: str) -> str:
+def _key(pattern: CudaPattern, architecture: str) -> str:
     """What names the code in the cache."""
     return hashlib.sha256(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
 

@@ -9,10 +9,11 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import difference
 from opendml.targets.common.guards import loads_of
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import HALF_TILES, Mode, Step
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import HALF_TILES, CudaMode
 from opendml.targets.cuda.position_source import loops_of_rows, positions, step_of
 from opendml.targets.cuda.source import Printer
 
@@ -26,7 +27,7 @@ class TilePrinter(Printer):
     def head(self, *roles: str) -> list[str]:
         """The constants, the parameters, and the positions along the loops of roles."""
         constants = dict(self.pattern.constants)
-        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         first = 0
         for role in roles:
             last = first + constants[f"LOOPS_{role.upper()}"]
@@ -49,7 +50,7 @@ class TilePrinter(Printer):
         more = []
         if self.pattern.mode in HALF_TILES:
             value = half_of(value)
-        if self.pattern.mode is Mode.IMMA:
+        if self.pattern.mode is CudaMode.IMMA:
             value, *subtracted = difference(value) or ()
             more = self._shift(subtracted)
         copied, by_row, unit = (constants[f"{name}_{key}"] for key in ("COPIED", "BY_ROW", "UNIT"))

@@ -18,11 +18,11 @@ from opendml.targets.arenas import Arenas
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
 from opendml.targets.cuda.launcher import launcher
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.memory import Memory, scratch
-from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.stored_operands import stored_operands
@@ -33,7 +33,7 @@ from opendml.targets.planned import Planned, Timer
 _WORD = struct.calcsize("<q")
 
 
-Scheduler = Callable[[Kernel, Machine, Sequence[int]], Launch]
+Scheduler = Callable[[Kernel, Machine, Sequence[int]], CudaLaunch]
 """How the launch of a kernel is found."""
 
 
@@ -170,13 +170,13 @@ def _fused(program: Program, machine: Machine) -> KernelProgram:
 class PreparedLaunch:
     """A launch with its code on the device."""
 
-    def __init__(self, launch: Launch, code: bytes, owner: CudaDevice) -> None:
+    def __init__(self, launch: CudaLaunch, code: bytes, owner: CudaDevice) -> None:
         self.launch = launch
         # Nothing is said of early launches whose blocks must all run at once.
         self.early = owner.machine.launches_early and not launch.cooperative
         with owner.current():
             self.function = owner.function(code, launch.shared_bytes)
-        self.parameters = Parameters(launch.pattern)
+        self.parameters = ParameterStruct(launch.pattern)
         self.content = self.parameters.pack(launch.values, launch.share)
 
 

@@ -12,8 +12,8 @@ from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import MOMENTS, pass_count
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES, expression
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Pattern
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaPattern
 from opendml.targets.cuda.position_source import item_position, positions
 from opendml.targets.cuda.source import Printer
 
@@ -26,7 +26,7 @@ _ARGUMENTS = "const Parameters& p, const Offsets& at"
 class GroupPrinter(Printer):
     """Prints what kernels/reduce.cuh is written in."""
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: CudaPattern) -> None:
         super().__init__(pattern)
         self.stages = accumulations_of(self.values)
 
@@ -34,7 +34,7 @@ class GroupPrinter(Printer):
         """All of it."""
         parts = [
             self._constants(),
-            Parameters(self.pattern).declaration(),
+            ParameterStruct(self.pattern).declaration(),
             *positions(self.pattern),
             item_position(self.pattern),
         ]

@@ -13,9 +13,10 @@ from dataclasses import replace
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.common.guards import guards_of
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import Nest, Query, power_of_two, power_of_two_within
-from opendml.targets.cuda.pattern import AccessPattern, Form, Step, reduced
+from opendml.targets.cuda.launch import CudaQuery, UnitNest, power_of_two, power_of_two_within
+from opendml.targets.cuda.pattern import CudaAccess, Form, reduced
 
 HELD_REGISTERS = 32
 """Registers, of 4 bytes, in which a thread holds the elements of its groups."""
@@ -47,12 +48,12 @@ _ROWS_SHARE = 8
 """Values of rows go to shared memory if their bytes, times this, are at most those of the elements."""
 
 
-def in_widest_units(query: Query) -> Groups:
+def in_widest_units(query: CudaQuery) -> Groups:
     """The groups of a nest in the form in which elements take the fewest instructions to load."""
     return cheapest(FORMS, query)
 
 
-def in_passes(query: Query) -> Groups | Refusal:
+def in_passes(query: CudaQuery) -> Groups | Refusal:
     """The groups of a nest that is reduced in any way, in the widest units."""
     nest = query.nest
     if guards_of(nest.kernel.values):
@@ -63,7 +64,7 @@ def in_passes(query: Query) -> Groups | Refusal:
     return max((Groups(replace(query, nest=form)) for form in forms), key=lambda groups: groups.vector)
 
 
-def _in_form(query: Query, nest: Nest | None) -> Estimate[Groups] | Refusal:
+def _in_form(query: CudaQuery, nest: UnitNest | None) -> Estimate[Groups] | Refusal:
     """The cost of loading all elements in the form of a nest, if there is one."""
     if nest is None:
         return Refusal("elements do not follow each other there, or other operands do not allow it")
@@ -74,11 +75,11 @@ def _in_form(query: Query, nest: Nest | None) -> Estimate[Groups] | Refusal:
     return Estimate(groups, {"units": gain * groups.loading()})
 
 
-def _chosen(query: Query, groups: Groups) -> Groups:
+def _chosen(query: CudaQuery, groups: Groups) -> Groups:
     return groups
 
 
-FORMS: tuple[Candidate[Query, Groups, Groups], ...] = (
+FORMS: tuple[Candidate[CudaQuery, Groups, Groups], ...] = (
     Candidate("units over rows", lambda query: _in_form(query, query.nest.flat()), _chosen),
     Candidate("units over groups", lambda query: _in_form(query, query.nest.abreast()), _chosen),
     Candidate("units within rows", lambda query: _in_form(query, query.nest), _chosen),
@@ -95,7 +96,7 @@ class Groups:
     tile.
     """
 
-    def __init__(self, query: Query) -> None:
+    def __init__(self, query: CudaQuery) -> None:
         nest, alignments = query.nest, query.alignments
         self.nest, self.machine, self.alignments = nest, query.machine, alignments
         self.columns = not nest.inner_reduced or nest.form is Form.ABREAST
@@ -148,7 +149,7 @@ class Groups:
         result.vector, result.units = 1, self.elements
         return result
 
-    def held_accesses(self) -> list[AccessPattern]:
+    def held_accesses(self) -> list[CudaAccess]:
         """The loads of elements that are reduced."""
         return [self.nest.accesses[number] for number in self.nest.held]
 

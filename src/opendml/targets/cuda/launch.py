@@ -15,8 +15,9 @@ from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.passes import pass_count
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import AccessPattern, Form, Pattern, Step, moves_in_group
+from opendml.targets.cuda.pattern import CudaAccess, CudaPattern, Form, moves_in_group
 from opendml.targets.cuda.tensor_map import TensorMap
 
 VECTOR_BYTES = 16
@@ -35,7 +36,7 @@ _NEAR = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class CudaLaunch:
     """`grid` blocks of `block` threads.
 
     `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
@@ -44,7 +45,7 @@ class Launch:
     are the tensor maps of its parameters.
     """
 
-    pattern: Pattern
+    pattern: CudaPattern
     grid: int
     block: int
     values: Mapping[str, int]
@@ -55,7 +56,7 @@ class Launch:
     scratch_bytes: int = 0
     maps: tuple[TensorMap, ...] = ()
 
-    def bound(self, binding: ValueBinding) -> Launch:
+    def bound(self, binding: ValueBinding) -> CudaLaunch:
         """The launch of a kernel, if this is the launch of its form."""
         numbers = {name: word for name, word in self.values.items() if name.startswith(NUMBER)}
         bound = {name: binding.numbers[number] for name, number in numbers.items()}
@@ -63,23 +64,23 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class CudaQuery:
     """A kernel that is to be scheduled: for which device, and for accesses whose first elements have
     addresses of these alignments (loads, then stores) in bytes, of which only whether they are multiples of
     2, 4, 8, 16 counts.
     """
 
-    nest: Nest
+    nest: UnitNest
     machine: Machine
     alignments: Sequence[int]
 
 
-Table = tuple[Candidate[Any, Any, Launch], ...]
+Table = tuple[Candidate[Any, Any, CudaLaunch], ...]
 """The ways to run the kernels of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class UnitNest:
     """A kernel's loops, and its accesses as the loops move them, where units run on as `form` says."""
 
     kernel: Kernel
@@ -88,7 +89,7 @@ class Nest:
     inner: Loop
     inner_reduced: bool
     form: Form = Form.PLAIN
-    accesses: tuple[AccessPattern, ...] = field(init=False)
+    accesses: tuple[CudaAccess, ...] = field(init=False)
     _guards: Guards = field(init=False)
 
     def __post_init__(self) -> None:
@@ -97,7 +98,7 @@ class Nest:
         accesses = self._with_leaders(list(map(self._access, range(count))))
         object.__setattr__(self, "accesses", accesses if self.kernel.axes else self._with_numbers(accesses))
 
-    def _access(self, number: int) -> AccessPattern:
+    def _access(self, number: int) -> CudaAccess:
         access = (*self.kernel.loads, *self.kernel.stores)[number]
         guards = loads_of(self._guards.get(number, ()))
         groups, rows = (
@@ -107,10 +108,10 @@ class Nest:
         if any(self.inner.strides[each] for each in guards):
             step = Step.STRIDED
         if self.form is Form.FLAT and self._runs_on(number):
-            return AccessPattern(access.type, Step.FLAT, groups, (False,) * len(rows))
+            return CudaAccess(access.type, Step.FLAT, groups, (False,) * len(rows))
         if self.form is Form.FLAT and any(rows):
             step = Step.BROKEN
-        return AccessPattern(
+        return CudaAccess(
             access.type,
             step,
             groups,
@@ -121,7 +122,7 @@ class Nest:
             still=step is Step.STRIDED and self.inner.strides[number] == 0,
         )
 
-    def _with_leaders(self, accesses: Sequence[AccessPattern]) -> tuple[AccessPattern, ...]:
+    def _with_leaders(self, accesses: Sequence[CudaAccess]) -> tuple[CudaAccess, ...]:
         """The accesses, each with the first one that moves like it, and one that it is near to."""
         result, moving, places = [], dict[object, int](), dict[object, list[int]]()
         everything = (*self.kernel.loads, *self.kernel.stores)
@@ -140,7 +141,7 @@ class Nest:
             result.append(replace(access, like=moving.setdefault(moves, number), near=first, ahead=ahead))
         return tuple(result)
 
-    def _with_numbers(self, accesses: Sequence[AccessPattern]) -> tuple[AccessPattern, ...]:
+    def _with_numbers(self, accesses: Sequence[CudaAccess]) -> tuple[CudaAccess, ...]:
         """The accesses with the small numbers that are part of the code."""
         everything = (*self.kernel.loads, *self.kernel.stores)
         return tuple(
@@ -167,7 +168,7 @@ class Nest:
         follows = all(outer[0] == inner[0] * inner[1] for outer, inner in pairwise(strides))
         return follows and _step(strides[-1][0], access) is Step.CONTIGUOUS
 
-    def flat(self) -> Nest | None:
+    def flat(self) -> UnitNest | None:
         """The form whose units run over the ends of rows, if elements lie so, and what else moves does not
         within a row, and nothing is guarded.
         """
@@ -182,7 +183,7 @@ class Nest:
                 return None
         return nest if self.rows and not self._guards else None
 
-    def abreast(self) -> Nest | None:
+    def abreast(self) -> UnitNest | None:
         """The form whose units run over the ends of groups that lie side by side, if elements lie so, and
         nothing else moves within a group but from row to row, and nothing is guarded.
         """
@@ -235,12 +236,12 @@ class Nest:
         return any(not self.accesses[number].counter for number in saying)
 
     @property
-    def loads(self) -> tuple[AccessPattern, ...]:
+    def loads(self) -> tuple[CudaAccess, ...]:
         """The accesses that read."""
         return self.accesses[: len(self.kernel.loads)]
 
     @property
-    def stores(self) -> tuple[AccessPattern, ...]:
+    def stores(self) -> tuple[CudaAccess, ...]:
         """The accesses that write."""
         return self.accesses[len(self.kernel.loads) :]
 
@@ -331,9 +332,9 @@ def loop_values(kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop]) ->
     return values
 
 
-def nest_of(kernel: Kernel, loops: LoopNest) -> Nest:
+def nest_of(kernel: Kernel, loops: LoopNest) -> UnitNest:
     """The loops of a kernel as they are."""
-    return Nest(kernel, loops.groups, loops.rows, loops.inner, loops.inner_reduced)
+    return UnitNest(kernel, loops.groups, loops.rows, loops.inner, loops.inner_reduced)
 
 
 def _small(number: int) -> int | None:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opendml.targets.cuda.api import check, driver_module, launch_config
-from opendml.targets.cuda.launch import Launch
+from opendml.targets.cuda.launch import CudaLaunch
 
 if TYPE_CHECKING:
     from opendml.targets.cuda.executable import CudaInstance
 
 
-def launcher(function: Any, launch: Launch, content: Any, stream: int, early: bool) -> Callable[[], None]:
+def launcher(function: Any, launch: CudaLaunch, content: Any, stream: int, early: bool) -> Callable[[], None]:
     """A function that adds a launch to a stream.
 
     Args:

@@ -11,9 +11,10 @@ from opendml.program.node import FUNCTIONS, PLACINGS, REDUCTIONS, SCANS, Node, O
 from opendml.program.quotients import NARROW, ROUGH
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import Guards, apart
+from opendml.targets.common.pattern import Level
 from opendml.targets.cuda import narrow_math, reciprocal_math
 from opendml.targets.cuda.near_division import TAME, with_quotients
-from opendml.targets.cuda.pattern import COLLECTIVE, AccessPattern, Level, Mode, Pattern, reduced
+from opendml.targets.cuda.pattern import COLLECTIVE, CudaAccess, CudaMode, CudaPattern, reduced
 
 
 class Needs:
@@ -22,7 +23,7 @@ class Needs:
     but where loads are printed wherever their values are needed.
     """
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: CudaPattern) -> None:
         self.pattern = pattern
         self.narrow = all(each.type is ScalarType.FLOAT16 for each in (*pattern.loads, *pattern.stores))
         """Whether only FLOAT16 comes in and goes out."""
@@ -51,17 +52,17 @@ class Needs:
             elif node.operation in SCANS | PLACINGS:
                 levels[id(node)] = Level.ELEMENT
             elif node.operation in REDUCTIONS:
-                levels[id(node)] = Level.GROUP
+                levels[id(node)] = Level.STATISTIC
             else:
                 below = (levels[id(operand)] for operand in node.operands)
                 levels[id(node)] = max(below, default=Level.CONSTANT)
         return levels
 
-    def element_stores(self) -> list[tuple[int, AccessPattern, Node]]:
+    def element_stores(self) -> list[tuple[int, CudaAccess, Node]]:
         """Numbers, accesses and values of the stores of elements."""
         return [store for store in self.stores if self.pattern.level(store[1]) is Level.ELEMENT]
 
-    def group_stores(self) -> list[tuple[int, AccessPattern, Node]]:
+    def group_stores(self) -> list[tuple[int, CudaAccess, Node]]:
         """Numbers, accesses and values of the stores of groups."""
         return [store for store in self.stores if self.pattern.level(store[1]) is not Level.ELEMENT]
 
@@ -80,7 +81,7 @@ class Needs:
                 if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
             ]
 
-        if self.pattern.mode is Mode.TRANSPOSED:
+        if self.pattern.mode is CudaMode.TRANSPOSED:
             held = [number for number, load in enumerate(self.pattern.loads) if load.turned]
         else:
             collective = [node for node in self.nodes if node.operation in REDUCTIONS | SCANS | PLACINGS]
@@ -91,7 +92,9 @@ class Needs:
     def _boundaries(self) -> tuple[list[Node], list[Node]]:
         """Group values that others need after the group's loads, and those that the elements need."""
         elements = self.needed(root for _, _, root in self.element_stores())
-        kept = self._crossing(elements, (Level.GIVEN, Level.GROUP), [r for _, _, r in self.element_stores()])
+        kept = self._crossing(
+            elements, (Level.GIVEN, Level.STATISTIC), [r for _, _, r in self.element_stores()]
+        )
         kept = list(dict.fromkeys([*kept, *(root for _, _, root in self.group_stores())]))
         users = [*self.needed(self.reduced), *self.needed(kept)]
         given = self._crossing(users, (Level.GIVEN,), [*kept, *self.reduced])

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 
-from opendml.targets.cuda.pattern import WARPGROUP_MODES, Mode, Pattern, Step
+from opendml.targets.common.pattern import Step
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 
 
@@ -61,15 +62,18 @@ WINDOW_DIVISORS = ("pixels0", "pixels1", "taps0", "channels")
 channels of a tap."""
 
 
-_MAPS = {**dict.fromkeys(WARPGROUP_MODES, ("a_map", "b_map")), Mode.WGMMA_CHAIN: ("q_map", "k_map", "v_map")}
+_MAPS = {
+    **dict.fromkeys(WARPGROUP_MODES, ("a_map", "b_map")),
+    CudaMode.WGMMA_CHAIN: ("q_map", "k_map", "v_map"),
+}
 """The names of tensor maps, by mode."""
 
 
 @dataclass(frozen=True)
-class Parameters:
+class ParameterStruct:
     """The layout of the parameters of a pattern: names of words in order. A divisor takes two words."""
 
-    pattern: Pattern
+    pattern: CudaPattern
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -98,7 +102,7 @@ class Parameters:
 
     @property
     def _has_windows(self) -> bool:
-        return self.pattern.mode is Mode.WGMMA_WINDOWS
+        return self.pattern.mode is CudaMode.WGMMA_WINDOWS
 
     @property
     def maps(self) -> tuple[str, ...]:

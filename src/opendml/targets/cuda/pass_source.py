@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.program.node import Node
+from opendml.targets.common.pattern import Level
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.group_source import GroupPrinter, Name
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import Level
+from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.position_source import item_position, positions
 
 
@@ -18,7 +18,7 @@ class PassPrinter(GroupPrinter):
     def text(self) -> str:
         """All of it."""
         kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
-        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         parts.append(item_position(self.pattern))
         parts += [self._structures(), *self._loading(), *self._storing(), *self._reductions()]
         return "\n\n".join([*parts, self._finishing(), self._evaluation(kept, "const Kept& kept")])

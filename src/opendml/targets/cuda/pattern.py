@@ -10,9 +10,10 @@ from enum import Enum, IntEnum
 from opendml.compiler.kernel import fingerprint
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 
 
-class Mode(Enum):
+class CudaMode(Enum):
     """The way in which threads share a kernel's domain; the value names the file in `kernels`."""
 
     POINTWISE = "pointwise"
@@ -70,40 +71,24 @@ class Mode(Enum):
     """A softmax between products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
 
 
-HALF_TILES = (Mode.MMA, Mode.MMA_CHAIN)
+HALF_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
-WARPGROUP_MODES = (Mode.WGMMA, Mode.WGMMA_WINDOWS, Mode.WGMMA_PARTS)
+WARPGROUP_MODES = (CudaMode.WGMMA, CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_PARTS)
 """The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
-    *(Mode.REDUCE, Mode.SCATTER, Mode.SCATTER_LINES, Mode.POSITIONS, Mode.FMA, Mode.IMMA),
-    *(Mode.FMA_CHAIN, Mode.WGMMA_CHAIN),
+    *(
+        CudaMode.REDUCE,
+        CudaMode.SCATTER,
+        CudaMode.SCATTER_LINES,
+        CudaMode.POSITIONS,
+        CudaMode.FMA,
+        CudaMode.IMMA,
+    ),
+    *(CudaMode.FMA_CHAIN, CudaMode.WGMMA_CHAIN),
     *HALF_TILES,
     *WARPGROUP_MODES,
 )
 """The modes whose code reads one element at a time, where it needs it."""
-
-
-class Level(IntEnum):
-    """The loop with which a value changes."""
-
-    CONSTANT = 0
-    GIVEN = 1
-    """With the group, known before its reductions."""
-    GROUP = 2
-    """With the group, made of its reductions."""
-    ELEMENT = 3
-
-
-class Step(Enum):
-    """The move of an access along the innermost loop."""
-
-    NONE = "none"
-    CONTIGUOUS = "contiguous"
-    STRIDED = "strided"
-    FLAT = "flat"
-    """Contiguous along the rows and the innermost loop together."""
-    BROKEN = "broken"
-    """Not at all, but from row to row, while units run over the ends of rows."""
 
 
 class Form(IntEnum):
@@ -118,7 +103,7 @@ class Form(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class AccessPattern:
+class CudaAccess:
     """One load or store as the code sees it.
 
     `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
@@ -150,7 +135,7 @@ class AccessPattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class CudaPattern:
     """Kernels of equal pattern share one function.
 
     `vector` elements of the innermost loop are one unit. `columns`: that loop is not reduced, its lanes are
@@ -158,17 +143,17 @@ class Pattern:
     the mode's code uses.
     """
 
-    mode: Mode
+    mode: CudaMode
     vector: int
     columns: bool
     wide: bool
-    loads: tuple[AccessPattern, ...]
-    stores: tuple[AccessPattern, ...]
+    loads: tuple[CudaAccess, ...]
+    stores: tuple[CudaAccess, ...]
     values: tuple[Node, ...]
     constants: tuple[tuple[str, int], ...]
 
     @property
-    def accesses(self) -> tuple[AccessPattern, ...]:
+    def accesses(self) -> tuple[CudaAccess, ...]:
         """Loads, then stores."""
         return (*self.loads, *self.stores)
 
@@ -197,9 +182,9 @@ class Pattern:
         """The number of loops over rows of a group."""
         return len(self.accesses[0].rows)
 
-    def level(self, access: AccessPattern) -> Level:
+    def level(self, access: CudaAccess) -> Level:
         """The level at which the access moves. Element-wise kernels have no groups: it is the element's."""
-        if self.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
+        if self.mode in (CudaMode.POINTWISE, CudaMode.TRANSPOSED):
             return Level.ELEMENT
         return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN
 
@@ -225,7 +210,7 @@ class Pattern:
         return "\n".join([head, *accesses, fingerprint(self.values)])
 
 
-def moves_in_group(access: AccessPattern, columns: bool) -> bool:
+def moves_in_group(access: CudaAccess, columns: bool) -> bool:
     """Whether the access is another for each element of a group; `columns` as in a pattern."""
     if access.step in (Step.FLAT, Step.BROKEN):
         return True

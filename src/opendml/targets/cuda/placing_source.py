@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import AccessPattern, Mode
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 from opendml.targets.cuda.position_source import positions, step_of
 from opendml.targets.cuda.source import Printer
 
-_Store = tuple[int, AccessPattern, Node]
+_Store = tuple[int, CudaAccess, Node]
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
@@ -31,7 +31,7 @@ class PlacingPrinter(Printer):
             lines.append(f"value = {name(placed.operands[1])};")
         parts = [
             self._constants(),
-            Parameters(self.pattern).declaration(),
+            ParameterStruct(self.pattern).declaration(),
             *positions(self.pattern),
             types,
             function(signature, [*lines, f"return {name(placed.operands[0])};"]),
@@ -46,7 +46,7 @@ class PlacingPrinter(Printer):
             Operation.SCATTER: "atomicMax((Placed*)({}), number);",
             Operation.SCATTER_SUM: "atomicAdd((unsigned long long*)({}), (unsigned long long)number);",
         }[operation]
-        if self.pattern.mode is Mode.SCATTER_LINES:
+        if self.pattern.mode is CudaMode.SCATTER_LINES:
             put = "*(Placed*)({}) = number;"
         return [
             put.format(f"{self._address(number)} + place * {step_of(self.pattern, number)}")
@@ -69,7 +69,7 @@ class PositionsPrinter(Printer):
         position = self._puts(of_elements, {id(placed): "position"}, row)
         parts = [
             self._constants(),
-            Parameters(self.pattern).declaration(),
+            ParameterStruct(self.pattern).declaration(),
             *positions(self.pattern),
             f"typedef {TYPES[placed.type]} Position;",
             function(f"bool holds({_ARGUMENTS})", [*lines, f"return {name(found)};"]),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.cxx import function, template
-from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 
-def positions(pattern: Pattern) -> list[str]:
+def positions(pattern: CudaPattern) -> list[str]:
     """The structure Offsets, and what finds the offsets of groups, rows and units."""
     own = [number for number in range(len(pattern.accesses)) if pattern.offset(number) == number]
     offsets = "".join(f" Index a{number};" for number in own)
@@ -31,7 +32,7 @@ def positions(pattern: Pattern) -> list[str]:
         ]
     elif pattern.flat:
         in_group = ["return in_row<V>(p, to, unit);"]
-    elif pattern.columns or pattern.mode in (Mode.POINTWISE, Mode.TRANSPOSED):
+    elif pattern.columns or pattern.mode in (CudaMode.POINTWISE, CudaMode.TRANSPOSED):
         in_group = ["return at_row(p, to, unit);"]
     elif pattern.row_loops:
         in_group = [
@@ -57,7 +58,7 @@ def positions(pattern: Pattern) -> list[str]:
     ]
 
 
-def item_position(pattern: Pattern) -> str:
+def item_position(pattern: CudaPattern) -> str:
     """The function that finds the start of a group; of groups side by side, those of a unit are an item."""
     lines = ["return at_group(p, item);"]
     if pattern.columns:
@@ -68,17 +69,17 @@ def item_position(pattern: Pattern) -> str:
     return function("Offsets at_item(const Parameters& p, Index item)", lines)
 
 
-def broken_accesses(pattern: Pattern) -> list[int]:
+def broken_accesses(pattern: CudaPattern) -> list[int]:
     """The accesses that change at the ends of rows, within units."""
     return [number for number, a in enumerate(pattern.accesses) if a.step is Step.BROKEN]
 
 
-def loops_of_rows(pattern: Pattern, first: int, last: int) -> list[str]:
+def loops_of_rows(pattern: CudaPattern, first: int, last: int) -> list[str]:
     """Splits the index `at` into those of the loops over rows from one up to another, and moves `to`."""
     return _loops(pattern, "row", first, last)
 
 
-def _loops(pattern: Pattern, kind: str, first: int, last: int) -> list[str]:
+def _loops(pattern: CudaPattern, kind: str, first: int, last: int) -> list[str]:
     """Splits the index `at` into the indices of nested loops, and moves `to` along each."""
     lines = ["Index rest, index;"] if last > first else []
     for loop in reversed(range(first, last)):
@@ -97,7 +98,7 @@ def _loops(pattern: Pattern, kind: str, first: int, last: int) -> list[str]:
     return lines
 
 
-def step_of(pattern: Pattern, number: int) -> str:
+def step_of(pattern: CudaPattern, number: int) -> str:
     """Bytes from one element to the next along the innermost loop."""
     if pattern.accesses[number].still:
         return "0"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop
 from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.contraction_source import contraction_of, loads_beside
 from opendml.targets.cuda.launch import VECTOR_BYTES
-from opendml.targets.cuda.pattern import Step
 
 _MOST = 8
 """Largest number of results in a unit; eight FLOAT16 are the widest access."""

@@ -6,7 +6,7 @@ from opendml.program.node import SCANS
 from opendml.targets.common.accumulations import accumulation_of
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import TYPES, expression, literal
-from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.position_source import item_position, positions
 from opendml.targets.cuda.source import Printer
 
@@ -16,7 +16,7 @@ class ScanPrinter(Printer):
 
     def text(self) -> str:
         """All of it."""
-        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         parts += [item_position(self.pattern), self._structures(), *self._loading(), *self._storing()]
         return "\n\n".join([*parts, *self._scan()])
 

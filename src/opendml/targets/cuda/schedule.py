@@ -15,7 +15,7 @@ from opendml.targets.common.candidates import cheapest
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.groups import in_widest_units
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, Table, nest_of
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, nest_of
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule_chain import schedule_chain
 from opendml.targets.cuda.schedule_contraction import schedule_contraction
@@ -27,10 +27,10 @@ from opendml.targets.cuda.schedule_resident import RESIDENT
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
 from opendml.targets.cuda.schedule_shares import SHARES
 
-_known = Memo[Launch]()
+_known = Memo[CudaLaunch]()
 
 
-def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
     """The launch that runs `kernel`. Kernels of equal form are scheduled once.
 
     Args:
@@ -45,7 +45,7 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Lau
     return found.bound(binding)
 
 
-def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch:
+def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
     """The launch that runs `kernel`, found anew."""
     if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
         launch = schedule_chain(kernel, machine, alignments)
@@ -62,7 +62,7 @@ def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> La
 def ways(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[Table, Any]:
     """The candidates for a kernel, but for contractions in tiles and what is placed, and what they are
     asked."""
-    query = Query(nest_of(kernel, loop_nest(kernel)), machine, alignments)
+    query = CudaQuery(nest_of(kernel, loop_nest(kernel)), machine, alignments)
     if not kernel.axes:
         return ELEMENTS, query
     if is_normalization(kernel.values):

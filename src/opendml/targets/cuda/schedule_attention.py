@@ -24,13 +24,14 @@ from opendml.compiler.loops import Loop
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.attention_source import Scores
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
 from opendml.targets.cuda.warpgroup_source import UNIT
 from opendml.targets.cuda.warpgroups import (
@@ -90,7 +91,7 @@ class AttentionTile:
     width: int
     rate: float
 
-    mode = Mode.WGMMA_CHAIN
+    mode = CudaMode.WGMMA_CHAIN
 
     @property
     def threads(self) -> int:
@@ -283,7 +284,7 @@ class AttentionShape:
         """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
         return -(-self._visible_keys(row) // tile.keys)
 
-    def launch(self, tile: AttentionTile, machine: Machine) -> Launch:
+    def launch(self, tile: AttentionTile, machine: Machine) -> CudaLaunch:
         """Return the launch in a tile."""
         down = -(-self._row_count // tile.rows)
         blocks = own_blocks = -(-self._keys.count // tile.keys)
@@ -320,8 +321,8 @@ class AttentionShape:
         rows = *self._rows, self._columns, self._keys
         patterns = [self._pattern(number) for number in range(len(self.accesses))]
         loads = len(self.kernel.loads)
-        pattern = Pattern(
-            Mode.WGMMA_CHAIN,
+        pattern = CudaPattern(
+            CudaMode.WGMMA_CHAIN,
             1,
             False,
             needs_64_bits((*self.groups, *rows), items * tile.rows),
@@ -344,7 +345,7 @@ class AttentionShape:
             tiles=slices if slices > 1 else tiles,
         )
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
-        return Launch(
+        return CudaLaunch(
             pattern,
             min(items, machine.multiprocessors),
             tile.threads,
@@ -455,11 +456,11 @@ class AttentionShape:
             (_BOX, *box, *(1 for _ in around)),
         )
 
-    def _pattern(self, number: int) -> AccessPattern:
+    def _pattern(self, number: int) -> CudaAccess:
         """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access = self.accesses[number]
         loops = *self._rows, self._columns, self._keys
-        return AccessPattern(
+        return CudaAccess(
             access.type,
             self._step(number, access),
             tuple(loop.strides[number] != 0 for loop in self.groups),

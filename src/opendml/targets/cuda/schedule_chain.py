@@ -18,10 +18,10 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.costs import LANES
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits, power_of_two
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits, power_of_two
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
@@ -46,7 +46,7 @@ class ChainTile:
     `width`: what is weighted has so many elements, filled up, at least.
     """
 
-    mode: Mode
+    mode: CudaMode
     rows: int
     keys: int
     threads: int
@@ -57,15 +57,15 @@ class ChainTile:
 
 
 CHAIN_TILES = (
-    ChainTile(Mode.FMA_CHAIN, 128, 64, 256, 2, 1, 80),
-    ChainTile(Mode.FMA_CHAIN, 64, 64, 256, 2, 1, 55),
-    ChainTile(Mode.FMA_CHAIN, 64, 32, 256, 2, 2, 50),
-    ChainTile(Mode.FMA_CHAIN, 64, 32, 256, 1, 2, 40),
-    ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 2, 2, 500),
-    ChainTile(Mode.MMA_CHAIN, 64, 64, 128, 1, 4, 520),
-    ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 2, 510),
-    ChainTile(Mode.MMA_CHAIN, 128, 64, 128, 1, 2, 620, width=128),
-    ChainTile(Mode.MMA_CHAIN, 128, 64, 256, 1, 1, 510, width=256),
+    ChainTile(CudaMode.FMA_CHAIN, 128, 64, 256, 2, 1, 80),
+    ChainTile(CudaMode.FMA_CHAIN, 64, 64, 256, 2, 1, 55),
+    ChainTile(CudaMode.FMA_CHAIN, 64, 32, 256, 2, 2, 50),
+    ChainTile(CudaMode.FMA_CHAIN, 64, 32, 256, 1, 2, 40),
+    ChainTile(CudaMode.MMA_CHAIN, 64, 64, 128, 2, 2, 500),
+    ChainTile(CudaMode.MMA_CHAIN, 64, 64, 128, 1, 4, 520),
+    ChainTile(CudaMode.MMA_CHAIN, 128, 64, 256, 1, 2, 510),
+    ChainTile(CudaMode.MMA_CHAIN, 128, 64, 128, 1, 2, 620, width=128),
+    ChainTile(CudaMode.MMA_CHAIN, 128, 64, 256, 1, 1, 510, width=256),
 )
 """The candidates; rates are estimates."""
 
@@ -81,7 +81,7 @@ def is_chained(kernel: Kernel, machine: Machine) -> bool:
     return machine.multiplies_by_warpgroups and attention.is_loadable and attention.pays_for_few_rows(machine)
 
 
-def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
+def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch | None:
     """Return the launch of a softmax between products; None if a kernel is none. The arguments are those of
     `schedule`."""
     shape = ChainShape.of(kernel)
@@ -122,7 +122,7 @@ def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) 
         fits = fits and (shape.padded[1] >= tile.width or shape.is_wide)
         # Results of wide heads take half of the registers of a thread, so only the tile made for them fits.
         fits = fits and shape.is_wide is (tile.width > _WIDEST)
-        if fits and (tile.mode is Mode.MMA_CHAIN) is shape.half:
+        if fits and (tile.mode is CudaMode.MMA_CHAIN) is shape.half:
             yield tile
 
 
@@ -236,7 +236,7 @@ class ChainShape:
         weights = 0 if self.half else 4 * tile.keys * (tile.rows + 4)
         return q.bytes(tile.rows, depth) + tile.stages * stage + weights
 
-    def launch(self, tile: ChainTile, alignments: Sequence[int]) -> Launch:
+    def launch(self, tile: ChainTile, alignments: Sequence[int]) -> CudaLaunch:
         """Return the launch of a tile."""
         down = -(-self.m // tile.rows)
         grid = self.batch_count * down
@@ -258,7 +258,7 @@ class ChainShape:
             constants |= {f"{name}_{key}": value for key, value in operand.constants().items()}
         patterns = access_patterns(self.kernel, self.loops["batch"], rows, operands)
         loads = len(self.kernel.loads)
-        pattern = Pattern(
+        pattern = CudaPattern(
             tile.mode,
             1,
             False,
@@ -271,7 +271,7 @@ class ChainShape:
         words = Words(rows=self.m, columns=self.n, units=self.keys, slice=self.depth, inner=down).named()
         for operand in operands:
             words |= operand.lane_steps()
-        return Launch(
+        return CudaLaunch(
             pattern,
             grid,
             tile.threads,

@@ -19,10 +19,10 @@ from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import LANES, SIDE_BY_SIDE
-from opendml.targets.cuda.launch import Launch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import CudaLaunch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.result_units import ResultUnits, result_units
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
@@ -72,7 +72,7 @@ class Tile:
     blocks, which would wait for each other too, do not share such a tile.
     """
 
-    mode: Mode
+    mode: CudaMode
     rows: int
     columns: int
     depth: int
@@ -84,24 +84,24 @@ class Tile:
 
 
 TILES = (
-    Tile(Mode.FMA, 128, 128, 16, 256, (8, 8), 2, 100),
-    Tile(Mode.FMA, 64, 64, 16, 128, (8, 4), 4, 80),
-    Tile(Mode.FMA, 32, 128, 16, 128, (4, 8), 4, 75),
-    Tile(Mode.FMA, 128, 32, 16, 128, (8, 4), 4, 75),
-    Tile(Mode.FMA, 16, 128, 16, 128, (4, 4), 4, 50),
-    Tile(Mode.FMA, 128, 16, 16, 128, (4, 4), 4, 50),
-    Tile(Mode.MMA, 128, 128, 32, 256, (64, 32), 2, 900),
-    Tile(Mode.MMA, 128, 128, 64, 128, (64, 64), 2, 1000, copied=True),
-    Tile(Mode.MMA, 64, 64, 32, 128, (32, 32), 4, 600),
-    Tile(Mode.MMA, 32, 128, 32, 128, (32, 32), 4, 500),
-    Tile(Mode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
-    Tile(Mode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
-    Tile(Mode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
-    Tile(Mode.IMMA, 128, 128, 64, 256, (64, 32), 2, 1500),
-    Tile(Mode.IMMA, 128, 128, 128, 128, (64, 64), 2, 1600, copied=True),
-    Tile(Mode.IMMA, 64, 64, 64, 128, (32, 32), 4, 1000),
-    Tile(Mode.IMMA, 16, 128, 64, 128, (16, 32), 4, 500),
-    Tile(Mode.IMMA, 128, 16, 64, 128, (32, 16), 4, 500),
+    Tile(CudaMode.FMA, 128, 128, 16, 256, (8, 8), 2, 100),
+    Tile(CudaMode.FMA, 64, 64, 16, 128, (8, 4), 4, 80),
+    Tile(CudaMode.FMA, 32, 128, 16, 128, (4, 8), 4, 75),
+    Tile(CudaMode.FMA, 128, 32, 16, 128, (8, 4), 4, 75),
+    Tile(CudaMode.FMA, 16, 128, 16, 128, (4, 4), 4, 50),
+    Tile(CudaMode.FMA, 128, 16, 16, 128, (4, 4), 4, 50),
+    Tile(CudaMode.MMA, 128, 128, 32, 256, (64, 32), 2, 900),
+    Tile(CudaMode.MMA, 128, 128, 64, 128, (64, 64), 2, 1000, copied=True),
+    Tile(CudaMode.MMA, 64, 64, 32, 128, (32, 32), 4, 600),
+    Tile(CudaMode.MMA, 32, 128, 32, 128, (32, 32), 4, 500),
+    Tile(CudaMode.MMA, 128, 32, 32, 128, (32, 32), 4, 500),
+    Tile(CudaMode.MMA, 16, 128, 32, 128, (16, 32), 4, 300),
+    Tile(CudaMode.MMA, 128, 16, 32, 128, (32, 16), 4, 300),
+    Tile(CudaMode.IMMA, 128, 128, 64, 256, (64, 32), 2, 1500),
+    Tile(CudaMode.IMMA, 128, 128, 128, 128, (64, 64), 2, 1600, copied=True),
+    Tile(CudaMode.IMMA, 64, 64, 64, 128, (32, 32), 4, 1000),
+    Tile(CudaMode.IMMA, 16, 128, 64, 128, (16, 32), 4, 500),
+    Tile(CudaMode.IMMA, 128, 16, 64, 128, (32, 16), 4, 500),
 )
 """The candidates; rates are estimates."""
 
@@ -115,7 +115,7 @@ class Candidate:
     cycles: float
 
 
-def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
+def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch | None:
     """The launch of a contraction in tiles; None if it is rather reduced without them. The arguments are
     those of `schedule`.
     """
@@ -126,7 +126,7 @@ def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[
     return launch_of(shape, best, machine)
 
 
-def launch_of(shape: Shape, best: Candidate, machine: Machine) -> Launch:
+def launch_of(shape: Shape, best: Candidate, machine: Machine) -> CudaLaunch:
     """Return the launch of a candidate."""
     if isinstance(best.tile, WarpgroupTile):
         return in_warpgroups(shape, best.tile.mode).launch(best.tile, best.splits, machine)
@@ -140,8 +140,8 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
     zeros. Few products of FLOAT32 are faster by FMAs than by TF32 parts."""
     is_product, factor = False, 1.0
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
-        is_product |= of_warpgroups.mode is Mode.WGMMA
-        factor = {Mode.WGMMA_WINDOWS: WINDOW_FACTOR, Mode.WGMMA_PARTS: _FMA_FACTOR}.get(
+        is_product |= of_warpgroups.mode is CudaMode.WGMMA
+        factor = {CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR, CudaMode.WGMMA_PARTS: _FMA_FACTOR}.get(
             of_warpgroups.mode, 1.0
         )
         yield Candidate(of_warpgroups, splits, cycles)
@@ -253,7 +253,7 @@ class Shape:
             cycles = max(cycles, waves * self.k / SIDE_BY_SIDE * _ACROSS_CYCLES)
         return cycles + _TILE_CYCLES
 
-    def launch(self, tile: Tile, splits: int) -> Launch:
+    def launch(self, tile: Tile, splits: int) -> CudaLaunch:
         """Return the launch in a tile that so many blocks share."""
         steps = -(-self.k // tile.depth)
         slice_steps = -(-steps // splits)
@@ -282,7 +282,7 @@ class Shape:
         for number, step in (units.steps or {}).items():
             patterns[number] = replace(patterns[number], step=step)
         loads = len(self.kernel.loads)
-        pattern = Pattern(
+        pattern = CudaPattern(
             tile.mode,
             1,
             False,
@@ -303,7 +303,7 @@ class Shape:
             inner=down * across,
         )
         area = tile.rows * tile.columns
-        return Launch(
+        return CudaLaunch(
             pattern,
             tiles * splits,
             tile.threads,
@@ -338,7 +338,7 @@ class Shape:
     def _units_of_results(self, tile: Tile) -> ResultUnits:
         fast, slow = ("n", "m") if self._is_stored_along_rows else ("m", "n")
         # FMA tiles keep rows of sums in shared memory, where the sums of a column are not contiguous.
-        are_together = self._is_stored_along_rows or tile.mode is not Mode.FMA
+        are_together = self._is_stored_along_rows or tile.mode is not CudaMode.FMA
         around = [loop for role in ("batch", "m", "n") for loop in self.loops[role]]
         return result_units(
             self.kernel, self.alignments, self.loops[fast] if are_together else (), self.loops[slow], around
@@ -351,20 +351,20 @@ class Shape:
 
 
 _OF_WARPS = ("WARP_ROWS", "WARP_COLUMNS")
-_PARTS = {Mode.FMA: ("TM", "TN"), Mode.MMA: _OF_WARPS, Mode.IMMA: _OF_WARPS}
+_PARTS = {CudaMode.FMA: ("TM", "TN"), CudaMode.MMA: _OF_WARPS, CudaMode.IMMA: _OF_WARPS}
 """The names of the constants of a tile's part."""
 
 
-def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[Mode, tuple[Node, ...]]:
+def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[CudaMode, tuple[Node, ...]]:
     """Return how products are added, and what is multiplied: elements of FLOAT16, loaded or computed, or
     integers of 8 bits before zero points are subtracted."""
     halves = tuple(map(half_of, contraction.operands))
     if all(each.type is ScalarType.FLOAT16 for each in halves):
-        return Mode.MMA, halves
+        return CudaMode.MMA, halves
     bytes = [difference(each) for each in contraction.operands]
     if contraction.type is ScalarType.INT32 and all(each and is_still(kernel, each[1:]) for each in bytes):
-        return Mode.IMMA, tuple(each[0] for each in bytes if each)
-    return Mode.FMA, contraction.operands
+        return CudaMode.IMMA, tuple(each[0] for each in bytes if each)
+    return CudaMode.FMA, contraction.operands
 
 
 def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:

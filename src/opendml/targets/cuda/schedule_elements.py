@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from opendml.compiler.loops import Loop
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Nest, Query, Table
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 
 _THREADS = 128
 _UNITS = 2
@@ -48,7 +49,7 @@ class Units:
     """Units of so many elements along the innermost loop of `nest`, so many of them by each thread: all steps
     of the row loop, if there is one."""
 
-    nest: Nest
+    nest: UnitNest
     vector: int
     per_thread: int
 
@@ -58,17 +59,17 @@ class Squares:
     """Squares of so many steps of the one row loop and the innermost loop of `nest`, whose elements move in
     units of `vector` along each; `loads`: which are turned."""
 
-    nest: Nest
-    loads: tuple[AccessPattern, ...]
+    nest: UnitNest
+    loads: tuple[CudaAccess, ...]
     side: int
     vector: int
 
 
-def _in_units(query: Query) -> Estimate[Units]:
+def _in_units(query: CudaQuery) -> Estimate[Units]:
     return _units_of(query, _in_panels(query.nest), _moved_bytes(query.nest))
 
 
-def _in_panels(nest: Nest) -> Nest:
+def _in_panels(nest: UnitNest) -> UnitNest:
     """The nest in panels, one after the other, if elements of a row are gathered from many: what other rows
     take from the same sectors finds them in the L2 cache."""
     loads = zip(nest.loads, nest.inner.strides, strict=False)
@@ -82,7 +83,7 @@ def _in_panels(nest: Nest) -> Nest:
     return replace(nest, groups=(panels, *nest.groups), inner=Loop(PANEL, strides))
 
 
-def _in_short_units(query: Query) -> Estimate[Units] | Refusal:
+def _in_short_units(query: CudaQuery) -> Estimate[Units] | Refusal:
     """Along rows of few results, as windows of upsampling and blocks of space have: threads beside each other
     take rows that follow each other."""
     nest = _along_stores(query.nest)
@@ -94,7 +95,7 @@ def _in_short_units(query: Query) -> Estimate[Units] | Refusal:
     return _units_of(query, nest, _moved_in_short_units(nest))
 
 
-def _units_of(query: Query, nest: Nest, moved: int) -> Estimate[Units]:
+def _units_of(query: CudaQuery, nest: UnitNest, moved: int) -> Estimate[Units]:
     machine = query.machine
     vector = nest.vector(query.alignments, whole_rows=False)
     # Where elements lie apart within a sector, threads beside each other take those beside each other.
@@ -127,7 +128,7 @@ def _units_of_thread(bytes: int) -> int:
     return _HALF_UNITS if bytes >= VECTOR_BYTES // 2 else _SCALAR_UNITS
 
 
-def _across(nest: Nest, vector: int, count: int, is_short: bool) -> Nest | None:
+def _across(nest: UnitNest, vector: int, count: int, is_short: bool) -> UnitNest | None:
     """The nest with so many steps of a loop as rows, which one thread takes: it finds once what is alike for
     all of them, such as the places of windows. None where there is little to be found, as of places that
     elements say, where registers do not do, or where short units would be loaded for each step."""
@@ -159,7 +160,7 @@ def _across(nest: Nest, vector: int, count: int, is_short: bool) -> Nest | None:
     return replace(nest, groups=groups, rows=(Loop(count, loop.strides),))
 
 
-def _interleaved(nest: Nest) -> tuple[bool, bool]:
+def _interleaved(nest: UnitNest) -> tuple[bool, bool]:
     """Whether a load, and whether a store, leaves out elements of the sectors that it moves."""
     found = [
         access.step is Step.STRIDED and not access.counter and access.type.bytes < abs(stride) < _SECTOR_BYTES
@@ -168,14 +169,14 @@ def _interleaved(nest: Nest) -> tuple[bool, bool]:
     return any(found[: len(nest.loads)]), any(found[len(nest.loads) :])
 
 
-def _run_units(_: Query, way: Units) -> Launch:
+def _run_units(_: CudaQuery, way: Units) -> CudaLaunch:
     nest = way.nest
     row_units = -(-nest.inner.count // way.vector)
     units = nest.group_count * row_units
     across = bool(nest.rows)
     constants = (("THREADS", _THREADS), ("UNITS", way.per_thread), ("ACROSS", int(across)))
-    pattern = Pattern(
-        Mode.POINTWISE,
+    pattern = CudaPattern(
+        CudaMode.POINTWISE,
         way.vector,
         False,
         nest.wide(units),
@@ -187,10 +188,10 @@ def _run_units(_: Query, way: Units) -> Launch:
     full, rest = divmod(nest.inner.count, way.vector)
     words = Words(units=units, inner=row_units, full=full, rest=rest)
     grid = -(-units // (_THREADS if across else _THREADS * way.per_thread))
-    return Launch(pattern, grid, _THREADS, nest.given() | words.named())
+    return CudaLaunch(pattern, grid, _THREADS, nest.given() | words.named())
 
 
-def _in_squares(query: Query) -> Estimate[Squares] | Refusal:
+def _in_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
     nest = _along_stores(query.nest)
     if any(access.step is not Step.CONTIGUOUS for access in nest.stores):
         return Refusal("results are contiguous along no loop")
@@ -202,7 +203,7 @@ def _in_squares(query: Query) -> Estimate[Squares] | Refusal:
     if loop is None:
         return Refusal(f"no operand is contiguous along another loop of at least {_LEAST_SIDE} steps")
     others = tuple(other for other in nest.groups if other is not loop)
-    square = Nest(nest.kernel, others, (loop,), nest.inner, False)
+    square = UnitNest(nest.kernel, others, (loop,), nest.inner, False)
     turned = _turned(nest, loop)
     loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
     held = sum(access.type.bytes for access in loads if access.turned)
@@ -218,14 +219,14 @@ def _in_squares(query: Query) -> Estimate[Squares] | Refusal:
     )
 
 
-def _run_squares(query: Query, way: Squares) -> Launch:
+def _run_squares(query: CudaQuery, way: Squares) -> CudaLaunch:
     nest, side = way.nest, way.side
     (loop,) = nest.rows
     across, down = -(-nest.inner.count // side), -(-loop.count // side)
     tiles = nest.group_count * across * down
     constants = (("THREADS", _SQUARE_THREADS), ("SIDE", side))
-    pattern = Pattern(
-        Mode.TRANSPOSED,
+    pattern = CudaPattern(
+        CudaMode.TRANSPOSED,
         way.vector,
         False,
         nest.wide(tiles),
@@ -235,18 +236,18 @@ def _run_squares(query: Query, way: Squares) -> Launch:
         constants,
     )
     words = Words(columns=nest.inner.count, units=loop.count, tiles=across, inner=down)
-    return Launch(pattern, tiles, _SQUARE_THREADS, nest.given() | words.named())
+    return CudaLaunch(pattern, tiles, _SQUARE_THREADS, nest.given() | words.named())
 
 
 def _vector_of_squares(
-    square: Nest, loads: Sequence[AccessPattern], alignments: Sequence[int], side: int
+    square: UnitNest, loads: Sequence[CudaAccess], alignments: Sequence[int], side: int
 ) -> int:
     """Elements that move together along both loops of squares."""
     (loop,) = square.rows
     if any(load.turned and load.guarded for load in loads):
         return 1
     turned = [number for number, load in enumerate(loads) if load.turned]
-    along_rows = Nest(square.kernel, (*square.groups, square.inner), (), loop, False)
+    along_rows = UnitNest(square.kernel, (*square.groups, square.inner), (), loop, False)
     widest = max(access.type.bytes for access in square.accesses)
     vector = min(VECTOR_BYTES // widest, side * side // _SQUARE_THREADS)
     while vector > 1:
@@ -258,18 +259,18 @@ def _vector_of_squares(
     return vector
 
 
-def _along_stores(nest: Nest) -> Nest:
+def _along_stores(nest: UnitNest) -> UnitNest:
     """The nest with the loop innermost along which all results are contiguous, if there is one."""
     first = len(nest.loads)
     for loop in nest.groups:
         steps = zip(loop.strides[first:], nest.stores, strict=True)
         if all(stride == access.type.bytes for stride, access in steps):
             others = (*(other for other in nest.groups if other is not loop), nest.inner)
-            return Nest(nest.kernel, others, (), loop, False)
+            return UnitNest(nest.kernel, others, (), loop, False)
     return nest
 
 
-def _turned(nest: Nest, loop: Loop) -> list[bool]:
+def _turned(nest: UnitNest, loop: Loop) -> list[bool]:
     """For each load whether it is contiguous along a loop, but not along the innermost one."""
     return [
         access.step is Step.STRIDED and stride == access.type.bytes
@@ -277,7 +278,7 @@ def _turned(nest: Nest, loop: Loop) -> list[bool]:
     ]
 
 
-def _moved_bytes(nest: Nest, turned: list[bool] | None = None) -> int:
+def _moved_bytes(nest: UnitNest, turned: list[bool] | None = None) -> int:
     """Bytes that move: of an access that is neither contiguous nor turned up to a sector for each element."""
     moved = 0
     for number, access in enumerate(nest.accesses):
@@ -290,7 +291,7 @@ def _moved_bytes(nest: Nest, turned: list[bool] | None = None) -> int:
     return moved * nest.group_count * nest.row_count * nest.inner.count
 
 
-def _moved_in_short_units(nest: Nest) -> int:
+def _moved_in_short_units(nest: UnitNest) -> int:
     """The same of rows of few elements: what neighbouring threads access may lie side by side, too."""
     moved, count = 0, nest.inner.count
     for number, access in enumerate(nest.accesses):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import (
     BLOCK_MEETING,
     DEVICE_MEETING,
@@ -22,9 +23,9 @@ from opendml.targets.cuda.costs import (
     instructions,
 )
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Table
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Form, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern, Form
 
 _THREADS = 256
 """Threads of a block whose groups are its own, and of one that shares a group with other blocks."""
@@ -151,11 +152,11 @@ def _in_warps(groups: Groups) -> Estimate[Warps] | Refusal:
     return Estimate(way, {"memory": groups.reading(), "units": groups.loading()})
 
 
-def _run_warps(groups: Groups, way: Warps) -> Launch:
+def _run_warps(groups: Groups, way: Warps) -> CudaLaunch:
     items = groups.nest.group_count
     constants = {"THREADS": _THREADS, "SPAN": way.span, "KEEP": way.keep}
     return _launch(
-        groups, Mode.WARPS, constants, -(-items * way.span // _THREADS), _THREADS, {"items": items}
+        groups, CudaMode.WARPS, constants, -(-items * way.span // _THREADS), _THREADS, {"items": items}
     )
 
 
@@ -177,7 +178,7 @@ def _staged(groups: Groups) -> Estimate[Staged] | Refusal:
     return Estimate(Staged(span, -(-elements // span), batch), terms)
 
 
-def _run_staged(groups: Groups, way: Staged) -> Launch:
+def _run_staged(groups: Groups, way: Staged) -> CudaLaunch:
     items, element = groups.nest.group_count, groups.held_accesses()[0].type.bytes
     groups = groups.in_elements()
     constants = {
@@ -190,7 +191,7 @@ def _run_staged(groups: Groups, way: Staged) -> Launch:
     }
     shared = way.batch * groups.units * element
     grid = -(-items // way.batch)
-    return _launch(groups, Mode.STAGED, constants, grid, _THREADS, {"items": items}, shared_bytes=shared)
+    return _launch(groups, CudaMode.STAGED, constants, grid, _THREADS, {"items": items}, shared_bytes=shared)
 
 
 def _not_stageable(groups: Groups) -> Refusal | None:
@@ -255,9 +256,9 @@ def _by_rows(groups: Groups, keep: int) -> Block | None:
     return Block(1, threads, 1, keep, resident, row_threads=row_threads, full=units // row_threads)
 
 
-def _run_registers(groups: Groups, way: Block) -> Launch:
+def _run_registers(groups: Groups, way: Block) -> CudaLaunch:
     words = _tile_words(groups)
-    return _launch(groups, Mode.TILE, way.constants(), words["items"], way.threads, words)
+    return _launch(groups, CudaMode.TILE, way.constants(), words["items"], way.threads, words)
 
 
 def _in_shared_memory(groups: Groups) -> Estimate[Block] | Refusal:
@@ -276,12 +277,12 @@ def _in_shared_memory(groups: Groups) -> Estimate[Block] | Refusal:
     )
 
 
-def _run_shared_memory(groups: Groups, way: Block) -> Launch:
+def _run_shared_memory(groups: Groups, way: Block) -> CudaLaunch:
     words = _tile_words(groups)
     constants = {**way.constants(), "UNIT_BYTES": groups.unit_bytes, **_rows(groups, way)}
     shared_bytes = way.threads * way.keep * groups.unit_bytes
     grid = words["items"]
-    return _launch(groups, Mode.HELD, constants, grid, way.threads, words, shared_bytes=shared_bytes)
+    return _launch(groups, CudaMode.HELD, constants, grid, way.threads, words, shared_bytes=shared_bytes)
 
 
 # Groups by several blocks
@@ -320,11 +321,11 @@ def _spread_by(groups: Groups, usual: tuple[int, int], least: int) -> Estimate[T
     )
 
 
-def _run_spread(groups: Groups, way: Teams) -> Launch:
+def _run_spread(groups: Groups, way: Teams) -> CudaLaunch:
     block = way.block
     return _launch(
         groups,
-        Mode.SPREAD,
+        CudaMode.SPREAD,
         {**block.constants(), "UNIT_BYTES": groups.unit_bytes, **_rows(groups, block)},
         way.teams * block.size,
         block.threads,
@@ -364,12 +365,12 @@ def _read_twice_by(groups: Groups, least: int) -> Estimate[Teams]:
     )
 
 
-def _run_twice(groups: Groups, way: Teams) -> Launch:
+def _run_twice(groups: Groups, way: Teams) -> CudaLaunch:
     block = way.block
     words = {**_tile_words(groups), "slice": -(-groups.units // block.size), "team": block.size}
     return _launch(
         groups,
-        Mode.TEAM,
+        CudaMode.TEAM,
         {**block.constants(), "UNIT_BYTES": groups.unit_bytes, "ROOM": block.room},
         way.teams * block.size,
         block.threads,
@@ -500,7 +501,7 @@ def _meeting_room(groups: Groups, way: Teams) -> dict[str, int]:
 
 def _launch(
     groups: Groups,
-    mode: Mode,
+    mode: CudaMode,
     constants: dict[str, int],
     grid: int,
     block: int,
@@ -510,12 +511,12 @@ def _launch(
     cooperative: bool = False,
     counters_bytes: int = 0,
     scratch_bytes: int = 0,
-) -> Launch:
+) -> CudaLaunch:
     nest = groups.nest
     if groups.folded:
         constants = {**constants, "FORM": int(nest.form), "RUN": nest.inner.count}
     greatest = max(chosen["items"], groups.units, grid)
-    pattern = Pattern(
+    pattern = CudaPattern(
         mode,
         groups.vector,
         groups.columns,
@@ -526,7 +527,7 @@ def _launch(
         tuple(constants.items()),
     )
     words = Words(**{"units": groups.units, "inner": groups.inner_units, "rows": nest.row_count, **chosen})
-    return Launch(
+    return CudaLaunch(
         pattern,
         grid,
         block,

@@ -13,9 +13,16 @@ from functools import partial
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import ELEMENT_STEP, SIDE_BY_SIDE, thread_meeting
-from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, Launch, Nest, Query, Table, power_of_two
+from opendml.targets.cuda.launch import (
+    STATIC_SHARED_BYTES,
+    CudaLaunch,
+    CudaQuery,
+    Table,
+    UnitNest,
+    power_of_two,
+)
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 256
 _MOST_THREADS = 1024
@@ -52,14 +59,14 @@ class _Groups:
     units: int
 
 
-def _groups(nest: Nest) -> _Groups:
+def _groups(nest: UnitNest) -> _Groups:
     columns = not nest.inner_reduced
     inner = nest.inner.count
     units = nest.row_count * (1 if columns else inner)
     return _Groups(columns, nest.group_count * (inner if columns else 1), units)
 
 
-def _shared_by(query: Query, threads: int, span: int) -> Threads:
+def _shared_by(query: CudaQuery, threads: int, span: int) -> Threads:
     """The way with as many blocks to a group as keep the device busy, if one pass of each is all."""
     nest, team = query.nest, 1
     groups = _groups(nest)
@@ -70,7 +77,7 @@ def _shared_by(query: Query, threads: int, span: int) -> Threads:
     return Threads(threads, span, team)
 
 
-def _alone(query: Query) -> Estimate[Threads] | Refusal:
+def _alone(query: CudaQuery) -> Estimate[Threads] | Refusal:
     """Each group, which lies beside others, by one thread or two."""
     groups = _groups(query.nest)
     if groups.units > _WINDOW:
@@ -85,7 +92,7 @@ def _alone(query: Query) -> Estimate[Threads] | Refusal:
     return Estimate(way, {"elements": query.nest.readings * groups.units * ELEMENT_STEP / SIDE_BY_SIDE})
 
 
-def _abreast(query: Query) -> Estimate[Threads]:
+def _abreast(query: CudaQuery) -> Estimate[Threads]:
     """Each group, which lies beside others, by a few threads of a block."""
     units = _groups(query.nest).units
     way = _shared_by(query, _THREADS, min(SIDE_BY_SIDE, power_of_two(units)))
@@ -93,7 +100,7 @@ def _abreast(query: Query) -> Estimate[Threads]:
     return Estimate(way, {"elements": elements, "meeting": thread_meeting(32)})
 
 
-def _along(query: Query, span: int) -> Estimate[Threads] | Refusal:
+def _along(query: CudaQuery, span: int) -> Estimate[Threads] | Refusal:
     """Each group by so many threads, or the part of a warp that it fills."""
     units = _groups(query.nest).units
     room = span * query.nest.state_bytes
@@ -104,7 +111,7 @@ def _along(query: Query, span: int) -> Estimate[Threads] | Refusal:
     return Estimate(way, {"elements": units * ELEMENT_STEP / span, "meeting": thread_meeting(span)})
 
 
-def _run(query: Query, way: Threads) -> Launch:
+def _run(query: CudaQuery, way: Threads) -> CudaLaunch:
     nest = query.nest
     groups = _groups(nest)
     together = way.threads // way.span
@@ -118,8 +125,8 @@ def _run(query: Query, way: Threads) -> Launch:
         "HAS_ELEMENTS": int(nest.has_elements),
         "TEAM": int(team > 1),
     }
-    pattern = Pattern(
-        Mode.REDUCE,
+    pattern = CudaPattern(
+        CudaMode.REDUCE,
         1,
         groups.columns,
         nest.wide(max(groups.count, groups.units)),
@@ -132,7 +139,7 @@ def _run(query: Query, way: Threads) -> Launch:
     words = Words(
         items=groups.count, units=groups.units, inner=inner, tiles=inner, team=team, slice=slice_units
     )
-    return Launch(
+    return CudaLaunch(
         pattern,
         blocks * team,
         way.threads,
@@ -143,7 +150,7 @@ def _run(query: Query, way: Threads) -> Launch:
     )
 
 
-def windows_abreast(nest: Nest) -> Nest:
+def windows_abreast(nest: UnitNest) -> UnitNest:
     """The nest with a loop over groups innermost along which results are neighbours, if groups are small and
     what neighbours read lies close together.
     """
@@ -156,7 +163,7 @@ def windows_abreast(nest: Nest) -> Nest:
         stores = zip(loop.strides[first:], nest.stores, strict=True)
         if near and all(step == store.type.bytes for step, store in stores):
             groups = tuple(other for other in nest.groups if other is not loop)
-            return Nest(nest.kernel, groups, (*nest.rows, nest.inner), loop, False)
+            return UnitNest(nest.kernel, groups, (*nest.rows, nest.inner), loop, False)
     return nest
 
 

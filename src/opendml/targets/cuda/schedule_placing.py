@@ -12,10 +12,10 @@ from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.cuda.costs import PANEL, reading
-from opendml.targets.cuda.launch import Launch, Nest, Query, Table
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_positions import schedule_positions
 from opendml.targets.cuda.schedule_top import schedule_top
 
@@ -31,13 +31,13 @@ _RESERVED_BYTES = 1024
 """Bytes of shared memory that a block cannot have."""
 
 
-def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Launch | None:
+def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch | None:
     """The launch of a kernel that places along lines; None: it does not. Arguments as of `schedule`."""
     placed = placing_of(kernel.values)
     if placed is None:
         return None
     loops = line_nest(kernel)
-    query = Query(Nest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
+    query = CudaQuery(UnitNest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
     if placed.operation is Operation.TOP:
         return schedule_top(query, _places(query.nest))
     if placed.operation is Operation.POSITIONS:
@@ -54,31 +54,31 @@ class Lines:
     shared_bytes: int
 
 
-def _places(nest: Nest) -> int:
+def _places(nest: UnitNest) -> int:
     """Those of a line."""
     attribute = nest.kernel.values[0].attribute
     assert isinstance(attribute, tuple)
     return int(attribute[-1])
 
 
-def _elements(nest: Nest) -> int:
+def _elements(nest: UnitNest) -> int:
     """Those of all lines, each of which is put to a place."""
     return nest.group_count * nest.row_count * nest.inner.count
 
 
-def _loaded(nest: Nest) -> int:
+def _loaded(nest: UnitNest) -> int:
     """Bytes that are read."""
     return _elements(nest) * sum(load.type.bytes for load in nest.loads if not load.counter)
 
 
-def _in_memory(query: Query) -> Estimate[None]:
+def _in_memory(query: CudaQuery) -> Estimate[None]:
     """One element by each thread, to places in memory."""
     nest = query.nest
     placed = _PLACED_BYTES * _elements(nest)
     return Estimate(None, {"memory": reading(query.machine, _loaded(nest) + placed)})
 
 
-def _in_lines(query: Query) -> Estimate[Lines] | Refusal:
+def _in_lines(query: CudaQuery) -> Estimate[Lines] | Refusal:
     nest, machine = query.nest, query.machine
     placed, count = nest.kernel.values[0], _places(nest)
     if placed.operation is not Operation.SCATTER or placed.type is not ScalarType.INT32:
@@ -93,29 +93,31 @@ def _in_lines(query: Query) -> Estimate[Lines] | Refusal:
     return Estimate(Lines(threads, together, bytes), {"memory": reading(machine, moved) * max(1.0, idle)})
 
 
-def _run_in_memory(query: Query, _: None) -> Launch:
+def _run_in_memory(query: CudaQuery, _: None) -> CudaLaunch:
     nest = query.nest
     panel = nest.group_count if nest.group_count % PANEL else PANEL
     constants = {"THREADS": _THREADS, "ACROSS": int(nest.lies_across)}
-    return _launch(nest, Mode.SCATTER, constants, -(-_elements(nest) // _THREADS), columns=panel)
+    return _launch(nest, CudaMode.SCATTER, constants, -(-_elements(nest) // _THREADS), columns=panel)
 
 
-def _run_in_lines(query: Query, way: Lines) -> Launch:
+def _run_in_lines(query: CudaQuery, way: Lines) -> CudaLaunch:
     nest = query.nest
     constants = {"THREADS": way.threads, "TOGETHER": way.together}
-    launch = _launch(nest, Mode.SCATTER_LINES, constants, -(-nest.group_count // way.together))
+    launch = _launch(nest, CudaMode.SCATTER_LINES, constants, -(-nest.group_count // way.together))
     return replace(launch, shared_bytes=way.shared_bytes)
 
 
-def _launch(nest: Nest, mode: Mode, constants: Mapping[str, int], grid: int, columns: int = 0) -> Launch:
+def _launch(
+    nest: UnitNest, mode: CudaMode, constants: Mapping[str, int], grid: int, columns: int = 0
+) -> CudaLaunch:
     units = nest.row_count * nest.inner.count
     wide = nest.wide(max(_elements(nest), math.prod(nest.kernel.domain)))
-    pattern = Pattern(
+    pattern = CudaPattern(
         mode, 1, False, wide, nest.loads, nest.stores, nest.kernel.values, tuple(constants.items())
     )
     count, inner = _places(nest), nest.inner.count
     words = Words(items=nest.group_count, units=units, inner=inner, rows=count, columns=columns)
-    return Launch(pattern, grid, constants["THREADS"], nest.given() | words.named())
+    return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | words.named())
 
 
 SCATTERING: Table = (

@@ -3,9 +3,10 @@ busy."""
 
 from __future__ import annotations
 
-from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, Launch, Query
+from opendml.targets.common.pattern import Step
+from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern, Step
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS, _RESIDENT = 512, 2
 """Threads of a block, and such blocks on a multiprocessor."""
@@ -19,7 +20,7 @@ _RESERVED_BYTES = 2048
 """Bytes of shared memory that a block has beside its words, or cannot have."""
 
 
-def schedule_positions(query: Query) -> Launch:
+def schedule_positions(query: CudaQuery) -> CudaLaunch:
     """The launch that finds them. A wave has whole lines where the words of their elements fit the shared
     memory."""
     nest, machine = query.nest, query.machine
@@ -36,8 +37,8 @@ def schedule_positions(query: Query) -> Launch:
         "ROW": _row(query),
     }
     wave = team * _THREADS * slice
-    pattern = Pattern(
-        Mode.POSITIONS,
+    pattern = CudaPattern(
+        CudaMode.POSITIONS,
         1,
         False,
         nest.wide(max(lines, elements + wave)),
@@ -47,7 +48,7 @@ def schedule_positions(query: Query) -> Launch:
         tuple(constants.items()),
     )
     words = Words(items=lines, units=elements, inner=nest.inner.count, slice=slice, team=team)
-    return Launch(
+    return CudaLaunch(
         pattern,
         lines * team,
         _THREADS,
@@ -58,7 +59,7 @@ def schedule_positions(query: Query) -> Launch:
     )
 
 
-def _row(query: Query) -> int:
+def _row(query: CudaQuery) -> int:
     """How many stores of elements move together: all of them, if they are a row in memory that one access can
     write; else one."""
     nest = query.nest

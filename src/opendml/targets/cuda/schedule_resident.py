@@ -16,13 +16,13 @@ from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
 from opendml.targets.cuda.launch import (
     STATIC_SHARED_BYTES,
     VECTOR_BYTES,
-    Launch,
-    Query,
+    CudaLaunch,
+    CudaQuery,
     power_of_two,
     power_of_two_within,
 )
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 256
 """Threads of a block in which warps, or parts of them, have groups of their own."""
@@ -54,7 +54,7 @@ class Resident:
     keep: int
 
 
-def _in_registers(query: Query) -> Estimate[Resident] | Refusal:
+def _in_registers(query: CudaQuery) -> Estimate[Resident] | Refusal:
     nest = query.nest
     groups = in_passes(query)
     if isinstance(groups, Refusal):
@@ -94,7 +94,7 @@ def _columns(groups: Groups) -> Iterator[Resident]:
         threads *= 2
 
 
-def _run(query: Query, way: Resident) -> Launch:
+def _run(query: CudaQuery, way: Resident) -> CudaLaunch:
     groups, nest = way.groups, way.groups.nest
     items = _items(groups)
     together = way.threads // way.span
@@ -107,8 +107,8 @@ def _run(query: Query, way: Resident) -> Launch:
         "STAGES": pass_count(nest.kernel.values),
         "HAS_ELEMENTS": int(nest.has_elements),
     }
-    pattern = Pattern(
-        Mode.RESIDENT,
+    pattern = CudaPattern(
+        CudaMode.RESIDENT,
         groups.vector,
         groups.columns,
         nest.wide(max(items + together, groups.units + way.span * way.keep)),
@@ -120,7 +120,7 @@ def _run(query: Query, way: Resident) -> Launch:
     inner = groups.inner_units
     words = Words(items=items, units=groups.units, inner=inner, rows=nest.row_count, tiles=inner)
     grid = -(-items // together)
-    return Launch(pattern, grid, way.threads, nest.given() | words.named(), 1.0 / groups.elements)
+    return CudaLaunch(pattern, grid, way.threads, nest.given() | words.named(), 1.0 / groups.elements)
 
 
 def _items(groups: Groups) -> int:

@@ -12,9 +12,9 @@ from functools import partial
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
-from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, Launch, Query, Table, power_of_two
+from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery, Table, power_of_two
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _WARP = 32
 _THREADS, _LARGE_THREADS, _MOST_THREADS = 256, 512, 1024
@@ -55,7 +55,7 @@ class _Lines:
     most: int
 
 
-def _lines(query: Query) -> _Lines:
+def _lines(query: CudaQuery) -> _Lines:
     """The same for all alignments of the tensors, so that results are."""
     nest = query.nest
     if nest.inner_reduced:
@@ -69,7 +69,9 @@ def _lines(query: Query) -> _Lines:
     return _Lines(count, elements, chunk, min(most, max(1, _TILE_BYTES // (bytes * chunk)) * chunk))
 
 
-def _way(query: Query, threads: int, span: int, team: int = 1, resident: int | None = None) -> Estimate[Span]:
+def _way(
+    query: CudaQuery, threads: int, span: int, team: int = 1, resident: int | None = None
+) -> Estimate[Span]:
     """Tiles of the same size, of as many elements as threads may keep; twice as many where a multiprocessor
     runs half as many threads."""
     lines = _lines(query)
@@ -88,7 +90,7 @@ def _way(query: Query, threads: int, span: int, team: int = 1, resident: int | N
     return Estimate(Span(threads, span, keep, team, resident), terms)
 
 
-def _within_warp(query: Query) -> Estimate[Span] | Refusal:
+def _within_warp(query: CudaQuery) -> Estimate[Span] | Refusal:
     """Each line by a warp, or by the part of one that has two chunks of each thread in it."""
     lines = _lines(query)
     if lines.elements > _WARP * lines.most:
@@ -96,7 +98,7 @@ def _within_warp(query: Query) -> Estimate[Span] | Refusal:
     return _way(query, _THREADS, min(_WARP, power_of_two(-(-lines.elements // (2 * lines.chunk)))))
 
 
-def _shared(query: Query, resident: int) -> Estimate[Span] | Refusal:
+def _shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
     """Each line, or some side by side, by as many blocks as keep the device busy."""
     lines, abreast = _lines(query), 1
     if not query.nest.inner_reduced:
@@ -109,7 +111,7 @@ def _shared(query: Query, resident: int) -> Estimate[Span] | Refusal:
     return _way(query, _LARGE_THREADS, span, team, resident)
 
 
-def _run(query: Query, way: Span) -> Launch:
+def _run(query: CudaQuery, way: Span) -> CudaLaunch:
     nest, lines = query.nest, _lines(query)
     columns, is_shared = not nest.inner_reduced, way.team > 1
     vector = 1 if columns else nest.vector(query.alignments, whole_rows=True)
@@ -125,8 +127,8 @@ def _run(query: Query, way: Span) -> Launch:
         "TEAM": int(is_shared),
     }
     grid = -(-lines.count // together) * way.team
-    pattern = Pattern(
-        Mode.SCAN,
+    pattern = CudaPattern(
+        CudaMode.SCAN,
         vector,
         columns,
         nest.wide(max(grid * together, units + 2 * wave)),
@@ -137,7 +139,7 @@ def _run(query: Query, way: Span) -> Launch:
     )
     inner = nest.inner.count // vector
     words = Words(items=lines.count, units=units, inner=inner, tiles=inner, team=way.team)
-    return Launch(
+    return CudaLaunch(
         pattern,
         grid,
         way.threads,

@@ -16,9 +16,9 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import DEVICE_MEETING, ELEMENT_STEP, thread_meeting
 from opendml.targets.cuda.groups import Groups, in_passes
-from opendml.targets.cuda.launch import Launch, Query, Table
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 1024
 """Threads that a multiprocessor runs at a time, of all blocks together: each has 64 registers."""
@@ -42,7 +42,7 @@ class Shares:
     keep: int
 
 
-def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusal:
+def _shares(query: CudaQuery, threads: int, held: bool) -> Estimate[Shares] | Refusal:
     nest = query.nest
     if nest.readings == 1:
         return Refusal("one pass over the elements is all")
@@ -75,7 +75,7 @@ def _shares(query: Query, threads: int, held: bool) -> Estimate[Shares] | Refusa
     return Estimate(Shares(groups, threads, resident, team, keep), terms)
 
 
-def _run(query: Query, way: Shares, held: bool) -> Launch:
+def _run(query: CudaQuery, way: Shares, held: bool) -> CudaLaunch:
     groups, nest = way.groups, way.groups.nest
     items, slice_units = nest.group_count, way.keep * way.threads
     is_shared = way.team > 1
@@ -91,8 +91,8 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         "STATE_BYTES": nest.state_bytes,
     }
     grid = teams * way.team
-    pattern = Pattern(
-        Mode.PASSES,
+    pattern = CudaPattern(
+        CudaMode.PASSES,
         groups.vector,
         False,
         nest.wide(max(items + teams, groups.units + slice_units, grid)),
@@ -109,7 +109,7 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
         team=way.team,
         slice=slice_units,
     )
-    return Launch(
+    return CudaLaunch(
         pattern,
         grid,
         way.threads,
@@ -122,7 +122,7 @@ def _run(query: Query, way: Shares, held: bool) -> Launch:
     )
 
 
-def _way(name: str, threads: int, held: bool) -> Candidate[Query, Shares, Launch]:
+def _way(name: str, threads: int, held: bool) -> Candidate[CudaQuery, Shares, CudaLaunch]:
     return Candidate(name, partial(_shares, threads=threads, held=held), partial(_run, held=held))
 
 

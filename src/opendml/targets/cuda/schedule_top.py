@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, Query, power_of_two
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, power_of_two
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import Mode, Pattern
+from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _LEAST_SORTED = 32
 _MOST_SORTED_BYTES = 32 * 1024
@@ -29,7 +29,7 @@ _TILE_BYTES, _TILE_THREADS, _TILE_BLOCKS = 32 * 1024, 512, 2
 """What a block sorts at a time, with how many threads, and such blocks on a multiprocessor."""
 
 
-def schedule_top(query: Query, count: int) -> Launch:
+def schedule_top(query: CudaQuery, count: int) -> CudaLaunch:
     """The launch that finds the `count` least elements of each line."""
     words = max(_LEAST_SORTED, power_of_two(count))
     if words * _word_bytes(query) > _MOST_SORTED_BYTES:
@@ -54,7 +54,7 @@ class _Way:
     team: int
 
 
-def _way(query: Query, words: int) -> _Way:
+def _way(query: CudaQuery, words: int) -> _Way:
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
     length, lines = nest.inner.count, nest.group_count
     keep = 2 * _KEEP_BYTES // word_bytes
@@ -70,7 +70,7 @@ def _way(query: Query, words: int) -> _Way:
     return _Way(together, span, keep, room, limit, most, words, blocks, team)
 
 
-def _threads(query: Query, words: int, keep: int) -> tuple[int, int]:
+def _threads(query: CudaQuery, words: int, keep: int) -> tuple[int, int]:
     """How many lines a block has, and how many of its threads each."""
     nest, across = query.nest, query.nest.lies_across
     lines, whole = nest.group_count, power_of_two(-(-nest.inner.count // keep))
@@ -85,7 +85,7 @@ def _threads(query: Query, words: int, keep: int) -> tuple[int, int]:
     return (together, span) if across else (max(1, least // span), span)
 
 
-def _find(query: Query, count: int, way: _Way) -> Launch:
+def _find(query: CudaQuery, count: int, way: _Way) -> CudaLaunch:
     nest, word_bytes = query.nest, _word_bytes(query)
     length, lines, threads = nest.inner.count, nest.group_count, way.span * way.together
     vector = _vector(query, way.keep)
@@ -104,8 +104,8 @@ def _find(query: Query, count: int, way: _Way) -> Launch:
     units = length // vector
     words = Words(items=lines, units=units, rows=count, slice=-(-units // way.team), team=way.team)
     groups = -(-lines // way.together)
-    launch = Launch(
-        _pattern(query, Mode.TOP, vector, constants, lines * length),
+    launch = CudaLaunch(
+        _pattern(query, CudaMode.TOP, vector, constants, lines * length),
         groups * way.team,
         threads,
         query.nest.given() | words.named(),
@@ -116,7 +116,7 @@ def _find(query: Query, count: int, way: _Way) -> Launch:
     return replace(launch, counters_bytes=4 * groups, scratch_bytes=lines * way.team * count * word_bytes)
 
 
-def _sort(query: Query, count: int) -> Launch:
+def _sort(query: CudaQuery, count: int) -> CudaLaunch:
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
     length, lines = nest.inner.count, nest.group_count
     whole = power_of_two(length)
@@ -125,8 +125,8 @@ def _sort(query: Query, count: int) -> Launch:
     constants = {"THREADS": _TILE_THREADS, "BLOCKS": _TILE_BLOCKS, "TILE": tile}
     grid = lines if tiles == 1 else min(machine.multiprocessors * _TILE_BLOCKS, lines * tiles)
     words = Words(items=lines, units=length, rows=count, slice=whole, team=grid)
-    launch = Launch(
-        _pattern(query, Mode.SORT, 1, constants, 2 * lines * whole),
+    launch = CudaLaunch(
+        _pattern(query, CudaMode.SORT, 1, constants, 2 * lines * whole),
         grid,
         _TILE_THREADS,
         nest.given() | words.named(),
@@ -137,9 +137,11 @@ def _sort(query: Query, count: int) -> Launch:
     return replace(launch, cooperative=True, counters_bytes=8, scratch_bytes=lines * whole * word_bytes)
 
 
-def _pattern(query: Query, mode: Mode, vector: int, constants: dict[str, int], units: int) -> Pattern:
+def _pattern(
+    query: CudaQuery, mode: CudaMode, vector: int, constants: dict[str, int], units: int
+) -> CudaPattern:
     nest = query.nest
-    return Pattern(
+    return CudaPattern(
         mode,
         vector,
         False,
@@ -151,7 +153,7 @@ def _pattern(query: Query, mode: Mode, vector: int, constants: dict[str, int], u
     )
 
 
-def _vector(query: Query, keep: int) -> int:
+def _vector(query: CudaQuery, keep: int) -> int:
     """Neighbouring elements that a thread reads together."""
     nest = query.nest
     loads = range(len(nest.loads))
@@ -161,11 +163,11 @@ def _vector(query: Query, keep: int) -> int:
     return vector
 
 
-def _least_bytes(query: Query) -> int:
+def _least_bytes(query: CudaQuery) -> int:
     """Of an element that is read."""
     return min((load.type.bytes for load in query.nest.loads if not load.counter), default=VECTOR_BYTES)
 
 
-def _word_bytes(query: Query) -> int:
+def _word_bytes(query: CudaQuery) -> int:
     """Of a key and a position."""
     return 2 * query.nest.kernel.values[0].operands[0].type.bytes

@@ -23,10 +23,11 @@ from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of, loads_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, Launch, loop_values, needs_64_bits
+from opendml.targets.common.pattern import Step
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
-from opendml.targets.cuda.pattern import AccessPattern, Mode, Pattern, Step
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,
     MOST_DIMENSIONS,
@@ -113,7 +114,7 @@ class WarpgroupTile:
     blocks: int
     cluster: int = 1
     turns: bool = False
-    mode: Mode = Mode.WGMMA
+    mode: CudaMode = CudaMode.WGMMA
 
     @property
     def threads(self) -> int:
@@ -123,7 +124,7 @@ class WarpgroupTile:
     @property
     def rate(self) -> float:
         """Return the fraction of the tensor cores' rate that is reached along k."""
-        if self.mode is Mode.WGMMA_PARTS:
+        if self.mode is CudaMode.WGMMA_PARTS:
             return _RATES_OF_PARTS[self.rows, self.columns]
         rows = self.rows // (1 if self.turns else self.consumers)
         return _RATES[rows][self.columns]
@@ -142,7 +143,7 @@ class WarpgroupTile:
     def parts_bytes(self) -> int:
         """Return the bytes of shared memory for parts of the columns' operand: two kinds, in each buffer."""
         buffers = 3 if self.consumers > 1 else 2
-        return 2 * buffers * self.columns * ROW_BYTES if self.mode is Mode.WGMMA_PARTS else 0
+        return 2 * buffers * self.columns * ROW_BYTES if self.mode is CudaMode.WGMMA_PARTS else 0
 
     def staged(self, bytes: int) -> int:
         """Return the bytes of shared memory for the results, if each warp that multiplies has so many."""
@@ -180,14 +181,14 @@ WARPGROUP_TILES = (
 )
 """The candidates. The figures above are fitted to their times for 63 convolutions and 15 products on an H100:
 the chosen tile takes 1.4 percent longer than the fastest in the mean, 21 percent at most."""
-WINDOW_TILES = tuple(replace(tile, mode=Mode.WGMMA_WINDOWS) for tile in WARPGROUP_TILES)
+WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_WINDOWS) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
 PARTS_TILES = (
-    WarpgroupTile(128, 128, 2, 1, mode=Mode.WGMMA_PARTS),
-    WarpgroupTile(128, 96, 2, 1, mode=Mode.WGMMA_PARTS),
-    WarpgroupTile(128, 64, 2, 1, mode=Mode.WGMMA_PARTS),
-    WarpgroupTile(64, 128, 1, 1, mode=Mode.WGMMA_PARTS),
-    WarpgroupTile(64, 64, 1, 2, mode=Mode.WGMMA_PARTS),
+    WarpgroupTile(128, 128, 2, 1, mode=CudaMode.WGMMA_PARTS),
+    WarpgroupTile(128, 96, 2, 1, mode=CudaMode.WGMMA_PARTS),
+    WarpgroupTile(128, 64, 2, 1, mode=CudaMode.WGMMA_PARTS),
+    WarpgroupTile(64, 128, 1, 1, mode=CudaMode.WGMMA_PARTS),
+    WarpgroupTile(64, 64, 1, 2, mode=CudaMode.WGMMA_PARTS),
 )
 """The candidates of products of FLOAT32."""
 
@@ -213,9 +214,9 @@ def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupT
             break
 
 
-def in_warpgroups(shape: Shape, mode: Mode) -> WarpgroupShape:
+def in_warpgroups(shape: Shape, mode: CudaMode) -> WarpgroupShape:
     """Return a contraction as warpgroups compute it: as a product of matrices, or over windows."""
-    shapes = {Mode.WGMMA_WINDOWS: ConvolutionShape, Mode.WGMMA_PARTS: PartsShape}
+    shapes = {CudaMode.WGMMA_WINDOWS: ConvolutionShape, CudaMode.WGMMA_PARTS: PartsShape}
     return shapes.get(mode, WarpgroupShape)(shape)
 
 
@@ -264,7 +265,7 @@ class WarpgroupShape:
 
     @property
     def _is_of_type(self) -> bool:
-        return self._shape.mode is Mode.MMA and self._shape.is_summed
+        return self._shape.mode is CudaMode.MMA and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
         """Return whether boxes of the columns' operand fit a tile: boxes have as many columns as a tile is
@@ -332,7 +333,7 @@ class WarpgroupShape:
         whole = all(stride % _LINE_BYTES == 0 for stride in strides if stride > ROW_BYTES)
         return 1.0 if whole else _BROKEN_LINES
 
-    def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> Launch:
+    def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> CudaLaunch:
         """Return the launch in a tile."""
         steps = -(-self.k // self.depth)
         slice_steps = -(-steps // splits)
@@ -346,7 +347,7 @@ class WarpgroupShape:
         staged_unit = self._staged_unit()
         patterns = self._patterns(staged_unit or UNIT)
         loads = len(self.kernel.loads)
-        pattern = Pattern(
+        pattern = CudaPattern(
             tile.mode,
             1,
             False,
@@ -394,7 +395,7 @@ class WarpgroupShape:
         )
         steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
         places = machine.multiprocessors * tile.blocks // tile.cluster
-        return Launch(
+        return CudaLaunch(
             replace(pattern, constants=tuple(constants.items())),
             min(clusters * splits, places) * tile.cluster,
             tile.threads,
@@ -464,14 +465,14 @@ class WarpgroupShape:
             (*box, *(1 for _ in around)),
         )
 
-    def _patterns(self, unit: int) -> tuple[AccessPattern, ...]:
+    def _patterns(self, unit: int) -> tuple[CudaAccess, ...]:
         """Return how all accesses move."""
         return tuple(self._pattern(number, unit) for number in range(len(self.accesses)))
 
-    def _pattern(self, number: int, unit: int) -> AccessPattern:
+    def _pattern(self, number: int, unit: int) -> CudaAccess:
         """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
         access, rows, columns = self.accesses[number], self._rows, self._columns
-        return AccessPattern(
+        return CudaAccess(
             access.type,
             self._step(number, access, unit),
             tuple(loop.strides[number] != 0 for loop in self.groups),

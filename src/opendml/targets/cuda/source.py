@@ -9,11 +9,12 @@ from opendml.compiler.kernel import number_of
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
 from opendml.program.rarely import always_needed, is_rare
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import TYPES, expression, literal, parameter
 from opendml.targets.cuda.needs import Needs
-from opendml.targets.cuda.parameters import Parameters
-from opendml.targets.cuda.pattern import AccessPattern, Form, Level, Mode, Step
+from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, Form
 from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
 
 _LEAVES = (Operation.CONSTANT, Operation.PARAMETER)
@@ -25,7 +26,7 @@ class Printer(Needs):
 
     def text(self) -> str:
         """All of it."""
-        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
         parts += [self._structures(), *self._loading(), *self._storing()]
         parts.append(self._evaluation(kept, "const Kept& kept"))
@@ -48,7 +49,7 @@ class Printer(Needs):
             "REDUCED_NEEDS_GIVEN": int(needs_given),
             "FIRST_ATTEMPT": int(not quick),
             "NARROW": int(self.narrow),
-            "LONG": int(self.pattern.mode is Mode.TEAM),
+            "LONG": int(self.pattern.mode is CudaMode.TEAM),
             "FORM": Form.PLAIN,
             "RUN": 1,
             "ROWS": 0,
@@ -80,7 +81,7 @@ class Printer(Needs):
         parts.append(f"template <int V>\nstruct Outputs {{{outputs}\n}};")
         return "\n".join([*parts, nodes("Given", self.given), nodes("Kept", self.kept)])
 
-    def _storage(self, access: AccessPattern, lanes: str) -> str:
+    def _storage(self, access: CudaAccess, lanes: str) -> str:
         """The C++ type of what one access moves for one unit."""
         type = TYPES[access.type]
         return type if access.step is Step.NONE else f"Vector<{type}, {lanes}>"
@@ -102,14 +103,20 @@ class Printer(Needs):
                 [*lines([n for n in self.late if n not in broken]), *(self._row_loading() if broken else ())],
             ),
         ]
-        if self.pattern.mode is Mode.STAGED:
+        if self.pattern.mode is CudaMode.STAGED:
             (held,) = self.held
             functions.append(
                 function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
             )
-        if self.pattern.mode in (Mode.STAGED, Mode.HELD, Mode.SPREAD, Mode.TEAM, Mode.PASSES):
+        if self.pattern.mode in (
+            CudaMode.STAGED,
+            CudaMode.HELD,
+            CudaMode.SPREAD,
+            CudaMode.TEAM,
+            CudaMode.PASSES,
+        ):
             functions += self._copying(arguments)
-        if self.pattern.mode is Mode.TRANSPOSED:
+        if self.pattern.mode is CudaMode.TRANSPOSED:
             copies = [f"to.l{number}.data[at] = from.l{number}.data[lane];" for number in self.held]
             lanes = "Held<A>& to, int at, const Held<B>& from, int lane"
             functions.append(template(f"void copy_lane({lanes})", copies, "A", "B"))
@@ -155,7 +162,7 @@ class Printer(Needs):
             else:
                 lines.append(f"store({self._address(number)}, from.s{number});")
         functions = [template(f"void store_outputs({arguments}, const Outputs<V>& from)", lines)]
-        if self.pattern.mode is Mode.STAGED:
+        if self.pattern.mode is CudaMode.STAGED:
             ((number, _, _),) = self.element_stores()
             functions += [
                 function(f"char* stored_address({arguments})", [f"return {self._address(number)};"]),

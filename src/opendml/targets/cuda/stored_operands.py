@@ -19,7 +19,7 @@ from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.pattern import Mode
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
 from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, candidates, tile_cycles
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
@@ -66,7 +66,7 @@ _Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
 
 def _ways_of_product(kernel: Kernel, machine: Machine) -> _Ways:
     shape = _shape(kernel)
-    is_other = not shape.is_summed or shape.mode is Mode.IMMA
+    is_other = not shape.is_summed or shape.mode is CudaMode.IMMA
     return () if is_other else _computed(kernel, shape.operands), lambda each: _cycles(_shape(each), machine)
 
 

@@ -12,8 +12,9 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import BYTES
 from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.launch import VECTOR_BYTES
-from opendml.targets.cuda.pattern import AccessPattern, Step
+from opendml.targets.cuda.pattern import CudaAccess
 
 _LOAD_INSTRUCTIONS, _GUARD_INSTRUCTIONS = 8, 10
 """Instructions for each unit of an operand that is loaded, and more where it is guarded or computed."""
@@ -192,13 +193,13 @@ def _is_unguarded(value: Node, kernel: Kernel) -> bool:
 
 def access_patterns(
     kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop], operands: Sequence[TiledOperand]
-) -> tuple[AccessPattern, ...]:
+) -> tuple[CudaAccess, ...]:
     """Return how the accesses of a kernel move: along the loops over tiles, `groups`, along those within
     them, `rows`, each alone, and within units of the `operands`."""
     guards = guards_of(kernel.values)
     steps = {number: step for operand in operands for number, step in operand.steps.items()}
     return tuple(
-        AccessPattern(
+        CudaAccess(
             access.type,
             steps.get(number, Step.NONE),
             tuple(loop.strides[number] != 0 for loop in groups),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.parameters import Parameters
+from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.position_source import positions, step_of
 from opendml.targets.cuda.source import Printer
 
@@ -14,7 +14,7 @@ class TopPrinter(Printer):
 
     def text(self) -> str:
         """All of it."""
-        parts = [self._constants(), Parameters(self.pattern).declaration(), *positions(self.pattern)]
+        parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         return "\n\n".join([*parts, self._structures(), *self._loading(), *self._top()])
 
     def _top(self) -> list[str]:

@@ -7,10 +7,11 @@ from enum import Enum
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, loads_beside
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.pattern import AccessPattern, Step
+from opendml.targets.cuda.pattern import CudaAccess
 
 UNIT = 8
 """Neighbouring results that a thread makes at a time: 16 bytes of FLOAT16."""
@@ -24,7 +25,7 @@ class ResidualKind(Enum):
     RESULT = "both, along units of FLOAT16 like those of the results"
 
 
-def residual_kind(access: AccessPattern, row_loops: int) -> ResidualKind | None:
+def residual_kind(access: CudaAccess, row_loops: int) -> ResidualKind | None:
     """Return what moves a load beside a sum, of which `row_loops` loops are over the rows of tiles; None if
     its results cannot go through shared memory."""
     if access.counter or access.guarded:

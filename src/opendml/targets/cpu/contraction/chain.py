@@ -34,9 +34,9 @@ from opendml.targets.cpu.contraction.operands import (
 )
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
-from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
+from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import STEP, Chaining, MicroKernel, Mode, Panels, pieces_bytes
+from opendml.targets.cpu.pattern import STEP, Chaining, CpuMode, MicroKernel, Panels, pieces_bytes
 from opendml.targets.cpu.threads import available_threads
 
 _KEYS = 256
@@ -83,7 +83,7 @@ def is_chained(kernel: Kernel) -> bool:
     return roles is not None and bool(ways(roles))
 
 
-def chained(kernel: Kernel) -> list[Launch]:
+def chained(kernel: Kernel) -> list[CpuLaunch]:
     """The launch that computes a softmax between products; none if a kernel is none."""
     roles = chained_roles(kernel)
     if roles is None:
@@ -226,7 +226,7 @@ def _most_panels(weighting: MicroKernel, queries: int, width: int, lanes: int, i
     return max(1, _room(in_pieces) // max(queries, results))
 
 
-def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
+def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)
@@ -237,16 +237,16 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     )
     scores_nest = epilogue_nest(scores, others[2])
     nest = epilogue_nest(results, epilogue)
-    mode, depth, width = Mode.CONTRACTION_CHAIN, _WIDEST, _WIDEST
+    mode, depth, width = CpuMode.CONTRACTION_CHAIN, _WIDEST, _WIDEST
     if way.in_pieces:
-        mode = Mode.CONTRACTION_CHAIN_MATRICES
+        mode = CpuMode.CONTRACTION_CHAIN_MATRICES
         depth, width = (
             -(-count // STEP) * STEP for count in (scores.count(scores.depth), results.count(results.columns))
         )
     chaining = Chaining(
         Panels(a, way.micro.rows, depth),
         b,
-        pattern_of(scores.epilogue, scores_nest, Mode.CONTRACTION),
+        pattern_of(scores.epilogue, scores_nest, CpuMode.CONTRACTION),
         weighted,
         way.micro,
         way.weighting,
@@ -267,4 +267,4 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> Launch:
     items = groups * chunks
     grain = max(1, min(items // 32, int(CLAIMED // way.item_cycles)))
     reads = buffers_of(load for part in roles.parts for load in part.loads)
-    return Launch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)
+    return CpuLaunch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)

@@ -22,12 +22,13 @@ from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
 from opendml.program.node import Node, Operation, apply, source
 from opendml.program.softmax_math import WIDEST, weight, weight_by
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I1, I64, Code
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Chaining, Level, MicroKernel, Pattern, odd_lines
+from opendml.targets.cpu.pattern import Chaining, CpuPattern, MicroKernel, odd_lines
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type_suffix
 
 _WEIGHT = weight(*(source(number, F32) for number in range(4)))
@@ -42,7 +43,7 @@ class ChainCode(KernelCode):
     """The pattern itself is that of what follows the results, whose last load they are: its row loops run
     over queries, its innermost over the columns of the results."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         if not isinstance(pattern.tiling, Chaining):
             raise TypeError("a chain has a way to be computed")
@@ -465,7 +466,7 @@ class _ScoresCode(KernelCode):
     """The scores, of products. The pattern's row loops run over queries, its innermost over keys."""
 
     def __init__(
-        self, function: ir.Function, pattern: Pattern, lanes: int, code: Code, first_parameter: int
+        self, function: ir.Function, pattern: CpuPattern, lanes: int, code: Code, first_parameter: int
     ) -> None:
         super().__init__(function, pattern, lanes, code, first_parameter)
         self._sums = _sums_of(self)

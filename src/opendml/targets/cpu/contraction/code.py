@@ -15,13 +15,14 @@ from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.tilings import FEW_ROWS
 from opendml.targets.cpu.contraction.words import packing_code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Level, Pattern, Step, Strips, Tiling, odd_lines
+from opendml.targets.cpu.pattern import LINE, CpuPattern, Strips, Tiling, odd_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class ContractionCode(KernelCode):
     _lies_in_rows = True
     """Whether neighbours in a tile are neighbours among the results."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         if not isinstance(pattern.tiling, Tiling):
             raise TypeError("a contraction has a tiling")
@@ -465,7 +466,7 @@ class ContractionCode(KernelCode):
         self.store_range(pointers, first, stop, known_at)
 
 
-def _only_stores(pattern: Pattern) -> bool:
+def _only_stores(pattern: CpuPattern) -> bool:
     """Whether the sums are the results, and lie in memory as in tiles."""
     if len(pattern.stores) != 1 or pattern.rows != 1:
         return False
@@ -473,5 +474,5 @@ def _only_stores(pattern: Pattern) -> bool:
     return _is_total(value, pattern) and store.type is value.type and store.step is Step.CONTIGUOUS
 
 
-def _is_total(node: Node, pattern: Pattern) -> bool:
+def _is_total(node: Node, pattern: CpuPattern) -> bool:
     return node.operation is Operation.SOURCE and number_of(node) == len(pattern.loads) - 1

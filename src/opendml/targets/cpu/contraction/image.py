@@ -14,9 +14,9 @@ from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import LINE, PIECES, STEP, Image, Mode, Packing, Window
+from opendml.targets.cpu.pattern import LINE, PIECES, STEP, CpuMode, Image, ImageWindow, Packing
 
-_ONE = Window(1, 1, 1)
+_ONE = ImageWindow(1, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Seen:
     roles: Roles
     broadcast: bool
     """Whether their elements are broadcast, and not those of vectors."""
-    rows: tuple[Window, int | None, int | None]
-    columns: tuple[Window, int | None, int | None]
+    rows: tuple[ImageWindow, int | None, int | None]
+    columns: tuple[ImageWindow, int | None, int | None]
     channels: tuple[int, ...]
     """Those of narrow integers in groups that share words."""
     sharing: tuple[int, ...] = ()
@@ -107,7 +107,7 @@ class Seen:
         majors = [*(channels or [still]), *loops_over(part, phases)]
         nest = LoopNest(tuple(outer), (*majors, rows, *loops_over(part, self.sharing)), columns, False)
         type = self.roles.types[0 if self.broadcast else 1]
-        pattern = pattern_of(part, nest, Mode.CONTRACTION)
+        pattern = pattern_of(part, nest, CpuMode.CONTRACTION)
         return Packing(pattern, len(majors), False, type, self.in_pieces), nest
 
 
@@ -125,7 +125,7 @@ def seen_by(roles: Roles, broadcast: bool, in_pieces: bool = False) -> Seen | No
     image = dimensions[-2:]
     outer = (*roles.outer, *dimensions[: -len(image)])
     channels = list(roles.depth)
-    found: list[tuple[Window, int | None, int | None]] = []
+    found: list[tuple[ImageWindow, int | None, int | None]] = []
     for position in image:
         tap = next((each for each in channels if _window(part, position, each)), None)
         if tap is not None:
@@ -177,7 +177,7 @@ def _divided(roles: Roles, channel: int, group: int) -> Roles:
     return replace(roles, a=a, b=b, epilogue=epilogue)
 
 
-def _window(part: Kernel, position: int, tap: int) -> Window | None:
+def _window(part: Kernel, position: int, tap: int) -> ImageWindow | None:
     """The windows that lie one after the other along one dimension, and have their elements along another
     one, where neighbours share some; None if there are none."""
     strides = {(load.strides[position], load.strides[tap]) for load in part.loads} - {(0, 0)}
@@ -188,4 +188,4 @@ def _window(part: Kernel, position: int, tap: int) -> Window | None:
     overlap = 0 < stride < part.domain[tap] and dilation < part.domain[position]
     if others or not overlap or 1 not in (stride, dilation):
         return None
-    return Window(part.domain[tap], stride, dilation)
+    return ImageWindow(part.domain[tap], stride, dilation)

@@ -8,6 +8,7 @@ from itertools import product
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import BYTES, dot_bytes
 from opendml.targets.cpu.contraction.code import ContractionCode, Sums
@@ -15,7 +16,7 @@ from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.contraction.words import WordPackingCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, Image, Level, Packing, Strips, Window
+from opendml.targets.cpu.pattern import LINE, Image, ImageWindow, Packing, Strips
 from opendml.targets.cpu.values import llvm_type
 from opendml.targets.cpu.values import number as constant
 
@@ -146,7 +147,7 @@ class ImageCode(PackingCode):
             width = self._shortened(width, columns, self.builder.urem(phase, I64(columns.phases)))
         return height, width
 
-    def _shortened(self, count: ir.Value, window: Window, phase: ir.Value) -> ir.Value:
+    def _shortened(self, count: ir.Value, window: ImageWindow, phase: ir.Value) -> ir.Value:
         last = self.builder.sub(I64(window.extent - 1), phase)
         beyond = self.builder.udiv(last, I64(window.stride))
         return self.builder.add(self.builder.sub(count, I64(window.reach)), beyond)

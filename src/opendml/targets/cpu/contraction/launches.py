@@ -33,15 +33,15 @@ from opendml.targets.cpu.contraction.tiles import (
     steps_of,
 )
 from opendml.targets.cpu.contraction.tilings import COLUMNS_IN_ROWS, COLUMNS_OF_DOTS
-from opendml.targets.cpu.launch import Launch, Numbers, buffers_of, parameters_of, pattern_of
-from opendml.targets.cpu.pattern import Mode, Panels, Strips, Tiling
+from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of
+from opendml.targets.cpu.pattern import CpuMode, Panels, Strips, Tiling
 
 _ALONE = 10_000
 """Cycles of a launch up to which the caller does it alone: sharing saves less than it costs to wait for a
 thread that is late."""
 
 
-def launches_of(tiles: Tiles) -> list[Launch]:
+def launches_of(tiles: Tiles) -> list[CpuLaunch]:
     """The launches that compute sums of products so."""
     roles, micro = tiles.roles, tiles.micro
     lanes = lane_count()
@@ -58,11 +58,11 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     outers, pieces = common_loops(parts, roles.outer), tiles.in_pieces
     a, a_nest = packing_of(a_part, outers[0], *a_order(roles), a_along_depth(roles), roles.types[0], pieces)
     b, b_nest = packing_of(b_part, outers[1], *b_order(roles), b_along_depth(roles), roles.types[1], pieces)
-    mode, results = Mode.CONTRACTION, most_results()
+    mode, results = CpuMode.CONTRACTION, most_results()
     if seen and seen.broadcast:
-        mode, (a, a_nest) = Mode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
+        mode, (a, a_nest) = CpuMode.CONTRACTION_BROADCAST_IMAGE, seen.packing(outers[0])
     elif seen:
-        mode = Mode.CONTRACTION_MATRICES_IMAGE if pieces else Mode.CONTRACTION_IMAGE
+        mode = CpuMode.CONTRACTION_MATRICES_IMAGE if pieces else CpuMode.CONTRACTION_IMAGE
         b, b_nest = seen.packing(outers[1])
         span = tiles.columns // seen.width * seen.pitch - seen.image.columns.reach
         columns = image_columns(span, micro.vectors * lanes)
@@ -75,9 +75,9 @@ def launches_of(tiles: Tiles) -> list[Launch]:
         results = micro.rows, COLUMNS_IN_ROWS if tiles.b_in_place else tiles.columns
     rows, columns = in_tiles(results, micro, lanes)
     if tiles.in_registers and not seen:
-        mode, (rows, columns) = Mode.CONTRACTION_MATRICES, in_tiles(MOST_MATRIX_RESULTS, micro, lanes)
+        mode, (rows, columns) = CpuMode.CONTRACTION_MATRICES, in_tiles(MOST_MATRIX_RESULTS, micro, lanes)
     if tiles.dots:
-        mode, rows, columns = Mode.CONTRACTION_DOTS, micro.rows, COLUMNS_OF_DOTS
+        mode, rows, columns = CpuMode.CONTRACTION_DOTS, micro.rows, COLUMNS_OF_DOTS
     is_long = roles.types[0] is F32 and k > tiles.parts_together * depth
     together = tiles.parts_together if is_long else 0
     turned = tiles.in_registers and not pieces
@@ -98,7 +98,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     if cycles > _ALONE:
         grain = max(1, min(items // (4 * ITEMS), int(CLAIMED // tiles.item_cycles)))
     reads = buffers_of(load for part in parts for load in part.loads)
-    launch = Launch(
+    launch = CpuLaunch(
         pattern,
         parameters.words,
         0,
@@ -112,7 +112,7 @@ def launches_of(tiles: Tiles) -> list[Launch]:
     return [*launches, launch]
 
 
-def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
+def _packing_ahead(tiles: Tiles, depth: int) -> tuple[CpuLaunch, Kernel]:
     """The launch that packs an operand ahead, in parts of so many products, and what then counts where its
     panels or strips lie."""
     roles, lanes = tiles.roles, lane_count()
@@ -123,12 +123,12 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     pieces = tiles.in_pieces
     tiling: Panels | Strips
     if tiles.ahead:
-        mode, across, size = Mode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows
+        mode, across, size = CpuMode.CONTRACTION_PANELS, roles.rows, tiles.micro.rows
         packing, nest = packing_of(part, outer, *a_order(roles), a_along_depth(roles), roles.types[0], pieces)
         tiling = Panels(packing, size, depth, turned=tiles.in_registers and not pieces)
         part_bytes = tiling.part_bytes(lanes)
     else:
-        mode, across, size = Mode.CONTRACTION_STRIPS, roles.columns, tiles.micro.vectors * lanes
+        mode, across, size = CpuMode.CONTRACTION_STRIPS, roles.columns, tiles.micro.vectors * lanes
         packing, nest = packing_of(part, outer, *b_order(roles), b_along_depth(roles), roles.types[1], pieces)
         tiling = Strips(packing, size, depth)
         part_bytes = tiling.part_bytes(k, lanes)
@@ -139,7 +139,7 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[Launch, Kernel]:
     parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
     grain, room = max(1, int(CLAIMED // (size * k))), groups * group_bytes
     reads = buffers_of(part.loads)
-    launch = Launch(
+    launch = CpuLaunch(
         pattern,
         parameters.words,
         0,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.contraction.code import ContractionCode, Sums
 from opendml.targets.cpu.contraction.image_code import ImageCode, ImageContractionCode
@@ -33,12 +34,10 @@ from opendml.targets.cpu.pattern import (
     PIECES,
     REGISTER_ROWS,
     STEP,
+    CpuPattern,
     Image,
-    Level,
     Packing,
     Panels,
-    Pattern,
-    Step,
     odd_lines,
     pieces_bytes,
 )
@@ -126,7 +125,7 @@ def _panel_parts(packing: PackingCode, panels: Panels, room: Room) -> PanelParts
 class MatrixPanelCode(PanelCode):
     """Packs all panels of an operand in pieces."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self._parts = _panel_parts(self, self._panels, self.room)
 
@@ -141,7 +140,7 @@ class WordMatrixPanelCode(MatrixPanelCode, WordPackingCode):
 class MatrixStripCode(StripCode):
     """Packs all strips of an operand in pieces."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self._parts = StripParts(self, self._strips.width, self._strips.depth, self.room)
 

@@ -10,7 +10,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.launch import pattern_of
-from opendml.targets.cpu.pattern import Mode, Packing
+from opendml.targets.cpu.pattern import CpuMode, Packing
 
 
 def packing_of(
@@ -26,7 +26,7 @@ def packing_of(
     major, minor = (merged_neighbours(loops_over(part, each)) for each in (majors, minors))
     inner = minor[-1] if minor else Loop(1, (0,) * len(part.loads))
     nest = LoopNest(tuple(outer), (*major, *minor[:-1]), inner, False)
-    pattern = pattern_of(part, nest, Mode.CONTRACTION)
+    pattern = pattern_of(part, nest, CpuMode.CONTRACTION)
     return Packing(pattern, len(major), along_depth, type, in_pieces), nest
 
 

@@ -9,19 +9,10 @@ from functools import partial
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import (
-    LINE,
-    STEP,
-    Level,
-    Packing,
-    Panels,
-    Pattern,
-    Step,
-    Strips,
-    pieces_bytes,
-)
+from opendml.targets.cpu.pattern import LINE, STEP, CpuPattern, Packing, Panels, Strips, pieces_bytes
 from opendml.targets.cpu.transposed_code import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
@@ -323,7 +314,7 @@ class PackingCode(KernelCode):
 class PanelCode(PackingCode):
     """Packs all panels of an operand, one after the other: [group][panel][part]. An item is a panel."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         if not isinstance(pattern.tiling, Panels):
             raise TypeError("panels are packed")
         self._panels = pattern.tiling
@@ -346,7 +337,7 @@ class PanelCode(PackingCode):
 class StripCode(PackingCode):
     """Packs all strips of an operand, one after the other: [group][strip][part]. An item is a strip."""
 
-    def __init__(self, function: ir.Function, pattern: Pattern, lanes: int) -> None:
+    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         if not isinstance(pattern.tiling, Strips):
             raise TypeError("strips are packed")
         self._strips = pattern.tiling

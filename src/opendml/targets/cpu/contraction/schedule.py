@@ -49,7 +49,7 @@ from opendml.targets.cpu.contraction.tilings import (
     tilings_of_dots,
     usual_form,
 )
-from opendml.targets.cpu.launch import Launch
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.schedule_groups import takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
@@ -214,7 +214,7 @@ class Priced:
         return -(-items // max(1, min(threads, work // claimed))) * item
 
 
-def tiled(kernel: Kernel) -> list[Launch]:
+def tiled(kernel: Kernel) -> list[CpuLaunch]:
     """The launches that compute a kernel's sums of products in tiles; none if it has none, or is better off
     as any other reduction."""
     if Operation.CONTRACTION not in operations_of(kernel.values):

@@ -14,6 +14,7 @@ from itertools import zip_longest
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import dot_bytes
 from opendml.targets.cpu.contraction.packing import (
@@ -25,7 +26,7 @@ from opendml.targets.cpu.contraction.packing import (
     StripCode,
 )
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import Level, Packing
+from opendml.targets.cpu.pattern import Packing
 from opendml.targets.cpu.values import llvm_type, number, splat, vector_constant, vector_type
 
 _WORD = ScalarType.INT32
