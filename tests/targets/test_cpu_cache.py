@@ -94,7 +94,7 @@ def test_keys_depend_on_shaping_code(tmp_path: Path, monkeypatch: pytest.MonkeyP
     digest = compiler_digest.__wrapped__
     before = digest(target)
     assert digest(target) == before
-    names = ["functions", "rarely", "node", "scalar_type", "vector_math", "half_math"]
+    names = ["functions", "narrow", "node", "scalar_type", "vector_math", "half_math"]
     for path in [
         *(package / "program" / f"{name}.py" for name in names),
         package / "compiler" / "simplify.py",

@@ -11,12 +11,12 @@ import math
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from opendml.compiler.kernel import Access, Kernel, number_of, operations_of
-from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, View, ordered
+from opendml.program.node import COLLECTIVE, REDUCTIONS, STORED, Node, Operation, View, ordered
 from opendml.program.scalar_type import ScalarType
 
 _NOTHING = {Operation.SUM: 0.0, Operation.LEAST: math.inf, Operation.GREATEST: -math.inf}
 """What changes nothing about a reduction of floats, whose sum is never -0."""
-_IN_MEMORY = COLLECTIVE | {Operation.SOURCE, Operation.RESHAPE, Operation.JOIN, Operation.RECURRENCE}
+_IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RESHAPE, Operation.RECURRENCE}
 _MOST_CONDITIONS = 64
 """Conditions among which a bound is looked for, at most."""
 _COUNTED = (ScalarType.INT32, ScalarType.INT64, ScalarType.FLOAT32, ScalarType.FLOAT64)

@@ -72,9 +72,9 @@ def _scores_of(weights: Node) -> Node | None:
 
 
 def _unwrapped(node: Node) -> Node:
-    """A value whose bits are read as another type and back."""
-    while node.operation is Operation.BITCAST and node.operands[0].operation is Operation.BITCAST:
-        node = node.operands[0].operands[0]
+    """Return the value below roundings to its own type."""
+    while node.operation is Operation.ROUND:
+        (node,) = node.operands
     return node
 
 

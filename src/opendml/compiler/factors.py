@@ -33,8 +33,8 @@ def _factored(node: Node) -> Node:
 def _scaled(value: Node) -> tuple[Node, float]:
     """Return an operand without the number that it is multiplied by, and the number."""
     scaled = value
-    while scaled.operation is Operation.BITCAST and scaled.operands[0].operation is Operation.BITCAST:
-        scaled = scaled.operands[0].operands[0]
+    while scaled.operation is Operation.ROUND:
+        (scaled,) = scaled.operands
     if scaled.operation is not Operation.MULTIPLY or scaled.type is not value.type:
         return value, 1.0
     narrow, number = scaled.operands

@@ -33,7 +33,7 @@ from opendml.compiler.stored_operands import Chooses, with_stored_operands
 from opendml.compiler.views import IN_MEMORY, moved, split_groups
 from opendml.compiler.windows import unrolled
 from opendml.compiler.write import Place, Writer, parts_of
-from opendml.program.node import COLLECTIVE, PLACINGS, SCANS, Node, Operation, Recurrence, ordered
+from opendml.program.node import COLLECTIVE, PLACINGS, SCANS, STORED, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
 
 MAXIMUM_PASSES = 3
@@ -188,7 +188,7 @@ def _lent(
             is_reshaped = any(user.operation is Operation.RESHAPE for user in users.get(id(node), ()))
             if place.is_packed or not is_reshaped:
                 yield id(node), place
-        elif node.operation is Operation.JOIN:
+        elif node.operation in STORED:
             pending += reversed(list(parts_of(node, place)))
         elif node.operation is Operation.RESHAPE:
             below = place.reshaped(node.operands[0].sizes)
@@ -325,7 +325,7 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
         used_by = users.get(id(node), ())
         if node.operation in PLACINGS and used_by and not _is_gone_on_from(node, used_by):
             yield node
-        if node.operation is Operation.JOIN and (
+        if node.operation in STORED and (
             any(user.operation not in _MOVEMENTS for user in used_by) or id(node) in copied
         ):
             yield node
@@ -333,7 +333,7 @@ def _in_memory(nodes: Sequence[Node], roots: Sequence[Node], program: Program) -
             continue
         value = node.operands[0]
         if node.operation is Operation.RESHAPE and value.operation is not Operation.SOURCE:
-            is_part = all(user.operation is Operation.JOIN for user in used_by)
+            is_part = all(user.operation in STORED for user in used_by)
             fits = id(node) not in written or written[id(node)].reshaped(value.sizes) is not None
             if is_part and fits and (not used_by or split_groups(value.sizes, node.sizes) is not None):
                 continue
@@ -360,7 +360,7 @@ def _copied_joins(
     for node in nodes:
         if node.operation is Operation.RESHAPE:
             parts[id(node)] = parts[id(node.operands[0])]
-        elif node.operation is not Operation.JOIN:
+        elif node.operation not in STORED:
             parts[id(node)] = 1
         else:
             parts[id(node)] = sum(parts[id(operand)] for operand in node.operands)
@@ -378,7 +378,7 @@ def _is_gone_on_from(node: Node, used_by: Sequence[Node]) -> bool:
 
 
 _SOURCES = frozenset({Operation.SOURCE, Operation.RESHAPE})
-_MOVEMENTS = frozenset({Operation.VIEW, Operation.RESHAPE, Operation.JOIN})
+_MOVEMENTS = STORED | {Operation.VIEW, Operation.RESHAPE}
 
 
 class _Again:
@@ -432,7 +432,7 @@ def _bodies(root: Node, held: Container[int]) -> Iterator[Node]:
         node = pending.pop()
         if id(node) in held:
             continue
-        if node.operation is Operation.JOIN:
+        if node.operation in STORED:
             pending += reversed(node.operands)
         elif node.operation in (Operation.RESHAPE, Operation.RECURRENCE):
             pending.append(node.operands[0])

@@ -146,5 +146,15 @@ def _is_gathered(value: Node) -> bool:
     )
 
 
-_FREE = frozenset({Operation.SOURCE, Operation.VIEW, Operation.RESHAPE, Operation.CONVERT, Operation.BITCAST})
+_FREE = frozenset(
+    {
+        Operation.SOURCE,
+        Operation.VIEW,
+        Operation.RESHAPE,
+        Operation.CONVERT,
+        Operation.BITCAST,
+        Operation.ROUND,
+        Operation.EXPAND,
+    }
+)
 """What kernels do while they read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation
+from opendml.program.node import COLLECTIVE, FUNCTIONS, STORED, Node, Operation
 
 OPERATIONS_PER_BYTE = 4
 """Operations on an element in the time that a byte takes to be read or written."""
@@ -22,7 +22,7 @@ MOST_COUNTED = 512
 """Nodes whose operations are counted for one value, at most, so that counting takes linear time."""
 
 _GIVEN = frozenset({Operation.SOURCE, Operation.CONSTANT, Operation.PARAMETER, Operation.INDEX})
-_IN_MEMORY = COLLECTIVE | _GIVEN | {Operation.JOIN, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
+_IN_MEMORY = COLLECTIVE | STORED | _GIVEN | {Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
 
 
 def costs_more_again(value: Node, kernels: int, held: Container[int] = ()) -> bool:

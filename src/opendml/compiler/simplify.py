@@ -22,6 +22,9 @@ def _simpler(node: Node) -> Node:
             return _conversion(node)
         case Operation.BITCAST:
             return _bits(node)
+        case Operation.ROUND if node.operands[0].operation not in KNOWN_ERRORS:
+            # No function finds a rounding error here, and targets round to the type anyhow.
+            return node.operands[0]
         case Operation.MULTIPLY:
             return _product(node)
         case Operation.MULTIPLY_ADD if _is_one(node.operands[1]):
@@ -54,13 +57,10 @@ def _conversion(node: Node) -> Node:
 
 
 def _bits(node: Node) -> Node:
-    """Nothing for the bits of a value read as another type and back, unless that keeps a function from
-    looking at how the value came about."""
+    """Return the value whose bits are read as another type and back."""
     (value,) = node.operands
-    if value.operation is not Operation.BITCAST or value.operands[0].type is not node.type:
-        return node
-    inner = value.operands[0]
-    return node if inner.operation in KNOWN_ERRORS else inner
+    is_back = value.operation is Operation.BITCAST and value.operands[0].type is node.type
+    return value.operands[0] if is_back else node
 
 
 def _product(node: Node) -> Node:

@@ -13,6 +13,7 @@ from opendml.program.node import (
     COLLECTIVE,
     FUNCTIONS,
     REDUCTIONS,
+    STORED,
     Node,
     Operation,
     View,
@@ -20,6 +21,7 @@ from opendml.program.node import (
     claim,
     constant,
     convert,
+    expanded,
     index,
     ordered,
     rebuild,
@@ -28,17 +30,18 @@ from opendml.program.node import (
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import is_whole
 
-IN_MEMORY = COLLECTIVE | {
-    Operation.SOURCE,
-    Operation.JOIN,
-    Operation.RECURRENCE,
-    Operation.VIEW,
-    Operation.RESHAPE,
-}
+IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
 """What a view reads from memory, unless it can be moved on; all others are element-wise."""
-_FIXED = COLLECTIVE | {Operation.JOIN, Operation.INDEX}
+_FIXED = COLLECTIVE | STORED | {Operation.INDEX}
 """Operations that no reshape moves below."""
-_FREE = {Operation.CONSTANT, Operation.INDEX, Operation.CONVERT, Operation.BITCAST}
+_FREE = {
+    Operation.CONSTANT,
+    Operation.INDEX,
+    Operation.CONVERT,
+    Operation.BITCAST,
+    Operation.ROUND,
+    Operation.EXPAND,
+}
 _REPEATED_OPERATIONS = 2
 """Operations that are rather done again for every element that a view repeats than written to memory."""
 
@@ -65,7 +68,7 @@ def moved(roots: Sequence[Node]) -> tuple[Node, ...]:
         if is_view:
             value = _unshaped(node.operands[0])
             seen[id(value)] = seen.get(id(value), 0) + _reads(node)
-    if not seen and not any(node.operation in (Operation.RESHAPE, Operation.JOIN) for node in nodes):
+    if not seen and not any(node.operation in {Operation.RESHAPE} | STORED for node in nodes):
         return tuple(roots)
     changed: dict[int, Node] = {}
     for node in nodes:
@@ -121,7 +124,7 @@ def _view(node: Node, repeats: bool, copies: int) -> Node:
         if narrow is value:
             return read
         seen.know(narrow, read)
-    return _sized(seen.of(value, top=True), node.sizes)
+    return expanded(seen.of(value, top=True), node.sizes)
 
 
 def _view_below_reshape(node: Node, repeats: bool, copies: int) -> Node:
@@ -263,11 +266,6 @@ def _narrowest(value: Node) -> Node:
         if node.type.bits < result.type.bits:
             result = node
     return result
-
-
-def _sized(value: Node, sizes: tuple[int, ...]) -> Node:
-    """A value, of which a number has sizes: a reduction goes over these."""
-    return value if value.sizes or not sizes else Node(Operation.BITCAST, value.type, sizes, (value,))
 
 
 def _is_in_memory(value: Node, repeats: bool, copies: int) -> bool:
@@ -461,7 +459,7 @@ def _reshape(node: Node) -> Node:
     if value.operation is Operation.RESHAPE:
         value = value.operands[0]
     if value.sizes in (node.sizes, ()):
-        return _sized(value, node.sizes)
+        return expanded(value, node.sizes)
     result = Node(Operation.RESHAPE, value.type, node.sizes, (value,))
     if value.operation in (Operation.SOURCE, Operation.VIEW):
         return _lowered(result)
@@ -475,7 +473,7 @@ def _lowered(node: Node) -> Node:
     operands have the same sizes. What a kernel writes is written where it takes the fewest bits.
     """
     value = node.operands[0]
-    if value.operation in COLLECTIVE | {Operation.JOIN}:
+    if value.operation in COLLECTIVE | STORED:
         return node
     split = _affine_reshape(node)
     if split is not None:
@@ -768,9 +766,7 @@ def _joined_last(node: Node) -> Node:
     """
     if node.operation is Operation.RESHAPE:
         return with_operands(node, (_joined_last(node.operands[0]),))
-    joins = [operand for operand in node.operands if operand.operation is Operation.JOIN]
-    # One part alone is joined to lie in memory.
-    join = next((each for each in joins if len(each.operands) > 1), None)
+    join = next((operand for operand in node.operands if operand.operation is Operation.JOIN), None)
     if join is None:
         return node
     if (
@@ -811,20 +807,20 @@ def _parts_in_all(join: Node) -> Iterator[Node]:
 
 def _is_made_of_reductions(value: Node) -> bool:
     """Return whether a value is made of what is reduced, other than parts of joined tensors."""
-    ends = COLLECTIVE | {Operation.SOURCE, Operation.JOIN, Operation.RECURRENCE}
+    ends = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE}
     inside = _walk(value, lambda each: () if each.operation in ends else each.operands)
     return any(each.operation in COLLECTIVE for each in islice(inside, MOST_COPIED))
 
 
 def _joined_narrow(value: Node) -> Node:
-    """Return joined tensors that were all widened as a widened joined tensor."""
-    if value.operation is not Operation.JOIN:
+    """Return stored tensors that were all widened as a widened stored tensor."""
+    if value.operation not in STORED:
         return value
     narrow = [part.operands[0] for part in value.operands if part.operation is Operation.CONVERT]
     types = {part.type for part in narrow}
     if len(narrow) < len(value.operands) or len(types) > 1 or narrow[0].type.bits >= value.type.bits:
         return value
-    joined = Node(Operation.JOIN, narrow[0].type, value.sizes, tuple(narrow), value.attribute)
+    joined = Node(value.operation, narrow[0].type, value.sizes, tuple(narrow), value.attribute)
     return Node(Operation.CONVERT, value.type, value.sizes, (joined,))
 
 

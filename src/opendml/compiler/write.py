@@ -10,6 +10,7 @@ from functools import reduce
 from opendml.compiler.homes import Except, home_of, moving_operands
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.program.node import (
+    STORED,
     Node,
     Operation,
     View,
@@ -87,12 +88,12 @@ class Place:
 
 
 def parts_of(join: Node, place: Place) -> Iterator[tuple[Node, Place]]:
-    """The operands of a JOIN, and where they lie in it."""
-    assert isinstance(join.attribute, int)
+    """Yield the operands of a JOIN or a MATERIALIZE, and where each lies in the result."""
     first = [0] * len(join.sizes)
     for operand in join.operands:
         yield operand, place.part(first, operand.sizes)
-        first[join.attribute] += operand.sizes[join.attribute]
+        if isinstance(join.attribute, int):
+            first[join.attribute] += operand.sizes[join.attribute]
 
 
 class Writer:
@@ -114,7 +115,7 @@ class Writer:
             node, stores = pending.pop()
             if id(node) in held:
                 yield from self._kernel(node, stores, held)
-            elif node.operation is Operation.JOIN:
+            elif node.operation in STORED:
                 places = zip(*(parts_of(node, each) for each in stores), strict=True)
                 pending += reversed([(parts[0][0], [place for _, place in parts]) for parts in places])
             elif node.operation is Operation.RECURRENCE:

@@ -21,13 +21,13 @@ from opendml.program.functions import (
     minimum,
     multiply_add,
     near_quotient,
+    rarely,
     scaled,
     scaled_exp,
     select,
     tanh,
 )
 from opendml.program.node import Node
-from opendml.program.rarely import rarely
 
 
 @defines("ACTIVATION_CELU")

@@ -16,6 +16,7 @@ from opendml.program.functions import (
     maximum,
     minimum,
     power,
+    rarely,
     reduce_maximum,
     reduce_sum,
     select,
@@ -23,7 +24,6 @@ from opendml.program.functions import (
     wide,
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, index
-from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import is_index, reshaped, windows
 from opendml.spec.tensor_desc import TensorDesc

@@ -9,9 +9,16 @@ from functools import reduce
 from operator import add
 
 from opendml.program.common_math import even, float32_bits, odd, polynomial, with_sign_of, with_signed_zero
-from opendml.program.functions import equal, logical_not, multiply_add, round_even, select, square_root
+from opendml.program.functions import (
+    equal,
+    logical_not,
+    multiply_add,
+    rarely,
+    round_even,
+    select,
+    square_root,
+)
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
-from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 
 Coefficients = tuple[float, ...]

@@ -10,18 +10,18 @@ from functools import reduce
 import numpy as np
 
 from opendml.program.node import (
+    Likelihood,
     Node,
     Number,
     Operation,
+    Precision,
     apply,
-    bitcast,
     constant,
     convert,
     position,
     reduction,
     scan,
 )
-from opendml.program.quotients import BY_RECIPROCAL
 from opendml.program.scalar_type import ScalarType, counting
 from opendml.program.view import padded, sliced
 
@@ -41,6 +41,12 @@ def select(condition: Node, if_true: Node | Number, if_false: Node | Number) -> 
     return apply(Operation.SELECT, condition, if_true, if_false)
 
 
+def rarely(condition: Node, if_true: Node, if_false: Node) -> Node:
+    """Return `select`, with a condition that hardly ever holds."""
+    node = select(condition, if_true, if_false)
+    return Node(node.operation, node.type, node.sizes, node.operands, Likelihood.RARE)
+
+
 def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
     """a * b + c, rounded once."""
     return apply(Operation.MULTIPLY_ADD, a, b, c)
@@ -49,7 +55,7 @@ def multiply_add(a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
 def near_quotient(x: Node, number: float) -> Node:
     """x / number within 2 ULP, where no denormal results matter: for the argument of a function that takes
     its rounding error in. The number's magnitude is from 2^-100 on."""
-    return Node(Operation.DIVIDE, x.type, x.sizes, (x, constant(number, x.type)), BY_RECIPROCAL)
+    return Node(Operation.DIVIDE, x.type, x.sizes, (x, constant(number, x.type)), Precision.BY_RECIPROCAL)
 
 
 def scaled(x: Node, factor: float) -> Node:
@@ -107,13 +113,12 @@ def logical_not(x: Node) -> Node:
 
 
 def rounded(x: Node) -> Node:
-    """x as its type has it: the reference target, which does not round, does here, and no function looks
-    behind it for what was rounded off its argument.
+    """Return x as its type has it.
 
-    For what is an operator's output, and for what jumps at ties, where exact arithmetic would come to the
-    other side of them.
+    Definitions round the outputs of operators, and arguments of functions that jump at ties, where exact
+    arithmetic would come to the other side of them.
     """
-    return bitcast(bitcast(x, ScalarType[x.type.name.replace("FLOAT", "INT")]), x.type)
+    return Node(Operation.ROUND, x.type, x.sizes, (x,)) if x.type.is_float else x
 
 
 def exp(x: Node) -> Node:

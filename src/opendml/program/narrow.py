@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, ordered
-from opendml.program.quotients import NARROW
+from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, Operation, Precision, ordered
 from opendml.program.scalar_type import ScalarType
 
 
 def is_narrow(node: Node) -> bool:
     """Whether a function or a quotient may be as cheap as FLOAT16 results allow."""
-    return node.attribute == NARROW and node.operation in _MARKED
+    return node.attribute is Precision.NARROW
 
 
 def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
@@ -28,14 +27,15 @@ def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
     halves = {id(node) for node in nodes if node.type is ScalarType.FLOAT16}
     if not halves:
         return tuple(roots)
-    # What has its bits read is rounded to its own type.
-    rounded = [node.operands[0] for node in nodes if node.operation is Operation.BITCAST]
+    # What has its bits read is rounded to its own type, too.
+    exact_bits = (Operation.ROUND, Operation.BITCAST)
+    rounded = [node.operands[0] for node in nodes if node.operation in exact_bits]
     exact = {id(node) for node in ordered([*roots, *rounded], halves)} | _of_groups(nodes)
     changed: dict[int, Node] = {}
     for node in nodes:
         operands = tuple(changed[id(operand)] for operand in node.operands)
         may_be_cheap = node.operation in _MARKED and node.type is ScalarType.FLOAT32 and id(node) not in exact
-        attribute = NARROW if may_be_cheap else node.attribute
+        attribute = Precision.NARROW if may_be_cheap else node.attribute
         is_same = attribute is node.attribute and operands == node.operands
         changed[id(node)] = (
             node if is_same else Node(node.operation, node.type, node.sizes, operands, attribute, node.origin)

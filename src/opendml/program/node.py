@@ -68,6 +68,13 @@ class Operation(Enum):
     those out of range the nearest integer in range, NaN zero. Integers wrap."""
     BITCAST = auto()
     """The bits of the value in another type of equal width."""
+    ROUND = auto()
+    """The float as its own type has it. Only the reference target computes anything here, as it rounds
+    nowhere else. No expansion of a function looks behind it for a rounding error."""
+    EXPAND = auto()
+    """The number of the operand, which has no dimensions, at every index of the node's sizes."""
+    MATERIALIZE = auto()
+    """The operand, written to memory once. No kernel that reads it computes it again."""
     SHIFT_LEFT = auto()
     """The first operand shifted by the second, which is less than the width."""
     SHIFT_RIGHT = auto()
@@ -166,8 +173,7 @@ class Operation(Enum):
     RESHAPE = auto()
     """The elements of the operand in row-major order, in other sizes."""
     JOIN = auto()
-    """The operands one after the other along the axis `attribute`. One alone lies in memory: whatever reads
-    it does not compute it again."""
+    """The operands, of which there are two or more, one after the other along the axis `attribute`."""
 
     RECURRENCE = auto()
     """The first operand, then along the first dimension what each step of the `Recurrence` in `attribute`
@@ -177,6 +183,8 @@ class Operation(Enum):
 TABLE_SIZE = 8
 """Entries of a LOOKUP's table: as many FLOAT32 as a register of 256 bits holds."""
 
+STORED = frozenset({Operation.JOIN, Operation.MATERIALIZE})
+"""Operations that only place their operands in memory."""
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
 SEARCHES = frozenset(
     {Operation.FIRST_LEAST, Operation.LAST_LEAST, Operation.FIRST_GREATEST, Operation.LAST_GREATEST}
@@ -229,6 +237,30 @@ FUNCTIONS = frozenset(
 )
 
 
+class Precision(Enum):
+    """The accuracy that a target may choose for a DIVIDE, a SQUARE_ROOT or a function.
+
+    A node without one needs the quotient or the root of IEEE 754, or the accuracy that
+    `program.vector_math` states for its function.
+    """
+
+    NEAR = auto()
+    """Within 1 ULP, for operands with magnitudes from 2^-100 to 2^100."""
+    ROUGH = auto()
+    """Within 2 ULP, for the same operands. What takes the result makes up for the error."""
+    NARROW = auto()
+    """A relative error of 2^-15, because only FLOAT16 results depend on it. A root stays that of IEEE 754."""
+    BY_RECIPROCAL = auto()
+    """The product of the numerator and the rounded reciprocal of a constant divisor, within 2 ULP."""
+
+
+class Likelihood(Enum):
+    """The frequency with which the condition of a SELECT holds. Without one nothing is known."""
+
+    RARE = auto()
+    """The condition hardly ever holds. A target may compute the second operand only where it does."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """Which element of a tensor a VIEW has at the index i: along dimension d the one at offsets[d] +
@@ -266,7 +298,7 @@ class LookupTable:
     entries: tuple[float, ...]
 
 
-Attribute = int | float | tuple[int, ...] | View | Recurrence | LookupTable | None
+Attribute = int | float | tuple[int, ...] | View | Recurrence | LookupTable | Precision | Likelihood | None
 Number = int | float
 
 
@@ -371,6 +403,11 @@ def convert(value: Node, type: ScalarType) -> Node:
 def bitcast(value: Node, type: ScalarType) -> Node:
     """The bits of `value` read as another type of the same width, or itself where it has that type."""
     return value if value.type is type else Node(Operation.BITCAST, type, value.sizes, (value,))
+
+
+def expanded(value: Node, sizes: tuple[int, ...]) -> Node:
+    """Return a number as a tensor of `sizes`. A value that has dimensions is returned as it is."""
+    return value if value.sizes or not sizes else Node(Operation.EXPAND, value.type, sizes, (value,))
 
 
 def index(type: ScalarType, sizes: Sequence[int], offset: int, strides: Sequence[int]) -> Node:
@@ -509,6 +546,26 @@ def ordered(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
             else:
                 found.append(node)
     return found
+
+
+def is_rare(node: Node) -> bool:
+    """Return whether a node is a SELECT whose condition hardly ever holds."""
+    return node.attribute is Likelihood.RARE
+
+
+def always_needed(roots: Iterable[Node], known: Container[int] = ()) -> set[int]:
+    """Return the identities of the nodes that `roots` need while no condition of a rare selection holds.
+
+    Nodes whose identities are `known`, and nodes that only these need, are left out.
+    """
+    needed: set[int] = set()
+    pending = list(roots)
+    while pending:
+        node = pending.pop()
+        if id(node) not in needed and id(node) not in known:
+            needed.add(id(node))
+            pending.extend(node.operands[::2] if is_rare(node) else node.operands)
+    return needed
 
 
 def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:

@@ -19,9 +19,8 @@ from opendml.program.common_math import (
     power_of,
     times_power,
 )
-from opendml.program.functions import equal, logical_not, multiply_add, select
+from opendml.program.functions import equal, logical_not, multiply_add, rarely, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert
-from opendml.program.rarely import rarely
 
 
 def power(x: Node, y: Node) -> Node:

@@ -11,8 +11,10 @@ _FREE = frozenset(
     {
         Operation.BITCAST,
         Operation.CONSTANT,
+        Operation.EXPAND,
         Operation.PARAMETER,
         Operation.RESHAPE,
+        Operation.ROUND,
         Operation.SOURCE,
         Operation.VIEW,
     }

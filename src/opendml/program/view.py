@@ -202,8 +202,8 @@ def joined(values: Sequence[Node], axis: int) -> Node:
 
 
 def in_memory(value: Node) -> Node:
-    """`value` written once: whatever reads it does not compute it again."""
-    return Node(Operation.JOIN, value.type, value.sizes, (value,), 0)
+    """Return `value` as a tensor in memory: no kernel that reads it computes it again."""
+    return Node(Operation.MATERIALIZE, value.type, value.sizes, (value,))
 
 
 def _diagonal(steps: Sequence[int]) -> list[list[int]]:

@@ -304,7 +304,10 @@ _FREE = frozenset(
         Operation.VIEW,
         Operation.RESHAPE,
         Operation.JOIN,
+        Operation.MATERIALIZE,
         Operation.BITCAST,
+        Operation.ROUND,
+        Operation.EXPAND,
     }
 )
 

@@ -30,9 +30,8 @@ from opendml.program.common_math import (
     polynomial,
     with_sign_of,
 )
-from opendml.program.functions import multiply_add, select
+from opendml.program.functions import multiply_add, rarely, select
 from opendml.program.node import Node, Operation, apply
-from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 from opendml.program.vector_math import (
     EXP_HIGHEST,

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from opendml.errors import Unsupported
-from opendml.program.node import LookupTable, Node, Operation
-from opendml.program.quotients import BY_RECIPROCAL
+from opendml.program.node import LookupTable, Node, Operation, Precision
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import DIVISIONS
 from opendml.targets.cpu.exponents import EXPONENT_OPERATIONS, exponent_operation
@@ -24,6 +23,8 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         return number(type, lanes, node.attribute)  # type: ignore[arg-type]
     if operation is Operation.CONVERT:
         return conversion(builder, values[0], node.operands[0].type, type, lanes)
+    if operation in (Operation.ROUND, Operation.EXPAND):
+        return values[0]
     if operation is Operation.BITCAST:
         return builder.bitcast(values[0], llvm_type(type, lanes))
     if operation is Operation.SELECT:
@@ -36,7 +37,7 @@ def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]
         return _comparison(builder, node, values)
     if operation in _ORDERED and any(each.operation is Operation.PARAMETER for each in node.operands):
         return _bounded(builder, node, values)
-    if operation is Operation.DIVIDE and node.attribute == BY_RECIPROCAL:
+    if operation is Operation.DIVIDE and node.attribute is Precision.BY_RECIPROCAL:
         # The reciprocal of a number is made once, before all loops.
         return builder.fmul(values[0], builder.fdiv(number(type, lanes, 1.0), values[1]))
     if operation in DIVISIONS:

@@ -16,8 +16,16 @@ from functools import partial
 from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
-from opendml.program.rarely import always_needed, is_rare
+from opendml.program.node import (
+    PLACINGS,
+    REDUCTIONS,
+    SCANS,
+    Node,
+    Operation,
+    always_needed,
+    is_rare,
+    ordered,
+)
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, POINTER, Body, Code

@@ -29,9 +29,8 @@ from opendml.program.common_math import (
     unless_minus_infinite,
     with_sign_of,
 )
-from opendml.program.functions import equal, multiply_add, select
+from opendml.program.functions import equal, multiply_add, rarely, select
 from opendml.program.node import LookupTable, Node, Operation
-from opendml.program.rarely import rarely
 from opendml.program.scalar_type import ScalarType
 from opendml.program.vector_math import NORMAL_HIGHEST, TAIL_UNITS
 from opendml.targets.cpu.tables import table_size

@@ -6,9 +6,7 @@ import math
 import struct
 
 from opendml.errors import Unsupported
-from opendml.program.narrow import is_narrow
-from opendml.program.node import COMPARISONS, Node, Operation
-from opendml.program.quotients import NEAR, ROUGH
+from opendml.program.node import COMPARISONS, Node, Operation, Precision
 from opendml.program.scalar_type import ScalarType
 
 TYPES = {
@@ -117,6 +115,8 @@ def expression(node: Node, operands: list[str]) -> str:
         return literal(node.attribute, type)  # type: ignore[arg-type]
     if operation is Operation.CONVERT:
         return _conversion(operands[0], node.operands[0].type, type)
+    if operation in (Operation.ROUND, Operation.EXPAND):
+        return operands[0]
     if operation is Operation.BITCAST:
         return f"bits_as<{TYPES[type]}>(({TYPES[node.operands[0].type]}){operands[0]})"
     if operation is Operation.SELECT:
@@ -164,11 +164,18 @@ def _is_same(a: Node, b: Node) -> bool:
 
 
 def _prefix(node: Node) -> str:
-    """The prefix of a function's name that says how exact a quotient or a square root must be."""
-    if node.operation not in (Operation.DIVIDE, Operation.SQUARE_ROOT):
-        return ""
-    prefixes: dict[object, str] = {NEAR: "near_", ROUGH: "rough_"}
-    return "narrow_" if is_narrow(node) else prefixes.get(node.attribute, "")
+    """Return the prefix of the function for a quotient or a root of some precision; empty for IEEE 754."""
+    return _PREFIXES.get((node.operation, node.attribute), "")
+
+
+_PREFIXES: dict[tuple[Operation, object], str] = {
+    (Operation.DIVIDE, Precision.NEAR): "near_",
+    (Operation.DIVIDE, Precision.ROUGH): "rough_",
+    (Operation.DIVIDE, Precision.NARROW): "narrow_",
+    (Operation.SQUARE_ROOT, Precision.NEAR): "near_",
+    (Operation.SQUARE_ROOT, Precision.ROUGH): "rough_",
+}
+"""Prefixes of the functions in `kernels/quotients.cuh`."""
 
 
 def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:

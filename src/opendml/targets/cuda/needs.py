@@ -7,8 +7,17 @@ from collections.abc import Iterable, Sequence
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
 from opendml.program.narrow import is_narrow
-from opendml.program.node import FUNCTIONS, PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
-from opendml.program.quotients import NARROW, ROUGH
+from opendml.program.node import (
+    FUNCTIONS,
+    PLACINGS,
+    REDUCTIONS,
+    SCANS,
+    Node,
+    Operation,
+    Precision,
+    ordered,
+    rebuild,
+)
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import Guards, apart
 from opendml.targets.common.pattern import Level
@@ -115,7 +124,7 @@ def _expanded(node: Node) -> Node:
     if node.operation not in FUNCTIONS:
         return node
     if is_narrow(node):
-        quotients = ROUGH if node.operation in TAME else NARROW
+        quotients = Precision.ROUGH if node.operation in TAME else Precision.NARROW
         return with_quotients(node, narrow_math.expand(node), quotients)
     if node.operation is Operation.GAUSSIAN_ERROR_LINEAR_UNIT:
         expansion = reciprocal_math.gaussian_error_linear_unit(*node.operands)

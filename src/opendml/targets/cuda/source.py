@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered
-from opendml.program.rarely import always_needed, is_rare
+from opendml.program.node import REDUCTIONS, Node, Operation, always_needed, is_rare, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cuda.cxx import function, template

@@ -19,6 +19,7 @@ from opendml.program.node import (
     REDUCTIONS,
     SCANS,
     SEARCHES,
+    STORED,
     Node,
     Operation,
     Recurrence,
@@ -67,6 +68,8 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
     """The value of a node: in its own type where it is an input or made of bits, else as `_wide` has it."""
     if node.operation is Operation.BITCAST:
         return converted(operands[0], node.operands[0].type).view(node.type.numpy)
+    if node.operation is Operation.ROUND:
+        return converted(operands[0], node.type)
     operands = [_wide(value, operand.type) for value, operand in zip(operands, node.operands, strict=True)]
     if node.operation in REDUCTIONS or node.operation in _WHOLE:
         # Repeated elements count as often as they are repeated.
@@ -82,6 +85,8 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
             return _view(node.attribute, node.sizes, *operands)
         case Operation.RESHAPE:
             return operands[0].reshape(node.sizes)
+        case Operation.EXPAND | Operation.MATERIALIZE:
+            return operands[0]
         case Operation.JOIN if isinstance(node.attribute, int):
             return np.concatenate(operands, axis=node.attribute)
         case Operation.RECURRENCE if isinstance(node.attribute, Recurrence):
@@ -285,7 +290,7 @@ def _gaussian_error_linear_unit(x: Array) -> Array:
     return x * probability
 
 
-_WHOLE = frozenset({Operation.RESHAPE, Operation.JOIN}) | SCANS | PLACINGS
+_WHOLE = frozenset({Operation.RESHAPE}) | STORED | SCANS | PLACINGS
 
 _REDUCTIONS: dict[Operation, Callable[..., Any]] = {
     Operation.SUM: np.sum,
