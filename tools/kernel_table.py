@@ -23,10 +23,10 @@ from opendml.compiler.kernel import Kernel, KernelProgram, operations_of, placin
 from opendml.program.node import SCANS, Operation
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.contraction.patterns import Chaining, Tiling
 from opendml.targets.cpu.launch import CpuLaunch as ProcessorLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import CpuMode as ProcessorMode
-from opendml.targets.cpu.pattern import Tiling
 from opendml.targets.cpu.schedule import schedule as schedule_on_processor
 from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine as Device
@@ -162,10 +162,10 @@ def _unit_of(launch: ProcessorLaunch) -> str:
     """Return the unit that multiplies in a launch on a processor."""
     if "MATRICES" in launch.pattern.mode.name:
         return "AMX"
-    tiling = launch.pattern.tiling
-    if tiling is None:
-        return UNTILED
-    return _PACKED_UNITS.get(tiling.a.packing.type, "FMA") if isinstance(tiling, Tiling) else "FMA"
+    walk = launch.pattern.walk
+    if isinstance(walk, Tiling):
+        return _PACKED_UNITS.get(walk.a.packing.type, "FMA")
+    return "FMA" if isinstance(walk, Chaining) else UNTILED
 
 
 def _multiplying(plan: Planned) -> Iterator[tuple[Kernel, int]]:

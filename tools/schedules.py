@@ -21,9 +21,10 @@ from opendml.program.node import Operation, ordered
 from opendml.targets.common.candidates import Candidate, Considered, Refusal, considered
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction import schedule as cpu_contraction
+from opendml.targets.cpu.contraction.patterns import Tiling
 from opendml.targets.cpu.launch import query_of
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.pattern import CpuMode, Header, Tiling
+from opendml.targets.cpu.pattern import CpuMode, Header
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda import schedule_contraction as cuda_contraction
 from opendml.targets.cuda.groups import FORMS
@@ -101,7 +102,7 @@ def _products_on_processor(kernel: Kernel) -> Schedule:
     cycles = {way.name: way.cycles for way in ways}
     choices = tuple(Choice(name, "", cycles[name]) for name in reversed(cycles))
     launch = cpu.schedule(kernel)[-1]
-    tiling = launch.pattern.tiling
+    tiling = launch.pattern.walk
     if not isinstance(tiling, Tiling):
         return Schedule(choices, ())
     header = Header(*launch.parameters[: len(Header._fields)])

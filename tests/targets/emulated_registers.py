@@ -14,9 +14,10 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import values
 from opendml.targets.cpu.code import I8, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction import matrix_micro
+from opendml.targets.cpu.contraction.patterns import REGISTER_BYTES, REGISTER_ROWS, REGISTERS
 from opendml.targets.cpu.contraction.pieces import LANES
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cpu.pattern import LINE, REGISTER_BYTES, REGISTER_ROWS, REGISTERS
+from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import llvm_type, number
 
 _INSTRUCTIONS = "llvm.x86."

@@ -68,9 +68,9 @@ VALUES = np.concatenate(
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> dict[str, engine.Code]:
+def compilations(monkeypatch: pytest.MonkeyPatch) -> dict[str, engine.MachineCode]:
     """The kernels that are compiled from now on."""
-    found: dict[str, engine.Code] = {}
+    found: dict[str, engine.MachineCode] = {}
     monkeypatch.setattr(engine, "_codes", found)
     return found
 
@@ -91,7 +91,7 @@ def ordinary(count: int) -> Iterator[float]:
     ],
 )
 def test_twenty_alphas_are_one_compilation(
-    name: str, others: dict[str, float], type: dml.TensorDataType, compilations: dict[str, engine.Code]
+    name: str, others: dict[str, float], type: dml.TensorDataType, compilations: dict[str, engine.MachineCode]
 ) -> None:
     tensor = dml.TensorDesc(type, [1000])
     for alpha in ordinary(20):
@@ -107,7 +107,7 @@ def test_celu_divides_nothing_by_alpha_but_one(data_type: dml.TensorDataType) ->
     assert all(re.search(r"fdiv .*0x3FF0000000000000\)?, ", line) for line in quotients)
 
 
-def test_other_epsilons_bounds_and_fills_compile_nothing(compilations: dict[str, engine.Code]) -> None:
+def test_other_epsilons_bounds_and_fills_compile_nothing(compilations: dict[str, engine.MachineCode]) -> None:
     x = np.ones((2, 3, 4, 5), np.float32)
     for number in ordinary(5):
         dml.mean_variance_normalization1(x, axes=[2, 3], epsilon=number)
@@ -117,7 +117,7 @@ def test_other_epsilons_bounds_and_fills_compile_nothing(compilations: dict[str,
     assert len(compilations) == 4
 
 
-def test_layers_that_differ_in_attributes_share_kernels(compilations: dict[str, engine.Code]) -> None:
+def test_layers_that_differ_in_attributes_share_kernels(compilations: dict[str, engine.MachineCode]) -> None:
     graph = dml.Graph()
     value = graph.input("x", dml.FLOAT32, [1, 2, 8, 8])
     for number in ordinary(36):

@@ -38,7 +38,7 @@ FEATURES = {
     "words": (64, "avx512f"),
 }
 """Bytes of a vector, and the features, of processors that pack differently."""
-CODES: dict[str, dict[str, engine.Code]] = {name: {} for name in FEATURES}
+CODES: dict[str, dict[str, engine.MachineCode]] = {name: {} for name in FEATURES}
 PACKED = {"bytes": ("INT8", "UINT8"), "pairs": ("INT16", "INT16"), "words": ("INT32", "INT32")}
 
 

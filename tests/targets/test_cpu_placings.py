@@ -321,7 +321,7 @@ def _bounded_loops(result: Node, *arrays: Array) -> list[tuple[tuple[int, int], 
     """Those of the launches that compute a node."""
     layout = packed(result.type, result.sizes)
     kernels = fuse(Program(tuple(map(layout_of, arrays)), (layout,), (result,)), ends_loops=True).kernels
-    return [launch.pattern.bounded for kernel in kernels for launch in schedule(kernel)]
+    return [getattr(launch.pattern.walk, "bounded", ()) for kernel in kernels for launch in schedule(kernel)]
 
 
 @pairwise(width=[1, 5, 70], type=COUNTS, function=NOTHING)
@@ -415,7 +415,9 @@ REGIONS = {
 
 @pytest.mark.parametrize("name", REGIONS)
 def test_loops_over_a_region_end_where_it_has_no_more(name: str) -> None:
-    bounded = [loop for launch in launches(REGIONS[name]) for loop in launch.pattern.bounded]
+    bounded = [
+        loop for launch in launches(REGIONS[name]) for loop in getattr(launch.pattern.walk, "bounded", ())
+    ]
     assert len(bounded) == 2
 
 

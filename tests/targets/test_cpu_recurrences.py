@@ -28,11 +28,12 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.tensor_desc import reach
+from opendml.targets.cpu.contraction.patterns import Tiling
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
-from opendml.targets.cpu.pattern import CpuMode, Tiling
+from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.evaluate import evaluate
@@ -129,7 +130,7 @@ def _steps(rows: int, hidden: int) -> list[CpuLaunch]:
     program = _program(_multiplied(*sources(state, weights), 50) * 1.0, [state, weights])
     with assumed(replace(machine(), threads=2)):
         launches = [launch for several in _scheduled(fuse(program)) for launch in several]
-    return [launch for launch in launches if isinstance(launch.pattern.tiling, Tiling)][:2]
+    return [launch for launch in launches if isinstance(launch.pattern.walk, Tiling)][:2]
 
 
 @pytest.mark.parametrize("rows", [1, 4, 33])
@@ -190,9 +191,9 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
     host = replace(with_matrix_registers(), threads=2)
     products, *others = _step(32, 128, host, has_bias)
     assert len(others) == 2
-    assert isinstance(products.pattern.tiling, Tiling)
+    assert isinstance(products.pattern.walk, Tiling)
     assert products.pattern.mode is CpuMode.CONTRACTION_MATRICES
-    assert products.pattern.tiling.micro.rows == 16
+    assert products.pattern.walk.micro.rows == 16
     assert [(each.claims, each.kept) for each in (products, *others)] == [(2, True)] * 3
     with assumed(host):
         assert_compiles(products.pattern)
@@ -203,8 +204,8 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
 def test_threads_keep_columns_of_what_no_cache_has_room_for(hidden: int) -> None:
     products, *_ = _step(32, hidden, replace(with_matrix_registers(), threads=2))
     assert products.pattern.mode is CpuMode.CONTRACTION_MATRICES
-    assert isinstance(products.pattern.tiling, Tiling)
-    assert products.pattern.tiling.micro.rows == 32
+    assert isinstance(products.pattern.walk, Tiling)
+    assert products.pattern.walk.micro.rows == 32
 
 
 @X86
@@ -212,8 +213,8 @@ def test_the_number_of_threads_chooses_no_tile_of_a_step() -> None:
     shapes = set()
     for threads in (1, 2, 3, 8, 32):
         products, *_ = _step(32, 128, replace(with_matrix_registers(), threads=threads))
-        assert isinstance(products.pattern.tiling, Tiling)
-        shapes.add(products.pattern.tiling.micro)
+        assert isinstance(products.pattern.walk, Tiling)
+        shapes.add(products.pattern.walk.micro)
     assert len(shapes) == 1
 
 

@@ -25,7 +25,7 @@ from opendml.targets.common.pattern import Step
 from opendml.targets.cpu import executable
 from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cpu.pattern import CpuMode, CpuPattern, crossed_block
+from opendml.targets.cpu.pattern import TILE, CpuMode, CpuPattern, RowOrder, crossed_block
 from opendml.targets.reference.evaluate import evaluate
 from tests.running import elements, launches
 from tests.targets.walks import (
@@ -82,16 +82,27 @@ STORING = {
 SIDE_BY_SIDE = {mode for mode in CpuMode if mode.columns} - PLACING
 CHOICES: dict[str, tuple[Callable[[CpuPattern], object], set[CpuMode]]] = {
     "streamed": (lambda pattern: any(store.streamed for store in pattern.stores), STORING),
-    "stashes": (lambda pattern: pattern.stashes, {CpuMode.ROWS, CpuMode.COLUMNS}),
+    "stashes": (lambda pattern: getattr(pattern.walk, "stashes", False), {CpuMode.ROWS, CpuMode.COLUMNS}),
     "streamed and stashes": (
-        lambda pattern: pattern.stashes and any(store.streamed for store in pattern.stores),
+        lambda pattern: (
+            getattr(pattern.walk, "stashes", False) and any(store.streamed for store in pattern.stores)
+        ),
         {CpuMode.ROWS, CpuMode.COLUMNS},
     ),
-    "wide tile": (lambda pattern: pattern.wide_tile, SIDE_BY_SIDE - {CpuMode.COLUMNS_MAP}),
-    "whole rows": (lambda pattern: pattern.whole_rows, {CpuMode.COLUMNS, *SPLIT_COLUMNS}),
-    "long rows": (lambda pattern: pattern.long_rows, {CpuMode.ROWS, CpuMode.ROWS_PARTIAL}),
-    "out of order": (lambda pattern: not pattern.in_order, {CpuMode.ROWS}),
-    "later stage": (lambda pattern: pattern.stage > 0, {*SPLIT_ROWS, *SPLIT_COLUMNS}),
+    "wide tile": (
+        lambda pattern: getattr(pattern.walk, "tile", 0) > TILE,
+        SIDE_BY_SIDE - {CpuMode.COLUMNS_MAP},
+    ),
+    "whole rows": (
+        lambda pattern: getattr(pattern.walk, "order", None) is RowOrder.WHOLE,
+        {CpuMode.COLUMNS, *SPLIT_COLUMNS},
+    ),
+    "long rows": (
+        lambda pattern: getattr(pattern.walk, "long_rows", False),
+        {CpuMode.ROWS, CpuMode.ROWS_PARTIAL},
+    ),
+    "out of order": (lambda pattern: not getattr(pattern.walk, "in_order", True), {CpuMode.ROWS}),
+    "later stage": (lambda pattern: getattr(pattern.walk, "stage", 0) > 0, {*SPLIT_ROWS, *SPLIT_COLUMNS}),
 }
 """What a schedule chooses beside the mode, and the modes in which it is chosen at times and at times not."""
 

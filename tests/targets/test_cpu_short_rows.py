@@ -15,7 +15,7 @@ from opendml import FLOAT16, FLOAT32, INT64, UINT8, Device, TensorDataType, Tens
 from opendml.spec.enums import InterpolationMode, PaddingMode
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.pattern import CpuMode, ElementWalk
 from tests.running import launches
 from tests.targets.test_cpu_attributes import Processor, every_processor, needed_symbols
 from tests.targets.walks import GUARD, SMALL_CACHES, check, memory_at
@@ -59,8 +59,8 @@ def divided(type: TensorDataType, width: int) -> OperatorDesc:
 def streams(desc: OperatorDesc) -> tuple[tuple[int, ...], ...]:
     """The stores of its one kernel that are put together."""
     (launch,) = launches(desc)
-    assert (launch.pattern.mode is CpuMode.SHORT_ROWS) == bool(launch.pattern.streams)
-    return launch.pattern.streams
+    assert (launch.pattern.mode is CpuMode.SHORT_ROWS) == bool(launch.pattern.walk_as(ElementWalk).streams)
+    return launch.pattern.walk_as(ElementWalk).streams
 
 
 @pytest.mark.parametrize("make", [tile, slice_of_all_rows, padding, depth_to_space])

@@ -23,6 +23,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction import schedule
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen, seen_by
+from opendml.targets.cpu.contraction.patterns import ImageWindow, Tiling
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
     NEARLY,
@@ -39,7 +40,7 @@ from opendml.targets.cpu.contraction.schedule import (
 from opendml.targets.cpu.contraction.tiles import packed_ahead
 from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
 from opendml.targets.cpu.machine import Machine, assumed, machine
-from opendml.targets.cpu.pattern import CpuMode, ImageWindow, Tiling
+from opendml.targets.cpu.pattern import CpuMode
 from tests.nodes import convolution as convolution_tilings
 from tests.nodes import matrix_product, operands_of, program
 from tests.targets.kernels import contraction_kernel, run_launches, with_strips
@@ -238,7 +239,7 @@ def test_that_filters_are_constant_changes_no_bit() -> None:
     results = []
     for each in (kernel, replace(kernel, loads=fixed)):
         launches = tiled(each)
-        tiling = launches[-1].pattern.tiling
+        tiling = launches[-1].pattern.walk
         assert isinstance(tiling, Tiling)
         assert tiling.image
         assert launches[-1].pattern.mode in (CpuMode.CONTRACTION_IMAGE, CpuMode.CONTRACTION_BROADCAST_IMAGE)

@@ -1,14 +1,21 @@
-"""The properties of a kernel that decide its code on any target: how values change and accesses move."""
+"""The properties of a kernel that decide its code on any target, apart from sizes, strides and addresses."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, IntEnum
+from functools import cache
+from typing import Any, Generic, TypeVar
+
+from opendml.compiler.kernel import fingerprint
+from opendml.program.node import Node, Operation, ordered
+from opendml.program.scalar_type import ScalarType
 
 
 class Level(IntEnum):
     """The loops with which a value changes. A value has the highest level of its operands.
 
-    A target whose lanes run over groups or within them places its group loads at GIVEN or at GROUP.
+    A target places the loads of groups at GIVEN or at GROUP, as its kernels walk them.
     """
 
     CONSTANT = 0
@@ -39,3 +46,67 @@ class Step(Enum):
     """Contiguous along the rows and the innermost loop together."""
     BROKEN = "broken"
     """Not at all, but from row to row, while units run over the ends of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPattern:
+    """One load or store as the code sees it. A `counter` is a load whose value is its own offset."""
+
+    type: ScalarType
+    step: Step
+    level: Level
+    counter: bool
+
+
+Mode = TypeVar("Mode", bound=Enum)
+Access = TypeVar("Access", bound=AccessPattern)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPattern(Generic[Mode, Access]):
+    """A pattern of kernels. Kernels of equal pattern share one function.
+
+    A target derives its pattern, and adds what else decides its code. `mode` is the way in which the code
+    walks the domain.
+    """
+
+    mode: Mode
+    loads: tuple[Access, ...]
+    stores: tuple[Access, ...]
+    values: tuple[Node, ...]
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """Loads, then stores."""
+        return (*self.loads, *self.stores)
+
+    @property
+    def numbers(self) -> int:
+        """The count of numbers that launches give to the values."""
+        return sum(node.operation is Operation.PARAMETER for node in ordered(self.values))
+
+    def text(self) -> str:
+        """Return a text that is equal for patterns with equal code."""
+        return key_text(self)
+
+
+def key_text(value: object) -> str:
+    """Return a text of plain frozen data that is equal for equal data.
+
+    Graphs are equal whatever their sizes.
+    """
+    if isinstance(value, Enum):
+        return value.name
+    if is_dataclass(value):
+        parts = [key_text(getattr(value, name)) for name in _names(value.__class__)]
+        return f"{value.__class__.__name__}({', '.join(parts)})"
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], Node):
+            return fingerprint(value)
+        return f"({', '.join(map(key_text, value))})"
+    return repr(value)
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -20,11 +20,17 @@ from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.group_code import GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.pattern import ColumnWalk
 from opendml.targets.cpu.values import llvm_type, splat
 
 
 class BoundedColumnCode(GroupCode):
     """Whole tiles in one pass."""
+
+    @property
+    def walk(self) -> ColumnWalk:
+        """The part of the pattern that these modes have."""
+        return self.pattern.walk_as(ColumnWalk)
 
     def item(self, item: ir.Value) -> None:
         """One tile."""
@@ -57,7 +63,7 @@ class BoundedColumnCode(GroupCode):
                 operands = self.operand_values(each, self.lanes, values)
                 element = [splat(self.builder, operand, self.lanes) for operand in operands]
                 before = [self.code.get(slot) for slot in state]
-                after = each.add(self.builder, self.lanes, before, element, self.pattern.in_order)
+                after = each.add(self.builder, self.lanes, before, element, self.walk.in_order)
                 for slot, value in zip(state, after, strict=True):
                     self.code.set(slot, value)
         results = dict(of_tile)
@@ -74,7 +80,7 @@ class BoundedColumnCode(GroupCode):
         """How often the loops over rows run: as often as elements count, but at least once, and at most as
         often as they were validated for."""
         counts = list(self.row_counts)
-        for loop, position in self.pattern.bounded:
+        for loop, position in self.walk.bounded:
             reductions = [node for node in self.nodes if id(node) in self.reductions]
             steps = [self._steps(node, position, of_tile) for node in reductions]
             most = reduce(self.code.maximum, steps, I64(1))

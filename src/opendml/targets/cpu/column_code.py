@@ -14,7 +14,13 @@ from opendml.targets.cpu.accumulation import AccumulationCode, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, MATRIX_TILE, TILE, WIDE_TILE, CpuMode, CpuPattern
+from opendml.targets.cpu.pattern import (
+    LINE,
+    ColumnWalk,
+    CpuMode,
+    CpuPattern,
+    RowOrder,
+)
 from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import splat
 
@@ -37,6 +43,11 @@ _States = dict[int, list[ir.Value]]
 class ColumnCode(GroupCode):
     """Whole tiles: a pass over all rows, the statistics of all groups, the next pass; last the results row by
     row."""
+
+    @property
+    def walk(self) -> ColumnWalk:
+        """The part of the pattern that these modes have."""
+        return self.pattern.walk_as(ColumnWalk)
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
@@ -68,10 +79,7 @@ class ColumnCode(GroupCode):
 
     def _tile(self, type: ScalarType) -> ir.Value:
         """Room for one value of each group, and for the lanes of a last vector that no group has."""
-        size = WIDE_TILE if self.pattern.wide_tile else TILE
-        if self.pattern.many_rows:
-            size = MATRIX_TILE
-        return self.room(type, size + self.lanes)
+        return self.room(type, self.walk.tile + self.lanes)
 
     def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
         return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
@@ -113,12 +121,12 @@ class ColumnCode(GroupCode):
     def _pass(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
         """One pass over some rows: the odd ones first, which also start the states, then several per
         visit."""
-        if self.pattern.whole_rows:
+        if self.walk.order is RowOrder.WHOLE:
             self._take_in(number, pointers, first, 1, fresh=True)
             with self.code.loop(self.builder.add(first, I64(1)), last) as row:
                 self._take_in(number, pointers, row, 1, fresh=False)
             return
-        if self.pattern.many_rows:
+        if self.walk.order is RowOrder.MANY:
             if self.pattern.mode is CpuMode.COLUMNS:
                 self._take_in_chunks(number, pointers)
             else:
@@ -187,7 +195,7 @@ class ColumnCode(GroupCode):
                 distance = self.builder.mul(index, self.steps[position])
                 distance = self.builder.add(distance, self.builder.mul(stride, I64(len(rows))))
                 # As many rows as a matrix has between are more than the first cache holds.
-                level = 2 if self.pattern.many_rows else 1
+                level = 2 if self.walk.order is RowOrder.MANY else 1
                 for row in rows:
                     self.code.prefetch(self.code.offset(row[position], distance), level=level)
 
@@ -200,7 +208,7 @@ class ColumnCode(GroupCode):
     def _take_in(self, number: int, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
         """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
         chunks share."""
-        stage, needed, in_order = self.passes[number], self.operands[number], self.pattern.in_order
+        stage, needed, in_order = self.passes[number], self.operands[number], self.walk.in_order
         rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
         outer = [self.evaluate(Level.ROW, 1, row, self._of_tile, roots=needed) for row in rows]
         outer_first = self.evaluate(Level.ROW, 1, pointers, self._of_tile, roots=needed) if fresh else {}
@@ -229,7 +237,7 @@ class ColumnCode(GroupCode):
             else:
                 states = [self.state(accumulation, index) for accumulation in stage]
             totals = states
-            if self.pattern.many_rows:
+            if self.walk.order is RowOrder.MANY:
                 # Rounding errors grow with the number of sums: these rows have their own.
                 states = [accumulation.start(self.builder, self.lanes, []) for accumulation in stage]
             given = list(zip(rows, outer, strict=True))
@@ -241,10 +249,10 @@ class ColumnCode(GroupCode):
                     )
                     for which, (accumulation, state) in enumerate(zip(stage, states, strict=True))
                 ]
-            if self.pattern.many_rows:
+            if self.walk.order is RowOrder.MANY:
                 pairs = zip(stage, totals, states, strict=True)
                 states = [each.merge(self.builder, self.lanes, *pair) for each, *pair in pairs]
-            if self.pattern.many_rows or count == TOGETHER:
+            if self.walk.order is RowOrder.MANY or count == TOGETHER:
                 self._ask_for_later(rows, index)
             for accumulation, state in zip(stage, states, strict=True):
                 self.set_state(accumulation, index, state)
@@ -315,7 +323,7 @@ class SplitColumnCode(ColumnCode):
     def item(self, item: ir.Value) -> None:
         """One chunk of a tile, or one tile."""
         self._kept = {}
-        stage, mode = self.pattern.stage, self.pattern.mode
+        stage, mode = self.walk.stage, self.pattern.mode
         if mode is CpuMode.COLUMNS_COMBINE:
             group, self.start, self.stop = self.block_range(item)
             for number in range(stage):

@@ -28,9 +28,10 @@ from opendml.targets.cpu.contraction.matrix_code import (
     WordMatrixPanelCode,
 )
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
+from opendml.targets.cpu.contraction.patterns import Chaining, Packing, Panels, Strips, Tiling
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.kernel_code import KernelCode
-from opendml.targets.cpu.pattern import Chaining, CpuMode, CpuPattern, Packing, Panels, Strips, Tiling
+from opendml.targets.cpu.pattern import ColumnWalk, CpuMode, CpuPattern
 from opendml.targets.cpu.placing_code import (
     ScatterCode,
     ScatterColumnCode,
@@ -126,7 +127,7 @@ def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -
 
 def _code_of(pattern: CpuPattern) -> type[KernelCode]:
     """What writes the code of a pattern."""
-    tiling = pattern.tiling
+    tiling = pattern.walk
     if isinstance(tiling, Tiling) and tiling.a.turned:
         return WordMatrixCode
     if isinstance(tiling, Panels | Strips):
@@ -136,12 +137,14 @@ def _code_of(pattern: CpuPattern) -> type[KernelCode]:
             return _MATRIX_CODE[pattern.mode]
         if tiling.packing.group > 1:
             return _WORD_CODE[pattern.mode]
-    return BoundedColumnCode if pattern.bounded else _CODE[pattern.mode]
+    if isinstance(tiling, ColumnWalk) and tiling.bounded:
+        return BoundedColumnCode
+    return _CODE[pattern.mode]
 
 
 def _with_expanded(pattern: CpuPattern) -> CpuPattern:
     """The pattern with all functions in basic operations."""
-    tiling = pattern.tiling
+    tiling = pattern.walk
     if isinstance(tiling, Tiling):
         a = replace(tiling.a, packing=_packing(tiling.a.packing))
         tiling = replace(tiling, a=a, b=_packing(tiling.b))
@@ -153,9 +156,9 @@ def _with_expanded(pattern: CpuPattern) -> CpuPattern:
             weighted=_packing(tiling.weighted),
             scores=_with_expanded(tiling.scores),
         )
-    elif tiling:
+    elif isinstance(tiling, Panels | Strips):
         tiling = replace(tiling, packing=_packing(tiling.packing))
-    return replace(pattern, values=rebuild(pattern.values, _expanded), tiling=tiling)
+    return replace(pattern, values=rebuild(pattern.values, _expanded), walk=tiling)
 
 
 def _packing(packing: Packing) -> Packing:

@@ -12,7 +12,7 @@ from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.accumulation import AccumulationCode, State, accumulations_of
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt, Pointers, Values
-from opendml.targets.cpu.pattern import CpuPattern
+from opendml.targets.cpu.pattern import CpuPattern, GroupWalk
 from opendml.targets.cpu.stash import MOST_STASHED, STASHED
 from opendml.targets.cpu.values import splat
 
@@ -34,7 +34,7 @@ class GroupCode(KernelCode):
             [operand for accumulation in stage for operand in accumulation.operands] for stage in self.passes
         ]
         """The values that each pass takes in of an element."""
-        self.stashed = self._stashed() if pattern.stashes else None
+        self.stashed = self._stashed() if pattern.walk_as(GroupWalk).stashes else None
         if self.stashed is not None:
             self._stash = self.room(STASHED, MOST_STASHED + lanes)
             self.stash_origin: ir.Value = I64(0)

@@ -10,7 +10,7 @@ from typing import Any
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, loop_nest
-from opendml.program.node import SEARCHES, Node, Operation, ordered
+from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
@@ -18,7 +18,23 @@ from opendml.targets.common.passes import pass_count
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
-from opendml.targets.cpu.pattern import LINE, TILE, CpuAccess, CpuMode, CpuPattern, Header, Together
+from opendml.targets.cpu.pattern import (
+    LINE,
+    MATRIX_TILE,
+    TILE,
+    WIDE_TILE,
+    ColumnWalk,
+    CpuAccess,
+    CpuMode,
+    CpuPattern,
+    ElementWalk,
+    GroupWalk,
+    Header,
+    RowOrder,
+    RowWalk,
+    SharedReadings,
+    Walk,
+)
 from opendml.targets.cpu.short_rows import streams_of
 from opendml.targets.cpu.stash import STASHED
 
@@ -238,12 +254,10 @@ class Numbers:
     groups: int = 1
     stashed: int = 0
     """Elements of a group that are kept between the last pass and the results; 0: none are."""
-    whole_rows: bool = False
-    """Whether tiles are as wide as the rows are."""
-    many_rows: bool = False
-    """Whether rows are taken in many at once."""
-    together: Together | None = None
-    """What rows that are computed together read."""
+    order: RowOrder = RowOrder.BATCHES
+    """The order of rows in a tile of columns."""
+    shared_rows: SharedReadings | None = None
+    """The readings of rows that are computed together."""
 
 
 def launch_of(
@@ -256,15 +270,16 @@ def launch_of(
     stage: int = 0,
 ) -> CpuLaunch:
     """A launch in a mode, by numbers."""
-    pattern = replace(
-        pattern_of(kernel, nest, mode),
-        stage=stage,
-        stashes=numbers.stashed > 0,
-        whole_rows=numbers.whole_rows,
-        many_rows=numbers.many_rows,
-        together=numbers.together,
-        wide_tile=mode.columns and numbers.block > TILE,
-    )
+    pattern = pattern_of(kernel, nest, mode)
+    walk = pattern.walk
+    if isinstance(walk, GroupWalk):
+        walk = replace(walk, stage=stage, stashes=numbers.stashed > 0)
+    if isinstance(walk, ColumnWalk):
+        most = MATRIX_TILE if numbers.order is RowOrder.MANY else WIDE_TILE if numbers.block > TILE else TILE
+        walk = replace(walk, order=numbers.order, tile=most)
+    if isinstance(walk, ElementWalk):
+        walk = replace(walk, shared_rows=numbers.shared_rows)
+    pattern = replace(pattern, walk=walk)
     grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
     reads = buffers_of(kernel.loads)
     parameters = parameters_of(kernel, nest, numbers)
@@ -293,31 +308,26 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    searches: list[Node] = []
-    if SEARCHES & operations_of(kernel.values):
-        searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
-    in_order = all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
-        mode.columns
-        or all(_in_order(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
+    walk: Walk = ElementWalk(
+        bundled, streams=streams_of(kernel, nest, bundled) if mode is CpuMode.SHORT_ROWS else ()
     )
-    pattern = CpuPattern(
-        mode,
-        len(nest.groups),
-        len(nest.rows),
-        loads,
-        stores,
-        kernel.values,
-        in_order=in_order,
-        long_rows=mode.reduces_rows and nest.inner.count >= _LONG_ROW,
-        bundles=bundled,
-        streams=streams_of(kernel, nest, bundled) if mode is CpuMode.SHORT_ROWS else (),
-        bounded=_bounded(kernel, nest) if mode is CpuMode.COLUMNS else (),
-    )
-    return replace(pattern, row_steps=_row_steps(pattern, nest))
+    if mode.walks_groups and mode.columns:
+        bounded = _bounded(kernel, nest) if mode is CpuMode.COLUMNS else ()
+        walk = ColumnWalk(in_order=_in_order(kernel, nest, mode), bounded=bounded)
+    elif mode.walks_groups:
+        is_long = mode in (CpuMode.ROWS, CpuMode.ROWS_PARTIAL) and nest.inner.count >= _LONG_ROW
+        walk = RowWalk(in_order=_in_order(kernel, nest, mode), long_rows=is_long)
+    pattern = CpuPattern(mode, loads, stores, kernel.values, len(nest.groups), len(nest.rows), walk)
+    if isinstance(walk, ElementWalk):
+        pattern = replace(pattern, walk=replace(walk, row_steps=_row_steps(pattern, nest)))
+    return pattern
 
 
 def _row_steps(pattern: CpuPattern, nest: LoopNest) -> int:
-    """Those of each row, if it is a few full vectors that begin where it does: streamed ones do not."""
+    """Return the length of a row, if it is a few full vectors that begin where it does; else 0.
+
+    Streamed vectors begin where memory has boundaries.
+    """
     is_streamed = any(store.streamed for store in pattern.stores)
     if pattern.mode not in (CpuMode.POINTWISE, CpuMode.SHORT_ROWS) or is_streamed or not nest.groups:
         return 0
@@ -347,8 +357,19 @@ def _bundles(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, ...], ...]:
     return *read, *(tuple(loads + number for number in bundle) for bundle in written)
 
 
-def _in_order(nest: LoopNest, position: int) -> bool:
-    """Whether a position only grows as the rows of a group, and the elements of each, are gone through."""
+def _in_order(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> bool:
+    """Return whether the positions that searches compare only grow as a lane goes through its group."""
+    if not SEARCHES & operations_of(kernel.values):
+        return True
+    searches = [node for node in ordered(kernel.values) if node.operation in SEARCHES]
+    return all(node.operands[1].operation is Operation.SOURCE for node in searches) and (
+        mode.columns
+        or all(_grows(nest, number) for number, load in enumerate(kernel.loads) if load.buffer is None)
+    )
+
+
+def _grows(nest: LoopNest, position: int) -> bool:
+    """Return whether a position only grows from row to row of a group, and along each row."""
     inner = [nest.inner] if nest.inner_reduced else []
     steps = [loop.strides[position] for loop in (*nest.rows, *inner)]
     return steps == sorted(steps, reverse=True)
@@ -398,7 +419,7 @@ def _access_pattern(
         and (mode is not CpuMode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
         and _pays_past_caches(mode, width * nest.inner.count, access.type.bytes, width * written_bytes)
     )
-    return CpuAccess(access.type, step, level, streamed, access.buffer is None)
+    return CpuAccess(access.type, step, level, access.buffer is None, streamed)
 
 
 def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:

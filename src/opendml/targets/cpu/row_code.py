@@ -16,7 +16,7 @@ from opendml.targets.cpu.accumulation import AccumulationCode, State
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
 from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, CpuMode, ParameterTable
+from opendml.targets.cpu.pattern import LINE, CpuMode, ParameterTable, RowWalk
 from opendml.targets.cpu.values import llvm_type, scalar_llvm_type, splat
 
 BATCH = 16
@@ -34,6 +34,11 @@ _Kept = dict[int, tuple[Node, ir.Value]]
 class RowCode(GroupCode):
     """Whole groups, a batch of them per item: a pass over each, then the statistics of all at once, then the
     next pass; last the results of each."""
+
+    @property
+    def walk(self) -> RowWalk:
+        """The part of the pattern that these modes have."""
+        return self.pattern.walk_as(RowWalk)
 
     def item(self, item: ir.Value) -> None:
         """One batch."""
@@ -126,13 +131,13 @@ class RowCode(GroupCode):
 
     def _at_once(self, number: int) -> int:
         """States of their own."""
-        if not self.pattern.long_rows or self._together(number) > 1:
+        if not self.walk.long_rows or self._together(number) > 1:
             return 1
         return min(accumulation.lanes_at_once for accumulation in self.passes[number])
 
     def _together(self, number: int) -> int:
         """Vectors that a state takes in at once."""
-        return TOGETHER if self.pattern.long_rows and self.adds_together(number) else 1
+        return TOGETHER if self.walk.long_rows and self.adds_together(number) else 1
 
     def _vectors(self, accumulation: AccumulationCode, start: State) -> State:
         """Variables for a state in every lane."""
@@ -168,7 +173,7 @@ class RowCode(GroupCode):
                     for values in vectors
                 ]
                 before = [self.code.get(slot) for slot in states[which]]
-                in_order = self.pattern.in_order
+                in_order = self.walk.in_order
                 after = accumulation.add_together(self.builder, self.lanes, before, elements, in_order)
                 for slot, old, new in zip(states[which], before, after, strict=True):
                     self.code.set(slot, new if mask is None else self.builder.select(mask, new, old))
@@ -176,7 +181,7 @@ class RowCode(GroupCode):
         at_once, together = self._at_once(number), self._together(number)
         stride = self.lanes * at_once * together
         with self.code.loop(start, stop, stride) as index:
-            if self.pattern.mode is CpuMode.ROWS_PARTIAL or together > 1 or not self.pattern.long_rows:
+            if self.pattern.mode is CpuMode.ROWS_PARTIAL or together > 1 or not self.walk.long_rows:
                 self._ask_for(pointers, index, stride)
             elif 0 < number == self.last_pass and self.pattern.mode is CpuMode.ROWS:
                 self._prefetch_next_batch(pointers, index, stride)
@@ -226,7 +231,7 @@ class SplitRowCode(RowCode):
 
     def item(self, item: ir.Value) -> None:
         """One chunk, or one group."""
-        stage = self.pattern.stage
+        stage = self.walk.stage
         if self.pattern.mode is CpuMode.ROWS_COMBINE:
             self._combine(stage, item)
             return

@@ -26,7 +26,7 @@ from opendml.targets.cpu.launch import (
     pattern_of,
     shape_of,
 )
-from opendml.targets.cpu.pattern import LINE, CpuAccess, CpuMode, CpuPattern, crossed_block
+from opendml.targets.cpu.pattern import LINE, CpuAccess, CpuMode, CpuPattern, ElementWalk, crossed_block
 from opendml.targets.cpu.shared_rows import SharedRows, shared_rows
 
 _SHORTEST_CROSSED = 8
@@ -78,7 +78,9 @@ def _through_caches(pattern: CpuPattern) -> list[CpuAccess]:
     """The stores that do not go past the caches."""
     first = len(pattern.loads)
     past = {number for number, store in enumerate(pattern.stores, first) if store.streamed}
-    past.update(*(bundle for bundle in pattern.bundles if bundle[0] in past), *pattern.streams)
+    past.update(
+        *(bundle for bundle in pattern.bundles if bundle[0] in past), *pattern.walk_as(ElementWalk).streams
+    )
     return [store for number, store in enumerate(pattern.stores, first) if number not in past]
 
 
@@ -100,7 +102,7 @@ def _in_short_rows(query: CpuQuery) -> Estimate[None] | Refusal:
     if operations > _MOST_OPERATIONS:
         return Refusal(f"{operations} operations take as long as writing through the caches")
     pattern = pattern_of(kernel, nest, CpuMode.SHORT_ROWS)
-    if not pattern.streams:
+    if not pattern.walk_as(ElementWalk).streams:
         return Refusal("no short rows of results follow each other")
     through = _bytes(kernel, _through_caches(pattern))
     terms = {
@@ -163,7 +165,7 @@ def _run_shared_blocks(query: CpuQuery, way: SharedBlocks) -> list[CpuLaunch]:
         units=shape.rows,
         chunk=way.chunk,
         chunks=chunks,
-        together=way.rows.together,
+        shared_rows=way.rows.together,
     )
     items = shape.groups * chunks * blocks
     item_bytes = way.block * min(way.chunk, shape.rows) * shape.step_bytes

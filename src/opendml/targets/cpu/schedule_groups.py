@@ -22,7 +22,7 @@ from opendml.targets.cpu.launch import (
     launch_of,
     shape_of,
 )
-from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, CpuMode
+from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, CpuMode, RowOrder
 from opendml.targets.cpu.row_code import BATCH
 from opendml.targets.cpu.stash import MOST_STASHED, repeats_functions, row_pitch, with_counter
 from opendml.targets.cpu.threads import available_threads
@@ -151,7 +151,7 @@ def _run_whole_tiles(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
         chunk=shape.rows,
         elements=shape.rows,
         stashed=int(way.kept),
-        whole_rows=_has_whole_rows(query),
+        order=_order_of_rows(query),
     )
     items, item_bytes = shape.groups * tiles, shape.rows * way.tile * shape.step_bytes
     return [launch_of(kernel, nest, CpuMode.COLUMNS, numbers, items, item_bytes)]
@@ -163,18 +163,19 @@ def _chunks_of_tiles(query: CpuQuery) -> Estimate[Chunks] | Refusal:
 
 
 def _run_chunks_of_tiles(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
-    numbers = replace(numbers_of_tiles(query, way), whole_rows=_has_whole_rows(query))
+    numbers = replace(numbers_of_tiles(query, way), order=_order_of_rows(query))
     modes = (CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE, CpuMode.COLUMNS_MAP)
     return in_chunks(query, modes, numbers)
 
 
-def _has_whole_rows(query: CpuQuery) -> bool:
-    """Whether tiles are as wide as rows, which follow each other in memory: all is read as one stream."""
-    return query.shape.reads_once and query.shape.inner <= WIDE_TILE
+def _order_of_rows(query: CpuQuery) -> RowOrder:
+    """Return the order of rows in tiles. Tiles as wide as the rows read memory as one stream."""
+    is_whole = query.shape.reads_once and query.shape.inner <= WIDE_TILE
+    return RowOrder.WHOLE if is_whole else RowOrder.BATCHES
 
 
 def _widest_tile(query: CpuQuery) -> int:
-    return query.shape.inner if _has_whole_rows(query) else TILE
+    return query.shape.inner if _order_of_rows(query) is RowOrder.WHOLE else TILE
 
 
 # Vectors times matrices
@@ -209,7 +210,7 @@ def _many_rows(query: CpuQuery) -> Estimate[ColumnTiles] | Refusal:
 
 def _run_many_rows(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
     shape, chunks = query.shape, Chunks(way.tile, _rows_of_a_chunk(query))
-    numbers = replace(numbers_of_tiles(query, chunks), many_rows=True)
+    numbers = replace(numbers_of_tiles(query, chunks), order=RowOrder.MANY)
     items, item_bytes = shape.groups * numbers.blocks, shape.rows * way.tile * shape.step_bytes
     return [launch_of(query.kernel, query.nest, CpuMode.COLUMNS, numbers, items, item_bytes)]
 
@@ -221,7 +222,7 @@ def _many_rows_in_chunks(query: CpuQuery) -> Estimate[Chunks] | Refusal:
 
 
 def _run_many_rows_in_chunks(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
-    numbers = replace(numbers_of_tiles(query, way), many_rows=True)
+    numbers = replace(numbers_of_tiles(query, way), order=RowOrder.MANY)
     modes = (CpuMode.COLUMNS_PARTIAL, CpuMode.COLUMNS_COMBINE, CpuMode.COLUMNS_MAP)
     return in_chunks(query, modes, numbers)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import Node, Operation, ordered
-from opendml.targets.cpu.pattern import LINE, Reading, Together
+from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings
 
 _MOST_ROWS = 4
 """Rows of many that are computed together, at most."""
@@ -24,7 +24,7 @@ class SharedRows:
     """Rows that are computed together, of the one row loop of `nest`."""
 
     nest: LoopNest
-    together: Together
+    together: SharedReadings
     reads: float
     """Distinct loads for each load of a row, over all rows: those that are left over share none."""
 
@@ -62,7 +62,7 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
         distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
         reads = (whole * len(distinct) + rest * len(read)) / (loop.count * len(read)) if read else 1.0
-        yield SharedRows(nest, Together(together, alone[0], _alike(kernel)), reads)
+        yield SharedRows(nest, SharedReadings(together, alone[0], _alike(kernel)), reads)
 
 
 def _readings(

@@ -18,7 +18,7 @@ from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Stride, Values
 from opendml.targets.cpu.launch import BLOCK_BYTES
-from opendml.targets.cpu.pattern import LINE, CpuPattern, Reading
+from opendml.targets.cpu.pattern import LINE, CpuPattern, ElementWalk, Reading
 from opendml.targets.cpu.shared_rows import conditions_of
 
 _ZEROS = 2 * BLOCK_BYTES + 2 * 128 + 2 * LINE
@@ -27,15 +27,16 @@ behind them, and a cache line on both sides, since what reads along one line beg
 
 
 class SharedRowsCode(KernelCode):
-    """The one row loop is that of the rows; `pattern.together` says what they read."""
+    """The one row loop is that of the rows; `pattern.walk.shared_rows` says what they read."""
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        if pattern.together is None:
+        together = pattern.walk_as(ElementWalk).shared_rows
+        if together is None:
             raise TypeError("rows share what they read")
-        self._together = pattern.together
+        self._together = together
         self._zeros = self.room(ScalarType.UINT8, _ZEROS)
-        self._readings = pattern.together.alone
+        self._readings = together.alone
         """What loads read in the row at hand."""
         self._lines: dict[int, ir.Value] = {}
         """Where what is read begins in the rows at hand, by line."""

@@ -14,7 +14,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I64, POINTER, Code
 from opendml.targets.cpu.kernel_code import Pointers
-from opendml.targets.cpu.pattern import LINE, CpuPattern
+from opendml.targets.cpu.pattern import LINE, CpuPattern, ElementWalk
 from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.short_rows import LONGEST_ROW, ROOM_BYTES
 
@@ -32,7 +32,7 @@ class _Stream:
 
 
 class ShortRowsCode(PointwiseCode):
-    """`pattern.streams` says which results are written so; others are as in any element-wise kernel."""
+    """`pattern.walk.streams` says which results are written so; others are as in any element-wise kernel."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ShortRowsCode(PointwiseCode):
                 self.room(ScalarType.UINT8, size),
                 self.code.local(I64),
             )
-            for numbers in pattern.streams
+            for numbers in pattern.walk_as(ElementWalk).streams
         ]
 
     def items(self, first: ir.Value, last: ir.Value) -> None:

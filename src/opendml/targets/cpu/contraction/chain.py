@@ -33,10 +33,11 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of,
 )
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import STEP, Chaining, MicroKernel, Panels, pieces_bytes
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
 from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import STEP, Chaining, CpuMode, MicroKernel, Panels, pieces_bytes
+from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.threads import available_threads
 
 _KEYS = 256
@@ -254,7 +255,7 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
         _room(way.in_pieces),
         width,
     )
-    pattern = replace(pattern_of(results.epilogue, nest, mode), tiling=chaining)
+    pattern = replace(pattern_of(results.epilogue, nest, mode), walk=chaining)
     groups, chunks = results.count(results.outer), -(-m // way.rows)
     parameters = parameters_of(
         results.epilogue,

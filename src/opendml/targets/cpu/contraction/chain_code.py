@@ -27,8 +27,9 @@ from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I1, I64, Code
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
+from opendml.targets.cpu.contraction.patterns import Chaining, MicroKernel, odd_lines
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import Chaining, CpuPattern, MicroKernel, odd_lines
+from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type_suffix
 
 _WEIGHT = weight(*(source(number, F32) for number in range(4)))
@@ -45,9 +46,7 @@ class ChainCode(KernelCode):
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        if not isinstance(pattern.tiling, Chaining):
-            raise TypeError("a chain has a way to be computed")
-        chaining = pattern.tiling
+        chaining = pattern.walk_as(Chaining)
         first = self.layout.length
         self.a = PackingCode(function, chaining.a.packing, lanes, self.code, first)
         first += self.a.layout.length

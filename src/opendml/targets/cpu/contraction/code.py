@@ -19,10 +19,11 @@ from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, Range
+from opendml.targets.cpu.contraction.patterns import Strips, Tiling, odd_lines
 from opendml.targets.cpu.contraction.tilings import FEW_ROWS
 from opendml.targets.cpu.contraction.words import packing_code
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, CpuPattern, Strips, Tiling, odd_lines
+from opendml.targets.cpu.pattern import LINE, CpuPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,7 @@ class ContractionCode(KernelCode):
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        if not isinstance(pattern.tiling, Tiling):
-            raise TypeError("a contraction has a tiling")
-        tiling = self.tiling = pattern.tiling
+        tiling = self.tiling = pattern.walk_as(Tiling)
         micro = tiling.micro
         first = self.layout.length
         self.width = micro.vectors * lanes

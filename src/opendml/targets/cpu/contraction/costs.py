@@ -10,9 +10,9 @@ from opendml.compiler.loops import merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.operands import a_along_depth, b_along_depth, is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import MicroKernel
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import MicroKernel
 
 _MICRO_KERNELS = {
     32: (MicroKernel(14, 2), MicroKernel(9, 3), MicroKernel(6, 4)),

@@ -11,10 +11,11 @@ from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
 from opendml.program.node import Operation, ordered
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import PIECES, STEP, Image, ImageWindow, Packing
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import LINE, PIECES, STEP, CpuMode, Image, ImageWindow, Packing
+from opendml.targets.cpu.pattern import LINE, CpuMode
 
 _ONE = ImageWindow(1, 1, 1)
 

@@ -24,10 +24,10 @@ from opendml.targets.cpu.contraction.costs import (
 from opendml.targets.cpu.contraction.image import Seen
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import MicroKernel
 from opendml.targets.cpu.contraction.tiles import DEPTH, Family, Tiles, Worth, groups_of, most_results
 from opendml.targets.cpu.contraction.tilings import FEW_ROWS, SCATTERED, STREAMED
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import MicroKernel
 
 _FOUND = 0.5
 """Cycles to find out where the next product's vectors lie, beyond what else goes on meanwhile."""

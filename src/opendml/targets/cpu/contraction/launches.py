@@ -21,6 +21,7 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of,
 )
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import Panels, Strips, Tiling
 from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves
 from opendml.targets.cpu.contraction.tiles import (
     ITEMS,
@@ -34,7 +35,7 @@ from opendml.targets.cpu.contraction.tiles import (
 )
 from opendml.targets.cpu.contraction.tilings import COLUMNS_IN_ROWS, COLUMNS_OF_DOTS
 from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of
-from opendml.targets.cpu.pattern import CpuMode, Panels, Strips, Tiling
+from opendml.targets.cpu.pattern import CpuMode
 
 _ALONE = 10_000
 """Cycles of a launch up to which the caller does it alone: sharing saves less than it costs to wait for a
@@ -86,7 +87,7 @@ def launches_of(tiles: Tiles) -> list[CpuLaunch]:
     ahead = tiles.ahead, tiles.b_ahead
     strip_depth = tiles.packed_depth * roles.group if tiles.b_ahead else 0
     tiling = Tiling(panels, b, micro, rows, columns, *ahead, together, image, tiles.b_in_place, strip_depth)
-    pattern = replace(pattern_of(roles.epilogue, nest, mode), tiling=tiling)
+    pattern = replace(pattern_of(roles.epilogue, nest, mode), walk=tiling)
     blocks, chunks = -(-n // tiles.columns), -(-m // tiles.rows)
     numbers = Numbers(tiles.columns, blocks, m, tiles.rows, chunks, k, groups)
     parameters = parameters_of(roles.epilogue, nest, numbers)
@@ -135,7 +136,7 @@ def _packing_ahead(tiles: Tiles, depth: int) -> tuple[CpuLaunch, Kernel]:
     elements = roles.count(across)
     count = -(-elements // size)
     group_bytes = count * -(-k // depth) * part_bytes
-    pattern = replace(packing.pattern, mode=mode, tiling=tiling)
+    pattern = replace(packing.pattern, mode=mode, walk=tiling)
     parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
     grain, room = max(1, int(CLAIMED // (size * k))), groups * group_bytes
     reads = buffers_of(part.loads)

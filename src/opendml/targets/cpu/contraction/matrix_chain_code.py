@@ -15,15 +15,15 @@ from opendml.targets.cpu.contraction.matrix_micro import (
     release,
 )
 from opendml.targets.cpu.contraction.packing import F32, Range
-from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
-from opendml.targets.cpu.pattern import (
-    LINE,
+from opendml.targets.cpu.contraction.patterns import (
     REGISTER_BYTES,
     REGISTER_ROWS,
     STEP,
     Chaining,
     pieces_bytes,
 )
+from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
+from opendml.targets.cpu.pattern import LINE
 
 _MAGNITUDES = Magnitudes(2.0**-49, 2.0**29)
 """Of queries, keys and values: without a scale, so that sums need none either. What of a product is less than

@@ -20,6 +20,16 @@ from opendml.targets.cpu.contraction.matrix_micro import (
 from opendml.targets.cpu.contraction.matrix_words import WordMatrixMicroKernel, emit_turn
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, PanelCode, Range, StripCode
+from opendml.targets.cpu.contraction.patterns import (
+    PIECES,
+    REGISTER_ROWS,
+    STEP,
+    Image,
+    Packing,
+    Panels,
+    odd_lines,
+    pieces_bytes,
+)
 from opendml.targets.cpu.contraction.pieces import (
     OF_FACTORS,
     Magnitudes,
@@ -30,17 +40,7 @@ from opendml.targets.cpu.contraction.pieces import (
 )
 from opendml.targets.cpu.contraction.words import WordPackingCode, packing_code
 from opendml.targets.cpu.kernel_code import Pointers
-from opendml.targets.cpu.pattern import (
-    PIECES,
-    REGISTER_ROWS,
-    STEP,
-    CpuPattern,
-    Image,
-    Packing,
-    Panels,
-    odd_lines,
-    pieces_bytes,
-)
+from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.values import number as constant
 
 Room = Callable[[ScalarType, int], ir.Value]

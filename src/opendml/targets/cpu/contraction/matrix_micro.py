@@ -10,6 +10,14 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES, Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.patterns import (
+    PIECES,
+    REGISTER_BYTES,
+    REGISTER_ROWS,
+    REGISTERS,
+    STEP,
+    MicroKernel,
+)
 from opendml.targets.cpu.contraction.pieces import (
     LANES,
     OF_FACTORS,
@@ -18,15 +26,7 @@ from opendml.targets.cpu.contraction.pieces import (
     emit_join_columns,
     emit_join_rows,
 )
-from opendml.targets.cpu.pattern import (
-    LINE,
-    PIECES,
-    REGISTER_BYTES,
-    REGISTER_ROWS,
-    REGISTERS,
-    STEP,
-    MicroKernel,
-)
+from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import intrinsic, number
 
 _F32 = ScalarType.FLOAT32

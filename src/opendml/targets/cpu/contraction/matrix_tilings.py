@@ -26,6 +26,7 @@ from opendml.targets.cpu.contraction.image_tilings import (
 )
 from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import PIECES, REGISTER_ROWS, STEP, MicroKernel
 from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
@@ -37,7 +38,6 @@ from opendml.targets.cpu.contraction.tiles import (
     steps_of,
 )
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import PIECES, REGISTER_ROWS, STEP, MicroKernel
 
 MOST_MATRIX_RESULTS = 512, 512
 """The most rows and columns of a block."""

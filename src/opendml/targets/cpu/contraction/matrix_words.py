@@ -11,7 +11,8 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.matrix_micro import RegisterTile
-from opendml.targets.cpu.pattern import LINE, REGISTER_ROWS, MicroKernel, Panels
+from opendml.targets.cpu.contraction.patterns import REGISTER_ROWS, MicroKernel, Panels
+from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.transposed_code import transposed
 from opendml.targets.cpu.values import number
 

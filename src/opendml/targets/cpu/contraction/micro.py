@@ -12,7 +12,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, internal_function
 from opendml.targets.cpu.contraction.arithmetic import BYTES, multiply_add, total_type
 from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.pattern import LINE, MicroKernel
+from opendml.targets.cpu.contraction.patterns import MicroKernel
+from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
 DISTANCE_BYTES = 8

@@ -8,9 +8,10 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import Packing
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.launch import pattern_of
-from opendml.targets.cpu.pattern import CpuMode, Packing
+from opendml.targets.cpu.pattern import CpuMode
 
 
 def packing_of(

@@ -11,8 +11,9 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.contraction.patterns import STEP, Packing, Panels, Strips, pieces_bytes
 from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
-from opendml.targets.cpu.pattern import LINE, STEP, CpuPattern, Packing, Panels, Strips, pieces_bytes
+from opendml.targets.cpu.pattern import LINE, CpuPattern
 from opendml.targets.cpu.transposed_code import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
@@ -315,10 +316,8 @@ class PanelCode(PackingCode):
     """Packs all panels of an operand, one after the other: [group][panel][part]. An item is a panel."""
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        if not isinstance(pattern.tiling, Panels):
-            raise TypeError("panels are packed")
-        self._panels = pattern.tiling
-        super().__init__(function, pattern.tiling.packing, lanes)
+        self._panels = pattern.walk_as(Panels)
+        super().__init__(function, self._panels.packing, lanes)
 
     def item(self, item: ir.Value) -> None:
         """One panel."""
@@ -338,10 +337,8 @@ class StripCode(PackingCode):
     """Packs all strips of an operand, one after the other: [group][strip][part]. An item is a strip."""
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        if not isinstance(pattern.tiling, Strips):
-            raise TypeError("strips are packed")
-        self._strips = pattern.tiling
-        super().__init__(function, pattern.tiling.packing, lanes)
+        self._strips = pattern.walk_as(Strips)
+        super().__init__(function, self._strips.packing, lanes)
 
     def item(self, item: ir.Value) -> None:
         """One strip."""

@@ -15,7 +15,8 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I32, I64, POINTER, Code, internal_function
-from opendml.targets.cpu.pattern import LINE, PIECES, REGISTER_BYTES, REGISTER_ROWS, STEP
+from opendml.targets.cpu.contraction.patterns import PIECES, REGISTER_BYTES, REGISTER_ROWS, STEP
+from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import Literal, intrinsic, llvm_type, number, vector_constant, vector_type
 
 _F32, _I32 = ScalarType.FLOAT32, ScalarType.INT32

@@ -9,9 +9,9 @@ from opendml.compiler.kernel import Kernel
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import MicroKernel
 from opendml.targets.cpu.contraction.roles import Roles, moves
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import MicroKernel
 
 DEPTH = 256
 """Products, or words of several, that are added up before they are added to the result: a panel of a and a

@@ -31,6 +31,7 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of,
 )
 from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.patterns import MicroKernel
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
@@ -46,7 +47,6 @@ from opendml.targets.cpu.contraction.tiles import (
     most_results_apart,
     steps_of,
 )
-from opendml.targets.cpu.pattern import MicroKernel
 
 _MOST_ROWS, _MOST_VECTORS = 8, 4
 """Of tiles then."""
