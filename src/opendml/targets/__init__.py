@@ -1,1 +1,1 @@
-"""Where tensor programs run: one package per target."""
+"""Targets run tensor programs. Each has a package of its own; `common` has what they share."""

@@ -6,8 +6,11 @@ from opendml.targets.memory import HostMemory
 
 
 class Arenas:
-    """Arenas that are taken for a dispatch and given back: there are as many as dispatches run at a time, and
-    each is as large as the largest need that it has met. Safe to use from several threads."""
+    """A pool of arenas, from which each dispatch takes one and gives it back.
+
+    There are as many arenas as dispatches run at a time. Each is as large as the largest need that it has
+    met. Several threads may use a pool.
+    """
 
     def __init__(self) -> None:
         self._free: list[HostMemory] = []
@@ -23,7 +26,7 @@ class Arenas:
         """Return an arena of at least `size` bytes for the caller alone.
 
         Raises:
-            Unsupported: there are not so many.
+            Unsupported: there is not enough memory.
         """
         self.most = max(self.most, size)
         try:

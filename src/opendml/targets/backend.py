@@ -1,4 +1,4 @@
-"""Backends: all that the runtime asks of a device."""
+"""A backend is the interface of a device to the runtime."""
 
 from __future__ import annotations
 
@@ -18,142 +18,164 @@ from opendml.targets.planned import Planned, Timer
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_THREADS = 1024
-"""Threads that a caller may allow to share a dispatch; each needs its room in the arenas."""
+"""Threads that may share a dispatch, at most. Each needs scratch memory in the arenas."""
 
 
 class DeviceBackend(ABC):
-    """A device as the runtime sees it, of which it knows nothing else: neither the target's modules nor the
-    attributes of what they make.
+    """A device as the runtime sees it.
 
-    A new target, for Metal or Vulkan, say, brings a package `targets/NAME`: an executable (schedules and
-    code for the kernels that `compiler.fuse` makes of a program, with instances that run them), and in its
-    `backend.py` a class like this one, which `targets/registry.py` names. A device whose programs run over
-    host memory derives it from `HostBackend`, and has to say only what compiles; one with memory and streams
-    of its own from `StreamBackend`, and says too how memory is allocated and copied, and how it finds,
-    reads and makes arrays of other libraries there (`place_of`, `memory`, `call`).
+    The runtime uses no module of a target, and no attribute of an object of a target, beside these methods.
+    A target has a package `targets/NAME` with an executable, and a backend in `backend.py`, which
+    `targets/registry.py` names. A device that works in host memory derives its backend from `HostBackend`,
+    and defines only how programs are compiled. A device with memory and streams of its own derives it from
+    `StreamBackend`. It also defines how memory is allocated and copied, and how arrays of other libraries are
+    found, read and made there (`place_of`, `memory`, `call`).
 
-    Methods raise Unsupported where memory is out, and DeviceRemoved where the device has failed.
+    Methods raise Unsupported if memory runs out, and DeviceRemoved if the device has failed.
     """
 
     kind: ClassVar[str]
-    """The name of its kind, as callers write it."""
+    """The name of the kind of device, as callers write it."""
     index: int | None = None
-    """Its number among several of its kind; None where there is only one."""
+    """The number of the device among those of its kind. None if there can be only one."""
     place: Place | None = None
-    """Its own memory; None: it works in host memory."""
+    """The device's own memory. None if it works in host memory."""
 
     @abstractmethod
     def open(self) -> None:
-        """Makes sure that the device can be used.
+        """Make sure that the device can be used.
 
         Raises:
-            InvalidArgument: there is no device of this number, or a setting is wrong.
-            Unsupported: something that it needs is missing.
+            InvalidArgument: there is no device with this number, or a setting is wrong.
+            Unsupported: a library or driver that the device needs is missing.
         """
 
     @abstractmethod
     def compile(self, program: Program, threads: int | None) -> Executable:
-        """A program as code for the device, over memory there. Up to `threads` threads of the host share a
-        dispatch, if they compute; None: all that the process may use."""
+        """Compile a program for the device, over memory there.
+
+        Args:
+            program: the program.
+            threads: host threads that may share a dispatch, at most. None: all that the process may use.
+        """
 
     @abstractmethod
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
-        """A maker of instances of a program without constants, for immediate calls: there may be thousands,
-        so they hold no memory for temporaries, but share what they take when they run."""
+        """Compile a program without constants, and return a function that makes instances for immediate
+        calls.
+
+        There may be thousands of instances. So they own no temporary memory, but take shared memory while
+        they run.
+        """
 
     @abstractmethod
     def over_host_memory(self, instance: Instance, layouts: Sequence[Layout], input_count: int) -> Instance:
-        """An instance that runs `instance`, which has nothing bound but its constants, over tensors in host
-        memory: the first `input_count` of `layouts` are its inputs, the others its outputs."""
+        """Return an instance that runs another one over tensors in host memory.
+
+        Args:
+            instance: has nothing bound but its constants.
+            layouts: the layouts of the inputs, then of the outputs.
+            input_count: how many of them are inputs.
+        """
 
     @abstractmethod
     def allocate(self, size: int) -> OwnMemory:
-        """Memory with any content where programs run: arenas, and what stays of constants."""
+        """Allocate uninitialized memory where programs run, for arenas and constants."""
 
     @abstractmethod
     def create_buffer(self, size: int) -> Any:
-        """A new array of `size` zeros of UINT8, at an address that suits every binding."""
+        """Return a new array of `size` zeros of UINT8, at an address that is aligned for every binding."""
 
     @abstractmethod
     def empty(self, layout: Layout) -> Any:
-        """A new packed array with any values, of a tensor's sizes and type."""
+        """Return a new packed array without defined values, with the sizes and the type of a tensor."""
 
     @abstractmethod
     def is_own(self, array: Any) -> bool:
-        """Whether an array is one that `empty` makes, on this device."""
+        """Return whether an array was made by `empty` of this device."""
 
     @abstractmethod
     def upload(self, array: Array, layout: Layout) -> Any:
-        """A copy of a host array, with the sizes and the type of `layout`, as `empty` makes it."""
+        """Return a copy of a host array, with the sizes and the type of `layout`, as `empty` makes it."""
 
     @abstractmethod
     def download(self, array: Any) -> Array:
-        """A copy in host memory of an array of its own, after all work on the device."""
+        """Wait for all work on the device, and return a copy of one of its arrays in host memory."""
 
     @abstractmethod
     def stream(self, stream: Any, name: str) -> int:
-        """The handle of a stream of the caller: an integer, or a stream of any library.
+        """Return the handle of a stream of the caller.
+
+        Args:
+            stream: an integer, or a stream of any library.
+            name: the caller's method, for the message.
 
         Raises:
-            InvalidArgument: no stream, or the device has none, of which `name`, the caller's method, is told.
+            InvalidArgument: this is not a stream, or the device has no streams.
         """
 
     @abstractmethod
     def record(self, several: Sequence[Runnable]) -> Runnable:
-        """Bound work of this device as one, in its order. It must stay bound.
+        """Combine bound work of this device, in its order, into one. The work must stay bound.
 
         Raises:
-            InvalidArgument: work that cannot be recorded.
+            InvalidArgument: some of the work cannot be recorded.
         """
 
     @abstractmethod
     def plan(self, program: Program) -> Planned | None:
-        """What `compile` makes of a program; None where nothing is fused."""
+        """Return the kernels and launches into which `compile` turns a program. None if the device does not
+        fuse."""
 
     @abstractmethod
     def timers(self, instance: Instance) -> list[Timer]:
-        """For an instance of a compiled program with all its tensors bound: what running nothing takes, then
-        each launch of a dispatch alone, in their order, or the dispatch as a whole where there are none."""
+        """Return timers for an instance whose tensors are all bound.
+
+        The first one times an empty run. Each of the others times one launch of a dispatch, in their order.
+        If the device has no launches, one timer times the whole dispatch.
+        """
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Waits until all work on the device is done."""
+        """Wait until all work on the device is done."""
 
 
 class StreamCall(Protocol):
-    """An immediate call over arrays of other libraries on a device: the library of the first array decides
-    on which stream it runs, and makes the results."""
+    """An immediate call over arrays of other libraries on a device.
+
+    The library of the first array chooses the stream, and makes the results.
+    """
 
     @property
     def place(self) -> Place:
-        """Where the arrays are."""
+        """The device on which the arrays are."""
 
     @property
     def stream(self) -> int:
         """The handle of the stream."""
 
     def identify(self, array: Any) -> tuple[Hashable, int]:
-        """All that decides what code an array needs, and its address. From now on it is ready on the stream.
+        """Make an array ready on the stream. Return a key of all that its code depends on, and its address.
 
         Raises:
-            BufferError: it cannot be used in place.
+            BufferError: the array cannot be used in place.
         """
 
     def memory(self, array: Any, name: str) -> TensorMemory:
-        """The memory of an array that is on the device, ready on the stream.
+        """Make an array on the device ready on the stream, and return its memory.
 
         Raises:
-            InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
+            InvalidArgument: the array cannot be used in place, or has a type that DirectML does not have.
         """
 
     def empty(self, sizes: Sequence[int], type: ScalarType) -> tuple[Any, int]:
-        """A new packed array of the library that `finished` completes, and its address."""
+        """Return a new packed array of the library, and its address. `finished` completes it."""
 
     def finished(self, array: Any) -> Any:
-        """What `empty` made, as an array of the library; the work that writes it is on the stream."""
+        """Complete an array of `empty`, once the work that writes it is on the stream."""
 
     def end(self, outputs: Sequence[Any]) -> None:
-        """Ends the call once its work, which writes these arrays of the caller, is on the stream."""
+        """End the call, once the work that writes these arrays of the caller is on the stream."""
 
 
 class StreamBackend(DeviceBackend):
@@ -162,23 +184,21 @@ class StreamBackend(DeviceBackend):
     place: Place
 
     def over_host_memory(self, instance: Instance, layouts: Sequence[Layout], input_count: int) -> Instance:
-        """An instance that copies what is bound to the device and back at every dispatch."""
+        """Return an instance that copies its tensors to the device and back in each dispatch."""
         return HostedInstance(instance, layouts, input_count, self.allocate)
 
     @abstractmethod
     def copy(self, target: int, source: int, size: int) -> None:
-        """Copies bytes between addresses on the device or in host memory, after all work on the device, and
-        waits."""
+        """Wait for all work on the device, and copy bytes between addresses there or in host memory."""
 
     @abstractmethod
     def memory(self, array: Any, name: str) -> TensorMemory:
-        """The memory of an array of any library on the device, in place, for work that is enqueued from now
-        on.
+        """Return the memory of an array of any library on the device, for work that is enqueued from now on.
 
         Raises:
-            InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
+            InvalidArgument: the array cannot be used in place, or has a type that DirectML does not have.
         """
 
     @abstractmethod
     def call(self, first: Any) -> StreamCall:
-        """An immediate call whose first array on a device of this kind is `first`."""
+        """Return an immediate call whose first array on a device of this kind is `first`."""

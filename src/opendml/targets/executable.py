@@ -1,4 +1,4 @@
-"""The interface of compiled programs: all that the runtime does with them, whatever the target."""
+"""The interface of compiled programs to the runtime, the same for all targets."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ if TYPE_CHECKING:
 
 
 class Runnable(Protocol):
-    """Work with its memory."""
+    """Work with the memory that it is bound to."""
 
     @property
     def dispatch(self) -> Callable[[], object]:
-        """Runs it and returns when the results are there."""
+        """Runs the work, and returns when the results are complete."""
 
     @property
     def enqueue(self) -> Callable[[int], object] | None:
-        """Adds it to a stream, given by its handle; None where it runs over host memory."""
+        """Adds the work to the stream with a handle. None if it runs over host memory."""
 
 
 class Instance(Runnable, Protocol):
     """A program with its own state, ready to run: one dispatch at a time."""
 
     def bind(self, buffer: int, address: int, /) -> None:
-        """Sets the address of a tensor's first element: inputs first, then outputs."""
+        """Set the address of a tensor's first element: inputs first, then outputs."""
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as `dispatch` itself, which callers may hold without anything
-        else."""
+        """Keep an object alive as long as `dispatch`, which callers may hold without the instance."""
 
 
 class Executable(Protocol):
@@ -42,21 +41,21 @@ class Executable(Protocol):
 
     @property
     def kept(self) -> Sequence[Kept]:
-        """What dispatches need of the program's constants, which all instances may share."""
+        """Memory made of the program's constants that dispatches read. All instances may share it."""
 
     def constants_of(self, step: int) -> Collection[int]:
         """Return the numbers of the constants that a step of the initialization reads."""
 
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
-        """Run one step of the initialization, after all earlier work on the device, and return when it is
-        done. Nothing reads the constants afterwards.
+        """Run one step of the initialization after all earlier work on the device, and wait for it.
+
+        The constants are not read afterwards.
 
         Args:
-            step: its number, which `kept` tells.
-            constants: the addresses of the first elements of those that it reads, where the program runs, by
-                their numbers.
-            addresses: those of all memory that the step fills, by its place in `kept`, as `Backend.allocate`
-                gives them.
+            step: the number of the step, as in `kept`.
+            constants: for each constant that the step reads, by its number, the address of its first element
+                where the program runs.
+            addresses: for each memory that the step fills, by its position in `kept`, its address.
         """
 
     def instantiate(
@@ -65,10 +64,10 @@ class Executable(Protocol):
         """Return a new instance, with nothing bound but its constants.
 
         Args:
-            arena: the address of `temporary_bytes` bytes where the program runs, as `Backend.allocate` gives
-                them, for this instance alone while it runs; None: it allocates them itself.
-            kept: the addresses of all that `kept` lists, filled before the first dispatch; the memory must
-                live as long as the instance.
-            arenas: the instance may take its arena for each dispatch anew, from these or in the order of a
-                stream; None: it has one of its own.
+            arena: the address of `temporary_bytes` bytes where the program runs. No other instance may use
+                them during a dispatch. None: the instance allocates them.
+            kept: the addresses of all memory in `kept`. It must be filled before the first dispatch, and live
+                as long as the instance.
+            arenas: arenas from which the instance may take one for each dispatch. On a device with streams it
+                may allocate in the order of a stream instead. None: the instance has an arena of its own.
         """

@@ -1,4 +1,5 @@
-"""Devices that work in host memory: their arrays are NumPy's, and a dispatch is over when it returns."""
+"""Devices that work in host memory. Their arrays are NumPy arrays, and a dispatch returns when it is
+complete."""
 
 from __future__ import annotations
 
@@ -19,43 +20,43 @@ class HostBackend(DeviceBackend):
     """A device without memory of its own."""
 
     def open(self) -> None:
-        """The processor is always there."""
+        """Do nothing, because the processor always exists."""
 
     def over_host_memory(self, instance: Instance, layouts: Sequence[Layout], input_count: int) -> Instance:
-        """The instance itself."""
+        """Return the instance itself, which works in host memory."""
         return instance
 
     def allocate(self, size: int) -> HostMemory:
-        """Host memory."""
+        """Allocate host memory."""
         return HostMemory(size)
 
     def create_buffer(self, size: int) -> Array:
-        """A NumPy array of zeros."""
+        """Return a NumPy array of zeros."""
         try:
             return aligned_bytes(np.zeros, size)
         except Unsupported as error:
             raise Unsupported(f"create_buffer: {error}") from error
 
     def empty(self, layout: Layout) -> Array:
-        """A NumPy array."""
+        """Return a NumPy array."""
         return new_array(partial(np.empty, layout.sizes, layout.type.numpy), layout)
 
     def is_own(self, array: Any) -> bool:
-        """Whether it is a NumPy array."""
+        """Return whether a value is a NumPy array."""
         return isinstance(array, np.ndarray)
 
     def upload(self, array: Array, layout: Layout) -> Array:
-        """A packed copy."""
+        """Return a packed copy of an array."""
         copy = self.empty(layout)
         copy[...] = array
         return copy
 
     def download(self, array: Any) -> Array:
-        """A copy."""
+        """Return a copy of an array."""
         return array.copy()  # type: ignore[no-any-return]
 
     def stream(self, stream: Any, name: str) -> int:
-        """There is none.
+        """Refuse the call, because the device has no streams.
 
         Raises:
             InvalidArgument: always.
@@ -65,11 +66,11 @@ class HostBackend(DeviceBackend):
         )
 
     def record(self, several: Sequence[Runnable]) -> Runnable:
-        """The dispatches one after the other."""
+        """Combine dispatches into one that runs them one after the other."""
         return _Sequence(several)
 
     def synchronize(self) -> None:
-        """All work is done: a dispatch returns when it is."""
+        """Do nothing, because a dispatch returns when its work is complete."""
 
 
 class _Sequence:
@@ -81,6 +82,6 @@ class _Sequence:
         self._dispatches = [each.dispatch for each in several]
 
     def dispatch(self) -> None:
-        """Runs all, to the end."""
+        """Run all dispatches to their ends."""
         for dispatch in self._dispatches:
             dispatch()

@@ -33,7 +33,7 @@ class HostedInstance:
         self._memory: object = None
 
     def bind(self, buffer: int, address: int) -> None:
-        """Sets the address of a tensor's first element in host memory: inputs first, then outputs."""
+        """Set the address of a tensor's first element in host memory: inputs first, then outputs."""
         copy = self._copies.get(buffer)
         if copy is None:
             copy = self._copies[buffer] = _Copy(self._layouts[buffer], self._allocate)
@@ -41,11 +41,11 @@ class HostedInstance:
         copy.host = address
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as `dispatch` itself."""
+        """Keep an object alive as long as `dispatch` itself."""
         self._memory = memory
 
     def dispatch(self) -> None:
-        """Copies the tensors to the device, runs the program, and copies the outputs back."""
+        """Copy the tensors to the device, run the program, and copy the outputs back."""
         for buffer, copy in self._copies.items():
             # What lies between the elements of a strided output comes back as it was.
             if buffer < self._input_count or not copy.dense:
@@ -72,9 +72,9 @@ class _Copy:
         return self._memory.address - self._low
 
     def upload(self) -> None:
-        """Copies the bytes to the device."""
+        """Copy the bytes to the device."""
         self._memory.write(self.host + self._low, self._size)
 
     def download(self) -> None:
-        """Copies the bytes back."""
+        """Copy the bytes back."""
         self._memory.read(self.host + self._low, self._size)

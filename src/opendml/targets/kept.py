@@ -1,4 +1,4 @@
-"""What dispatches read of a program's constants: memory that is filled once, ahead of all runs."""
+"""Memory made of a program's constants. It is filled once before all dispatches, which read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a tensor's elements lie, in host memory or on a device; and memory of opendml's own."""
+"""The memory of tensors, in host memory or on a device, and memory that opendml allocates."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class OwnMemory(Protocol):
     address: int
 
     def write(self, source: int, size: int) -> None:
-        """Copies `size` bytes from an address in host memory, and waits."""
+        """Copy `size` bytes from an address in host memory, and wait."""
 
     def read(self, target: int, size: int) -> None:
-        """Copies `size` bytes to an address in host memory, after all work that writes them."""
+        """Copy `size` bytes to an address in host memory, after all work that writes them."""
 
 
 class HostMemory:
@@ -60,19 +60,19 @@ class HostMemory:
         self.address: int = self.bytes.ctypes.data
 
     def write(self, source: int, size: int) -> None:
-        """Copies `size` bytes from an address."""
+        """Copy `size` bytes from an address."""
         ctypes.memmove(self.address, source, size)
 
     def read(self, target: int, size: int) -> None:
-        """Copies `size` bytes to an address."""
+        """Copy `size` bytes to an address."""
         ctypes.memmove(target, self.address, size)
 
 
 def aligned_bytes(make: Any, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    """`size` bytes made by `np.empty` or `np.zeros`, at an address that is a multiple of ALIGNMENT.
+    """Return `size` bytes made by `np.empty` or `np.zeros`, at an address that is a multiple of ALIGNMENT.
 
     Raises:
-        Unsupported: there are not so many.
+        Unsupported: there is not enough memory.
     """
     try:
         memory: np.ndarray[tuple[int], np.dtype[np.uint8]] = make(size + ALIGNMENT, np.uint8)
@@ -83,10 +83,10 @@ def aligned_bytes(make: Any, size: int) -> np.ndarray[tuple[int], np.dtype[np.ui
 
 
 def new_array(make: Callable[[], Array], layout: Layout) -> Array:
-    """A packed array of a tensor's sizes and type, as `make` makes it.
+    """Return a packed array of a tensor, which `make` makes.
 
     Raises:
-        Unsupported: there is no memory for it.
+        Unsupported: there is not enough memory.
     """
     try:
         return make()

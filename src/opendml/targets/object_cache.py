@@ -1,8 +1,8 @@
 """Compiled objects on disk, shared between the processes of a user: read whole or not at all.
 
-What is read here is run as machine code. So the folder, each folder above it and each file must belong to the
-user or to root, and nobody else may write to them, as OpenSSH demands of keys. A folder that others can
-change is not used: the process compiles what it needs.
+Objects are run as machine code. So the folder, each folder above it and each file must belong to the user or
+to root, and nobody else may write to them. OpenSSH demands the same of keys. If others can change the folder,
+it is not used, and the process compiles all code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from opendml.spec.wording import shown
 
 _DIGEST_BYTES = 32
 _LARGEST_OBJECT = 2**28
-"""Bytes. No kernel has so many; a file that has is not read into memory."""
+"""Bytes of an object, at most. Kernels are far smaller. Larger files are not read into memory."""
 _SHARED_SOURCES = ("program", "compiler", "targets/common")
 _FILE = re.compile(rf"[0-9a-f]{{64}}\.o|{TEMPORARY}")
 """The files that are the cache's own. No others are ever removed."""
@@ -161,7 +161,7 @@ def write_object(key: str, code: bytes) -> None:
 
 
 def _digest(key: str, code: bytes) -> bytes:
-    """The key is part of it, so that no file can be taken for another one."""
+    """Return the digest of a key and its code. With the key, no file can replace another one."""
     digest = hashlib.sha256(key.encode())
     digest.update(code)
     return digest.digest()

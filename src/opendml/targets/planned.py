@@ -1,4 +1,4 @@
-"""What a device makes of a program, for people to look at: kernels, and the launches that run them."""
+"""The kernels and launches into which a device turns a program, for people to look at."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The kinds of devices: their backends, each of which is imported when it is first needed, and where arrays
-are."""
+"""The table of kinds of devices, and the search for the device of an array.
+
+A backend is imported when it is first needed.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,13 @@ _NUMBERED = ("cuda",)
 
 
 def backend_of(kind: str) -> DeviceBackend:
-    """The backend of the device that a kind names: "cpu", "reference", "cuda" (the first of them) or "cuda:1"
-    (the second). It is not opened.
+    """Return the backend of a device. It is not opened.
+
+    Args:
+        kind: "cpu", "reference", "cuda" (the first device) or "cuda:1" (the second one).
 
     Raises:
-        InvalidArgument: no kind of device.
+        InvalidArgument: no device has this name.
     """
     name, colon, number = kind.partition(":") if isinstance(kind, str) else ("", "", "")
     if name not in KINDS or (colon and not (name in _NUMBERED and number.isdecimal())):
@@ -52,7 +56,7 @@ def _host_backend(name: str) -> DeviceBackend:
 
 @cache
 def backend_at(place: Place) -> StreamBackend:
-    """The backend of the device whose memory a place is."""
+    """Return the backend of the device that owns a memory."""
     with importing:
         from opendml.targets.cuda.backend import CudaBackend
 
@@ -60,7 +64,8 @@ def backend_at(place: Place) -> StreamBackend:
 
 
 def place_of(value: Any) -> Place | None:
-    """The device that an array of any library is on; None for arrays in host memory and everything else."""
+    """Return the device that an array of any library is on; None for arrays in host memory and everything
+    else."""
     if isinstance(value, np.ndarray):
         return None
     for find in _finders():
@@ -71,7 +76,7 @@ def place_of(value: Any) -> Place | None:
 
 @cache
 def _finders() -> tuple[Callable[[Any], Place | None], ...]:
-    """What finds the place of an array, for each kind with memory of its own."""
+    """Return a function for each kind with memory of its own, which finds the device of an array."""
     with importing:
         from opendml.targets.cuda import place
 

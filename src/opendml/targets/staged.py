@@ -46,9 +46,9 @@ class StagedExecutable:
         self.offsets, self.stage_arena = place(between, [(steps[0], steps[-1]) for steps in users])
         self._first_kept = list(accumulate((len(each.executable.kept) for each in stages), initial=0))
         self._steps: list[tuple[int, int]] = []
-        """Those of all stages: the number of the stage, and that of the step there."""
+        """The steps of all stages: the number of the stage, and that of the step there."""
         self.kept: list[Kept] = []
-        """What the stages need of the constants, one after the other."""
+        """The memory made of constants that the stages read, one stage after the other."""
         for number, stage in enumerate(stages):
             first = len(self._steps)
             count = max((each.step + 1 for each in stage.executable.kept), default=0)
@@ -107,16 +107,16 @@ class StagedInstance:
         self._memory: object = None
 
     def bind(self, buffer: int, address: int) -> None:
-        """Sets the address of a tensor's first element: inputs first, then outputs."""
+        """Set the address of a tensor's first element: inputs first, then outputs."""
         for instance, position in self._users[buffer]:
             instance.bind(position, address)
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as this one."""
+        """Keep an object alive as long as this one."""
         self._memory = memory
 
     def dispatch(self) -> None:
-        """Runs all stages, to the end."""
+        """Run all stages, to the end."""
         for instance in self.instances:
             instance.dispatch()
 

@@ -20,7 +20,7 @@ class StreamInstances:
         self._instances: dict[int, tuple[Callable[[int, int], None], Callable[[int], object]]] = {}
 
     def enqueue(self, addresses: Sequence[int | None], stream: int) -> None:
-        """Adds the program over tensors at `addresses` to a stream; None: a constant.
+        """Add the program over tensors at `addresses` to a stream; None: a constant.
 
         Raises:
             Unsupported: no memory for what a kernel needs beside the tensors.

@@ -1,5 +1,7 @@
-"""Programs that show values on their way to the results: each is one more output, in memory of the instance's
-own. A value is computed anew for that, so the results are the bits that they are without it."""
+"""Programs that show intermediate values. Each value is a further output, in memory of the instance.
+
+The value is computed again for this output, so the results keep their bits.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,16 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class WatchedExecutable:
-    """A program of which the outputs from `first` on are not the caller's: packed tensors that are given to
-    `shows` after every dispatch, as arrays. `require_idle` is called before each, and raises if the thread is
-    within one of `shows`. `allocate` makes memory where the program runs."""
+    """A program whose last outputs are shown instead of returned.
+
+    Args:
+        executable: the program.
+        first: the number of the first output that is shown. Shown outputs are packed tensors.
+        layouts: the layouts of these outputs.
+        shows: functions that get them as arrays after each dispatch.
+        require_idle: is called before each dispatch, and raises if the thread is within one of `shows`.
+        allocate: makes memory where the program runs.
+    """
 
     def __init__(
         self,
@@ -42,7 +51,7 @@ class WatchedExecutable:
 
     @property
     def kept(self) -> Sequence[Kept]:
-        """What dispatches need of the constants."""
+        """Memory made of constants that dispatches read."""
         return self._executable.kept
 
     def constants_of(self, step: int) -> Collection[int]:
@@ -70,15 +79,15 @@ class WatchedInstance:
             instance.bind(executable.first + number, memory.address)
 
     def bind(self, buffer: int, address: int) -> None:
-        """Sets the address of a tensor's first element: inputs first, then outputs."""
+        """Set the address of a tensor's first element: inputs first, then outputs."""
         self._instance.bind(buffer, address)
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as this one."""
+        """Keep an object alive as long as this one."""
         self._instance.keep(memory)
 
     def dispatch(self) -> None:
-        """Runs the program, then shows the values."""
+        """Run the program, then show the values."""
         self._executable.require_idle()
         self._instance.dispatch()
         self._show()

@@ -1,4 +1,4 @@
-"""The processor as the runtime sees it."""
+"""The backend of the CPU target."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ class CpuBackend(HostBackend):
     kind: ClassVar[str] = "cpu"
 
     def open(self) -> None:
-        """Checks the setting of the number of threads."""
+        """Check the setting of the number of threads."""
         chosen_threads()
 
     def compile(self, program: Program, threads: int | None) -> CpuExecutable:
-        """The program as machine code."""
+        """Compile a program to machine code."""
         with importing:
             from opendml.targets.cpu.executable import CpuExecutable
         return CpuExecutable(program, threads)
 
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
-        """Instances whose temporaries are in memory that all calls of a thread share."""
+        """Compile a program, and return a function that makes instances. All calls of a thread share
+        memory."""
         return self.compile(program, threads).instantiate_without_arena
 
     def plan(self, program: Program) -> Planned:
-        """The kernels and their launches."""
+        """Return the kernels of a program and their launches."""
         with importing:
             from opendml.targets.cpu.executable import plan
         return plan(program)
 
     def timers(self, instance: Instance) -> list[Timer]:
-        """Jobs of one launch each."""
+        """Return a timer for each launch, which runs as a job of its own."""
         from opendml.targets.cpu.executable import CpuInstance
 
         assert isinstance(instance, CpuInstance)

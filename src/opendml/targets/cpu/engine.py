@@ -34,7 +34,8 @@ _BATCH = 8
 """Kernels that are compiled before handlers of signals may run."""
 
 _COMPILER_BYTES = 64 * 1024 * 1024
-"""Address space that compiling one kernel may take: LLVM ends the process where it gets none."""
+"""Bytes of address space that the compilation of one kernel may take. LLVM ends the process if it gets
+none."""
 
 _codes: dict[str, MachineCode] = {}
 _libraries: list[llvm.ResourceTracker] = []
@@ -42,14 +43,14 @@ _numbers = itertools.count()
 
 
 class Effort(Enum):
-    """What LLVM does before it makes machine code. Kernels are made of full vectors already."""
+    """The optimizations that LLVM runs before it emits machine code. Kernels are vectorized before."""
 
     CLEAN = "clean"
-    """Puts what is kept in registers, and simplifies it: enough for loops without loops around them."""
+    """Promote memory to registers, and simplify: enough for single loops."""
     HOIST = "hoist"
-    """The same, and what does not change in a loop is computed before it."""
+    """CLEAN, and hoist loop invariants."""
     ALL = "all"
-    """All that it can do to code of several functions, but for making vectors."""
+    """All optimizations for code of several functions, without vectorization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,10 @@ class MachineCode:
 
 
 def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
-    """The patterns' machine code, compiled at most once and kept until the process ends.
+    """Return the machine code of patterns. It is compiled at most once, and kept until the process ends.
 
     Raises:
-        Unsupported: the system gives no memory to compile in, or the code cannot be linked.
+        Unsupported: there is no memory for the compilation, or the code cannot be linked.
     """
     texts = [pattern.text() for pattern in patterns]
     with compiling:
@@ -79,7 +80,7 @@ def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
 
 @cache
 def runtime_addresses() -> dict[str, int]:
-    """The addresses of the native runtime's functions."""
+    """Return the addresses of the native runtime's functions."""
     assembly = runtime_assembly(machine().triple)
     with compiling, deferred_signals():
         _require_memory()
@@ -88,7 +89,7 @@ def runtime_addresses() -> dict[str, int]:
 
 
 def _load_kernels(kernels: Mapping[str, CpuPattern]) -> None:
-    """Adds kernels, by the texts of their patterns, to the table."""
+    """Add kernels, by the texts of their patterns, to the table."""
     _require_memory()
     found = {text: _cached(text, _SYMBOLS) for text in kernels}
     missing = [text for text, addresses in found.items() if addresses is None]
@@ -101,7 +102,7 @@ def _load_kernels(kernels: Mapping[str, CpuPattern]) -> None:
 
 
 def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:
-    """The objects of patterns. While LLVM works on one, the next is written."""
+    """Return the objects of patterns. While LLVM works on one, the next is written."""
     efforts = list(map(effort_for, patterns))
     one_by_one = map(compile_object, map(kernel_assembly, patterns), efforts)
     if len(patterns) < 2:
@@ -116,8 +117,8 @@ def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:
 
 
 def _cached(text: str, symbols: tuple[str, ...]) -> dict[str, int] | None:
-    """The addresses of the `symbols` of some code, which `text` stands for, if it is in the cache and can be
-    linked."""
+    """Return the addresses of the `symbols` of some code, which `text` stands for, if it is in the cache and
+    can be linked."""
     found = read_object(_key(text))
     if found is not None:
         with suppress(Unsupported):
@@ -126,7 +127,7 @@ def _cached(text: str, symbols: tuple[str, ...]) -> dict[str, int] | None:
 
 
 def _linked(text: str, code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    """The addresses of the `symbols` of an object, which gets into the cache if it can be linked."""
+    """Return the addresses of the `symbols` of an object, which gets into the cache if it can be linked."""
     addresses = load_object(code, symbols)
     write_object(_key(text), code)
     return addresses
@@ -137,7 +138,7 @@ def _key(text: str) -> str:
 
 
 def _require_memory() -> None:
-    """Checks that LLVM will find memory, as far as that can be known."""
+    """Check that LLVM will find memory, as far as that can be known."""
     try:
         mmap.mmap(-1, _COMPILER_BYTES).close()
     except OSError as error:
@@ -148,7 +149,7 @@ def _require_memory() -> None:
 
 
 def kernel_assembly(pattern: CpuPattern) -> str:
-    """The pattern as LLVM assembly, before optimization."""
+    """Return the pattern as LLVM assembly, before optimization."""
     module = ir.Module()
     module.triple = machine().triple
     emit_kernel(module, _SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
@@ -156,7 +157,7 @@ def kernel_assembly(pattern: CpuPattern) -> str:
 
 
 def effort_for(pattern: CpuPattern) -> Effort:
-    """What a kernel needs."""
+    """Return what a kernel needs."""
     return Effort.CLEAN if pattern.mode is CpuMode.POINTWISE else Effort.HOIST
 
 
@@ -185,7 +186,7 @@ def compile_object(
 
 
 def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
-    """Links an object file into this process, for its life, and returns the addresses of its `symbols`. Of
+    """Link an object file into this process, for its life, and returns the addresses of its `symbols`. Of
     one that cannot be linked nothing is left.
 
     Raises:
@@ -233,7 +234,7 @@ def _jit() -> llvm.LLJIT:
 
 @cache
 def _environment() -> str:
-    """All that the code depends on apart from the pattern: processor, LLVM, and the version of this
+    """Return all that the code depends on apart from the pattern: processor, LLVM, and the version of this
     compiler."""
     host = machine()
     versions = f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"

@@ -1,4 +1,4 @@
-"""A program compiled for this processor: its launches as a job for the native runtime."""
+"""Programs that are compiled for this processor. Their launches are jobs of the native runtime."""
 
 from __future__ import annotations
 
@@ -44,19 +44,24 @@ from opendml.targets.memory import HostMemory, aligned_bytes
 from opendml.targets.planned import Planned
 
 _SHARED_BYTES = 96 * 1024
-"""Dispatches that move fewer bytes are over before another thread could have joined them."""
+"""Bytes that a dispatch moves, at least, for more than one thread. Smaller dispatches end before another
+thread could join."""
 _FEW_CLAIMS = 16
-"""Claims up to which the work of one thread is over before a signal could matter."""
+"""Claims of a job of one thread, at most, for a dispatch that does not look for signals."""
 _MOSTLY_ALONE = 16
-"""Launches that are the caller's alone, for each claim's work that threads could share, above which it does
-the rest alone too: others would wait most of the time, on processors that the system may need for it."""
+"""Launches of a single claim for each claim of shared work, at most, for more than one thread. Above it other
+threads would wait most of the time, on processors that the system may need for the caller."""
 _MILLISECONDS = 50
-"""How long a dispatch runs before the interpreter looks for signals."""
+"""Milliseconds for which a dispatch runs before the interpreter looks for signals."""
 
 
 class CpuExecutable:
-    """A program as machine code. Up to `threads` threads share a dispatch; None: all that the process may
-    use."""
+    """A program as machine code.
+
+    Args:
+        program: the program.
+        threads: threads that share a dispatch, at most. None: all that the process may use.
+    """
 
     def __init__(self, program: Program, threads: int | None = None) -> None:
         kernels = _fused(program)
@@ -81,7 +86,8 @@ class CpuExecutable:
 
     @property
     def temporary_bytes(self) -> int:
-        """The arena of each instance: temporaries, partial sums, and a room for each thread."""
+        """Bytes of the arena of each instance: temporaries, partial sums, and scratch memory of each
+        thread."""
         return self._job.arena_bytes
 
     def constants_of(self, step: int) -> Collection[int]:
@@ -117,7 +123,7 @@ class CpuExecutable:
         """Return a new instance with its own job and table of buffers, and its own arena unless one is given
         or it takes some of `arenas`."""
         if arenas is not None and self._job.arena_bytes:
-            instance: CpuInstance = ScratchInstance(self._job, self._buffers, self._arena, None, arenas)
+            instance: CpuInstance = CpuScratchInstance(self._job, self._buffers, self._arena, None, arenas)
         else:
             instance = self._instance(self._job, arena)
         made = len(self._kept_buffers)
@@ -127,9 +133,9 @@ class CpuExecutable:
         return instance
 
     def instantiate_without_arena(self) -> CpuInstance:
-        """A new instance with nothing bound, which holds no memory for temporaries."""
+        """Return a new instance with nothing bound, which holds no memory for temporaries."""
         if self._job.arena_bytes:
-            return ScratchInstance(self._job, self._buffers, self._arena, None, _scratch)
+            return CpuScratchInstance(self._job, self._buffers, self._arena, None, _scratch)
         return CpuInstance(self._job, self._buffers, self._arena, None)
 
     def _instance(self, job: _Job, arena: int | None) -> CpuInstance:
@@ -140,7 +146,7 @@ class CpuExecutable:
 
 
 def plan(program: Program) -> Planned:
-    """The kernels of a program, and the modes in which they are run."""
+    """Return the kernels of a program, and the modes in which they are run."""
     kernels = _fused(program)
     scheduled = _scheduled(kernels)
     dispatched, _ = _launches(kernels, scheduled, *_steady_rooms(kernels, scheduled))
@@ -156,7 +162,8 @@ def _fused(program: Program) -> KernelProgram:
 
 
 class CpuInstance:
-    """A job with its buffers. `dispatch` is one native call, or some for long work; it allocates nothing."""
+    """A job with its buffers. `dispatch` is one native call, or several for long work, and allocates
+    nothing."""
 
     enqueue = None
 
@@ -184,23 +191,24 @@ class CpuInstance:
             self.dispatch = workers.dispatch(native, table)
 
     def use_arena(self, address: int) -> None:
-        """Sets the address of the arena."""
+        """Set the address of the arena."""
         self._buffers[self._arena] = address
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as `dispatch` itself."""
+        """Keep an object alive as long as `dispatch` itself."""
         self._buffers.memory = memory
 
     def alone(self) -> Iterator[CpuInstance]:
-        """An instance that runs nothing, then one for each launch of this one, over the same memory."""
+        """Return an instance that runs nothing, then one for each launch of this one, over the same
+        memory."""
         for first, count in ((0, 0), *((number, 1) for number in range(int(self._job.words[0])))):
             part = CpuInstance(self._job.part(first, count), len(self._buffers), self._arena, self)
             part._buffers[:] = self._buffers[:]
             yield part
 
 
-class ScratchInstance(CpuInstance):
-    """A program without an arena: every dispatch takes one, of the calling thread or of a model."""
+class CpuScratchInstance(CpuInstance):
+    """An instance without an arena. Each dispatch takes one of the calling thread or of a model."""
 
     def __init__(self, job: _Job, buffers: int, arena: int, own: object, arenas: Scratch | Arenas) -> None:
         super().__init__(job, buffers, arena, own)
@@ -221,7 +229,8 @@ _scratch = Scratch()
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A launch of the kernel with a number, and where its partial sums or its panels lie."""
+    """A launch, the number of its kernel, and the buffer and offset of its partial sums or packed
+    operands."""
 
     launch: CpuLaunch
     kernel: int
@@ -230,7 +239,7 @@ class _Placed:
 
     @property
     def parameters(self) -> tuple[int, ...]:
-        """The launch's parameters with that place."""
+        """The parameters of the launch, with this buffer and offset."""
         parameters = list(self.launch.parameters)
         parameters[ParameterTable.PARTIAL_BUFFER], parameters[ParameterTable.PARTIAL_OFFSET] = (
             self.buffer,
@@ -242,13 +251,15 @@ class _Placed:
 def _launches(
     kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]], steady: Mapping[int, int], end: int
 ) -> tuple[list[_Placed], list[_Placed]]:
-    """Return the launches of a dispatch, and those that pack constants for them, each into a buffer of its
-    own behind those of the program.
+    """Return the launches of a dispatch, and the launches that pack constants for them.
+
+    Each packing launch writes a buffer of its own, behind those of the program.
 
     Args:
-        kernels: what is run.
+        kernels: the kernels of the program.
         scheduled: the launches of each kernel.
-        steady, end: the rooms of what is packed for all steps of a recurrence, and where these end.
+        steady: offsets of operands that are packed for all steps of a recurrence, by kernel.
+        end: the offset behind them.
     """
     dispatched: list[_Placed] = []
     packings: list[_Placed] = []
@@ -256,7 +267,7 @@ def _launches(
     begun: set[int] = set()
     for number, launches in enumerate(scheduled):
         if launches[0].fixed:
-            # What several kernels pack alike is packed once.
+            # An operand that several kernels pack in the same way is packed once.
             key = launches[0].pattern.text(), launches[0].parameters
             is_new = key not in packed
             buffer = packed.setdefault(key, kernels.buffer_count + len(packings))
@@ -286,8 +297,15 @@ def _initializing(kernels: KernelProgram) -> list[_Placed]:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A step of the initialization: a job, the constants that it reads, what it fills, in which buffers, and
-    what it needs `between`: the buffers of tensors that no dispatch reads, and their bytes."""
+    """A step of the initialization.
+
+    Args:
+        job: its launches.
+        constants: the numbers of the constants that it reads.
+        kept: the memory that it fills.
+        buffers: the buffers of this memory.
+        between: buffers and bytes of tensors that only the step reads.
+    """
 
     job: _Job
     constants: frozenset[int]
@@ -304,8 +322,11 @@ def _steps(
     read: Container[int],
     threads: int,
 ) -> list[_Step]:
-    """Return the steps of the initialization. One prepares tensors, and packs what is read of these; of the
-    constants themselves each is packed by a step of its own, so that one of them at a time need be there."""
+    """Return the steps of the initialization.
+
+    One step prepares tensors and packs them. Each constant is packed by a step of its own, so only one of
+    them must be in memory at a time.
+    """
     tensors = {kernels.first_prepared + place: each for place, each in enumerate(kernels.prepared)}
     first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, MachineCode]]()
     for each in zip(packings, codes[len(initializing) :], strict=True):
@@ -341,8 +362,10 @@ def _steps(
 
 
 def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) -> Recipe:
-    """Return how a launch packs constants or prepared tensors: the numbers of buffers count for nothing, what
-    lies in them does."""
+    """Return how a launch packs constants or prepared tensors.
+
+    Recipes are equal if the launches pack equal content in the same way, whatever the numbers of buffers are.
+    """
     at = ParameterTable(launch.pattern)
     parameters, constants, lines = list(launch.parameters), list[int](), [launch.pattern.text()]
     for access, load in enumerate(launch.pattern.loads):
@@ -361,8 +384,10 @@ def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) ->
 def _steady_rooms(
     kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]]
 ) -> tuple[dict[int, int], int]:
-    """Where kernels find what the first step of a recurrence packs for all, by their numbers: behind the
-    temporaries, and where that ends."""
+    """Return the offsets of operands that the first step of a recurrence packs for all steps.
+
+    They are behind the temporaries. The second result is the offset behind them.
+    """
     rooms: dict[int, int] = {}
     end = kernels.arena_bytes
     for repeat in kernels.repeats:
@@ -375,7 +400,8 @@ def _steady_rooms(
 
 
 def _scheduled(kernels: KernelProgram) -> list[list[CpuLaunch]]:
-    """The launches of each kernel. What two steps of a recurrence say of their parameters holds for all."""
+    """Return the launches of each kernel. The parameters of all steps of a recurrence follow from the first
+    two."""
     result: list[list[CpuLaunch]] = []
     for repeat in kernels.repeats:
         until = repeat.first + min(repeat.count, 2) * repeat.length
@@ -392,10 +418,12 @@ def _scheduled(kernels: KernelProgram) -> list[list[CpuLaunch]]:
 
 
 def _advanced(first: CpuLaunch, second: CpuLaunch, step: int, claims: int) -> CpuLaunch:
-    """The launch of a step, by those of the first two. Every other step begins with the items that the step
-    before has ended with: of what all read, some may still be in a cache. So that it is in that of the thread
-    that reads it again, threads keep their items. All launches have as many `claims` as the one with most of
-    the work has, so that threads find what they have made themselves."""
+    """Return the launch of a step of a recurrence, given those of the first two steps.
+
+    Every other step runs its items backwards, because the last items of the step before may be in a cache.
+    Threads keep their items, so that this is the cache of the same core. All launches have the `claims` of
+    the largest one, so that threads read what they wrote themselves.
+    """
     both = zip(first.parameters, second.parameters, strict=True)
     parameters = tuple([a + step * (b - a) for a, b in both])
     launch = replace(first, parameters=parameters, backwards=step % 2 == 1)
@@ -405,9 +433,11 @@ def _advanced(first: CpuLaunch, second: CpuLaunch, step: int, claims: int) -> Cp
 
 
 class _Job:
-    """The words of a job before it has an address; `pointers` are the positions of words that are relative to
-    it, `codes` the machine code that others point to. Its temporaries have `temporary_bytes` in the buffer
-    `arena`."""
+    """The words of a job without an address.
+
+    `pointers` are the positions of words that are relative to the address. `codes` is the machine code to
+    which other words point. Temporaries take `temporary_bytes` of the buffer `arena`.
+    """
 
     def __init__(
         self,
@@ -419,8 +449,8 @@ class _Job:
     ) -> None:
         self.codes = codes
         self.pointers = [HEADER + LAUNCH * number + PARAMETERS for number in range(len(launches))]
-        # Behind the temporaries lie partial sums, and behind these each thread's room. All launches share
-        # both: the launch that reads partial sums follows at once.
+        # Partial sums are behind the temporaries, and scratch memory of threads behind these. All launches
+        # share both, because the launch that reads partial sums follows immediately.
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
         room_at = aligned(max(ends, default=temporary_bytes))
         rooms = [each.launch.room_bytes + code.room_bytes for each, code in zip(launches, codes, strict=True)]
@@ -437,8 +467,10 @@ class _Job:
         self.words[ROOM : ROOM + 3] = arena, room_at, room_bytes
 
     def part(self, first: int, count: int) -> _Job:
-        """So many of its launches as a job of their own, in the same memory. Parameters stay where they are:
-        they are found by their distance from the beginning."""
+        """Return a job of `count` launches from the launch `first` on, in the same memory.
+
+        Parameters keep their positions, because launches refer to them relative to the beginning.
+        """
         part = copy(self)
         part.words, at = self.words.copy(), HEADER + LAUNCH * first
         part.words[0], until = count, HEADER + LAUNCH * count
@@ -450,7 +482,7 @@ class _Job:
 def _words(
     launches: Sequence[_Placed], codes: Sequence[MachineCode]
 ) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The launches, then their parameters, which they point to from the beginning of the job."""
+    """Return the words of a job: launches, then their parameters, which have offsets from the beginning."""
     all_parameters = [each.parameters for each in launches]
     parameters_at = HEADER + LAUNCH * len(launches)
     words = np.zeros(parameters_at + sum(map(len, all_parameters)), np.int64)

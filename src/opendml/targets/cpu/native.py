@@ -1,26 +1,27 @@
-"""The native part of the runtime: dispatch, work sharing between threads, sleeping and waking. Its code is
-LLVM assembly, in the files of `assembly`; here are the numbers that stand in it.
+"""The native runtime: dispatch, work sharing between threads, sleeping and waking.
 
-A job is an array of 64-bit words: HEADER words, of which the first is the number of launches, then LAUNCH
-words for each of them, of which the first is the address of its function.
+Its code is LLVM assembly in the folder `assembly`. This module has the numbers that the code contains.
 
-Threads claim items by adding to NEXT and report them by adding to DONE; a launch is over when DONE reaches
-its items, whoever worked on them. So a thread that comes late, or never, delays nobody. A launch that is
-claimed at once is the caller's: from one such launch to the next, data stays in the caches of its core.
-Where launches that read the same, or what the one before has made, follow each other, as in the steps of a
-recurrence, each thread begins with a share of its own, the same in all of them (KEPT), and claims of
-another's only what is late. Who has done all of such a launch, since the others were late, takes the next
-one as if there were none.
+A job is an array of 64-bit words. It begins with HEADER words; the first is the number of launches. LAUNCH
+words for each launch follow; the first is the address of its function.
 
-A pool holds one job at a time: a caller that finds it taken does its work alone. Workers spin for a while on
+Threads claim items by adding to NEXT, and report them by adding to DONE. A launch is complete when DONE
+reaches its number of items. So a late thread delays no other. The caller runs a launch of a single claim
+itself, and data stays in the caches of its core from one such launch to the next.
+
+The launches of a recurrence read the same data, or results of the launch before. Each thread begins them with
+the same share (KEPT), and claims items of another share only if these are late. If one thread ran a whole
+launch of this kind, it claims the next one without shares.
+
+A pool has one job at a time. A caller that finds it occupied runs its job alone. Workers spin for a while on
 the pool's epoch, then sleep in the system until it changes.
 
-A caller whose patience ends returns between two claims, so that the interpreter can handle signals, and goes
-on with `go_on`; meanwhile the workers work on, and the pool stays taken. `cancel` instead claims all that is
-left, the last launch first, and reports it as done: then every thread finds its way out by itself.
+A caller whose patience ends returns between two claims, so that the interpreter can handle signals. `go_on`
+continues the job. In the meantime the workers continue, and the pool stays occupied. `cancel` instead claims
+all remaining items, the last launch first, and reports them as done. Then each thread leaves the job.
 
-Kernels run in the default floating-point mode, whatever the caller's is: a mode belongs to a thread, and who
-computes an item must not matter.
+Kernels run in the default floating-point mode. A mode belongs to a thread, and results must not depend on the
+thread that computes an item.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from pathlib import Path
 _FOLDER = Path(__file__).parent / "assembly"
 
 HEADER = 16
-"""Words in front of a job's launches; those without a name are reserved."""
+"""Words before the launches of a job. Words without a name are reserved."""
 THREADS = 1
 """The word that holds how many threads may take part."""
 PATIENCE = 2
@@ -43,10 +44,10 @@ _NEXT_ITEM = 4
 _STATE = 5
 """The word that holds how the caller has paused: _ALONE, _SHARED, or 0."""
 TABLE = 6
-"""The word that holds the address of the buffers, for a caller that gives the job alone: to hand over one
-argument more takes a tenth of the time of a short dispatch."""
+"""The word that holds the address of the buffers, for callers that pass only the job. A second argument takes
+a tenth of the time of a short dispatch."""
 ROOM = 8
-"""The first of three words that hold a thread's room for values of its own: buffer, offset, bytes."""
+"""The first of three words that describe the scratch memory of each thread: buffer, offset, bytes."""
 
 LAUNCH = 24
 """Words of a launch. The counts of items claimed and done, which threads contend for, have cache lines of
@@ -86,10 +87,10 @@ MISSING = 56
 _SPINS = 6000
 """Turns for which an idle worker waits for new work before it sleeps: some tens of microseconds."""
 _WAITING = 1000
-"""Turns for which a thread waits for another that holds work before it offers its processor to it."""
+"""Turns for which a thread waits for another one that holds work, before it yields its processor."""
 _LATE = 50
-"""Turns for which a thread waits before it claims what another has not yet claimed of its own share: it would
-read what lies in the other's cache, in place of what lies in its own."""
+"""Turns for which a thread waits before it claims items of another thread's share, whose data lie in the
+cache of the other core."""
 _PROCESSORS = {"x86_64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 _SYSTEMS = {"darwin": "darwin", "win32": "windows"}
 """The files of `assembly` that know a processor and a system; Linux's for all others."""
@@ -140,8 +141,11 @@ FUNCTIONS = ("dispatch_alone", "begin", "go_on", "cancel", "work")
 
 
 def runtime_assembly(triple: str) -> str:
-    """The functions of FUNCTIONS: dispatch_alone(job) for a job without patience, begin(job,
-    buffers, pool), go_on(job, buffers, pool), cancel(job, pool) and work(pool, index)."""
+    """Return the assembly of the functions in FUNCTIONS.
+
+    They are dispatch_alone(job) for a job without patience, begin(job, buffers, pool), go_on(job, buffers,
+    pool), cancel(job, pool) and work(pool, index).
+    """
     architecture = triple.split("-")[0]
     numbers = _NUMBERS | {"FUTEX": _FUTEX.get(architecture, 0)}
     names = (_PROCESSORS[architecture], _SYSTEMS.get(sys.platform, "linux"), "items", "calls")

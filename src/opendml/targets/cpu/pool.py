@@ -26,8 +26,7 @@ _Work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 
 
 class Pool:
-    """Workers beside the calling thread. They start when first needed, spin briefly after work, then
-    sleep."""
+    """Worker threads. They start when they are first needed, spin briefly after work, then sleep."""
 
     def __init__(self) -> None:
         addresses = runtime_addresses()
@@ -44,9 +43,11 @@ class Pool:
         self._lock = threading.RLock()
 
     def forget(self) -> None:
-        """Makes the pool empty in the child of a fork, which has none of the workers; its copy of the state
-        may be mid-job. Instances hold the address, so that it stays. The next shared dispatch starts
-        workers."""
+        """Empty the pool in the child of a fork, which has no workers.
+
+        The copied state may be that of a running job. Its address stays, because instances hold it. The next
+        shared dispatch starts workers.
+        """
         self._words[:] = 0
         self._words[MISSING] = self._wanted > 0
         self._workers = 0
@@ -54,8 +55,10 @@ class Pool:
         self._lock = threading.RLock()
 
     def start(self, workers: int = 0) -> None:
-        """Makes sure that so many workers run, and as many as were ever asked for; fewer where the system
-        gives no more threads."""
+        """Start workers, up to a number or the largest number of earlier calls.
+
+        Fewer run if the system gives no more threads.
+        """
         # A handler that raised while a thread starts would leave one that runs and is not counted.
         with deferred_signals(), self._lock:
             self._wanted = max(self._wanted, workers)
@@ -80,13 +83,13 @@ class Pool:
             self._workers += 1
 
     def short_dispatch(self, job: Any) -> Callable[[], object]:
-        """A function that runs a job without patience in the calling thread."""
+        """Return a function that runs a job without patience in the calling thread."""
         return partial(self._dispatch_alone, job)
 
     def dispatch(self, job: Any, buffers: Any) -> Callable[[], object]:
-        """A function that runs a job with the workers. Where it takes long, the interpreter handles signals
-        meanwhile; an exception that one raises ends the job between two items. A handler or a finalizer that
-        runs the same job gets an error: the words of a job are those of one run."""
+        """Return a function that runs a job with the workers. Where it takes long, the interpreter handles
+        signals meanwhile; an exception that one raises ends the job between two items. A handler or a
+        finalizer that runs the same job gets an error: the words of a job are those of one run."""
         begin, go_on, cancel = self._begin, self._go_on, self._cancel
         state = ctypes.c_void_p(self._address)
         user: threading.Thread | None = None
@@ -126,7 +129,7 @@ _pool: Pool | None = None
 
 
 def pool() -> Pool:
-    """The pool of this process."""
+    """Return the pool of this process."""
     global _pool
     if _pool is None:
         with compiling:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Lets handlers, which may raise, run only after the block: KeyboardInterrupt, say, between any two lines
+    """Let handlers, which may raise, run only after the block: KeyboardInterrupt, say, between any two lines
     of a library would leave its locks locked. Only the main thread runs handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -29,7 +29,7 @@ def deferred_signals() -> Iterator[None]:
 
 
 def _raise_signals(numbers: Sequence[int]) -> None:
-    """Lets the handlers of signals run, each of them, though one before it raises."""
+    """Let the handlers of signals run, each of them, though one before it raises."""
     if numbers:
         try:
             signal.raise_signal(numbers[0])

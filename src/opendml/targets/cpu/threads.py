@@ -1,4 +1,4 @@
-"""How many threads may share a dispatch."""
+"""The number of threads that may share a dispatch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ VARIABLE = "OPENDML_THREADS"
 
 
 def available_threads() -> int:
-    """OPENDML_THREADS, or as many as this process may use processors: those that it may run on, and as many
-    of them as its control groups give it time for.
+    """Return OPENDML_THREADS, or the number of processors that this process may use.
+
+    These are the processors of its affinity, and no more than the quota of its control groups.
 
     Raises:
-        InvalidArgument: OPENDML_THREADS is no whole number from 1 to 1024.
+        InvalidArgument: OPENDML_THREADS is not an integer from 1 to 1024.
     """
     chosen = chosen_threads()
     if chosen is not None:
@@ -31,15 +32,15 @@ def available_threads() -> int:
 
 
 def chosen_threads() -> int | None:
-    """OPENDML_THREADS; None where it is not set.
+    """Return OPENDML_THREADS, or None if it is not set.
 
     Raises:
-        InvalidArgument: it is no whole number from 1 to 1024.
+        InvalidArgument: the variable is not an integer from 1 to 1024.
     """
     given = os.environ.get(VARIABLE)
     if not given:
         return None
-    # So many digits are enough, and Python does not convert thousands.
+    # Python refuses to convert thousands of digits.
     number = int(given) if given.isascii() and given.isdecimal() and len(given) < 20 else 0
     if not 1 <= number <= MOST_THREADS:
         raise InvalidArgument(
@@ -51,12 +52,12 @@ def chosen_threads() -> int | None:
 
 @cache
 def _own_quota() -> float | None:
-    """Read once: it takes as long as loading a kernel."""
+    """Return the quota of this process. It is read once, because that takes as long as loading a kernel."""
     return quota(Path("/"))
 
 
 def quota(root: Path) -> float | None:
-    """How many processors the control groups of this process allow, of version 2 or 1; None: any number.
+    """Return the number of processors that the control groups of this process allow. None: any number.
 
     Args:
         root: the folder that holds proc and sys.
@@ -67,12 +68,12 @@ def quota(root: Path) -> float | None:
 
 
 def _share(folder: Path) -> float | None:
-    """The share of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
+    """Return the share of a group of version 2: "QUOTA PERIOD" in microseconds, or "max PERIOD"."""
     words = text_of(folder / "cpu.max").split()
     return None if len(words) != 2 or words[0] == "max" else int(words[0]) / int(words[1])
 
 
 def _old_share(folder: Path) -> float | None:
-    """The share of a group of version 1, in which a quota of -1 is none."""
+    """Return the share of a group of version 1, in which a quota of -1 is none."""
     quota, period = (text_of(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
     return None if not quota or not period or int(quota) <= 0 else int(quota) / int(period)

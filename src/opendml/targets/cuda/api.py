@@ -1,9 +1,8 @@
-"""The CUDA driver's functions, and its errors as opendml's.
+"""The functions of the CUDA driver. Their errors are raised as errors of opendml.
 
-All of it goes through cuda-bindings, the driver's own functions: a launch is prepared once and then costs 3
-microseconds, nearly all of them the driver's own, while cuda-core's `launch` converts its configuration and
-its arguments at every call. cuda-core compiles (`compile.py`), which is rare; its protocol for streams,
-`__cuda_stream__`, is understood.
+The functions are those of cuda-bindings. A prepared launch costs 3 microseconds, most of it in the driver.
+cuda-core's `launch` is slower, because it converts its configuration and arguments in each call.
+cuda-core only compiles (`compile.py`). Streams with its protocol `__cuda_stream__` are supported.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from opendml.errors import DeviceRemoved, Unsupported
 
 @cache
 def driver_module() -> ModuleType:
-    """The driver's functions, initialized.
+    """Return the driver's functions, initialized.
 
     Raises:
         Unsupported: the Python package, the driver or the device is missing.
@@ -42,7 +41,7 @@ def driver_module() -> ModuleType:
 
 
 def check(results: tuple[Any, ...], task: str) -> Any:
-    """The value that a function of the driver returned beside its success.
+    """Return the value that a function of the driver returned beside its success.
 
     Raises:
         Unsupported: no memory, or code that the driver is too old for.
@@ -65,7 +64,7 @@ def _free_memory() -> str:
 
 
 def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool, early: bool) -> Any:
-    """The driver's description of a launch, without its stream.
+    """Return the driver's description of a launch, without its stream.
 
     Args:
         grid: blocks.

@@ -32,34 +32,34 @@ class Library(Protocol):
     """A library's way to read and make arrays."""
 
     is_ordered: bool
-    """Whether the library has a current stream, in whose order its arrays are used and freed."""
+    """True if the library has a current stream. Its arrays are used and freed in the order of this stream."""
 
     def device(self, array: Any) -> int:
-        """The number of the device that an array is on."""
+        """Return the number of the device that an array is on."""
 
     def stream(self, device: int) -> int:
-        """The stream for work on such arrays, by its handle."""
+        """Return the stream for work on such arrays, by its handle."""
 
     def identify(self, array: Any, stream: int) -> tuple[Hashable, int, Any]:
-        """All that decides what code an array needs, its address, and what keeps it alive (None: the library
-        does). From now on it is ready on `stream`.
+        """Make an array ready on a stream. Return a key of all that its code depends on, its address, and an
+        owner that keeps it alive (None if the library does).
 
         Raises:
-            BufferError: it cannot be used in place.
+            BufferError: the array cannot be used in place.
         """
 
     def memory(self, array: Any, name: str, stream: int) -> TensorMemory:
-        """The array's memory, in place, ready on `stream`.
+        """Make an array ready on a stream, and return its memory.
 
         Raises:
-            InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
+            InvalidArgument: the array cannot be used in place, or has a type that DirectML does not have.
         """
 
     def empty(self, sizes: Sequence[int], type: ScalarType, device: int) -> tuple[Any, int]:
-        """A new packed array that `finished` completes, and its address."""
+        """Return a new packed array, and its address. `finished` completes it."""
 
     def finished(self, array: Any) -> Any:
-        """The array that `empty` made, as one of the library; the work that writes it is on the stream."""
+        """Complete an array of `empty`, once the work that writes it is on the stream."""
 
 
 class TorchArrays:
@@ -225,7 +225,7 @@ class ExchangedArrays:
 
 
 def library_of(array: Any) -> Library:
-    """A way to read an array."""
+    """Return a way to read an array."""
     kind = type(array)
     library = _libraries.get(kind)
     if library is None:
@@ -234,12 +234,12 @@ def library_of(array: Any) -> Library:
 
 
 def exchanged(array: Any) -> Library:
-    """A way to read an array of any library through the protocols alone."""
+    """Return a way to read an array of any library through the protocols alone."""
     return _exchange(_package(type(array)))
 
 
 def _package(kind: type) -> str:
-    """The package of the library that a class is from."""
+    """Return the package of the library that a class is from."""
     name = kind.__module__.partition(".")[0]
     return "jax" if name == "jaxlib" else name
 
@@ -261,8 +261,8 @@ _torch, _cupy, _exchange = cache(TorchArrays), cache(CupyArrays), cache(Exchange
 
 
 def ready_memory(array: Any, name: str) -> TensorMemory:
-    """The memory of an array on a CUDA device, in place. The work of libraries without a current stream on
-    it is done; that of the others is in the order of their streams.
+    """Return the memory of an array on a CUDA device, in place. The work of libraries without a current
+    stream on it is done; that of the others is in the order of their streams.
 
     Raises:
         InvalidArgument: it cannot be used in place, or has a type that DirectML does not have.
@@ -288,7 +288,7 @@ def _exchanged(array: Any, stream: int) -> TensorMemory:
 
 
 def _interfaced(array: Any, stream: int) -> TensorMemory:
-    """An array through CUDA's array interface."""
+    """Return an array through CUDA's array interface."""
     facts = array.__cuda_array_interface__
     dtype = np.dtype(facts["typestr"])
     type = _TYPES.get(dtype.name)

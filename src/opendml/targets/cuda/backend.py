@@ -1,4 +1,4 @@
-"""A CUDA device as the runtime sees it."""
+"""The backend of the CUDA target."""
 
 from __future__ import annotations
 
@@ -36,84 +36,87 @@ class CudaBackend(StreamBackend):
         return device(self.index)
 
     def open(self) -> None:
-        """Opens the device, or finds it open."""
+        """Open the device, if it is not open."""
         device(self.index)
 
     def compile(self, program: Program, threads: int | None) -> CudaExecutable:
-        """The program as kernels."""
+        """Compile a program to kernels."""
         return CudaExecutable(program, self.index)
 
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
-        """Instances whose temporaries are in memory that each dispatch takes in the order of its stream."""
+        """Compile a program, and return a function that makes instances.
+
+        Each of their dispatches allocates temporary memory in the order of its stream.
+        """
         return self.compile(program, threads).instantiate_without_arena
 
     def allocate(self, size: int) -> OwnMemory:
-        """Device memory."""
+        """Allocate device memory."""
         return self._device.allocate(size)
 
     def create_buffer(self, size: int) -> DeviceArray:
-        """Device memory, ready for all streams."""
+        """Allocate zeroed device memory that is ready for all streams."""
         return DeviceArray(self._device, [size], ScalarType.UINT8, cleared=True)
 
     def empty(self, layout: Layout) -> DeviceArray:
-        """An array that any stream may use."""
+        """Return an array that any stream may use."""
         owner = self._device
         array = DeviceArray(owner, layout.sizes, layout.type)
         owner.synchronize(owner.stream)
         return array
 
     def is_own(self, array: Any) -> bool:
-        """Whether it is opendml's own, on this device."""
+        """Return whether an array is opendml's own, on this device."""
         return isinstance(array, DeviceArray) and array.device_index == self.index
 
     def upload(self, array: Array, layout: Layout) -> DeviceArray:
-        """A copy on the device."""
+        """Copy a host array to the device."""
         copy = self.empty(layout)
         copy.copy_from(array)
         return copy
 
     def download(self, array: DeviceArray) -> Array:
-        """A copy in host memory."""
+        """Copy an array to host memory."""
         return array.to_host()
 
     def copy(self, target: int, source: int, size: int) -> None:
-        """Copies and waits; the driver knows which address is where."""
+        """Copy and wait. The driver knows which addresses are on the device."""
         self._device.copy(target, source, size)
 
     def memory(self, array: Any, name: str) -> TensorMemory:
-        """The memory of an array in the order of its library's stream."""
+        """Return the memory of an array, ready in the order of its library's stream."""
         return ready_memory(array, name)
 
     def call(self, first: Any) -> CudaCall:
-        """A call on the current stream of the array's library."""
+        """Return a call on the current stream of the array's library."""
         return CudaCall(first)
 
     def stream(self, stream: Any, name: str) -> int:
-        """The driver's handle of a stream."""
+        """Return the driver's handle of a stream."""
         return stream_handle(stream)
 
     def record(self, several: Sequence[Runnable]) -> CapturedLaunches:
-        """The dispatches as one CUDA graph."""
+        """Record dispatches as one CUDA graph."""
         return CapturedLaunches(
             [each for number, work in enumerate(several) for each in _launching(number, work)]
         )
 
     def plan(self, program: Program) -> Planned:
-        """The kernels, each of which is one launch."""
+        """Return the kernels of a program. Each is one launch."""
         return plan(program, self._device.machine)
 
     def timers(self, instance: Instance) -> list[Timer]:
-        """Launches between two events of the driver."""
+        """Return timers that measure launches between two events of the driver."""
         assert isinstance(instance, CudaInstance)
         return instance.timers()
 
     def synchronize(self) -> None:
-        """Waits for all streams."""
+        """Wait for all streams of the device."""
         self._device.synchronize_all()
 
 
 def _launching(number: int, work: Runnable) -> list[CudaInstance]:
-    """The instances of bound work that launch kernels and nothing else."""
+    """Return the instances of bound work, which may only launch kernels."""
     stages = work.instances if isinstance(work, StagedInstance) else [work]
     launching = [stage for stage in stages if isinstance(stage, CudaInstance)]
     if len(launching) < len(stages):

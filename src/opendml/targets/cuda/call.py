@@ -14,7 +14,7 @@ from opendml.targets.cuda.streams import InFlight
 from opendml.targets.memory import Place, TensorMemory
 
 _ELSEWHERE = object()
-"""No plan's form: planning says where the array is."""
+"""A key that no plan has. Planning reports the device of the array."""
 
 
 class CudaCall:
@@ -67,7 +67,8 @@ class CudaCall:
             cuda_device(self._device).synchronize(self.stream)
 
     def _library_of(self, array: Any) -> Library:
-        """How an array is read: through DLPack if its own current stream is another library's."""
+        """Return the library that reads an array: DLPack, if the array belongs to another library's
+        stream."""
         library = library_of(array)
         return library if library is self._library else exchanged(array)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cubins_of(patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]:
-    """The machine code of patterns for an architecture such as "sm_90a". What the cache has not is
+    """Return the machine code of patterns for an architecture such as "sm_90a". Code that is not cached is
     compiled on all processors: NVRTC takes several sources at a time.
 
     Raises:
@@ -46,12 +46,13 @@ def cubins_of(patterns: Sequence[CudaPattern], architecture: str) -> list[bytes]
 
 
 def machine_code(source: str, options: ProgramOptions) -> bytes:
-    """What NVRTC makes of CUDA C++."""
+    """Compile CUDA C++ with NVRTC."""
     return bytes(_cuda_core().Program(source, "c++", options).compile("cubin").code)
 
 
 def nvrtc_options(architecture: str) -> ProgramOptions:
-    """The product's options: division and square root are IEEE's, denormals stay, and nothing is contracted.
+    """Return the product's options: division and square root are IEEE's, denormals stay, and nothing is
+    contracted.
 
     Raises:
         Unsupported: cuda-core is not installed.
@@ -72,10 +73,10 @@ def nvrtc_options(architecture: str) -> ProgramOptions:
 
 
 def _cuda_core() -> ModuleType:
-    """cuda-core.
+    """Import cuda-core.
 
     Raises:
-        Unsupported: it is not installed.
+        Unsupported: the package is not installed.
     """
     try:
         import cuda.core
@@ -86,13 +87,13 @@ def _cuda_core() -> ModuleType:
 
 
 def _key(pattern: CudaPattern, architecture: str) -> str:
-    """What names the code in the cache."""
+    """Return the key of the code in the cache."""
     return hashlib.sha256(f"{_environment()}\n{architecture}\n{pattern.text()}".encode()).hexdigest()
 
 
 @cache
 def _environment() -> str:
-    """All that the code depends on apart from pattern and architecture: NVRTC, and the version of this
+    """Return all that the code depends on apart from pattern and architecture: NVRTC, and the version of this
     printer.
     """
     from cuda.bindings import nvrtc

@@ -1,4 +1,4 @@
-"""Arrays in device memory of opendml's own, which other libraries take over through DLPack without a copy."""
+"""Arrays in device memory of opendml, which other libraries import through DLPack without a copy."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class DeviceArray:
         return TensorMemory(self._memory.address, self._layout, True, self, place(self._device.index))
 
     def copy_from(self, array: np.ndarray[Any, np.dtype[Any]]) -> None:
-        """Copies a host array of the same type and sizes here, and waits."""
+        """Copy a host array of the same type and sizes into this array, and wait."""
         source = np.ascontiguousarray(array)
         self._memory.write(source.ctypes.data, source.nbytes)
 
     def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """A copy in host memory, after all work on the device."""
+        """Wait for all work on the device, and return a copy in host memory."""
         result = np.empty(self.sizes, self._layout.type.numpy)
         self._memory.read(result.ctypes.data, result.nbytes)
         return result
@@ -84,7 +84,7 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The kind and the number of the device."""
+        """Return the kind and the number of the device."""
         return DLPACK_DEVICES[0], self._device.index
 
     def __dlpack__(
@@ -95,8 +95,8 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> Any:
-        """A capsule with the array, ready on the consumer's `stream` (None: the default one; -1: nothing to
-        wait for).
+        """Return a capsule with the array, ready on the consumer's `stream` (None: the default one; -1:
+        nothing to wait for).
 
         Raises:
             BufferError: a copy or another device is asked for.

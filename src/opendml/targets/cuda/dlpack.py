@@ -1,4 +1,4 @@
-"""DLPack's capsules, with and without a version: read in place, and made for memory of opendml's own."""
+"""Capsules of DLPack, with and without a version. They are read in place, and made for memory of opendml."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TYPES[6, 8] = ScalarType.UINT8  # truth values
 
 
 def read(capsule: Any) -> TensorMemory:
-    """The memory that a capsule which nobody consumed describes; the capsule keeps it alive.
+    """Return the memory that an unconsumed capsule describes. The capsule keeps it alive.
 
     Raises:
         BufferError: no such capsule, of a version that is too new, not on a CUDA device, or with elements
@@ -93,7 +93,7 @@ def read(capsule: Any) -> TensorMemory:
 
 
 def capsule(memory: TensorMemory, versioned: bool) -> Any:
-    """A capsule with memory on a CUDA device."""
+    """Return a capsule with memory on a CUDA device."""
     layout = memory.layout
     rank = len(layout.sizes)
     sizes = (ctypes.c_int64 * rank)(*layout.sizes)

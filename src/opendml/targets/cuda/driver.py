@@ -24,7 +24,7 @@ _devices_lock = threading.RLock()
 
 
 def device(index: int = 0) -> CudaDevice:
-    """The device with a number.
+    """Return the device with a number.
 
     Raises:
         InvalidArgument: no such number.
@@ -41,15 +41,17 @@ def device(index: int = 0) -> CudaDevice:
 
 
 def device_at(address: int) -> int:
-    """The number of the device that an address belongs to."""
+    """Return the number of the device that an address belongs to."""
     driver = driver_module()
     ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     return int(check(driver.cuPointerGetAttribute(ordinal, address), "finding the device of an array"))
 
 
 class _Entered(threading.local):
-    """Whether the calling thread has made a device's context current, to stay so. Never by a thread's number:
-    those of threads that have ended are given to new ones."""
+    """A flag of each thread: it has made the context of the device current for its life.
+
+    The numbers of threads cannot be used for this, because new threads get those of ended ones.
+    """
 
     value = False
 
@@ -88,7 +90,8 @@ class CudaDevice:
         self._scratch_pool: Any = None
         with self.current():
             self.stream = check(driver.cuStreamCreate(1), "creating a stream")
-            """For work that belongs to no stream of the caller; does not wait for the default stream."""
+            """The stream for work that belongs to no stream of the caller. It does not wait for the default
+            one."""
 
     def _attribute(self, name: str) -> int:
         driver = driver_module()
@@ -97,8 +100,10 @@ class CudaDevice:
 
     @contextmanager
     def current(self) -> Iterator[None]:
-        """Makes the context current in the calling thread. Where there are several devices, the one that was
-        current before is again after it: other libraries ask the driver which one the thread works with.
+        """Make the context current in the calling thread.
+
+        If there are several devices, the context of before is restored at the end, because other libraries
+        ask the driver for the thread's device.
         """
         driver = driver_module()
         if self.alone:
@@ -114,12 +119,11 @@ class CudaDevice:
 
     @property
     def is_current(self) -> bool:
-        """Whether the context is known to be current in the calling thread: once entered, that of the only
-        device stays so."""
+        """True if the context is current in the calling thread. That of an only device stays current."""
         return self.alone and self._entered.value
 
     def function(self, cubin: bytes, shared_bytes: int) -> Any:
-        """The function `kernel` of some machine code, loaded once, for launches with such shared memory."""
+        """Load machine code once, and return its function `kernel` for launches with this shared memory."""
         driver = driver_module()
         with self._lock:
             function = self._functions.get((cubin, shared_bytes))
@@ -136,7 +140,7 @@ class CudaDevice:
 
     @property
     def scratch_pool(self) -> Any:
-        """The pool for what dispatches need while they run; it keeps its memory for the next ones."""
+        """The memory pool for temporaries of dispatches. It keeps its memory for later ones."""
         with self._lock:
             self._scratch_pool = self._scratch_pool or self._new_pool()
             return self._scratch_pool
@@ -162,8 +166,8 @@ class CudaDevice:
         return Memory(self, size, cleared)
 
     def copy(self, target: int, source: int, size: int) -> None:
-        """Copies `size` bytes between addresses on the device or in host memory, after all work on the
-        device, and waits."""
+        """Wait for all work on the device, and copy `size` bytes between addresses there or in host
+        memory."""
         driver = driver_module()
         with self.current():
             check(driver.cuCtxSynchronize(), "running a kernel")
@@ -172,12 +176,12 @@ class CudaDevice:
             check(driver.cuCtxSynchronize(), "copying")
 
     def synchronize(self, stream: Any) -> None:
-        """Waits until all work on a stream is done."""
+        """Wait until all work on a stream is done."""
         with self.current():
             check(driver_module().cuStreamSynchronize(stream), "running a kernel")
 
     def synchronize_all(self) -> None:
-        """Waits until all work on the device is done."""
+        """Wait until all work on the device is done."""
         driver = driver_module()
         retired = len(self._retired)
         with self.current():
@@ -190,7 +194,7 @@ class CudaDevice:
                     driver.cuMemFreeAsync(pointer, self.stream)
 
     def order(self, before: Any, after: Any) -> None:
-        """Makes the stream `after` wait for the work that is on the stream `before` by now."""
+        """Make the stream `after` wait for the work that is now on the stream `before`."""
         driver = driver_module()
         with self.current():
             flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
@@ -200,7 +204,8 @@ class CudaDevice:
             check(driver.cuEventDestroy(event), "destroying an event")
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """The time that work takes on the device, which adds launches to the device's own stream."""
+        """Return the seconds that launches take on the device. `work` adds them to the device's own
+        stream."""
         driver = driver_module()
         with self.current():
             begin, end = (
@@ -218,7 +223,7 @@ class CudaDevice:
                 driver.cuEventDestroy(end)
 
     def retire(self, pointer: Any, size: int) -> None:
-        """Takes back memory that nobody holds any more, though work on any stream may still use it: it is
+        """Take back memory that nobody holds any more, though work on any stream may still use it: it is
         freed after a wait, together with more of its kind.
         """
         self._retired.append((pointer, size))

@@ -34,7 +34,7 @@ _WORD = struct.calcsize("<q")
 
 
 Scheduler = Callable[[Kernel, Machine, Sequence[int]], CudaLaunch]
-"""How the launch of a kernel is found."""
+"""The function that finds the launch of a kernel."""
 
 
 class CudaExecutable:
@@ -50,7 +50,7 @@ class CudaExecutable:
         self.device, self._scheduler = device(device_index), scheduler
         kernels = _fused(program, self.device.machine)
         self.kernels = (*kernels.kernels, *kernels.initializers)
-        """Those of a dispatch, then those of the initialization."""
+        """The kernels of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
         self._initializer_bytes = kernels.initializer_arena_bytes
         self._first = {
@@ -58,7 +58,7 @@ class CudaExecutable:
             for repeat in kernels.repeats
             for number in range(repeat.first, repeat.first + repeat.count * repeat.length)
         }
-        """Of the kernels of steps, those of the first step, which launch alike."""
+        """For each kernel of a recurrence, the kernel of the first step, which has an equal launch."""
         self._dispatched = range(len(kernels.kernels))
         self._initializers = range(len(kernels.kernels), len(self.kernels))
         read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
@@ -71,7 +71,7 @@ class CudaExecutable:
         """Prepared tensors, then the constants that kernels read as they are."""
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
         self._lock = threading.RLock()
-        # What packed and aligned tensors need is compiled now: errors come early, and the first dispatch is
+        # Code for packed and aligned tensors is compiled now, so errors come early and the first dispatch is
         # fast.
         self._prepare(
             [
@@ -118,7 +118,7 @@ class CudaExecutable:
         """Return a new instance with nothing bound but its constants. If it may share arenas, each dispatch
         takes one in the order of its stream."""
         is_sharing = arenas is not None and arena is None and self.arena_bytes > 0
-        kind = ScratchInstance if is_sharing else CudaInstance
+        kind = CudaScratchInstance if is_sharing else CudaInstance
         instance = kind(self, self._dispatched, 0 if is_sharing else arena)
         prepared = self._prepared_count
         for buffer, address in enumerate(kept[:prepared], self._first_prepared):
@@ -127,12 +127,13 @@ class CudaExecutable:
         return instance
 
     def instantiate_without_arena(self) -> CudaInstance:
-        """A new instance with nothing bound, which holds no memory for temporaries."""
-        kind = ScratchInstance if self.arena_bytes else CudaInstance
+        """Return a new instance with nothing bound, which holds no memory for temporaries."""
+        kind = CudaScratchInstance if self.arena_bytes else CudaInstance
         return kind(self, self._dispatched, 0)
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
-        """The launch of a kernel for accesses that are aligned to so many bytes; made at most once."""
+        """Return the launch of a kernel for accesses with these alignments, in bytes. It is made at most
+        once."""
         number = self._first.get(number, number)
         with self._lock:
             if (number, alignments) not in self._prepared:
@@ -140,7 +141,7 @@ class CudaExecutable:
             return self._prepared[number, alignments]
 
     def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
-        """Launches that are not there yet, by kernel and alignments."""
+        """Make launches, given by kernels and alignments."""
         machine = self.device.machine
         launches = [
             self._scheduler(self.kernels[number], machine, alignments) for number, alignments in wanted
@@ -172,7 +173,7 @@ class PreparedLaunch:
 
     def __init__(self, launch: CudaLaunch, code: bytes, owner: CudaDevice) -> None:
         self.launch = launch
-        # Nothing is said of early launches whose blocks must all run at once.
+        # CUDA does not define early launches whose blocks must all run at once.
         self.early = owner.machine.launches_early and not launch.cooperative
         with owner.current():
             self.function = owner.function(code, launch.shared_bytes)
@@ -181,10 +182,10 @@ class PreparedLaunch:
 
 
 class CudaInstance:
-    """A program with its buffers: one dispatch at a time.
+    """A program with its buffers, for one dispatch at a time.
 
-    `dispatch` waits for the device, runs and waits; `enqueue` only adds the work to a stream of the caller,
-    in whose order the inputs must be ready, and so must be the end of the last dispatch of this instance.
+    `dispatch` waits for the device, runs and waits. `enqueue` only adds the work to a stream of the caller.
+    In the order of this stream, the inputs must be ready, and the last dispatch of the instance complete.
     """
 
     def __init__(self, executable: CudaExecutable, kernels: Sequence[int], arena: int | None) -> None:
@@ -200,23 +201,23 @@ class CudaInstance:
         self._kept: object = None
 
     def bind(self, buffer: int, address: int) -> None:
-        """Sets the address of a tensor's first element, in device memory: inputs first, then outputs."""
+        """Set the address of a tensor's first element, in device memory: inputs first, then outputs."""
         if self._addresses[buffer] != address:
             self._addresses[buffer] = address
             self._launchers = []
 
     def keep(self, memory: object) -> None:
-        """Keeps an object alive as long as this one."""
+        """Keep an object alive as long as this one."""
         self._kept = memory
 
     def dispatch(self) -> None:
-        """Runs the program after all earlier work on the device, and returns when the results are there."""
+        """Run the program after all earlier work on the device, and return when the results are complete."""
         self.device.synchronize_all()
         self.enqueue(int(self.device.stream))
         self.device.synchronize(self.device.stream)
 
     def enqueue(self, stream: int) -> None:
-        """Adds the program to a stream, given by its handle as an integer (0: the default stream).
+        """Add the program to a stream, given by its handle as an integer (0: the default stream).
 
         Raises:
             Unsupported: no memory for what a kernel needs beside the tensors.
@@ -229,7 +230,7 @@ class CudaInstance:
                 self._launch(stream)
 
     def prepare(self, stream: int) -> None:
-        """Compiles and allocates what the next dispatch on a stream needs.
+        """Compile code and allocate memory for the next dispatch on a stream.
 
         Raises:
             Unsupported: no memory.
@@ -241,16 +242,14 @@ class CudaInstance:
             self._share_scratch()
 
     def timers(self) -> list[Timer]:
-        """The time between two events that enclose nothing, then each launch alone, on the device's own
-        stream, after all earlier work there."""
+        """Return a timer for an empty run and one for each launch, on the device's own stream."""
         with self.device.current():
             self.prepare(int(self.device.stream))
         work: list[Callable[[], object]] = [lambda: None, *self._launchers]
         return [partial(self.device.seconds, each) for each in work]
 
     def _share_scratch(self) -> None:
-        """One memory is the scratch of all kernels: they run one after the other, and nothing in it outlasts
-        a launch."""
+        """Give all kernels the same scratch memory. They run one after the other, and keep nothing in it."""
         needed = max((binding.scratch_bytes for binding in self._bindings), default=0)
         if not needed:
             return
@@ -265,8 +264,8 @@ class CudaInstance:
             launch()
 
 
-class ScratchInstance(CudaInstance):
-    """A program without an arena: every dispatch takes one in the order of its stream, and gives it back."""
+class CudaScratchInstance(CudaInstance):
+    """An instance without an arena. Each dispatch allocates one in the order of its stream."""
 
     def _launch(self, stream: int) -> None:
         with scratch(self.device, self._executable.arena_bytes, stream) as address:
@@ -292,7 +291,7 @@ class _Binding:
         self.scratch_bytes = 0
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
-        """A function that launches the kernel over buffers at `addresses`."""
+        """Return a function that launches the kernel over buffers at `addresses`."""
         bases = [
             _signed(offset) if buffer is None else addresses[buffer] + offset
             for buffer, offset in self._accesses
@@ -323,7 +322,7 @@ class _Binding:
         return self._launcher
 
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:
-        """Memory for the counters of a launch whose blocks share work, and what scratch it needs."""
+        """Allocate the counters of a launch whose blocks share work, and note its scratch memory."""
         launch, words = prepared.launch, prepared.parameters.words
         self._counters = None
         self.scratch_bytes, self._scratch_word = launch.scratch_bytes, words.index("scratch") * _WORD
@@ -332,16 +331,16 @@ class _Binding:
             struct.pack_into("<q", self._content, words.index("counters") * _WORD, self._counters.address)
 
     def use_scratch(self, address: int) -> None:
-        """Sets where the scratch of the launch is, if it needs any."""
+        """Set the address of the scratch memory, if the launch needs any."""
         if self.scratch_bytes:
             struct.pack_into("<q", self._content, self._scratch_word, address)
 
 
 def _signed(number: int) -> int:
-    """The number of 64 bits to which an integer wraps."""
+    """Return the number of 64 bits to which an integer wraps."""
     return (number + 2**63) % 2**64 - 2**63
 
 
 def _alignment(address: int) -> int:
-    """The greatest power of two up to VECTOR_BYTES that divides an address."""
+    """Return the greatest power of two up to VECTOR_BYTES that divides an address."""
     return min(address & -address, VECTOR_BYTES) if address else VECTOR_BYTES

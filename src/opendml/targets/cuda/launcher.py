@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def launcher(function: Any, launch: CudaLaunch, content: Any, stream: int, early: bool) -> Callable[[], None]:
-    """A function that adds a launch to a stream.
+    """Return a function that adds a launch to a stream.
 
     Args:
         function: the driver's handle of the kernel.
@@ -78,7 +78,7 @@ class CapturedLaunches:
         return check(graph, "recording")
 
     def enqueue(self, stream: Any) -> None:
-        """Adds all dispatches to a stream, given by its handle."""
+        """Add all dispatches to a stream, given by its handle."""
         if self._device.is_current:
             result = self._launch(self._graph, stream)
         else:
@@ -88,7 +88,7 @@ class CapturedLaunches:
             check(result, "replaying a recording")
 
     def dispatch(self) -> None:
-        """Runs all dispatches after all earlier work on the device, and returns when the results are
+        """Run all dispatches after all earlier work on the device, and return when the results are
         there.
         """
         self._device.synchronize_all()

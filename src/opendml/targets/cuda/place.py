@@ -1,5 +1,7 @@
-"""Which arrays are on CUDA devices. Knowing it needs no driver, but for arrays that say nothing else than an
-address."""
+"""The search for the CUDA device of an array.
+
+It needs the driver only for arrays that know nothing but an address.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,17 @@ DLPACK_DEVICES = (2, 13)
 
 @cache
 def place(index: int) -> Place:
-    """The memory of the device with a number."""
+    """Return the memory of the device with a number."""
     return Place("cuda", index)
 
 
 def place_of(array: Any) -> Place | None:
-    """The device that an array of any library is on; None for everything else."""
+    """Return the device that an array of any library is on; None for everything else."""
     try:
         return _place_of(array)
     except Error:
         raise
-    except Exception:  # whatever a library raises: reading it as a host array tells why that does not work
+    except Exception:  # of any library; reading the array as a host array then reports the reason
         return None
 
 

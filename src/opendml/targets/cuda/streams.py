@@ -11,8 +11,8 @@ from opendml.targets.cuda.driver import CudaDevice
 
 
 def stream_handle(stream: Any) -> int:
-    """The driver's handle of a stream: an integer (0, the legacy default stream), or what has the protocol
-    `__cuda_stream__` (cuda-core, PyTorch, CuPy), PyTorch's `cuda_stream` or CuPy's `ptr`.
+    """Return the driver's handle of a stream: an integer (0, the legacy default stream), or what has the
+    protocol `__cuda_stream__` (cuda-core, PyTorch, CuPy), PyTorch's `cuda_stream` or CuPy's `ptr`.
 
     Raises:
         InvalidArgument: none of these.
@@ -43,7 +43,7 @@ class InFlight:
         self._held: deque[tuple[Any, Any]] = deque()
 
     def hold(self, objects: Any, stream: int) -> None:
-        """Keeps objects until all work that is on a stream by now is done, or some time longer."""
+        """Keep objects alive at least until all work that is now on a stream is done."""
         driver = driver_module()
         with self._device.current():
             flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
