@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from llvmlite import ir
 
 from opendml.errors import Unsupported
@@ -103,9 +101,3 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     result = builder.select(builder.fcmp_unordered("uno", divisor, divisor), divisor, result)
     builder.ret(rounded_to_float32(builder, result, lanes))
     return function
-
-
-DIVISIONS: dict[Operation, Callable[..., ir.Value]] = {
-    Operation.DIVIDE: quotient,
-    Operation.REMAINDER: remainder,
-}

@@ -1,123 +1,201 @@
-"""Emits element-wise nodes as LLVM values: scalars, or vectors of as many lanes as the kernel works on."""
+"""LLVM IR as a language of element-wise nodes: of scalars, or of vectors with the lanes of a kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from opendml.errors import Unsupported
 from opendml.program.node import LookupTable, Node, Operation, Precision
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.language import (
+    BOOLEANS,
+    FLOATS,
+    INTEGERS,
+    SIGNED,
+    TYPES,
+    UNSIGNED,
+    Language,
+    Row,
+    Writer,
+)
 from opendml.targets.cpu.conversion import conversion
-from opendml.targets.cpu.division import DIVISIONS
+from opendml.targets.cpu.division import quotient, remainder
 from opendml.targets.cpu.exponents import EXPONENT_OPERATIONS, exponent_operation
 from opendml.targets.cpu.tables import table_entries
 from opendml.targets.cpu.values import llvm_type, number, overloaded, splat
 
 
+class Lanes(NamedTuple):
+    """The builder that instructions are appended to, and the lanes of their vectors."""
+
+    builder: ir.IRBuilder
+    lanes: int
+
+
 def emit(builder: ir.IRBuilder, node: Node, lanes: int, operands: list[ir.Value]) -> ir.Value:
-    """Emit `node` over operands that are emitted already, each a scalar or a vector of `lanes`."""
+    """Return `node` over operands that are emitted already, each a scalar or a vector of `lanes`."""
     values = [splat(builder, operand, lanes) for operand in operands]
-    operation, type = node.operation, node.type
-    if operation is Operation.CONSTANT:
-        return number(type, lanes, node.attribute)  # type: ignore[arg-type]
-    if operation is Operation.CONVERT:
-        return conversion(builder, values[0], node.operands[0].type, type, lanes)
-    if operation in (Operation.ROUND, Operation.EXPAND):
-        return values[0]
-    if operation is Operation.BITCAST:
-        return builder.bitcast(values[0], llvm_type(type, lanes))
-    if operation is Operation.SELECT:
-        return builder.select(*values)
-    if operation is Operation.LOOKUP and isinstance(node.attribute, LookupTable):
-        return table_entries(builder, node.attribute.entries, values[0], lanes)
-    if operation in EXPONENT_OPERATIONS:
-        return exponent_operation(builder, operation, lanes, values)
-    if operation in _COMPARISONS:
-        return _comparison(builder, node, values)
-    if operation in _ORDERED and any(each.operation is Operation.PARAMETER for each in node.operands):
-        return _bounded(builder, node, values)
-    if operation is Operation.DIVIDE and node.attribute is Precision.BY_RECIPROCAL:
-        # The reciprocal of a number is made once, before all loops.
-        return builder.fmul(values[0], builder.fdiv(number(type, lanes, 1.0), values[1]))
-    if operation in DIVISIONS:
-        return DIVISIONS[operation](builder, type, lanes, *values)
-    intrinsics = _FLOAT_INTRINSICS if type.is_float else _INTEGER_INTRINSICS
-    if operation in intrinsics:
-        name = intrinsics[operation]
+    return LLVM.write(Lanes(builder, lanes), node, values)
+
+
+Values = Sequence[ir.Value]
+_Writer = Writer[Lanes, ir.Value]
+
+
+def _number(at: Lanes, node: Node, values: Values) -> ir.Value:
+    return number(node.type, at.lanes, node.attribute)  # type: ignore[arg-type]
+
+
+def _converted(at: Lanes, node: Node, values: Values) -> ir.Value:
+    return conversion(at.builder, values[0], node.operands[0].type, node.type, at.lanes)
+
+
+def _bits(at: Lanes, node: Node, values: Values) -> ir.Value:
+    return at.builder.bitcast(values[0], llvm_type(node.type, at.lanes))
+
+
+def _looked_up(at: Lanes, node: Node, values: Values) -> ir.Value:
+    assert isinstance(node.attribute, LookupTable)
+    return table_entries(at.builder, node.attribute.entries, values[0], at.lanes)
+
+
+def _exponent(at: Lanes, node: Node, values: Values) -> ir.Value:
+    return exponent_operation(at.builder, node.operation, at.lanes, list(values))
+
+
+def _compared(operator: str, comparison: Callable[..., ir.Value]) -> _Writer:
+    return lambda at, node, values: comparison(at.builder, operator, *values)
+
+
+def _instruction(instruction: Callable[..., ir.Value]) -> _Writer:
+    return lambda at, node, values: instruction(at.builder, *values)
+
+
+def _intrinsic(name: str) -> _Writer:
+    return lambda at, node, values: overloaded(at.builder, name, node.type, at.lanes, list(values))
+
+
+def _extreme(name: str, operator: str) -> _Writer:
+    """Return the writer of the minimum or maximum of floats."""
+
+    def write(at: Lanes, node: Node, values: Values) -> ir.Value:
+        if any(each.operation is Operation.PARAMETER for each in node.operands):
+            # LLVM does not know that a parameter is no NaN: this is one instruction rather than three.
+            is_first = node.operands[0].operation is Operation.PARAMETER
+            bound, value = values if is_first else reversed(values)
+            return at.builder.select(at.builder.fcmp_ordered(operator, bound, value), bound, value)
         # Which of two zeros a minimum is, is left open: its order costs three instructions.
-        flags = ("nsz",) if type.is_float and operation in _ORDERED else ()
-        if not type.is_float and operation in _ORDERED:
-            name = f"{'s' if type.is_signed else 'u'}{name}"
-        if name in _ROUNDINGS:
-            # LLVM would round in FLOAT16 what comes from there, which processors can't.
-            values = [overloaded(builder, "arithmetic.fence", type, lanes, values)]
-        return overloaded(builder, name, type, lanes, values, flags)
-    instructions = _FLOAT_INSTRUCTIONS if type.is_float else _INTEGER_INSTRUCTIONS
-    if operation in instructions:
-        return instructions[operation](builder, *values)
-    if operation is Operation.SHIFT_RIGHT and not type.is_float:
-        return (builder.ashr if type.is_signed else builder.lshr)(*values)
-    if operation is Operation.ABSOLUTE:
-        is_negative = builder.icmp_signed("<", values[0], number(type, lanes, 0))
-        return builder.select(is_negative, builder.neg(values[0]), values[0])
-    raise Unsupported(f"{operation.name} of {type.name} on the CPU")
+        return overloaded(at.builder, name, node.type, at.lanes, list(values), ("nsz",))
+
+    return write
 
 
-def _comparison(builder: ir.IRBuilder, node: Node, values: list[ir.Value]) -> ir.Value:
-    operator, type = _COMPARISONS[node.operation], node.operands[0].type
-    if type.is_float:
-        return builder.fcmp_ordered(operator, *values)
-    return (builder.icmp_signed if type.is_signed else builder.icmp_unsigned)(operator, *values)
+def _rounding(name: str) -> _Writer:
+    """Return the writer of a rounding to whole numbers."""
+
+    def write(at: Lanes, node: Node, values: Values) -> ir.Value:
+        # LLVM would round in FLOAT16 what comes from there, which processors can't.
+        fenced = overloaded(at.builder, "arithmetic.fence", node.type, at.lanes, list(values))
+        return overloaded(at.builder, name, node.type, at.lanes, [fenced])
+
+    return write
 
 
-def _bounded(builder: ir.IRBuilder, node: Node, values: list[ir.Value]) -> ir.Value:
-    """The lesser or greater of a value and a parameter, which LLVM does not know to be no NaN: one
-    instruction rather than three."""
-    is_first = node.operands[0].operation is Operation.PARAMETER
-    bound, value = values if is_first else reversed(values)
-    operator = "<" if node.operation is Operation.MINIMUM else ">"
-    return builder.select(builder.fcmp_ordered(operator, bound, value), bound, value)
+def _quotient(at: Lanes, node: Node, values: Values) -> ir.Value:
+    if node.attribute is Precision.BY_RECIPROCAL:
+        # The reciprocal of a number is made once, before all loops.
+        reciprocal = at.builder.fdiv(number(node.type, at.lanes, 1.0), values[1])
+        return at.builder.fmul(values[0], reciprocal)
+    return quotient(at.builder, node.type, at.lanes, *values)
+
+
+def _remainder(at: Lanes, node: Node, values: Values) -> ir.Value:
+    return remainder(at.builder, node.type, at.lanes, *values)
+
+
+def _magnitude(at: Lanes, node: Node, values: Values) -> ir.Value:
+    is_negative = at.builder.icmp_signed("<", values[0], number(node.type, at.lanes, 0))
+    return at.builder.select(is_negative, at.builder.neg(values[0]), values[0])
 
 
 _COMPARISONS = {Operation.LESS: "<", Operation.LESS_EQUAL: "<=", Operation.EQUAL: "=="}
 
-_FLOAT_INTRINSICS = {
-    Operation.MULTIPLY_ADD: "fma",
-    Operation.MINIMUM: "minimum",
-    Operation.MAXIMUM: "maximum",
-    Operation.ABSOLUTE: "fabs",
-    Operation.SQUARE_ROOT: "sqrt",
-    Operation.ROUND_EVEN: "roundeven",
-    Operation.FLOOR: "floor",
-    Operation.TRUNCATE: "trunc",
-}
 
-_INTEGER_INTRINSICS = {
-    Operation.MINIMUM: "min",
-    Operation.MAXIMUM: "max",
-    Operation.COUNT_BITS: "ctpop",
-}
-_ROUNDINGS = ("roundeven", "floor", "trunc")
-_ORDERED = (Operation.MINIMUM, Operation.MAXIMUM)
+def _comparisons(types: Sequence[ScalarType], comparison: Callable[..., ir.Value]) -> Row[Lanes, ir.Value]:
+    return types, {operation: _compared(sign, comparison) for operation, sign in _COMPARISONS.items()}
 
-_Instruction = Callable[..., ir.Value]
 
-_FLOAT_INSTRUCTIONS: dict[Operation, _Instruction] = {
-    Operation.ADD: ir.IRBuilder.fadd,
-    Operation.SUBTRACT: ir.IRBuilder.fsub,
-    Operation.MULTIPLY: ir.IRBuilder.fmul,
-    Operation.NEGATE: ir.IRBuilder.fneg,
-}
-
-_INTEGER_INSTRUCTIONS: dict[Operation, _Instruction] = {
-    Operation.ADD: ir.IRBuilder.add,
-    Operation.SUBTRACT: ir.IRBuilder.sub,
-    Operation.MULTIPLY: ir.IRBuilder.mul,
-    Operation.NEGATE: ir.IRBuilder.neg,
-    Operation.AND: ir.IRBuilder.and_,
-    Operation.OR: ir.IRBuilder.or_,
-    Operation.XOR: ir.IRBuilder.xor,
-    Operation.NOT: ir.IRBuilder.not_,
-    Operation.SHIFT_LEFT: ir.IRBuilder.shl,
-}
+LLVM = Language[Lanes, ir.Value](
+    "the CPU",
+    [
+        (
+            TYPES,
+            {
+                Operation.CONSTANT: _number,
+                Operation.CONVERT: _converted,
+                Operation.BITCAST: _bits,
+                Operation.ROUND: lambda at, node, values: values[0],
+                Operation.EXPAND: lambda at, node, values: values[0],
+                Operation.SELECT: _instruction(ir.IRBuilder.select),
+                Operation.DIVIDE: _quotient,
+                Operation.REMAINDER: _remainder,
+                **dict.fromkeys(EXPONENT_OPERATIONS, _exponent),
+            },
+        ),
+        ([ScalarType.FLOAT32], {Operation.LOOKUP: _looked_up}),
+        _comparisons(FLOATS, ir.IRBuilder.fcmp_ordered),
+        _comparisons(SIGNED, ir.IRBuilder.icmp_signed),
+        _comparisons(UNSIGNED + BOOLEANS, ir.IRBuilder.icmp_unsigned),
+        (
+            FLOATS,
+            {
+                Operation.ADD: _instruction(ir.IRBuilder.fadd),
+                Operation.SUBTRACT: _instruction(ir.IRBuilder.fsub),
+                Operation.MULTIPLY: _instruction(ir.IRBuilder.fmul),
+                Operation.NEGATE: _instruction(ir.IRBuilder.fneg),
+                Operation.MULTIPLY_ADD: _intrinsic("fma"),
+                Operation.ABSOLUTE: _intrinsic("fabs"),
+                Operation.SQUARE_ROOT: _intrinsic("sqrt"),
+                Operation.MINIMUM: _extreme("minimum", "<"),
+                Operation.MAXIMUM: _extreme("maximum", ">"),
+                Operation.ROUND_EVEN: _rounding("roundeven"),
+                Operation.FLOOR: _rounding("floor"),
+                Operation.TRUNCATE: _rounding("trunc"),
+            },
+        ),
+        (
+            INTEGERS + BOOLEANS,
+            {
+                Operation.ADD: _instruction(ir.IRBuilder.add),
+                Operation.SUBTRACT: _instruction(ir.IRBuilder.sub),
+                Operation.MULTIPLY: _instruction(ir.IRBuilder.mul),
+                Operation.NEGATE: _instruction(ir.IRBuilder.neg),
+                Operation.AND: _instruction(ir.IRBuilder.and_),
+                Operation.OR: _instruction(ir.IRBuilder.or_),
+                Operation.XOR: _instruction(ir.IRBuilder.xor),
+                Operation.NOT: _instruction(ir.IRBuilder.not_),
+                Operation.SHIFT_LEFT: _instruction(ir.IRBuilder.shl),
+                Operation.COUNT_BITS: _intrinsic("ctpop"),
+                Operation.ABSOLUTE: _magnitude,
+            },
+        ),
+        (
+            SIGNED,
+            {
+                Operation.SHIFT_RIGHT: _instruction(ir.IRBuilder.ashr),
+                Operation.MINIMUM: _intrinsic("smin"),
+                Operation.MAXIMUM: _intrinsic("smax"),
+            },
+        ),
+        (
+            UNSIGNED + BOOLEANS,
+            {
+                Operation.SHIFT_RIGHT: _instruction(ir.IRBuilder.lshr),
+                Operation.MINIMUM: _intrinsic("umin"),
+                Operation.MAXIMUM: _intrinsic("umax"),
+            },
+        ),
+    ],
+)

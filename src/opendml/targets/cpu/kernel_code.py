@@ -23,10 +23,10 @@ from opendml.program.node import (
     Node,
     Operation,
     always_needed,
-    is_rare,
     ordered,
 )
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.language import Walk
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
@@ -278,18 +278,11 @@ class KernelCode:
         mask: ir.Value | None = None,
         roots: Iterable[Node] | None = None,
     ) -> Values:
-        """`known`, and the values of the nodes of the level that `roots` (None: the results) still need."""
+        """Return `known`, and the values of the level's nodes that `roots` (None: the results) still need."""
         values = dict(known)
         wanted = always_needed(self.pattern.values if roots is None else roots, self.reductions | set(known))
-        for node in self.nodes:
-            if self.levels[id(node)] is level and id(node) in wanted and id(node) not in values:
-                if is_rare(node):
-                    values[id(node)] = self._rare_selection(node, lanes, values)
-                elif node.operation is Operation.SOURCE:
-                    values |= self.loaded(node, lanes, pointers, values, index, mask)
-                else:
-                    operands = [self.value(operand, lanes, values) for operand in node.operands]
-                    values[id(node)] = emit(self.builder, node, lanes, operands)
+        nodes = (node for node in self.nodes if self.levels[id(node)] is level)
+        _Evaluation(self, lanes, pointers, index, mask).walk(nodes, wanted, values)
         return values
 
     def distances(self, node: Node) -> list[Node]:
@@ -303,26 +296,6 @@ class KernelCode:
             else:
                 parts.append(part)
         return parts
-
-    def _rare_selection(self, node: Node, lanes: int, values: Values) -> ir.Value:
-        """A selection that computes its first value only where the condition holds in some lane."""
-        condition, wanted, usual = node.operands
-        mask = splat(self.builder, self.value(condition, lanes, values), lanes)
-        common = splat(self.builder, self.value(usual, lanes, values), lanes)
-        before = self.builder.block
-        with self.builder.if_then(any_lane(self.builder, mask, lanes), likely=False):
-            inside = dict(values)
-            for part in ordered([wanted], values):
-                if self.levels[id(part)] is not Level.CONSTANT:
-                    operands = [self.value(operand, lanes, inside) for operand in part.operands]
-                    inside[id(part)] = emit(self.builder, part, lanes, operands)
-            chosen = splat(self.builder, self.value(wanted, lanes, inside), lanes)
-            selected = self.builder.select(mask, chosen, common)
-            after = self.builder.block
-        result = self.builder.phi(common.type)
-        result.add_incoming(common, before)
-        result.add_incoming(selected, after)
-        return result
 
     def value(self, node: Node, lanes: int, values: Values) -> ir.Value:
         """An emitted node, a constant, or what is made of constants and parameters alone."""
@@ -580,3 +553,51 @@ class KernelCode:
         with self.builder.if_then(self.builder.icmp_signed("!=", head, I64(0)), likely=False):
             store(start, self.code.first_lanes(head))
         return self.builder.add(start, head)
+
+
+class _Evaluation(Walk[ir.Value]):
+    """The walk over the nodes of one level, at a position of the loops."""
+
+    def __init__(
+        self,
+        code: KernelCode,
+        lanes: int,
+        pointers: Pointers,
+        index: ir.Value | None,
+        mask: ir.Value | None,
+    ) -> None:
+        self._code, self._builder, self._lanes = code, code.builder, lanes
+        self._pointers, self._index, self._mask = pointers, index, mask
+
+    def is_leaf(self, node: Node) -> bool:
+        """Return whether a node is a number, or computed from numbers before all loops."""
+        return self._code.levels[id(node)] is Level.CONSTANT
+
+    def leaf(self, node: Node) -> ir.Value:
+        """Return such a number."""
+        return self._code.value(node, self._lanes, {})
+
+    def load(self, node: Node, values: Values) -> Values:
+        """Emit a load, and those of its bundle."""
+        return self._code.loaded(node, self._lanes, self._pointers, values, self._index, self._mask)
+
+    def write(self, node: Node, operands: list[ir.Value]) -> ir.Value:
+        """Emit an operation."""
+        return emit(self._builder, node, self._lanes, operands)
+
+    def branch(self, node: Node, values: Values) -> ir.Value:
+        """Emit a rare selection, which computes its second operand only if the condition holds in a lane."""
+        builder, lanes = self._builder, self._lanes
+        condition, wanted, usual = node.operands
+        mask = splat(builder, self.value(condition, values), lanes)
+        common = splat(builder, self.value(usual, values), lanes)
+        before = builder.block
+        with builder.if_then(any_lane(builder, mask, lanes), likely=False):
+            inside = self.inside_branch(node, values)
+            chosen = splat(builder, self.value(wanted, inside), lanes)
+            selected = builder.select(mask, chosen, common)
+            after = builder.block
+        result = builder.phi(common.type)
+        result.add_incoming(common, before)
+        result.add_incoming(selected, after)
+        return result

@@ -1,13 +1,23 @@
-"""Prints element-wise nodes as CUDA C++ expressions of one element."""
+"""CUDA C++ as a language of expressions of one element."""
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 
-from opendml.errors import Unsupported
-from opendml.program.node import COMPARISONS, Node, Operation, Precision
+from opendml.program.node import Node, Operation, Precision
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.language import (
+    BOOLEANS,
+    INTEGERS,
+    SINGLES,
+    Statements,
+    Syntax,
+    TextLanguage,
+    Writer,
+)
+from opendml.targets.common.language import TYPES as ALL
 
 TYPES = {
     ScalarType.BOOLEAN: "bool",
@@ -23,55 +33,6 @@ TYPES = {
     ScalarType.INT32: "int",
     ScalarType.INT64: "long long",
 }
-
-_OPERATORS = {
-    Operation.ADD: "+",
-    Operation.SUBTRACT: "-",
-    Operation.MULTIPLY: "*",
-    Operation.AND: "&",
-    Operation.OR: "|",
-    Operation.XOR: "^",
-    Operation.SHIFT_LEFT: "<<",
-    Operation.SHIFT_RIGHT: ">>",
-    Operation.LESS: "<",
-    Operation.LESS_EQUAL: "<=",
-    Operation.EQUAL: "==",
-}
-"""C++ has the same meaning for these, but for what follows; comparisons with NaN are false."""
-
-_WRAPPING = {
-    Operation.ADD: "+",
-    Operation.SUBTRACT: "-",
-    Operation.MULTIPLY: "*",
-    Operation.SHIFT_LEFT: "<<",
-}
-"""Integers wrap, which C++ promises for unsigned ones of 32 and 64 bits alone."""
-
-_FUNCTIONS = {
-    Operation.DIVIDE: "quotient",
-    Operation.EXPONENTIAL: "exponential",
-    Operation.MULTIPLY_ADD: "multiply_add",
-    Operation.REMAINDER: "remainder_of",
-    Operation.MINIMUM: "minimum",
-    Operation.MAXIMUM: "maximum",
-    Operation.ABSOLUTE: "absolute",
-    Operation.SQUARE_ROOT: "square_root",
-    Operation.ROUND_EVEN: "round_even",
-    Operation.FLOOR: "round_down",
-    Operation.TRUNCATE: "cut_off",
-}
-"""Functions of floats by operation; kernels/common.cuh and quotients.cuh have them."""
-
-_INTEGER_FUNCTIONS = {
-    Operation.DIVIDE: "quotient",
-    Operation.REMAINDER: "remainder_of",
-    Operation.MINIMUM: "minimum",
-    Operation.MAXIMUM: "maximum",
-    Operation.ABSOLUTE: "absolute",
-    Operation.NEGATE: "negative",
-    Operation.COUNT_BITS: "count_bits",
-}
-"""Templates, whose arguments are converted to the type that is computed in: C++ widens small integers."""
 
 
 def literal(value: float, type: ScalarType) -> str:
@@ -104,43 +65,18 @@ def _float32_bits(value: float) -> int:
     return int(struct.unpack("<I", packed)[0])
 
 
-def expression(node: Node, operands: list[str]) -> str:
-    """`node` over operands that are printed already.
+def _number(_: None, node: Node, operands: Sequence[str]) -> str:
+    return literal(node.attribute, node.type)  # type: ignore[arg-type]
 
-    Raises:
-        Unsupported: an operation that the target does not have for this type.
-    """
-    operation, type = node.operation, node.type
-    if operation is Operation.CONSTANT:
-        return literal(node.attribute, type)  # type: ignore[arg-type]
-    if operation is Operation.CONVERT:
-        return _conversion(operands[0], node.operands[0].type, type)
-    if operation in (Operation.ROUND, Operation.EXPAND):
-        return operands[0]
-    if operation is Operation.BITCAST:
-        return f"bits_as<{TYPES[type]}>(({TYPES[node.operands[0].type]}){operands[0]})"
-    if operation is Operation.SELECT:
-        bound = _bound(node)
-        if bound:
-            return f"{bound}({operands[2]}, {operands[1]})"
-        return f"{operands[0]} ? {operands[1]} : {operands[2]}"
-    if operation is Operation.NOT:
-        return f"!{operands[0]}" if type is ScalarType.BOOLEAN else f"({TYPES[type]})~{operands[0]}"
-    computed = node.operands[0].type if operation in COMPARISONS else type
-    if not computed.is_float and computed is not ScalarType.BOOLEAN:
-        if operation in _INTEGER_FUNCTIONS:
-            return f"{_INTEGER_FUNCTIONS[operation]}<{TYPES[type]}>({', '.join(operands)})"
-        if operation in _WRAPPING:
-            word = TYPES[ScalarType.UINT64 if type.bits == 64 else ScalarType.UINT32]
-            return f"({TYPES[type]})(({word}){operands[0]} {_WRAPPING[operation]} ({word}){operands[1]})"
-    if computed in (ScalarType.FLOAT32, ScalarType.FLOAT64):
-        if operation is Operation.NEGATE:
-            return f"-{operands[0]}"
-        if operation in _FUNCTIONS:
-            return f"{_prefix(node)}{_FUNCTIONS[operation]}({', '.join(operands)})"
-    if operation in _OPERATORS and computed is not ScalarType.FLOAT16:
-        return f"({TYPES[type]})({operands[0]} {_OPERATORS[operation]} {operands[1]})"
-    raise Unsupported(f"{operation.name} of {type.name} on CUDA")
+
+def _converted(_: None, node: Node, operands: Sequence[str]) -> str:
+    return _conversion(operands[0], node.operands[0].type, node.type)
+
+
+def _selection(_: None, node: Node, operands: Sequence[str]) -> str:
+    condition, if_true, if_false = operands
+    bound = _bound(node)
+    return f"{bound}({if_false}, {if_true})" if bound else f"{condition} ? {if_true} : {if_false}"
 
 
 def _bound(node: Node) -> str:
@@ -163,9 +99,24 @@ def _is_same(a: Node, b: Node) -> bool:
     return a.operation is Operation.CONSTANT and (a.type, a.attribute) == (b.type, b.attribute)
 
 
-def _prefix(node: Node) -> str:
-    """Return the prefix of the function for a quotient or a root of some precision; empty for IEEE 754."""
-    return _PREFIXES.get((node.operation, node.attribute), "")
+def _with_precision(name: str) -> Writer[None, str]:
+    """Return the writer of a quotient or a root, whose function's name begins with the precision."""
+
+    def write(_: None, node: Node, operands: Sequence[str]) -> str:
+        prefix = _PREFIXES.get((node.operation, node.attribute), "")
+        return f"{prefix}{name}({', '.join(operands)})"
+
+    return write
+
+
+def _wrapping(operator: str) -> Writer[None, str]:
+    """Return the writer of an operator on integers. C++ wraps only unsigned ones of 32 and 64 bits."""
+
+    def write(_: None, node: Node, operands: Sequence[str]) -> str:
+        word = TYPES[ScalarType.UINT64 if node.type.bits == 64 else ScalarType.UINT32]
+        return f"({TYPES[node.type]})(({word}){operands[0]} {operator} ({word}){operands[1]})"
+
+    return write
 
 
 _PREFIXES: dict[tuple[Operation, object], str] = {
@@ -187,3 +138,94 @@ def _conversion(value: str, source: ScalarType, target: ScalarType) -> str:
     if source.is_float and not target.is_float:
         return f"to_integer<{TYPES[target]}>({value})"
     return f"({TYPES[target]}){value}"
+
+
+_ARITHMETIC = {Operation.ADD: "+", Operation.SUBTRACT: "-", Operation.MULTIPLY: "*"}
+_BITS = {Operation.AND: "&", Operation.OR: "|", Operation.XOR: "^", Operation.SHIFT_RIGHT: ">>"}
+_COMPARISONS = {Operation.LESS: "<", Operation.LESS_EQUAL: "<=", Operation.EQUAL: "=="}
+_OPERATOR = "({{type}})({{0}} {} {{1}})"
+
+CUDA = TextLanguage(
+    "CUDA",
+    TYPES,
+    Syntax(
+        constant="const {type} {name} = {value};",
+        variable="{type} {name} = {value};",
+        assignment="{name} = {value};",
+        branch="if ({condition}) {{",
+        end="}",
+    ),
+    [
+        (
+            ALL,
+            {
+                Operation.CONSTANT: _number,
+                Operation.CONVERT: _converted,
+                Operation.BITCAST: "bits_as<{type}>(({source}){0})",
+                Operation.ROUND: "{0}",
+                Operation.EXPAND: "{0}",
+                Operation.SELECT: _selection,
+            },
+        ),
+        (
+            SINGLES + INTEGERS + BOOLEANS,
+            {key: _OPERATOR.format(sign) for key, sign in (_ARITHMETIC | _COMPARISONS).items()},
+        ),
+        (BOOLEANS, {key: _OPERATOR.format(sign) for key, sign in _BITS.items()} | {Operation.NOT: "!{0}"}),
+        (
+            SINGLES,
+            {
+                Operation.DIVIDE: _with_precision("quotient"),
+                Operation.SQUARE_ROOT: _with_precision("square_root"),
+                Operation.NEGATE: "-{0}",
+                Operation.EXPONENTIAL: "exponential({0})",
+                Operation.MULTIPLY_ADD: "multiply_add({0}, {1}, {2})",
+                Operation.REMAINDER: "remainder_of({0}, {1})",
+                Operation.MINIMUM: "minimum({0}, {1})",
+                Operation.MAXIMUM: "maximum({0}, {1})",
+                Operation.ABSOLUTE: "absolute({0})",
+                Operation.ROUND_EVEN: "round_even({0})",
+                Operation.FLOOR: "round_down({0})",
+                Operation.TRUNCATE: "cut_off({0})",
+            },
+        ),
+        (
+            INTEGERS,
+            {key: _wrapping(sign) for key, sign in _ARITHMETIC.items()}
+            | {key: _OPERATOR.format(sign) for key, sign in _BITS.items()}
+            | {
+                Operation.SHIFT_LEFT: _wrapping("<<"),
+                Operation.NOT: "({type})~{0}",
+                # Templates convert their arguments to the type: C++ widens small integers.
+                Operation.DIVIDE: "quotient<{type}>({0}, {1})",
+                Operation.REMAINDER: "remainder_of<{type}>({0}, {1})",
+                Operation.MINIMUM: "minimum<{type}>({0}, {1})",
+                Operation.MAXIMUM: "maximum<{type}>({0}, {1})",
+                Operation.ABSOLUTE: "absolute<{type}>({0})",
+                Operation.NEGATE: "negative<{type}>({0})",
+                Operation.COUNT_BITS: "count_bits<{type}>({0})",
+            },
+        ),
+    ],
+)
+"""The functions are in `kernels/common.cuh` and `kernels/quotients.cuh`. FLOAT16 is only converted and moved.
+Comparisons with NaN are false in C++, too."""
+
+
+class CudaStatements(Statements):
+    """Statements of CUDA C++."""
+
+    def write(self, node: Node, operands: list[str]) -> str:
+        """Declare the value of an operation. 1 / sqrt(x) in FLOAT64, as groups need it, is one function."""
+        if _is_reciprocal_root(node):
+            return self.declared(node, f"reciprocal_root({self.name(node.operands[1].operands[0])})")
+        return super().write(node, operands)
+
+
+def _is_reciprocal_root(node: Node) -> bool:
+    if node.operation is not Operation.DIVIDE or node.type is not ScalarType.FLOAT64:
+        return False
+    one, root = node.operands
+    return (
+        one.operation is Operation.CONSTANT and one.attribute == 1 and root.operation is Operation.SQUARE_ROOT
+    )

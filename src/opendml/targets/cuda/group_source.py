@@ -11,7 +11,7 @@ from opendml.targets.common.accumulations import Accumulation, accumulations_of
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.passes import MOMENTS, pass_count
 from opendml.targets.cuda.cxx import function
-from opendml.targets.cuda.expression import TYPES, expression
+from opendml.targets.cuda.expression import CUDA, TYPES, CudaStatements
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaPattern
 from opendml.targets.cuda.position_source import item_position, positions
@@ -135,20 +135,14 @@ def _part(index: int, part: int) -> str:
 
 
 def assigned(targets: Sequence[str], roots: Sequence[Node], given: Sequence[str], prefix: str) -> list[str]:
-    """Statements that set variables to the values of a graph, whose SOURCEs stand for what is given."""
-    names: dict[int, str] = {}
-    lines = []
-    for node in ordered(roots):
-        if node.operation is Operation.SOURCE:
-            names[id(node)] = given[number_of(node)]
-        elif node.operation is Operation.CONSTANT:
-            names[id(node)] = expression(node, [])
-        else:
-            name = names[id(node)] = f"{prefix}{len(names)}"
-            value = expression(node, [names[id(operand)] for operand in node.operands])
-            lines.append(f"const {TYPES[node.type]} {name} = {value};")
+    """Return statements that set variables to the values of a graph, whose SOURCEs stand for `given`."""
+    nodes = ordered(roots)
+    names = {id(node): f"{prefix}{number}" for number, node in enumerate(nodes)}
+    known = {id(node): given[number_of(node)] for node in nodes if node.operation is Operation.SOURCE}
+    statements = CudaStatements(CUDA, names, known, str, str)
+    lines = statements.compute(roots)
     # All is computed before any of it is replaced.
-    changed = [(target, names[id(root)]) for target, root in zip(targets, roots, strict=True)]
+    changed = [(target, statements.name(root)) for target, root in zip(targets, roots, strict=True)]
     lines = [f"    {line}" for line in lines]
     lines += [f"    {target} = {value};" for target, value in changed if target != value]
     return ["{", *lines, "}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from opendml.program.node import SCANS
 from opendml.targets.common.accumulations import accumulation_of
 from opendml.targets.cuda.cxx import function, template
-from opendml.targets.cuda.expression import TYPES, expression, literal
+from opendml.targets.cuda.expression import CUDA, TYPES, literal
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.position_source import item_position, positions
 from opendml.targets.cuda.source import Printer
@@ -32,6 +32,7 @@ class ScanPrinter(Printer):
         given += [f"to.{self.names[id(node)]} = {given_name(node)};" for node in self.kept]
         kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
         operand, name = self._compute(scan.operands, kept, self._element_load)
+        together = CUDA.expression(merged, ["a", "b"])
         return [
             f"typedef {type} Scanned;",
             f"constexpr bool EXCLUSIVE = {exclusive}, REVERSE = {reverse};",
@@ -41,8 +42,6 @@ class ScanPrinter(Printer):
                 "Scanned scanned(const Parameters& p, const Held<V>& held, const Kept& kept, int lane)",
                 [*operand, f"return {name(scan.operands[0])};"],
             ),
-            function(
-                "Scanned put_together(Scanned a, Scanned b)", [f"return {expression(merged, ['a', 'b'])};"]
-            ),
+            function("Scanned put_together(Scanned a, Scanned b)", [f"return {together};"]),
             self._evaluation(kept | {id(scan): "running"}, "const Kept& kept, Scanned running"),
         ]

@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import REDUCTIONS, Node, Operation, always_needed, is_rare, ordered
+from opendml.program.node import REDUCTIONS, Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cuda.cxx import function, template
-from opendml.targets.cuda.expression import TYPES, expression, literal, parameter
+from opendml.targets.cuda.expression import CUDA, TYPES, CudaStatements, parameter
 from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, Form
 from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
-
-_LEAVES = (Operation.CONSTANT, Operation.PARAMETER)
-"""What is written where it is used."""
 
 
 class Printer(Needs):
@@ -280,46 +277,9 @@ class Printer(Needs):
     def _compute(
         self, roots: Iterable[Node], known: dict[int, str], load: Callable[..., str]
     ) -> tuple[list[str], Callable[[Node], str]]:
-        """Statements that compute `roots` from what is known and loaded, and how each node is then called."""
-        lines: list[str] = []
-
-        def name(node: Node) -> str:
-            if node.operation is Operation.CONSTANT:
-                return literal(node.attribute, node.type)  # type: ignore[arg-type]
-            if node.operation is Operation.PARAMETER:
-                return parameter(f"p.number{number_of(node)}", node.type)
-            return known.get(id(node), self.names[id(node)])
-
-        roots = list(roots)
-        always = always_needed(roots)
-
-        def print_rare(node: Node) -> None:
-            """The first value of a rare selection, and what only that needs, in a branch."""
-            condition, wanted, usual = node.operands
-            lines.append(f"{_declared(node, self.names)} = {name(usual)};")
-            lines.append(f"if ({name(condition)}) {{")
-            printed = always | known.keys()
-            for part in ordered([wanted], printed):
-                if part.operation not in _LEAVES:
-                    value = expression(part, [name(operand) for operand in part.operands])
-                    lines.append(f"    const {_declared(part, self.names)} = {value};")
-            lines.extend([f"    {name(node)} = {name(wanted)};", "}"])
-
-        for node in ordered(roots, known):
-            if id(node) not in always:
-                continue
-            if node.operation is Operation.SOURCE:
-                guard = [name(operand) for operand in node.operands]
-                lines.append(f"const {_declared(node, self.names)} = {load(number_of(node), *guard)};")
-            elif is_rare(node):
-                print_rare(node)
-            elif _is_reciprocal_root(node):
-                root = name(node.operands[1].operands[0])
-                lines.append(f"const {_declared(node, self.names)} = reciprocal_root({root});")
-            elif node.operation not in _LEAVES:
-                operands = [name(operand) for operand in node.operands]
-                lines.append(f"const {_declared(node, self.names)} = {expression(node, operands)};")
-        return lines, name
+        """Return statements that compute `roots` from what is known and loaded, and the name of each node."""
+        statements = CudaStatements(CUDA, self.names, known, load, _parameter)
+        return statements.compute(roots), statements.name
 
     def _element_load(self, number: int) -> str:
         member = f"{'held' if number in self.held else 'late'}.l{number}"
@@ -350,14 +310,8 @@ class Printer(Needs):
         return f"read_where<{type}>({guard}, {' + '.join([address, *distances])})"
 
 
-def _is_reciprocal_root(node: Node) -> bool:
-    """Whether a node is 1 / sqrt(x) in FLOAT64, as groups need it."""
-    if node.operation is not Operation.DIVIDE or node.type is not ScalarType.FLOAT64:
-        return False
-    one, root = node.operands
-    return (
-        one.operation is Operation.CONSTANT and one.attribute == 1 and root.operation is Operation.SQUARE_ROOT
-    )
+def _parameter(node: Node) -> str:
+    return parameter(f"p.number{number_of(node)}", node.type)
 
 
 def _declared(node: Node, names: dict[int, str]) -> str:
