@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opendml import Device, TensorDataType, TensorDesc, Unsupported
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
@@ -102,7 +102,7 @@ def launches(desc: OperatorDesc) -> list[CpuLaunch]:
     """How the CPU runs the desc's kernels."""
     program = program_of(desc)
     program = Program(program.inputs, program.outputs, simplify(program.results))
-    kernels = fuse(program, is_chained, ends_loops=True, in_order=True).kernels
+    kernels = fuse(program, Abilities(True, True, is_chained)).kernels
     return [launch for kernel in kernels for launch in schedule(kernel)]
 
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.compiler.chains import chain_of
-from opendml.compiler.fuse import MAXIMUM_PASSES, MAXIMUM_REDUCTIONS, MOST_AGAIN, fuse
+from opendml.compiler.attention import attention_of
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, number_of
+from opendml.compiler.materialize import MOST_OPERATIONS_AGAIN, MOST_PASSES, MOST_REDUCTIONS
+from opendml.compiler.operand_kernels import divided
 from opendml.compiler.prepare import split
-from opendml.compiler.repeated import LEAST_ELEMENTS
+from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
-from opendml.compiler.stored_operands import divided
 from opendml.operators.softmax import softmax1
 from opendml.program.functions import (
     deviation,
@@ -89,16 +90,16 @@ def test_normalization_of_a_normalization_goes_through_a_temporary() -> None:
 
 def test_a_chain_of_normalizations_is_a_kernel_for_every_few() -> None:
     value = X
-    for _ in range(4 * MAXIMUM_PASSES):
+    for _ in range(4 * MOST_PASSES):
         value = tanh(normalized(value, 2, 3))
-    assert variances(fused(value)) == [MAXIMUM_PASSES] * 4
+    assert variances(fused(value)) == [MOST_PASSES] * 4
 
 
 def test_what_takes_many_operations_is_not_computed_again_in_a_third_pass() -> None:
     value = X
     for _ in range(6):
         value = normalized(value, 2, 3)
-        for _ in range(MOST_AGAIN // 2):
+        for _ in range(MOST_OPERATIONS_AGAIN // 2):
             value = tanh(value)
     assert variances(fused(value)) == [2, 2, 2]
 
@@ -113,7 +114,7 @@ def test_a_softmax_of_a_normalization_with_scale_and_bias_is_one_kernel() -> Non
 
 def test_kernels_that_differ_in_numbers_share_their_values() -> None:
     value = X
-    for number in range(2 * MAXIMUM_PASSES):
+    for number in range(2 * MOST_PASSES):
         value = normalized(value, 2, 3) * (number + 2.5)
     first, second = fused(value).kernels
     assert first.values == second.values
@@ -163,20 +164,18 @@ def test_hundreds_of_reductions_are_few_kernels(
     counts = [
         sum(node.operation in REDUCTIONS for node in ordered(kernel.values)) for kernel in program.kernels
     ]
-    assert max(counts) <= MAXIMUM_REDUCTIONS
+    assert max(counts) <= MOST_REDUCTIONS
     assert sum(counts) == len(reductions)
-    assert len(program.kernels) <= 2 * len(reductions) / MAXIMUM_REDUCTIONS
+    assert len(program.kernels) <= 2 * len(reductions) / MOST_REDUCTIONS
 
 
 def test_reductions_of_many_reductions_are_kernels_of_a_few() -> None:
-    shift = added_in_line(
-        [reduce_maximum(X * (1.0 + number), [2, 3]) for number in range(MAXIMUM_REDUCTIONS)]
-    )
+    shift = added_in_line([reduce_maximum(X * (1.0 + number), [2, 3]) for number in range(MOST_REDUCTIONS)])
     program = fused(reduce_maximum(X - shift, [2, 3]))
     counts = [
         sum(node.operation in REDUCTIONS for node in ordered(kernel.values)) for kernel in program.kernels
     ]
-    assert counts == [MAXIMUM_REDUCTIONS, 1]
+    assert counts == [MOST_REDUCTIONS, 1]
 
 
 def test_temporaries_that_are_not_alive_together_share_memory() -> None:
@@ -293,7 +292,7 @@ RESULT = contraction(in_memory(WEIGHTS), V, [2])
 def fused_chains(*results: Node, takes: bool = True) -> KernelProgram:
     inputs = tuple(packed(FLOAT32, each.sizes) for each in (Q, K, V))
     outputs = tuple(packed(result.type, result.sizes) for result in results)
-    return fuse(Program(inputs, outputs, results), lambda kernel: takes)
+    return fuse(Program(inputs, outputs, results), Abilities(computes_attention=lambda kernel: takes))
 
 
 def test_products_around_a_softmax_are_one_kernel_without_temporaries() -> None:
@@ -301,7 +300,7 @@ def test_products_around_a_softmax_are_one_kernel_without_temporaries() -> None:
     (kernel,) = program.kernels
     assert (program.arena_bytes, len(kernel.loads)) == (0, 3)
     assert (kernel.domain, kernel.axes) == ((2, 5, 6, 4, 3), (2,))
-    assert chain_of(kernel.values) is not None
+    assert attention_of(kernel.values) is not None
 
 
 def test_a_target_may_refuse_a_chain() -> None:
@@ -309,7 +308,7 @@ def test_a_target_may_refuse_a_chain() -> None:
 
 
 def test_weights_that_are_a_result_too_lie_in_memory() -> None:
-    assert all(chain_of(kernel.values) is None for kernel in fused_chains(RESULT, WEIGHTS).kernels)
+    assert all(attention_of(kernel.values) is None for kernel in fused_chains(RESULT, WEIGHTS).kernels)
 
 
 @pytest.mark.parametrize(
@@ -330,13 +329,13 @@ def test_weights_that_are_shares_of_what_is_read_are_no_chain() -> None:
     for numerator, is_chain in ((source(1, ScalarType.FLOAT64, (2, 5, 1, 1, 1)), False), (1.0, True)):
         weights = exp(SCORES - reduce_maximum(SCORES, [2]))
         weights = weights * convert(numerator / reduce_sum(weights, [2]), FLOAT32)
-        assert (chain_of([contraction(weights, V, [2])]) is not None) is is_chain
+        assert (attention_of([contraction(weights, V, [2])]) is not None) is is_chain
 
 
 def test_chains_go_with_others() -> None:
     other = contraction(in_memory(softmax1(contraction(Q + 1.0, K, [3]), axes=[2])), V, [2])
     program = fused_chains(RESULT, other)
-    assert sum(chain_of(kernel.values) is not None for kernel in program.kernels) == 2
+    assert sum(attention_of(kernel.values) is not None for kernel in program.kernels) == 2
 
 
 def test_a_graph_of_products_and_a_softmax_is_one_kernel() -> None:
@@ -347,11 +346,11 @@ def test_a_graph_of_products_and_a_softmax_is_one_kernel() -> None:
     )
     model = graph.compile({"y": dml.gemm(weights, v)}, device="cpu")
     program = model._program
-    assert len(fuse(program, lambda kernel: True).kernels) == 1
+    assert len(fuse(program, Abilities(computes_attention=lambda kernel: True)).kernels) == 1
 
 
 ARRAYS = [
-    np.random.default_rng(seed).standard_normal((128, LEAST_ELEMENTS // 128)).astype(np.float32)
+    np.random.default_rng(seed).standard_normal((128, Prices().least_stored // 128)).astype(np.float32)
     for seed in range(2)
 ]
 X_REPEATED, Y = sources(*ARRAYS)
@@ -457,7 +456,7 @@ def product(m: int, n: int, k: int) -> Node:
 def fused_stored(m: int, n: int, k: int) -> KernelProgram:
     layouts = (packed(FLOAT32, (m, 1, k)), packed(FLOAT32, (1, n, k)))
     program = Program(layouts, (packed(FLOAT32, (m, n, 1)),), (product(m, n, k),))
-    return fuse(program, chooses=computed_operand)
+    return fuse(program, Abilities(stored_operands=computed_operand))
 
 
 def test_a_chosen_operand_is_stored_before_the_product_reads_it() -> None:
@@ -519,7 +518,7 @@ def test_steps_of_a_recurrence_follow_what_is_stored_before_them() -> None:
                 return (each,)
         return ()
 
-    stored = fuse(program, chooses=stores_inputs)
+    stored = fuse(program, Abilities(stored_operands=stores_inputs))
     assert len(stored.kernels) == len(plain.kernels) + 1
     assert [each.first for each in stored.repeats] == [each.first + 1 for each in plain.repeats]
     first = stored.repeats[0].first
@@ -652,5 +651,5 @@ def test_kernels_of_a_chain_may_have_dimensions_that_are_one_in_others() -> None
     result = contraction(in_memory(weights), v, [3])
     inputs = tuple(packed(FLOAT32, each.sizes) for each in (q, k, v))
     program = Program(inputs, (packed(FLOAT32, result.sizes),), simplify([result]))
-    (kernel,) = fuse(program, lambda kernel: True).kernels
+    (kernel,) = fuse(program, Abilities(computes_attention=lambda kernel: True)).kernels
     assert sorted(size for size in kernel.domain if size > 1) == [2, 3, 4, 4, 5, 7]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.compiler.fuse import MOST_PARTS_AGAIN
+from opendml.compiler.materialize import MOST_PARTS_AGAIN
 from opendml.compiler.prepare import split
 from opendml.program.node import ordered, source
 from opendml.program.program import Program, packed

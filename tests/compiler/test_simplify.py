@@ -12,7 +12,7 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Access, Kernel, fingerprint
 from opendml.compiler.loops import loop_nest
 from opendml.compiler.memory import ALIGNMENT, place
-from opendml.compiler.numbers import MOST_NUMBERS, Shared, with_parameters
+from opendml.compiler.parameters import MOST_NUMBERS, Shared, with_parameters
 from opendml.compiler.prepare import split
 from opendml.compiler.simplify import simplify
 from opendml.program.common_math import at_least, at_most

@@ -8,8 +8,9 @@ import random
 import numpy as np
 import pytest
 
+from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
-from opendml.compiler.views import moved
+from opendml.compiler.views import with_views_moved
 from opendml.program.functions import deviation, maximum, mean, reduce_maximum, reduce_sum, tanh, variance
 from opendml.program.node import Node, Operation, contraction, convert, index, ordered
 from opendml.program.scalar_type import ScalarType
@@ -330,7 +331,7 @@ def test_views_of_long_chains_do_not_recurse() -> None:
     for number in range(3000):
         node = maximum(node, -float(number))
     result = sliced(node, (0, 0, 1, 1), (2, 3, 4, 4))
-    (found,) = moved([result])
+    (found,) = with_views_moved([result], Prices())
     assert found.sizes == result.sizes
     assert [each.operation for each in ordered([found])].count(Operation.VIEW) == 1
 
@@ -349,7 +350,7 @@ def _reads_memory_alone(results: list[Node]) -> bool:
     """Return whether views and reshapes of moved results read nothing that a kernel has to write first."""
     return all(
         node.operands[0].operation in (Operation.SOURCE, Operation.RESHAPE)
-        for node in ordered(moved(simplify(results)))
+        for node in ordered(with_views_moved(simplify(results), Prices()))
         if node.operation in (Operation.VIEW, Operation.RESHAPE)
     )
 

@@ -11,7 +11,7 @@ from itertools import chain, islice
 
 import pytest
 
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
@@ -49,7 +49,10 @@ def fused(case: Case, machine: Machine = MACHINES[80]) -> KernelProgram:
     """Return the kernels of a case; those of a softmax between products depend on the machine."""
     program = case.program
     takes = partial(is_chained, machine=machine)
-    return fuse(Program(program.inputs, program.outputs, simplify(program.results)), takes)
+    return fuse(
+        Program(program.inputs, program.outputs, simplify(program.results)),
+        Abilities(computes_attention=takes),
+    )
 
 
 def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[CudaLaunch]:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import opendml as dml
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.functions import select
 from opendml.program.node import Node, convert, index
@@ -45,7 +45,7 @@ def launches(
     given: Program, tile: AttentionTile | None = None, alignment: int = 16, capability: int = 90
 ) -> list[CudaLaunch]:
     takes = partial(is_chained, machine=MACHINES[capability])
-    found = fuse(replace(given, results=simplify(given.results)), takes).kernels
+    found = fuse(replace(given, results=simplify(given.results)), Abilities(computes_attention=takes)).kernels
     scheduler = schedule if tile is None else partial(in_chain_tile, tile)
     return [scheduler(kernel, MACHINES[capability], aligned(kernel, alignment)) for kernel in found]
 

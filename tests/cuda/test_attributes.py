@@ -8,7 +8,7 @@ import pytest
 
 import opendml as dml
 from opendml.compiler.fuse import fuse
-from opendml.compiler.numbers import MOST_NUMBERS
+from opendml.compiler.parameters import MOST_NUMBERS
 from opendml.compiler.simplify import simplify
 from opendml.program.functions import deviation, mean, square_root, variance
 from opendml.program.node import convert, source

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel
 from opendml.operators.softmax import softmax1
 from opendml.program.functions import select
@@ -57,7 +57,7 @@ def chain(result: Node, *arrays: Array) -> Kernel:
     """The one kernel of a result made of arrays."""
     layouts = tuple(map(layout_of, arrays))
     program = Program(layouts, (packed(result.type, result.sizes),), (result,))
-    (kernel,) = fuse(program, lambda kernel: True).kernels
+    (kernel,) = fuse(program, Abilities(computes_attention=lambda kernel: True)).kernels
     return kernel
 
 
@@ -311,7 +311,7 @@ def test_few_rows_and_wide_heads_are_products_of_their_own(sizes: tuple[int, ...
     result = attended(*sources(*arrays))
     assert not is_chained(chain(result, *arrays))
     program = Program(tuple(map(layout_of, arrays)), (packed(FLOAT32, result.sizes),), (result,))
-    assert len(fuse(program, is_chained).kernels) == 3
+    assert len(fuse(program, Abilities(computes_attention=is_chained)).kernels) == 3
 
 
 Tensor = dml.GraphTensor

@@ -13,8 +13,8 @@ import pytest
 from opendml import FLOAT32, TensorDesc, descs
 from opendml import UINT32 as DATA_UINT32
 from opendml.compiler.bounds import is_bounded
-from opendml.compiler.fuse import fuse
-from opendml.compiler.placings import in_any_order
+from opendml.compiler.fuse import Abilities, fuse
+from opendml.compiler.rewrites import with_unordered_scatters
 from opendml.program.functions import reduce_maximum, reduce_minimum, reduce_sum, select
 from opendml.program.node import (
     Node,
@@ -140,7 +140,7 @@ def _check_scattered(operation: Operation, places: Node, values: Node, before: N
         result = placing(operation, places, 1, count)
     outputs = [packed(result.type, result.sizes), _spaced(result.type, result.sizes)]
     program = replace(nodes.program(result, result), outputs=tuple(outputs))
-    (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
+    (launch,) = schedule(fuse(program, Abilities(scatters_in_order=True)).kernels[-1])
     _check([result] * 2, outputs)
     return launch
 
@@ -178,7 +178,7 @@ def test_threads_keep_tiles_of_many_rows(rows: int, lines: int, kept: bool, vect
     result = scattered_sum(places, places, (0,), rows)
     program = nodes.program(result)
     with assumed(replace(machine(), vector_bytes=vector_bytes, l2_bytes=1024 * 1024)):
-        (launch,) = schedule(fuse(program, in_order=True).kernels[-1])
+        (launch,) = schedule(fuse(program, Abilities(scatters_in_order=True)).kernels[-1])
     assert launch.kept == kept
     assert launch.claims <= MOST_KEPT or not kept
 
@@ -206,7 +206,7 @@ def test_positions_are_gone_on_from_where_they_are_found(axis: int) -> None:
     inputs = [_spaced(INT32, SIZES), packed(INT32, others.sizes)]
     _check(results, outputs, inputs)
     program = Program(tuple(inputs), tuple(outputs[:4]), tuple(results[:4]))
-    (kernel,) = fuse(program, in_order=True).kernels
+    (kernel,) = fuse(program, Abilities(scatters_in_order=True)).kernels
     assert len(kernel.stores) == 4
 
 
@@ -220,7 +220,7 @@ def test_positions_of_chunks_follow_each_other(share: float, length: int) -> Non
     placed = placing(Operation.POSITIONS, x >= round(_PLACES + 3 - share * (_PLACES + 6)), 1, length)
     results = [convert(placed, UINT32) * 5, placed]
     program = nodes.program(*results)
-    (kernel,) = fuse(program, in_order=True).kernels
+    (kernel,) = fuse(program, Abilities(scatters_in_order=True)).kernels
     launches = schedule(kernel)
     assert [each.pattern.mode for each in launches] == [CpuMode.POSITIONS_CHUNKS, CpuMode.POSITIONS]
     assert launches[0].items == 2 * -(-length // (16 * 1024))
@@ -233,7 +233,7 @@ def test_the_number_of_positions_is_found_with_them(length: int) -> None:
     placed = placing(Operation.POSITIONS, source(0, INT32, sizes) >= 5, 1, length)
     number = reduce_sum(convert(placed >= 0, UINT32), [1])
     results = [number * 2, placed, number]
-    assert len(fuse(nodes.program(*results), in_order=True).kernels) == 1
+    assert len(fuse(nodes.program(*results), Abilities(scatters_in_order=True)).kernels) == 1
     _check(results)
 
 
@@ -253,7 +253,7 @@ def test_placing_in_any_order_means_the_same() -> None:
     program = nodes.program(*results)
     in_order = _results(program)
     for found, wanted in zip(
-        _results(replace(program, results=in_any_order(results))), in_order, strict=True
+        _results(replace(program, results=with_unordered_scatters(results))), in_order, strict=True
     ):
         np.testing.assert_array_equal(found, wanted)
 
@@ -320,7 +320,9 @@ def _shifts(groups: int) -> Array:
 def _bounded_loops(result: Node, *arrays: Array) -> list[tuple[tuple[int, int], ...]]:
     """Those of the launches that compute a node."""
     layout = packed(result.type, result.sizes)
-    kernels = fuse(Program(tuple(map(layout_of, arrays)), (layout,), (result,)), ends_loops=True).kernels
+    kernels = fuse(
+        Program(tuple(map(layout_of, arrays)), (layout,), (result,)), Abilities(ends_loops=True)
+    ).kernels
     return [getattr(launch.pattern.walk, "bounded", ()) for kernel in kernels for launch in schedule(kernel)]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import opendml as dml
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.simplify import simplify
 from opendml.errors import Unsupported
@@ -45,8 +45,8 @@ EVERY = 25
 """Of the cases of the GPU one of so many is compared here."""
 
 
-def kernels_of(program: Program, **options: Any) -> tuple[Kernel, ...]:
-    fused = fuse(replace(program, results=simplify(program.results)), **options)
+def kernels_of(program: Program, **abilities: Any) -> tuple[Kernel, ...]:
+    fused = fuse(replace(program, results=simplify(program.results)), Abilities(**abilities))
     return (*fused.kernels, *fused.initializers)
 
 
@@ -122,15 +122,17 @@ def test_a_random_kernel_has_the_words_of_a_fresh_schedule_wherever_it_lies(name
         except Unsupported:
             continue
         with assumed(random.choice(list(PROCESSORS.values()))):
-            for kernel in kernels_of(program, takes=is_chained, ends_loops=True, in_order=True):
+            for kernel in kernels_of(
+                program, computes_attention=is_chained, ends_loops=True, scatters_in_order=True
+            ):
                 require_equal_words(kernel, random)
-        for kernel in kernels_of(program, takes=partial(is_chained_on_device, machine=DEVICE)):
+        for kernel in kernels_of(program, computes_attention=partial(is_chained_on_device, machine=DEVICE)):
             require_equal_launches(kernel, random, random.choice((4, 16)))
 
 
 @for_each("case", list(all_cases())[::EVERY])
 def test_a_kernel_of_the_gpu_has_the_launch_of_a_fresh_schedule_wherever_it_lies(case: Case) -> None:
-    for kernel in kernels_of(case.program, takes=partial(is_chained_on_device, machine=DEVICE)):
+    for kernel in kernels_of(case.program, computes_attention=partial(is_chained_on_device, machine=DEVICE)):
         require_equal_launches(kernel, Random(1), 16)
 
 

@@ -1,8 +1,7 @@
-"""Loops that may end early: reductions of what counts only below a bound, and changes nothing elsewhere.
+"""Finds loops that may end early: reductions whose elements count only below a bound.
 
-The bound is computed from operands, the same for all elements of a group, as the number of samples of a
-region is. A loop over the axis need not go on where no element counts any more; at most it has as many steps
-as the axis is long, whatever operands say.
+The bound is computed from operands, and is the same for all elements of a group. The number of samples of a
+region is one. A loop over the axis ends where no further element counts, and never goes beyond the axis.
 """
 
 from __future__ import annotations
@@ -14,22 +13,23 @@ from opendml.compiler.kernel import Access, Kernel, number_of, operations_of
 from opendml.program.node import COLLECTIVE, REDUCTIONS, STORED, Node, Operation, View, ordered
 from opendml.program.scalar_type import ScalarType
 
-_NOTHING = {Operation.SUM: 0.0, Operation.LEAST: math.inf, Operation.GREATEST: -math.inf}
-"""What changes nothing about a reduction of floats, whose sum is never -0."""
+_NEUTRAL = {Operation.SUM: 0.0, Operation.LEAST: math.inf, Operation.GREATEST: -math.inf}
+"""The numbers that do not change a reduction of floats; sums are never -0."""
 _IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RESHAPE, Operation.RECURRENCE}
 _MOST_CONDITIONS = 64
-"""Conditions among which a bound is looked for, at most."""
+"""Conditions that are searched for a bound, at most."""
 _COUNTED = (ScalarType.INT32, ScalarType.INT64, ScalarType.FLOAT32, ScalarType.FLOAT64)
 
 
 def bounds_of(reduction: Node) -> Iterator[tuple[Node, Node]]:
-    """Positions along axes (INDEX nodes, or SOURCEs of a kernel) and what they must be below to count."""
-    if reduction.operation not in _NOTHING:
+    """Yield positions along axes (INDEX nodes, or SOURCEs of a kernel) and the bounds below which they
+    count."""
+    if reduction.operation not in _NEUTRAL:
         return
     value = _converted(reduction.operands[0])
     if (
         value.operation is not Operation.SELECT
-        or value.operands[2].attribute != _NOTHING[reduction.operation]
+        or value.operands[2].attribute != _NEUTRAL[reduction.operation]
     ):
         return
     pending, seen = [value.operands[0]], set[int]()
@@ -47,7 +47,7 @@ def bounds_of(reduction: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def is_bounded(reduction: Node) -> bool:
-    """Whether a reduction has a bound along one of its axes that does not vary along them."""
+    """Return whether a reduction has a bound along one of its axes that does not vary along them."""
     axes = reduction.attribute
     assert isinstance(axes, tuple)
     return any(
@@ -56,7 +56,7 @@ def is_bounded(reduction: Node) -> bool:
 
 
 def _varies(root: Node, axes: Sequence[int]) -> bool:
-    """Whether a value differs along some axes. Nodes may have their sizes where they do not."""
+    """Return whether a value differs along some axes."""
     pending, seen = [root], set[int]()
     while pending:
         node = pending.pop()
@@ -79,11 +79,16 @@ def _varies(root: Node, axes: Sequence[int]) -> bool:
 
 
 def bounded_axes(kernel: Kernel, uniform: Container[int]) -> list[int]:
-    """The loads that are the positions along an axis, of those along which all reductions of a kernel have
-    bounds; these are made of `uniform` loads, which do not vary along its axes. There are none where all that
-    is read lies in order: memory is read faster than a loop is ended."""
-    nodes = ordered(kernel.values) if _NOTHING.keys() & operations_of(kernel.values) else []
-    # A load at computed distances has a guard, and these.
+    """Return the loads that are positions along the axes for which all reductions of a kernel have bounds.
+
+    There are none if all loads are in order: reading memory then takes less time than ending a loop.
+
+    Args:
+        kernel: the kernel.
+        uniform: the loads of which bounds may be made; they do not vary along the axes.
+    """
+    nodes = ordered(kernel.values) if _NEUTRAL.keys() & operations_of(kernel.values) else []
+    # A load at computed distances has a guard and these.
     if not any(node.operation is Operation.SOURCE and len(node.operands) > 1 for node in nodes):
         return []
     common: set[int] | None = None
@@ -99,14 +104,14 @@ def bounded_axes(kernel: Kernel, uniform: Container[int]) -> list[int]:
 
 
 def _is_position(load: Access, axes: Container[int]) -> bool:
-    """Whether a load is the position along one of the axes."""
+    """Return whether a load is the position along one of the axes."""
     moving = [axis for axis, stride in enumerate(load.strides) if stride]
     counts = load.buffer is None and load.offset == 0 and len(moving) == 1
     return counts and load.strides[moving[0]] == 1 and moving[0] in axes
 
 
 def _is_steady(bound: Node, kernel: Kernel, uniform: Container[int]) -> bool:
-    """Whether a value is the same for all elements of a group, and needs nothing that is reduced."""
+    """Return whether a value is the same for all elements of a group, and needs no reduction."""
     for node in ordered([bound]):
         if node.operation in REDUCTIONS:
             return False

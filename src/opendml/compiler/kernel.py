@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from opendml.compiler.memory import Temporary
@@ -16,9 +16,18 @@ class Access:
     """A kernel's access to one buffer: the element at index i of the domain lies at offset + i .
     strides (bytes).
 
-    Without a buffer it reads nothing: its value is what the offset would be, an integer that counts along the
-    domain. What is `fixed` is the same in every run, and what has several `steps` in so many of a
-    recurrence; from one of its steps to the next, offsets grow by `advance`."""
+    An access without a buffer reads nothing. Its value is the offset, an integer that counts along the
+    domain.
+
+    Args:
+        buffer: the number of the buffer, or None.
+        type: the type of the elements.
+        offset: the offset of the first element.
+        strides: the strides along the dimensions of the domain.
+        fixed: the content is the same in every run.
+        steps: the number of steps of a recurrence that find the same content.
+        advance: the bytes by which the offset grows from one step of a recurrence to the next.
+    """
 
     buffer: int | None
     type: ScalarType
@@ -36,9 +45,9 @@ class Kernel:
     In the values, SOURCE i stands for `loads[i]`, and PARAMETER i for `numbers[i]`, the bits of a float as a
     64-bit word. Reductions, or one scan, run over `axes` of the domain; a kernel without axes is
     element-wise. A store that does not vary along the axes is written once per group. One of PLACINGS runs
-    along the axes of its kernel, and its store has another size along the first; values are made of
-    POSITIONS alone, and of their number, where these are as many as elements. A chain (`compiler.chains`)
-    contains sums of products over other dimensions than the axes.
+    along the axes of its kernel, and its store has another size along the first; values are made of POSITIONS
+    alone, and of their number, where these are as many as elements. Attention (`compiler.attention`) contains
+    sums of products over other dimensions than the axes.
     """
 
     domain: tuple[int, ...]
@@ -48,11 +57,28 @@ class Kernel:
     values: tuple[Node, ...]
     numbers: tuple[int, ...] = ()
 
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The loads, then the stores."""
+        return (*self.loads, *self.stores)
+
+    def with_accesses(self, change: Callable[[Access], Access]) -> Kernel:
+        """Return the kernel with each access changed."""
+        loads, stores = tuple(map(change, self.loads)), tuple(map(change, self.stores))
+        return replace(self, loads=loads, stores=stores)
+
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Of a program's kernels, from the number `first` on, `length` that run `count` times. Each time they
-    differ in the offsets of their accesses alone, each of which advances evenly."""
+    """A range of a program's kernels that are repetitions of the first ones.
+
+    Repetitions differ in the offsets of their accesses alone, each of which advances evenly.
+
+    Args:
+        first: the number of the first kernel.
+        length: how many kernels are repeated.
+        count: how often they run.
+    """
 
     first: int
     length: int
@@ -61,10 +87,10 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How some memory is made of constants. Equal texts over the same constants make the same bytes.
+    """A description of how memory is made of constants; equal recipes make equal bytes.
 
     Args:
-        text: what is computed of the constants, which it numbers from 0 on; None: no text says it.
+        text: the computation, with constants numbered from 0 on; None: no text describes it.
         constants: the numbers of the constants in the program, in the order of the text.
     """
 
@@ -83,11 +109,12 @@ class PreparedTensor:
 
 @dataclass(frozen=True, slots=True)
 class KernelProgram:
-    """Kernels in order, over a table of buffers: the inputs, the outputs, one arena for the temporaries, then
-    the `prepared` tensors. Those that are repeated stand there as often as they run.
+    """Kernels in order, over a table of buffers.
 
-    The `initializers` run once, over the same table: they read inputs that are constants, and write the
-    prepared tensors. Their temporaries have an arena of their own.
+    The table has the inputs, the outputs, one arena for the temporaries, then the `prepared` tensors. Kernels
+    that are repeated are listed as often as they run. The `initializers` run once, over the same table. They
+    read inputs that are constants, and write the prepared tensors. Their temporaries have an arena of their
+    own.
     """
 
     kernels: tuple[Kernel, ...]
@@ -100,7 +127,7 @@ class KernelProgram:
     repeats: tuple[Repeat, ...] = ()
     """Among the kernels, not the initializers."""
     temporaries: tuple[Temporary, ...] = ()
-    """What lies in the arena, from which kernel to which."""
+    """The temporaries in the arena, with the first and the last kernel that access each."""
 
     @property
     def arena(self) -> int:
@@ -118,15 +145,36 @@ class KernelProgram:
         return self.first_prepared + len(self.prepared)
 
 
+@dataclass(slots=True)
+class KernelSequence:
+    """Kernels in order, while the compiler still changes them.
+
+    Args:
+        kernels: the kernels.
+        repeats: ranges of them that are repeated.
+        temporaries: the bytes of temporaries, by the numbers of their buffers.
+    """
+
+    kernels: list[Kernel]
+    repeats: list[Repeat]
+    temporaries: dict[int, int]
+
+    @property
+    def repeated(self) -> set[int]:
+        """The numbers of the kernels that belong to repeats."""
+        ranges = (range(each.first, each.first + each.length * each.count) for each in self.repeats)
+        return {number for each in ranges for number in each}
+
+
 @lru_cache
 def fingerprint(roots: tuple[Node, ...]) -> str:
-    """A text that is equal for equal graphs, whatever their sizes."""
+    """Return a text that is equal for equal graphs, whatever their sizes."""
     names: dict[int, int] = {}
     lines = []
     for node in ordered(roots):
         names[id(node)] = len(names)
         operands = ",".join(str(names[id(operand)]) for operand in node.operands)
-        # Of a scan all but the axis; the axes of reductions are the kernel's.
+        # Axes are those of the kernel. Scans have further attributes.
         attribute = "" if node.operation in REDUCTIONS | PLACINGS else repr(node.attribute)
         if node.operation in SCANS and isinstance(node.attribute, tuple):
             attribute = repr(node.attribute[1:])
@@ -137,17 +185,17 @@ def fingerprint(roots: tuple[Node, ...]) -> str:
 
 @lru_cache
 def operations_of(values: tuple[Node, ...]) -> frozenset[Operation]:
-    """The operations of all nodes that the values of a kernel need."""
+    """Return the operations of all nodes that the values of a kernel need."""
     return frozenset(node.operation for node in ordered(values))
 
 
 def placing_of(values: Sequence[Node]) -> Node | None:
-    """The one of PLACINGS that the values of a kernel need, if they do."""
+    """Return the node of PLACINGS that the values of a kernel need; None if there is none."""
     return next((node for node in ordered(values) if node.operation in PLACINGS), None)
 
 
 def number_of(node: Node) -> int:
-    """The number of the load that a SOURCE stands for, or of a PARAMETER."""
+    """Return the number of the load that a SOURCE stands for, or of a PARAMETER."""
     if not isinstance(node.attribute, int):
         raise TypeError(f"{node} has no index")
     return node.attribute
@@ -156,13 +204,13 @@ def number_of(node: Node) -> int:
 def renumbered(
     values: Sequence[Node], loads: Mapping[int, int], numbers: Mapping[int, int] | None = None
 ) -> tuple[Node, ...]:
-    """Values whose SOURCEs and PARAMETERs have other numbers, by the old ones; those that have none stay."""
-    places = {Operation.SOURCE: loads, Operation.PARAMETER: numbers or {}}
+    """Return values with other numbers of SOURCEs and PARAMETERs, by the old numbers; the rest stays."""
+    new_numbers = {Operation.SOURCE: loads, Operation.PARAMETER: numbers or {}}
 
     def changed(node: Node) -> Node:
-        if node.operation not in places or number_of(node) not in places[node.operation]:
+        if node.operation not in new_numbers or number_of(node) not in new_numbers[node.operation]:
             return node
-        place = places[node.operation][number_of(node)]
-        return Node(node.operation, node.type, node.sizes, node.operands, place)
+        number = new_numbers[node.operation][number_of(node)]
+        return Node(node.operation, node.type, node.sizes, node.operands, number)
 
     return rebuild(values, changed)

@@ -1,5 +1,4 @@
-"""The order of a kernel's loops: which dimensions merge, which is innermost, how every access moves along
-each."""
+"""Orders the loops of a kernel: which dimensions merge, and which is innermost."""
 
 from __future__ import annotations
 
@@ -20,9 +19,14 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """The loops of a kernel. `groups` run over the kept dimensions, `rows` over the reduced ones, outermost
-    first; `inner` is the innermost loop, which belongs to the reduced dimensions if `inner_reduced`, and to
-    the kept ones otherwise."""
+    """The loops of a kernel.
+
+    Args:
+        groups: the loops over kept dimensions, outermost first.
+        rows: the loops over reduced dimensions, outermost first.
+        inner: the innermost loop.
+        inner_reduced: whether the innermost loop runs over reduced dimensions.
+    """
 
     groups: tuple[Loop, ...]
     rows: tuple[Loop, ...]
@@ -31,19 +35,21 @@ class LoopNest:
 
 
 LONG = 8
-"""Steps from which on the innermost loop of an element-wise kernel fills vectors; a shorter one is chosen
-only where there is no such loop."""
+"""Steps from which on the innermost loop of an element-wise kernel fills vectors. A shorter loop is innermost
+only if there is no such loop."""
 
 WIDEST_BUNDLE = 8
-"""Neighbours that are put together from as many vectors, at most."""
+"""Accesses of a bundle, at most."""
 
 
 def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
-    """The loops of `kernel`: merged where memory allows, the dimension that most of the traffic finds
-    contiguous innermost.
+    """Return the loops of a kernel, merged if memory allows.
 
-    Axes of an element-wise kernel are all kept. `keeps_inner`: a kept dimension is innermost where there is
-    one.
+    The innermost dimension is the one along which most of the traffic is contiguous.
+
+    Args:
+        kernel: the kernel.
+        keeps_inner: a kept dimension is innermost if there is one.
     """
     accesses = (*kernel.loads, *kernel.stores)
     kept: list[Loop] = []
@@ -71,7 +77,7 @@ def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
 
 
 def line_nest(kernel: Kernel) -> LoopNest:
-    """The loops of a kernel with its first axis innermost, whatever lies contiguous; the others are rows."""
+    """Return the loops of a kernel with its first axis innermost, whatever is contiguous; others are rows."""
     accesses = (*kernel.loads, *kernel.stores)
     first, *others = kernel.axes
     loops = [
@@ -84,8 +90,8 @@ def line_nest(kernel: Kernel) -> LoopNest:
 
 
 def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
-    """The loops ordered by how far they move, some counters and then stores first, and neighbours that every
-    access walks as one made one."""
+    """Return the loops ordered by strides, those of some counters and of stores first, with neighbours
+    merged."""
 
     def distance(loop: Loop) -> tuple[int, ...]:
         return *(loop.strides[number] for number in counters), *reversed(loop.strides)
@@ -94,7 +100,7 @@ def _merged(loops: Sequence[Loop], counters: Sequence[int]) -> list[Loop]:
 
 
 def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
-    """The loops, outermost first, of which neighbours that every access walks as one are made one."""
+    """Return loops, outermost first, with neighbours merged along which every access moves evenly."""
     result: list[Loop] = []
     for loop in loops:
         outer = result[-1] if result else None
@@ -106,13 +112,12 @@ def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
 
 
 def _footprint(position: int, access: Access, loops: Sequence[Loop]) -> int:
-    """The bytes that an access touches."""
+    """Return the bytes that an access touches."""
     return access.type.bytes * math.prod(loop.count for loop in loops if loop.strides[position])
 
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:
-    """The bytes that are touched by accesses for which neighbouring steps of the loop are neighbours in
-    memory, perhaps with those of other accesses between."""
+    """Return the bytes of accesses that are contiguous along a loop, alone or in bundles."""
     bundled = {number for bundle in bundles(accesses, loop.strides) for number in bundle}
     return sum(
         footprint
@@ -122,8 +127,9 @@ def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int
 
 
 def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int, ...]]:
-    """The accesses, by their numbers, that together have all elements along a loop: one of every third
-    element, one of those behind and one of those behind these, say. None is in two bundles.
+    """Return bundles of accesses, by their numbers, that together have all elements along a loop.
+
+    For example, each of three accesses has every third element. No access is in two bundles.
 
     Args:
         accesses: loads, or stores; of a mixture bundles may have both.

@@ -22,7 +22,7 @@ class Temporary:
 
 
 def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-    """Offsets of temporaries of `sizes` bytes, and the bytes of the arena.
+    """Return the offsets of temporaries of `sizes` bytes, and the bytes of the arena.
 
     A lifetime is the first and the last step at which a temporary holds data, both included. The largest are
     placed first, each at the lowest offset where nothing alive at the same time lies.
@@ -44,5 +44,5 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
 
 
 def aligned(offset: int) -> int:
-    """The first multiple of ALIGNMENT from an offset on."""
+    """Return the first multiple of ALIGNMENT from an offset on."""
     return -(-offset // ALIGNMENT) * ALIGNMENT

@@ -1,8 +1,8 @@
-"""Splits off what a program computes of its constants alone: it is computed once, ahead of all runs.
+"""Splits off the values that depend on constants alone: they are computed once, before all runs.
 
-Prepared is what saves a run more than it costs. What a kernel reads for free stays where it is: constants as
-they are, moved or converted. So does what would take more memory than the constants that it is made of, as
-reading it would cost more than computing it again, but for sums and the like, which run over whole tensors.
+A value is prepared if that saves time. Constants as they are, moved or converted, stay where they are: a
+kernel reads them for free. A value that takes more memory than the constants that it is made of stays in the
+program, since reading it costs more than computing it again. Results of reductions are always prepared.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from collections.abc import Container, Sequence
 from itertools import islice
 
 from opendml.compiler.kernel import Recipe
-from opendml.compiler.views import above_memory
+from opendml.compiler.prices import FREE_IN_LOADS
+from opendml.compiler.view_algebra import above_memory
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
 
 MOST_VISITED = 1024
-"""Nodes of a value that are looked at, at most, to find out whether it pays to compute it ahead."""
+"""Nodes of a value that are visited, at most, to decide whether it is prepared."""
 
 
 def split(program: Program) -> tuple[Program, Program]:
-    """A program that prepares constants, and the one that is left. Both have all inputs of the whole; behind
-    them, the second reads the outputs of the first, packed."""
+    """Return a program that prepares constants, and the remaining one.
+
+    Both have all inputs of the whole. After these, the second reads the packed outputs of the first.
+    """
     prepared = _prepared(program)
     layouts = tuple(packed(node.type, node.sizes) for node in prepared)
     first = len(program.inputs)
@@ -42,7 +45,7 @@ def split(program: Program) -> tuple[Program, Program]:
 def recipes_of(first: Program) -> list[Recipe]:
     """Return the recipes of the results of a program that prepares constants.
 
-    Sums may depend on what shares their kernel, so a recipe of a sum says the whole program.
+    Sums may depend on other results of their kernel, so a recipe of a sum has the whole program.
     """
     result = []
     for number, root in enumerate(first.results):
@@ -74,7 +77,7 @@ def _recipe(roots: Sequence[Node], program: Program) -> Recipe:
 
 
 def _prepared(program: Program) -> list[Node]:
-    """The nodes to compute ahead, in the order in which they are met."""
+    """Return the nodes that are prepared, operands first."""
     if not program.constants:
         return []
     nodes = ordered(program.results)
@@ -98,8 +101,10 @@ def _prepared(program: Program) -> list[Node]:
 
 
 def _fixed(nodes: Sequence[Node], constants: Container[object]) -> tuple[set[int], set[int]]:
-    """The identities of the nodes that depend on constants or numbers alone, and of those among them that
-    depend on constants."""
+    """Return the identities of the nodes that depend on constants or numbers alone.
+
+    Return also the identities of those among them that depend on constants.
+    """
     fixed, used = set[int](), set[int]()
     for node in nodes:
         is_source = node.operation is Operation.SOURCE
@@ -111,7 +116,7 @@ def _fixed(nodes: Sequence[Node], constants: Container[object]) -> tuple[set[int
 
 
 def _pays(node: Node, program: Program) -> bool:
-    """Whether a run is faster if it finds the value in memory of a node that depends on constants."""
+    """Return whether a run is faster if a value that depends on constants lies in memory."""
     if node.operation in COLLECTIVE or node.operation is Operation.RECURRENCE:
         return True
     if node.operation in _FREE and not (isinstance(node.attribute, View) and node.attribute.indexed):
@@ -122,7 +127,7 @@ def _pays(node: Node, program: Program) -> bool:
 
 
 def _are_made_of(node: Node, needed: float, program: Program) -> bool:
-    """Whether the constants of a node have as many bytes as are `needed`."""
+    """Return whether the constants of a node have at least `needed` bytes."""
     pending, seen, total = [node], {id(node)}, 0
     numbers = set[int]()
     while pending and total < needed and len(seen) <= MOST_VISITED:
@@ -139,22 +144,12 @@ def _are_made_of(node: Node, needed: float, program: Program) -> bool:
 
 
 def _is_gathered(value: Node) -> bool:
-    """Whether an element-wise value is made of elements at computed places."""
+    """Return whether an element-wise value is made of elements at computed indices."""
     return any(
         isinstance(each.attribute, View) and each.attribute.indexed
         for each in islice(above_memory(value), MOST_VISITED)
     )
 
 
-_FREE = frozenset(
-    {
-        Operation.SOURCE,
-        Operation.VIEW,
-        Operation.RESHAPE,
-        Operation.CONVERT,
-        Operation.BITCAST,
-        Operation.ROUND,
-        Operation.EXPAND,
-    }
-)
-"""What kernels do while they read."""
+_FREE = FREE_IN_LOADS | {Operation.SOURCE, Operation.VIEW, Operation.RESHAPE}
+"""Operations that kernels do at no cost while they read."""

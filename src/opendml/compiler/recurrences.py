@@ -1,19 +1,27 @@
-"""The kernels of a recurrence: those of one step, over and over, each time a little further in memory."""
+"""Builds the kernels of a recurrence: those of one step, repeated with offsets that advance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram
-from opendml.compiler.write import Place, Writer
+from opendml.compiler.kernel_builder import KernelBuilder, Location
 from opendml.program.node import Node, Recurrence
 from opendml.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a recurrence, each of so many kernels with temporaries of so many bytes."""
+    """The steps of a recurrence.
+
+    Args:
+        kernels: the kernels of all steps.
+        length: how many kernels a step has.
+        count: how many steps there are.
+        arena_bytes: the bytes of the temporaries of a step.
+    """
 
     kernels: tuple[Kernel, ...]
     length: int
@@ -22,26 +30,30 @@ class Steps:
 
 
 def steps_of(
-    node: Node, place: Place, writer: Writer, fuse: Callable[[Program], KernelProgram], arena: int
+    node: Node,
+    location: Location,
+    builder: KernelBuilder,
+    fuse: Callable[[Program], KernelProgram],
+    arena: int,
 ) -> Steps:
-    """The steps of a RECURRENCE.
+    """Return the steps of a RECURRENCE.
 
     Args:
         node: the RECURRENCE.
-        place: where it is written.
-        writer: knows where its operands lie.
+        location: where it is written.
+        builder: knows the locations of its operands.
         fuse: makes the kernels of the program of one step.
         arena: the buffer of their temporaries.
     """
     steps = node.attribute
     assert isinstance(steps, Recurrence)
-    state = place.part((0,) * len(node.sizes), (1, *node.sizes[1:]))
-    parts = [(state, place.layout.strides[0])]
+    state = location.part((0,) * len(node.sizes), (1, *node.sizes[1:]))
+    parts = [(state, location.layout.strides[0])]
     for operand, window in zip(node.operands[1:], steps.windows, strict=True):
-        whole = writer.lies_at(operand)
+        whole = builder.stored_at(operand)
         advance = sum(a * b for a, b in zip(window.advance, whole.layout.strides, strict=True))
         parts.append((whole.part(window.first, window.sizes), advance))
-    written = (replace(state, offset=state.offset + place.layout.strides[0]), place.layout.strides[0])
+    written = (replace(state, offset=state.offset + location.layout.strides[0]), location.layout.strides[0])
     body = fuse(Program(tuple(part.layout for part, _ in parts), (state.layout,), (steps.body,)))
     tensors = [
         _Moving(each.buffer, each.offset, advance, 1 if advance else steps.count)
@@ -53,8 +65,14 @@ def steps_of(
 
 @dataclass(frozen=True, slots=True)
 class _Moving:
-    """Where a buffer of the kernels of one step lies, by how much that grows with every step, and how many
-    steps find the same there."""
+    """The location of a buffer of one step.
+
+    Args:
+        buffer: its number in the table of the whole program.
+        offset: its offset there in the first step.
+        advance: the bytes by which the offset grows with each step.
+        steps: how many steps find the same content.
+    """
 
     buffer: int
     offset: int
@@ -62,19 +80,18 @@ class _Moving:
     steps: int
 
 
-def _repeated(kernels: Sequence[Kernel], places: Sequence[_Moving], count: int) -> Iterator[Kernel]:
-    """The kernels of one step so many times, over another table of buffers."""
+def _repeated(kernels: Sequence[Kernel], buffers: Sequence[_Moving], count: int) -> Iterator[Kernel]:
+    """Yield the kernels of all steps, over the table of buffers of the whole program."""
 
     def moved(access: Access, step: int) -> Access:
         if access.buffer is None:
             return access
-        place = places[access.buffer]
-        offset = access.offset + place.offset + step * place.advance
-        return replace(access, buffer=place.buffer, offset=offset, steps=place.steps, advance=place.advance)
+        moving = buffers[access.buffer]
+        offset = access.offset + moving.offset + step * moving.advance
+        return replace(
+            access, buffer=moving.buffer, offset=offset, steps=moving.steps, advance=moving.advance
+        )
 
     for step in range(count):
         for kernel in kernels:
-            loads, stores = (
-                tuple(moved(each, step) for each in accesses) for accesses in (kernel.loads, kernel.stores)
-            )
-            yield replace(kernel, loads=loads, stores=stores)
+            yield kernel.with_accesses(partial(moved, step=step))

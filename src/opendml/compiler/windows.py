@@ -1,7 +1,7 @@
-"""Reductions of small windows as element-wise operations: pooling, and convolutions of each channel alone.
+"""Unrolls reductions of small windows: pooling, and convolutions of each channel alone.
 
-The elements of windows lie in memory several times over, as it were: what is reduced is the same tensor, seen
-from each place in the window. So few elements are put together one by one, in a kernel without axes.
+A reduction of a small window combines a few views of one tensor, element by element, in a kernel without
+axes.
 """
 
 from __future__ import annotations
@@ -12,41 +12,43 @@ from functools import partial, reduce
 from itertools import chain, islice, product
 
 from opendml.compiler.bounds import is_bounded
-from opendml.compiler.homes import domain_of
-from opendml.compiler.views import Seen, above_memory
-from opendml.program.functions import maximum, minimum, multiply_add, select
-from opendml.program.node import (
-    COLLECTIVE,
-    SEARCHES,
-    Node,
-    Operation,
-    View,
-    apply,
-    convert,
-    ordered,
-    rebuild,
+from opendml.compiler.domains import operand_sizes
+from opendml.compiler.view_algebra import Viewed, above_memory
+from opendml.program.functions import (
+    equal,
+    logical_not,
+    logical_or,
+    maximum,
+    minimum,
+    multiply_add,
+    select,
 )
+from opendml.program.node import COLLECTIVE, SEARCHES, Node, Operation, View, convert, ordered, rebuild
 
 MOST_ELEMENTS = 32
-"""Of a window that is put together one by one: each is a load of its own."""
+"""Elements of a window that is unrolled, at most: each is a load of its own."""
 MOST_PARTS = 1024
-"""Nodes of what is reduced, at most: each of them is copied for each element of a window."""
+"""Nodes of the operands, at most: each is copied for each element of a window."""
 MOST_BOUNDED = 4
-"""The same where fewer elements may count than there are, and a loop ends where they do."""
+"""Elements of a window that is unrolled, at most, if a loop would end where no further element counts."""
 
 
-def unrolled(roots: Sequence[Node], ends_loops: bool = False) -> tuple[Node, ...]:
-    """The program without reductions of small windows. `ends_loops`: of those that remain, loops end where no
-    further element counts."""
+def with_windows_unrolled(roots: Sequence[Node], ends_loops: bool = False) -> tuple[Node, ...]:
+    """Return the program without reductions of small windows.
+
+    Args:
+        roots: the results of the program.
+        ends_loops: loops of other reductions end where no further element counts.
+    """
     if not any(isinstance(node.attribute, View) for node in ordered(roots)):
         return tuple(roots)
     return rebuild(roots, partial(_unrolled, ends_loops=ends_loops))
 
 
 def _unrolled(node: Node, ends_loops: bool) -> Node:
-    if node.operation not in _TOGETHER or not isinstance(node.attribute, tuple):
+    if node.operation not in _COMBINED or not isinstance(node.attribute, tuple):
         return node
-    domain = domain_of(node)
+    domain = operand_sizes(node)
     elements = math.prod(domain[axis] for axis in node.attribute)
     if elements > MOST_ELEMENTS:
         return node
@@ -56,18 +58,18 @@ def _unrolled(node: Node, ends_loops: bool) -> Node:
         return node
     seen = [part.attribute for part in parts if _is_window(part, node.attribute)]
     computed = sum(isinstance(each, View) and bool(each.indexed) for each in seen)
-    # What is read at computed places is read by all of the code that computes them.
+    # Each element repeats the code that computes its indices.
     if not seen or elements * computed > MOST_ELEMENTS:
         return node
     if ends_loops and computed and elements > MOST_BOUNDED and is_bounded(node):
         return node
     if node.operation is Operation.CONTRACTION and _is_product_of_matrices(node):
         return node
-    return _TOGETHER[node.operation](node, list(_elements(node, domain)))
+    return _COMBINED[node.operation](node, list(_elements(node, domain)))
 
 
 def _is_window(node: Node, axes: Sequence[int]) -> bool:
-    """Whether a view moves along one dimension both with an axis and with what is kept."""
+    """Return whether a view moves along one dimension both with an axis and with a kept dimension."""
     if not isinstance(node.attribute, View):
         return False
     computed = dict(zip(node.attribute.indexed, node.operands[2:], strict=True))
@@ -81,30 +83,32 @@ def _is_window(node: Node, axes: Sequence[int]) -> bool:
 
 
 def _is_product_of_matrices(node: Node) -> bool:
-    """Whether both operands of a contraction are used for several results each."""
+    """Return whether both operands of a contraction are used for several results each."""
     a, b = (operand.sizes for operand in node.operands)
     kept = [axis for axis, size in enumerate(node.sizes) if size > 1]
     return any(a[axis] == 1 for axis in kept) and any(b[axis] == 1 for axis in kept)
 
 
 def _elements(node: Node, domain: Sequence[int]) -> Iterator[list[Node]]:
-    """What a reduction takes in of each element of a window, in row-major order, with the sizes of its
-    result."""
+    """Yield the operands of a reduction for each element of a window, in row-major order.
+
+    They have the sizes of the result.
+    """
     axes = node.attribute
     assert isinstance(axes, tuple)
     rank = range(len(domain))
     steps = tuple(tuple(int(row == column and row not in axes) for column in rank) for row in rank)
-    for place in product(*(range(domain[axis]) for axis in axes)):
-        offsets = tuple(place[axes.index(axis)] if axis in axes else 0 for axis in rank)
-        seen = Seen(node.sizes, View(offsets, steps))
-        yield [seen.of(operand) for operand in node.operands]
+    for element in product(*(range(domain[axis]) for axis in axes)):
+        offsets = tuple(element[axes.index(axis)] if axis in axes else 0 for axis in rank)
+        viewed = Viewed(node.sizes, View(offsets, steps))
+        yield [viewed.of(operand) for operand in node.operands]
 
 
 def _folded(combine: Callable[[Node, Node], Node]) -> Callable[[Node, list[list[Node]]], Node]:
-    def together(node: Node, elements: list[list[Node]]) -> Node:
+    def combined(node: Node, elements: list[list[Node]]) -> Node:
         return reduce(combine, (convert(element, node.type) for (element,) in elements))
 
-    return together
+    return combined
 
 
 def _contracted(node: Node, elements: list[list[Node]]) -> Node:
@@ -116,7 +120,7 @@ def _contracted(node: Node, elements: list[list[Node]]) -> Node:
 
 
 def _found(node: Node, elements: list[list[Node]]) -> Node:
-    """The index of the extreme element: of equal ones, NaN among them, the first or last index."""
+    """Return the index of the extreme element; of equal ones, and of NaN, the first or last index."""
     greatest = node.operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
     last = node.operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
     best = reduce(maximum if greatest else minimum, (value for value, _ in elements))
@@ -126,20 +130,12 @@ def _found(node: Node, elements: list[list[Node]]) -> Node:
 
 
 def _is_extreme(value: Node, best: Node) -> Node:
-    """Whether an element is the extreme one, which is NaN if one is."""
-    equal = apply(Operation.EQUAL, value, best)
-    return _either(equal, _not(apply(Operation.EQUAL, value, value))) if value.type.is_float else equal
+    """Return whether an element is the extreme one, which is NaN if one is."""
+    is_best = equal(value, best)
+    return logical_or(is_best, logical_not(equal(value, value))) if value.type.is_float else is_best
 
 
-def _not(a: Node) -> Node:
-    return apply(Operation.NOT, a)
-
-
-def _either(a: Node, b: Node) -> Node:
-    return apply(Operation.OR, a, b)
-
-
-_TOGETHER: dict[Operation, Callable[[Node, list[list[Node]]], Node]] = {
+_COMBINED: dict[Operation, Callable[[Node, list[list[Node]]], Node]] = {
     Operation.SUM: _folded(lambda a, b: a + b),
     Operation.PRODUCT: _folded(lambda a, b: a * b),
     Operation.LEAST: _folded(minimum),

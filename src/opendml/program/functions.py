@@ -112,6 +112,16 @@ def logical_not(x: Node) -> Node:
     return apply(Operation.NOT, x)
 
 
+def logical_and(a: Node, b: Node) -> Node:
+    """Both of two conditions, or the bits that both of two integers have."""
+    return apply(Operation.AND, a, b)
+
+
+def logical_or(a: Node, b: Node) -> Node:
+    """One of two conditions or both, or the bits that one of two integers has."""
+    return apply(Operation.OR, a, b)
+
+
 def rounded(x: Node) -> Node:
     """Return x as its type has it.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from opendml.program.functions import select
+from opendml.program.functions import logical_and, logical_not, logical_or, select
 from opendml.program.node import SEARCHES, Node, Operation, apply, constant, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.passes import MOMENTS, passes_of
@@ -204,27 +204,15 @@ def _search(operation: Operation, type: ScalarType, position: ScalarType) -> _Gr
     following = better if not is_last else best <= value if is_greatest else value <= best
     if type.is_float:
         is_number, best_is_number = (apply(Operation.EQUAL, each, each) for each in (value, best))
-        is_nan = _not(is_number)
-        better = _or(better, _and(is_nan, best_is_number))
-        equal = _or(equal, _and(is_nan, _not(best_is_number)))
+        is_nan = logical_not(is_number)
+        better = logical_or(better, logical_and(is_nan, best_is_number))
+        equal = logical_or(equal, logical_and(is_nan, logical_not(best_is_number)))
         low, high = (value, best) if is_greatest else (best, value)
         # NaN is kept but, in search of the last, by NaN.
-        following = _and(_not(low < high if is_last else low <= high), best_is_number)
+        following = logical_and(logical_not(low < high if is_last else low <= high), best_is_number)
         if is_last:
-            following = _or(following, is_nan)
-    chosen = _or(better, _and(equal, further))
+            following = logical_or(following, is_nan)
+    chosen = logical_or(better, logical_and(equal, further))
     merge = (select(chosen, value, best), select(chosen, value_at, best_at))
     in_order = (select(following, value, best), select(following, value_at, best_at))
     return parts, (best, best_at), merge, in_order, None, merge, (best_at,)
-
-
-def _and(a: Node, b: Node) -> Node:
-    return apply(Operation.AND, a, b)
-
-
-def _or(a: Node, b: Node) -> Node:
-    return apply(Operation.OR, a, b)
-
-
-def _not(a: Node) -> Node:
-    return apply(Operation.NOT, a)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
 from opendml.compiler.memory import aligned
 from opendml.compiler.simplify import simplify
@@ -156,9 +156,13 @@ def plan(program: Program) -> Planned:
     return Planned(kernels, tuple(map(tuple, modes)))
 
 
+ABILITIES = Abilities(ends_loops=True, scatters_in_order=True, computes_attention=is_chained)
+"""The abilities of the CPU that decide what becomes a kernel."""
+
+
 def _fused(program: Program) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
-    return fuse(simple, is_chained, ends_loops=True, in_order=True)
+    return fuse(simple, ABILITIES)
 
 
 class CpuInstance:

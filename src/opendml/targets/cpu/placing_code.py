@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from opendml.compiler.homes import moving_operands
+from opendml.compiler.domains import moving_operands
 from opendml.program.node import PLACINGS, Operation
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes

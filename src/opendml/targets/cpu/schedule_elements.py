@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
-from opendml.compiler.regions import work
+from opendml.compiler.prices import operation_count
 from opendml.program.node import ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
@@ -98,7 +98,7 @@ def _in_short_rows(query: CpuQuery) -> Estimate[None] | Refusal:
     kernel, nest = query.kernel, query.nest
     if not _is_large(kernel):
         return Refusal(f"a cache holds the results of {_bytes(kernel, kernel.stores)} bytes")
-    operations = work([node.operation for node in ordered(kernel.values)])
+    operations = operation_count([node.operation for node in ordered(kernel.values)])
     if operations > _MOST_OPERATIONS:
         return Refusal(f"{operations} operations take as long as writing through the caches")
     pattern = pattern_of(kernel, nest, CpuMode.SHORT_ROWS)

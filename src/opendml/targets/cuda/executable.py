@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from opendml.compiler.fuse import fuse
+from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
@@ -164,8 +164,11 @@ def plan(program: Program, machine: Machine) -> Planned:
 
 def _fused(program: Program, machine: Machine) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
-    kernels = fuse(simple, partial(is_chained, machine=machine), chooses=partial(stored_operands, machine))
-    return with_channels_last(kernels, machine)
+    abilities = Abilities(
+        computes_attention=partial(is_chained, machine=machine),
+        stored_operands=partial(stored_operands, machine),
+    )
+    return with_channels_last(fuse(simple, abilities), machine)
 
 
 class PreparedLaunch:

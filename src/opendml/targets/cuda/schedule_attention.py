@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from opendml.compiler.chains import chain_of
+from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
 from opendml.program.node import Node, Operation
@@ -187,7 +187,7 @@ class AttentionShape:
             return False
         if any(each.operation is not Operation.SOURCE or each.operands for each in self._chain.values):
             return False
-        chain = chain_of(self.kernel.values)
+        chain = attention_of(self.kernel.values)
         assert chain is not None
         if not self._guarded.isdisjoint(loads_beside(chain.results, self.kernel.values)):
             return False
@@ -382,7 +382,7 @@ class AttentionShape:
 
     @cached_property
     def _scores(self) -> Scores:
-        chain = chain_of(self.kernel.values)
+        chain = attention_of(self.kernel.values)
         assert chain is not None
         return Scores.of(chain.scores, chain.products)
 

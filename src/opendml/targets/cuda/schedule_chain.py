@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from opendml.compiler.chains import chain_of
+from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import Node, Operation
@@ -149,7 +149,7 @@ class ChainShape:
     @classmethod
     def of(cls, kernel: Kernel) -> ChainShape | None:
         """Return the shape of a kernel; None if it is no chain, or its heads are too wide."""
-        chain = chain_of(kernel.values)
+        chain = attention_of(kernel.values)
         if chain is None:
             return None
         depth = chain.products.attribute
@@ -282,6 +282,6 @@ class ChainShape:
 
 def chain_products(kernel: Kernel) -> Node:
     """The products of which the scores of a chain are made."""
-    chain = chain_of(kernel.values)
+    chain = attention_of(kernel.values)
     assert chain is not None
     return chain.products

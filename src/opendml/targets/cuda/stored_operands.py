@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.regions import work
-from opendml.compiler.stored_operands import divided, together
+from opendml.compiler.operand_kernels import divided, together
+from opendml.compiler.prices import operation_count
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
@@ -118,5 +118,5 @@ def _storing(kernel: Kernel, machine: Machine) -> float:
     for load in kernel.loads:
         moving = zip(kernel.domain, load.strides, strict=True)
         bytes += math.prod(size for size, stride in moving if stride) * load.type.bytes
-    operations = work([node.operation for node in ordered(kernel.values) if node.sizes])
+    operations = operation_count([node.operation for node in ordered(kernel.values) if node.sizes])
     return _LAUNCH_CYCLES + max(reading(machine, bytes), instructions(machine, elements * operations))

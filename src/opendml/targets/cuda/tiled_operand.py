@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from opendml.compiler.kernel import Kernel, number_of
 from opendml.compiler.loops import Loop
-from opendml.compiler.regions import work
+from opendml.compiler.prices import operation_count
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.differences import BYTES
@@ -179,7 +179,7 @@ def _data_load(value: Node, kernel: Kernel) -> int:
 def _work(value: Node) -> int:
     """Return about how many instructions an element of a computed operand takes."""
     loaded = {id(node) for node in ordered([value]) if node.operation is Operation.SOURCE}
-    return work([node.operation for node in ordered([value], loaded) if node.sizes])
+    return operation_count([node.operation for node in ordered([value], loaded) if node.sizes])
 
 
 def _is_unguarded(value: Node, kernel: Kernel) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from opendml.compiler.chains import chain_of
+from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import merged_neighbours
 from opendml.targets.cpu.contraction.costs import (
@@ -104,7 +104,7 @@ def chained(kernel: Kernel) -> list[CpuLaunch]:
 
 def chained_roles(kernel: Kernel) -> ChainedRoles | None:
     """The products of a kernel; None if it has no chain, or one whose operands cannot be walked so."""
-    chain = chain_of(kernel.values)
+    chain = attention_of(kernel.values)
     if chain is None:
         return None
     store = kernel.stores[0]

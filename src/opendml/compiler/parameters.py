@@ -1,7 +1,7 @@
-"""Numbers that a kernel is given at run time: the same code serves attributes of any value.
+"""Makes numbers of kernels parameters, so that one code serves attributes of any value.
 
-Left in the code are integers, numbers that are part of the formula rather than a quantity in it (0, 1, -1,
-infinities and NaN), those that the expansion of a function looks at, and what is too much.
+Some numbers stay in the code: integers, numbers that are part of a formula (0, 1, -1, infinities and NaN),
+and those that expansions of functions look at.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.F
 
 
 MOST_NUMBERS = 128
-"""Parameters of a kernel, at most: its launches have room for so many, and its code may keep all at hand."""
+"""Parameters of a kernel, at most: its launches have words for these."""
 
 Shared = dict[tuple[object, ...], Node]
 """Nodes by what they are made of."""
 
 
 def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node, ...], tuple[int, ...]]:
-    """The values with PARAMETERs for free numbers, and the bits of these as 64-bit words.
+    """Return the values with PARAMETERs for free numbers, and the bits of these as 64-bit words.
 
     Every use of a number is a parameter of its own, so that the values do not tell which numbers are equal.
-    Equal nodes of all calls with the same `shared` are one: what is found out about the values of one kernel
-    is known of all that differ in numbers alone.
+    Equal nodes of all calls with the same `shared` are one, so that caches know the values of kernels that
+    differ in numbers alone.
     """
     nodes = ordered(values)
     kept = _looked_at(nodes)
@@ -54,7 +54,7 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
 
 
 def word_of(node: Node) -> int:
-    """The bits of a CONSTANT as one of its type, in a signed 64-bit word."""
+    """Return the bits of a CONSTANT in its type, as a signed 64-bit word."""
     content = struct.pack(_FORMATS[node.type], number_in(_value(node), node.type))
     return int.from_bytes(content, "little", signed=True)
 
@@ -67,9 +67,11 @@ def _is_free(node: Node) -> bool:
 
 
 def _looked_at(nodes: Iterable[Node]) -> set[int]:
-    """Return the identities of the constants that expansions look at: powers of two in the products and
-    quotients that functions take, which have no rounding error, bounds of what they take, and whole
-    exponents."""
+    """Return the identities of the constants that expansions look at.
+
+    They are whole exponents, bounds of arguments of functions, and powers of two in products and quotients
+    that are arguments: these have no rounding error.
+    """
     found: set[int] = set()
     for node in nodes:
         if node.operation in FUNCTIONS:
@@ -86,7 +88,7 @@ def _looked_at(nodes: Iterable[Node]) -> set[int]:
 
 
 def _magnitude(node: Node) -> Node:
-    """The node below changes of sign."""
+    """Return the node below changes of sign."""
     *_, last = (None, *changes_of_sign(node))
     return node if last is None else last.operands[0]
 

@@ -1,40 +1,41 @@
-"""Computes operands of products in kernels of their own, where a target prefers that.
+"""Computes operands of products in kernels of their own.
 
-A product reads the elements of an operand once for each tile of results, so an operand that is expensive to
-compute may be cheaper to store first. The target compares the prices.
+Each tile of results computes the elements of its operands. An operand that is expensive to compute is cheaper
+to store first. The target compares the prices, since they depend on its tiles.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Access, Kernel, Repeat, fingerprint, number_of, renumbered
-from opendml.compiler.regions import are_few_accesses, as_one
+from opendml.compiler.horizontal import are_few_accesses, fused_pair
+from opendml.compiler.kernel import Access, Kernel, KernelSequence, fingerprint, number_of, renumbered
 from opendml.program.node import Node, Operation, ordered, rebuild, source, with_operands
 
-Chooses = Callable[[Kernel], Sequence[Node]]
-"""Returns the operands of a kernel's products that a target stores first."""
-
 PITCH_BYTES = 16
-"""Bytes to which rows of a stored operand are aligned: the widest access, and what TMA of CUDA devices
-needs."""
+"""Bytes to which rows of a stored operand are aligned: the widest access, which TMA of CUDA devices needs."""
 MOST_PADDING = 1 / 8
 """Largest padding of a row, as a fraction of the row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Divided:
-    """A kernel divided in several: each of `stores` writes an operand, of so many `bytes`, and `reads`
-    computes the rest."""
+class DividedKernel:
+    """A kernel divided into several.
+
+    Args:
+        stores: the kernels that store operands.
+        reads: the kernel that reads these.
+        bytes: the sizes of the stored operands.
+    """
 
     stores: tuple[Kernel, ...]
     reads: Kernel
     bytes: tuple[int, ...]
 
 
-def divided(kernel: Kernel, operands: Sequence[Node], buffers: Sequence[int]) -> Divided:
+def divided(kernel: Kernel, operands: Sequence[Node], buffers: Sequence[int]) -> DividedKernel:
     """Divide a kernel into those that write operands to buffers, and one that reads them there."""
     stores, sizes = list[Kernel](), list[int]()
     accesses, changed = list(kernel.loads), dict[int, Node]()
@@ -57,7 +58,7 @@ def divided(kernel: Kernel, operands: Sequence[Node], buffers: Sequence[int]) ->
     reads = replace(
         kernel, loads=tuple(accesses[number] for number in numbers), values=renumbered(values, numbers)
     )
-    return Divided(tuple(stores), reads, tuple(sizes))
+    return DividedKernel(tuple(stores), reads, tuple(sizes))
 
 
 def _strides(operand: Node, loads: Sequence[Access]) -> tuple[tuple[int, ...], int]:
@@ -84,40 +85,41 @@ def _strides(operand: Node, loads: Sequence[Access]) -> tuple[tuple[int, ...], i
     return tuple(strides), step
 
 
-def with_stored_operands(
-    kernels: Sequence[Kernel],
-    repeats: Sequence[Repeat],
-    temporaries: Mapping[int, int],
-    chooses: Chooses,
-    first_buffer: int,
-) -> tuple[list[Kernel], list[Repeat], dict[int, int]]:
-    """Return the kernels with those before them that store the operands which a target chooses, how they are
-    repeated, and the sizes of temporaries. New ones have the numbers from `first_buffer` on. An operand of
-    several kernels is stored once; kernels that are repeated stay as they are."""
-    repeated = {
-        number for each in repeats for number in range(each.first, each.first + each.length * each.count)
-    }
-    result, places, sizes = list[Kernel](), list[int](), dict(temporaries)
+def with_operand_kernels(
+    sequence: KernelSequence, stored_operands: Callable[[Kernel], Sequence[Node]], first_buffer: int
+) -> KernelSequence:
+    """Return the kernels with those that store the operands of products which a target chooses.
+
+    An operand of several kernels is stored once. Kernels that are repeated stay as they are.
+
+    Args:
+        sequence: the kernels.
+        stored_operands: returns the operands of a kernel that are stored first.
+        first_buffer: the least number of a temporary.
+    """
+    repeated = sequence.repeated
+    first_new = max(sequence.temporaries, default=first_buffer - 1) + 1
+    result = KernelSequence([], [], dict(sequence.temporaries))
+    positions = list[int]()
     stored = dict[tuple[object, ...], int]()
-    for number, kernel in enumerate(kernels):
-        operands = [] if number in repeated else chooses(kernel)
+    for number, kernel in enumerate(sequence.kernels):
+        operands = [] if number in repeated else stored_operands(kernel)
         if operands:
-            first = first_buffer + len(stored)
+            first = first_new + len(stored)
             part = divided(kernel, operands, range(first, first + len(operands)))
             buffers, new = list[int](), list[Kernel]()
             for stores, bytes in zip(part.stores, part.bytes, strict=True):
                 key = fingerprint(stores.values), stores.domain, stores.loads
                 if key not in stored:
-                    buffer = stored[key] = first_buffer + len(stored)
-                    sizes[buffer] = bytes
+                    buffer = stored[key] = first_new + len(stored)
+                    result.temporaries[buffer] = bytes
                     new.append(replace(stores, stores=(replace(stores.stores[0], buffer=buffer),)))
                 buffers.append(stored[key])
-            result += together(new)
+            result.kernels.extend(together(new))
             kernel = divided(kernel, operands, buffers).reads
-        places.append(len(result))
-        result.append(kernel)
-    moved = [replace(each, first=places[each.first]) for each in repeats]
-    return result, moved, sizes
+        positions.append(len(result.kernels))
+        result.kernels.append(kernel)
+    return replace(result, repeats=[replace(each, first=positions[each.first]) for each in sequence.repeats])
 
 
 def together(kernels: Sequence[Kernel]) -> list[Kernel]:
@@ -126,7 +128,7 @@ def together(kernels: Sequence[Kernel]) -> list[Kernel]:
     for kernel in map(_without_still_dimensions, kernels):
         for number, other in enumerate(result):
             if other.domain == kernel.domain and are_few_accesses(other, kernel):
-                result[number] = as_one(other, kernel)
+                result[number] = fused_pair(other, kernel)
                 break
         else:
             result.append(kernel)

@@ -1,28 +1,31 @@
-"""Puts the kernels of products, of a softmax of these, and of products with its weights together: one kernel,
-whose scores and weights never lie in memory.
+"""Fuses the kernels of products, of a softmax of these, and of products with its weights: attention.
 
-Such a kernel runs over the dimensions of all three: those of the scores, what the first products sum, and
-what the second ones add beside the queries. Its axes are the keys. A target says which of them it takes.
+Scores and weights then never lie in memory. The kernel runs over the dimensions of the scores, those that the
+first products sum, and those that the second products have beside the queries. Its axes are the keys. A
+target says which of these kernels it computes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Access, Kernel, Repeat, number_of, operations_of
+from opendml.compiler.kernel import Access, Kernel, KernelSequence, number_of, operations_of
 from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
-Takes = Callable[[Kernel], bool]
-"""Whether a target computes a chain as one kernel, rather than as three."""
-
 
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """The nodes of such a kernel's value: `results` are the sums of `weighted` by the softmax of `scores`,
-    which are made of the sums `products`."""
+class Attention:
+    """The nodes of attention in the value of a kernel.
+
+    Args:
+        products: the products of queries and keys.
+        scores: the operand of the softmax, made of the products.
+        weighted: the values that the softmax of the scores weights.
+        results: the sums of these.
+    """
 
     products: Node
     scores: Node
@@ -30,12 +33,12 @@ class Chain:
     results: Node
 
 
-def chain_of(values: Sequence[Node]) -> Chain | None:
-    """The chain that a kernel's values are made of; None if they are none."""
+def attention_of(values: Sequence[Node]) -> Attention | None:
+    """Return the nodes of attention that a kernel's values are made of; None if they are not."""
     inside = [node for node in ordered(values) if node.operation in COLLECTIVE]
     sums = [node for node in inside if node.operation is Operation.CONTRACTION]
     kinds = Counter(node.operation for node in inside)
-    if kinds != _CHAINED or any(node.type is not ScalarType.FLOAT32 for node in sums):
+    if kinds != _COLLECTIVE_COUNTS or any(node.type is not ScalarType.FLOAT32 for node in sums):
         return None
     products, results = sums
     if any(node.attribute != results.attribute for node in inside if node is not products):
@@ -45,15 +48,15 @@ def chain_of(values: Sequence[Node]) -> Chain | None:
         if scores is not None:
             apart = [*values, scores, weighted, *products.operands]
             reduced = [node for node in ordered(apart, {id(products), id(results)}) if node in inside]
-            return None if reduced else Chain(products, scores, weighted, results)
+            return None if reduced else Attention(products, scores, weighted, results)
     return None
 
 
-_CHAINED = Counter({Operation.CONTRACTION: 2, Operation.GREATEST: 1, Operation.SUM: 1})
+_COLLECTIVE_COUNTS = Counter({Operation.CONTRACTION: 2, Operation.GREATEST: 1, Operation.SUM: 1})
 
 
 def _scores_of(weights: Node) -> Node | None:
-    """What a softmax is of: exp(x - greatest) times one over the sum of these; None if it is none."""
+    """Return the operand of a softmax: x of exp(x - greatest) * (1 / sum); None if it is none."""
     if weights.operation is not Operation.MULTIPLY:
         return None
     exponential, share = weights.operands
@@ -78,75 +81,75 @@ def _unwrapped(node: Node) -> Node:
     return node
 
 
-def chained(
-    kernels: Sequence[Kernel], repeats: Sequence[Repeat], temporaries: Mapping[int, int], takes: Takes
-) -> tuple[list[Kernel], list[Repeat], dict[int, int]]:
-    """The kernels with the chains among them that a target takes, at the place of their last; how they are
-    repeated; and the sizes of those temporaries that are left. A kernel is part of one chain at most."""
-    writers, readers = _only_users(kernels, temporaries)
-    result, left = dict(enumerate(kernels)), dict(temporaries)
+def with_attention(sequence: KernelSequence, is_computed: Callable[[Kernel], bool]) -> KernelSequence:
+    """Return the kernels with attention that a target computes as one kernel, in the place of the last one.
+
+    Each kernel is part of one attention at most. Kernels of recurrences stay as they are.
+    """
+    kernels, repeated = sequence.kernels, sequence.repeated
+    writers, readers = _only_users(sequence)
+    result, left = dict(enumerate(kernels)), dict(sequence.temporaries)
     products = {number for number, kernel in result.items() if _multiplies(kernel)}
-    parts_of_chains = set[int]()
+    fused = set[int]()
     for weights, last in readers.items():
         middle = writers[weights]
         for scores in (buffer for buffer, reader in readers.items() if reader == middle):
             parts = writers[scores], middle, last
-            is_none = not products.issuperset((parts[0], last)) or not parts_of_chains.isdisjoint(parts)
-            if is_none or any(_is_repeated(part, repeats) for part in parts):
+            if not products.issuperset((parts[0], last)) or not (fused | repeated).isdisjoint(parts):
                 continue
-            chain = _together(*(kernels[part] for part in parts))
-            if chain is not None and takes(chain):
-                parts_of_chains.update(parts)
-                result[last] = chain
+            whole = _together(*(kernels[part] for part in parts))
+            if whole is not None and is_computed(whole):
+                fused.update(parts)
+                result[last] = whole
                 del result[parts[0]], result[middle], left[scores], left[weights]
-    moved = [replace(each, first=sum(number < each.first for number in result)) for each in repeats]
-    return [result[number] for number in sorted(result)], moved, left
+    moved = [replace(each, first=sum(number < each.first for number in result)) for each in sequence.repeats]
+    return KernelSequence([result[number] for number in sorted(result)], moved, left)
 
 
 def _multiplies(kernel: Kernel) -> bool:
     return Operation.CONTRACTION in operations_of(kernel.values)
 
 
-def _is_repeated(number: int, repeats: Iterable[Repeat]) -> bool:
-    return any(each.first <= number < each.first + each.length * each.count for each in repeats)
+def _only_users(sequence: KernelSequence) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the numbers of the kernels that write and read temporaries, by their buffers.
 
-
-def _only_users(
-    kernels: Sequence[Kernel], temporaries: Mapping[int, int]
-) -> tuple[dict[int, int], dict[int, int]]:
-    """The numbers of the kernels that write and read each temporary which one kernel writes and another one
-    reads, by one access each."""
+    Only temporaries count that one access of one kernel writes, and one access of another one reads.
+    """
     writers, readers = (
         _alone(
             (access.buffer, number)
             for number, accesses in enumerate(each)
             for access in accesses
-            if access.buffer is not None and access.buffer in temporaries
+            if access.buffer is not None and access.buffer in sequence.temporaries
         )
-        for each in ([kernel.stores for kernel in kernels], [kernel.loads for kernel in kernels])
+        for each in (
+            [kernel.stores for kernel in sequence.kernels],
+            [kernel.loads for kernel in sequence.kernels],
+        )
     )
     both = writers.keys() & readers.keys()
     return {each: writers[each] for each in both}, {each: readers[each] for each in both}
 
 
 def _alone(users: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The users of what has one user."""
+    """Return the users of the buffers that have one user."""
     pairs = list(users)
     counts = Counter(buffer for buffer, _ in pairs)
     return {buffer: user for buffer, user in pairs if counts[buffer] == 1}
 
 
 def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None:
-    """Three kernels, each of which reads what the one before stores, as one; None if they are no chain."""
+    """Return three kernels, each of which reads the results of the one before, as one; None if not
+    attention."""
     if len(scores.stores) > 1 or len(weights.stores) > 1:
         return None
     long = [dimension for dimension, size in enumerate(scores.domain) if size > 1]
     domain = [scores.domain[dimension] for dimension in long]
-    places: _Places = {dimension: ((place, 1),) for place, dimension in enumerate(long)}
-    parts = [_Part(scores, places)]
+    dimensions: _Dimensions = {dimension: ((number, 1),) for number, dimension in enumerate(long)}
+    parts = [_Part(scores, dimensions)]
     for kernel in (weights, results):
         read = _load_of(kernel, parts[-1].kernel.stores[0])
-        found = None if read is None else _places(kernel.domain, kernel.loads[read], parts[-1], domain)
+        found = None if read is None else _dimensions(kernel.domain, kernel.loads[read], parts[-1], domain)
         if found is None:
             return None
         parts.append(_Part(kernel, found, read))
@@ -154,7 +157,7 @@ def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None
     values: tuple[Node, ...] = ()
     for part in parts:
         values = part.values(values, loads, domain)
-    if chain_of(values) is None:
+    if attention_of(values) is None:
         return None
     last = parts[-1]
     axes = last.moved(results.axes)
@@ -163,7 +166,7 @@ def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None
 
 
 def _load_of(kernel: Kernel, store: Access) -> int | None:
-    """The number of the load that reads what is stored as it is; None if there is none."""
+    """Return the number of the unguarded load that reads a store; None if there is none."""
     found = [
         number
         for number, load in enumerate(kernel.loads)
@@ -177,26 +180,32 @@ def _load_of(kernel: Kernel, store: Access) -> int | None:
     return None if not found or found[0] in guarded else found[0]
 
 
-_Places = dict[int, tuple[tuple[int, int], ...]]
-"""The parts of each dimension of a kernel among the dimensions of the chain, the innermost first.
+_Dimensions = dict[int, tuple[tuple[int, int], ...]]
+"""The dimensions of attention that each dimension of a kernel consists of, the innermost first.
 
-A part is its place, and the steps of the dimension in one step of the part.
+Each has its number, and the steps of the kernel's dimension in one of its steps.
 """
 
 
-def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> _Places | None:
-    """Return the places of the dimensions of a kernel that loads what the kernel before stores.
+def _dimensions(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> _Dimensions | None:
+    """Return the dimensions of attention that the dimensions of a kernel consist of.
 
-    A dimension along which the load stands still is new. Each other one is one or several of those before.
-    None if a dimension is neither, or if the kernel reads only a part.
+    A dimension along which the load does not move is new. Each other one is one or several of the kernel
+    before. None if a dimension is neither, or if the kernel reads only a part.
+
+    Args:
+        sizes: the domain of the kernel.
+        load: reads what the kernel before stores.
+        before: the kernel before.
+        domain: the sizes of all dimensions; new ones are added.
     """
     store = before.kernel.stores[0]
     known = {
-        store.strides[dimension] * steps: place
-        for dimension, parts in before.places.items()
-        for place, steps in parts
+        store.strides[dimension] * steps: number
+        for dimension, parts in before.dimensions.items()
+        for number, steps in parts
     }
-    result: _Places = {}
+    result: _Dimensions = {}
     for dimension, size in enumerate(sizes):
         stride = load.strides[dimension]
         if size > 1 and stride == 0:
@@ -205,40 +214,50 @@ def _places(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]
         elif size > 1:
             parts, steps = [], 1
             while steps < size and stride * steps in known:
-                place = known[stride * steps]
-                parts.append((place, steps))
-                steps *= domain[place]
+                number = known[stride * steps]
+                parts.append((number, steps))
+                steps *= domain[number]
             if steps != size:
                 return None
             result[dimension] = tuple(parts)
-    stored = {place for stride, place in known.items() if stride}
-    return result if stored <= {place for parts in result.values() for place, _ in parts} else None
+    stored = {number for stride, number in known.items() if stride}
+    return result if stored <= {number for parts in result.values() for number, _ in parts} else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A kernel, the places of its dimensions among those of all, and which of its loads reads what the kernel
-    before stores."""
+    """A kernel of attention.
+
+    Args:
+        kernel: the kernel.
+        dimensions: its dimensions among those of attention.
+        read: the number of the load that reads what the kernel before stores.
+    """
 
     kernel: Kernel
-    places: _Places
+    dimensions: _Dimensions
     read: int | None = None
 
     def access(self, access: Access, rank: int) -> Access:
-        """An access of the kernel, over all dimensions."""
+        """Return an access of the kernel, over all dimensions."""
         strides = [0] * rank
-        for dimension, parts in self.places.items():
-            for place, steps in parts:
-                strides[place] = access.strides[dimension] * steps
+        for dimension, parts in self.dimensions.items():
+            for number, steps in parts:
+                strides[number] = access.strides[dimension] * steps
         return replace(access, strides=tuple(strides))
 
     def moved(self, axes: Iterable[int]) -> tuple[int, ...]:
-        """The places of some dimensions, in order."""
-        return tuple(sorted(place for axis in axes for place, _ in self.places.get(axis, ())))
+        """Return the numbers of some dimensions among those of attention, in order."""
+        return tuple(sorted(number for axis in axes for number, _ in self.dimensions.get(axis, ())))
 
     def values(self, before: Sequence[Node], loads: list[Access], domain: Sequence[int]) -> tuple[Node, ...]:
-        """What the kernel stores, over all dimensions, made of what the kernel before stores; its other loads
-        are added to those of all."""
+        """Return the values of the kernel over all dimensions.
+
+        Args:
+            before: the values that the kernel before stores.
+            loads: the loads of all kernels; those of this one are added.
+            domain: the sizes of all dimensions.
+        """
         numbers: dict[int, int] = {}
         rank = len(domain)
         for number, load in enumerate(self.kernel.loads):
@@ -255,10 +274,10 @@ class _Part:
             elif node.operation in REDUCTIONS and isinstance(attribute, tuple):
                 attribute = self.moved(attribute)
             sizes = [1] * rank if node.sizes else []
-            for dimension, parts in self.places.items():
+            for dimension, parts in self.dimensions.items():
                 if node.sizes and node.sizes[dimension] > 1:
-                    for place, _ in parts:
-                        sizes[place] = domain[place]
+                    for number, _ in parts:
+                        sizes[number] = domain[number]
             return Node(node.operation, node.type, tuple(sizes), node.operands, attribute)
 
         return rebuild(self.kernel.values, moved)

@@ -1,4 +1,4 @@
-"""Makes the kernels of tensors that are to be written: where these and what they are made of lie."""
+"""Builds kernels: the loads, stores and values of the tensors that are written to memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from opendml.compiler.homes import Except, home_of, moving_operands
+from opendml.compiler.domains import Except, iteration_domain, moving_operands
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.program.node import (
     STORED,
@@ -26,8 +26,8 @@ from opendml.program.scalar_type import counting
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A tensor in the table of buffers; `offset` in bytes."""
+class Location:
+    """A tensor in the table of buffers; `offset` is in bytes."""
 
     buffer: int
     offset: int
@@ -35,24 +35,30 @@ class Place:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is dense, the last dimension innermost."""
+        """Return whether the tensor is dense, and its last dimension is innermost."""
         dense = packed(self.layout.type, self.layout.sizes)
         return self.access().strides == replace(self, layout=dense).access().strides
 
-    def part(self, first: Sequence[int], sizes: Sequence[int]) -> Place:
-        """The elements from an index on."""
+    def part(self, first: Sequence[int], sizes: Sequence[int]) -> Location:
+        """Return the location of a part that begins at an index."""
         strides = self.layout.strides
         offset = self.offset + sum(index * stride for index, stride in zip(first, strides, strict=True))
-        return Place(self.buffer, offset, Layout(self.layout.type, tuple(sizes), strides))
+        return Location(self.buffer, offset, Layout(self.layout.type, tuple(sizes), strides))
 
-    def reshaped(self, sizes: Sequence[int]) -> Place | None:
-        """The same elements in row-major order as a tensor of other sizes, if it has strides."""
+    def reshaped(self, sizes: Sequence[int]) -> Location | None:
+        """Return the location of the elements in row-major order as a tensor of other sizes.
+
+        Return None if such a tensor has no strides.
+        """
         layout = self.layout.reshaped(sizes)
         return None if layout is None else replace(self, layout=layout)
 
-    def before(self, view: Node) -> Place | None:
-        """Where a tensor lies that this is a VIEW of, if that only puts its dimensions in another order, and
-        the innermost one stays: along it results are written in vectors."""
+    def before(self, view: Node) -> Location | None:
+        """Return the location of the tensor whose VIEW lies here, so that its kernel writes it in place.
+
+        Return None unless the view only permutes dimensions, and keeps the innermost one. Kernels write
+        vectors along that one.
+        """
         value = view.operands[0]
         assert isinstance(view.attribute, View)
         is_masked, count = len(view.operands) > 1, math.prod(value.sizes)
@@ -66,16 +72,16 @@ class Place:
             strides.append(self.layout.strides[moving[0]] if size > 1 else 0)
         if next(filter(None, reversed(strides)), self.layout.type.bytes) != self.layout.type.bytes:
             return None
-        return Place(self.buffer, self.offset, Layout(self.layout.type, value.sizes, tuple(strides)))
+        return Location(self.buffer, self.offset, Layout(self.layout.type, value.sizes, tuple(strides)))
 
     def access(self) -> Access:
-        """The access of a kernel whose domain has these sizes, or greater ones where these are 1."""
+        """Return the access of a kernel whose domain has these sizes, or broadcasts them."""
         strides = zip(self.layout.strides, self.layout.sizes, strict=True)
         moving = tuple(stride if extent > 1 else 0 for stride, extent in strides)
         return Access(self.buffer, self.layout.type, self.offset, moving)
 
-    def seen(self, view: View, rank: int) -> Access:
-        """The access of a VIEW of the tensor, but for the indices that it computes."""
+    def viewed(self, view: View, rank: int) -> Access:
+        """Return the access of a VIEW of the tensor, without the indices that it computes."""
         strides = self.layout.strides
         offset = self.offset + sum(
             first * stride for first, stride in zip(view.offsets, strides, strict=True)
@@ -87,51 +93,61 @@ class Place:
         return Access(self.buffer, self.layout.type, offset, moving)
 
 
-def parts_of(join: Node, place: Place) -> Iterator[tuple[Node, Place]]:
-    """Yield the operands of a JOIN or a MATERIALIZE, and where each lies in the result."""
+def parts_of(join: Node, location: Location) -> Iterator[tuple[Node, Location]]:
+    """Yield the operands of a JOIN or MATERIALIZE with their locations."""
     first = [0] * len(join.sizes)
     for operand in join.operands:
-        yield operand, place.part(first, operand.sizes)
+        yield operand, location.part(first, operand.sizes)
         if isinstance(join.attribute, int):
             first[join.attribute] += operand.sizes[join.attribute]
 
 
-class Writer:
-    """Makes kernels over tensors in memory: the program's inputs, and temporaries by the identity of their
-    nodes."""
+class KernelBuilder:
+    """Builds kernels over tensors in memory.
 
-    def __init__(self, inputs: Sequence[Place], temporaries: Mapping[int, Place]) -> None:
+    Args:
+        inputs: the locations of the inputs of the program.
+        temporaries: the locations of temporaries, by the identities of their nodes.
+    """
+
+    def __init__(self, inputs: Sequence[Location], temporaries: Mapping[int, Location]) -> None:
         self._inputs, self._temporaries = inputs, temporaries
 
-    def kernels(self, node: Node, stores: Sequence[Place]) -> Iterator[Kernel]:
-        """The kernels that compute a node into all of `stores`; of a RECURRENCE, those of what it starts
-        from."""
+    def kernels(self, node: Node, stores: Sequence[Location]) -> Iterator[Kernel]:
+        """Yield the kernels that compute a node into all of `stores`.
+
+        The kernels of a RECURRENCE write its initial state.
+        """
         return self._kernels(node, stores, Except(self._temporaries, id(node)))
 
-    def _kernels(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
-        """As `kernels`, where the temporaries `held` are written already."""
+    def _kernels(self, node: Node, stores: Sequence[Location], held: Container[int]) -> Iterator[Kernel]:
+        """Yield the kernels, of which `held` has the temporaries that are written before."""
         pending = [(node, stores)]
         while pending:
             node, stores = pending.pop()
             if id(node) in held:
                 yield from self._kernel(node, stores, held)
             elif node.operation in STORED:
-                places = zip(*(parts_of(node, each) for each in stores), strict=True)
-                pending += reversed([(parts[0][0], [place for _, place in parts]) for parts in places])
+                locations = zip(*(parts_of(node, each) for each in stores), strict=True)
+                pending += reversed(
+                    [(parts[0][0], [location for _, location in parts]) for parts in locations]
+                )
             elif node.operation is Operation.RECURRENCE:
                 (initial, *_) = node.operands
                 first = (0,) * len(node.sizes)
                 pending.append((initial, [each.part(first, initial.sizes) for each in stores]))
             elif node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
                 value = node.operands[0]
-                reshaped = [place for each in stores if (place := each.reshaped(value.sizes)) is not None]
+                reshaped = [
+                    location for each in stores if (location := each.reshaped(value.sizes)) is not None
+                ]
                 assert len(reshaped) == len(stores), f"{node} is written to {stores}"
                 pending.append((value, reshaped))
             else:
                 yield from self._computed(node, stores, held)
 
-    def _computed(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
-        """The kernel that computes a node, no movement, behind those that write what it places into."""
+    def _computed(self, node: Node, stores: Sequence[Location], held: Container[int]) -> Iterator[Kernel]:
+        """Yield the kernel of a node that is no movement, after those that fill what it scatters into."""
         if node.operation in _EMPTY:
             yield from self._kernel(constant(_EMPTY[node.operation], node.type), stores, held)
         if node.operation is Operation.SCATTER_LAST and _line_count(node) < _MANY_LINES:
@@ -140,66 +156,66 @@ class Writer:
         yield from self._kernel(node, stores, held)
 
     def _is_held(self, node: Node, held: Container[int]) -> bool:
-        """Whether a tensor lies in memory, perhaps in other sizes."""
+        """Return whether a tensor lies in memory, perhaps in other sizes."""
         while node.operation is Operation.RESHAPE and id(node) not in held:
             node = node.operands[0]
         return node.operation is Operation.SOURCE or id(node) in held
 
-    def _kernel(self, node: Node, stores: Sequence[Place], held: Container[int]) -> Iterator[Kernel]:
-        """The kernel that computes a node into those of `stores` where it does not lie already."""
-        home = home_of(node, ordered([node], held))
+    def _kernel(self, node: Node, stores: Sequence[Location], held: Container[int]) -> Iterator[Kernel]:
+        """Yield the kernel that computes a node into those of `stores` where it does not lie already."""
+        domain = iteration_domain(node, ordered([node], held))
         # A number fills whatever tensor it is stored to.
-        domain = home.domain or stores[0].layout.sizes
+        sizes = domain.sizes or stores[0].layout.sizes
         body = _Body(self, held)
         value = body.copy(node)
-        loads = tuple(self._access(leaf, held, len(domain)) for leaf in body.leaves)
+        loads = tuple(self._access(leaf, held, len(sizes)) for leaf in body.leaves)
         is_copy = value.operation is Operation.SOURCE and not value.operands
         written = tuple(each.access() for each in stores)
         written = tuple(each for each in written if not is_copy or each != loads[number_of(value)])
         if written:
-            yield Kernel(domain, home.axes, loads, written, (value,) * len(written))
+            yield Kernel(sizes, domain.axes, loads, written, (value,) * len(written))
 
-    def copy(self, node: Node, store: Place) -> Kernel:
-        """The kernel that writes a tensor in memory to another place too."""
+    def copy(self, node: Node, store: Location) -> Kernel:
+        """Return the kernel that copies a tensor in memory to another location."""
         value = source(0, node.type, node.sizes)
-        return Kernel(node.sizes, (), (self.lies_at(node).access(),), (store.access(),), (value,))
+        return Kernel(node.sizes, (), (self.stored_at(node).access(),), (store.access(),), (value,))
 
-    def lies_at(self, node: Node) -> Place:
-        """Where a tensor lies that is in memory."""
-        return self.place(node, self._temporaries)
+    def stored_at(self, node: Node) -> Location:
+        """Return the location of a tensor in memory."""
+        return self.location(node, self._temporaries)
 
-    def place(self, node: Node, held: Container[int]) -> Place:
-        """Where a tensor lies."""
+    def location(self, node: Node, held: Container[int]) -> Location:
+        """Return the location of an input, or of one of the temporaries `held`."""
         if id(node) in held:
             return self._temporaries[id(node)]
         if node.operation is Operation.RESHAPE:
-            place = self.place(node.operands[0], held).reshaped(node.sizes)
-            assert place is not None, f"{node} has no strides"
-            return place
-        assert isinstance(node.attribute, int), f"{node} lies nowhere"
+            found = self.location(node.operands[0], held).reshaped(node.sizes)
+            assert found is not None, f"{node} has no strides"
+            return found
+        assert isinstance(node.attribute, int), f"{node} is not in memory"
         return self._inputs[node.attribute]
 
     def _access(self, leaf: Node, held: Container[int], rank: int) -> Access:
-        """A kernel's read of a tensor, or its count of an INDEX."""
+        """Return the load of a tensor, or of an INDEX that counts along the domain."""
         if leaf.operation is Operation.INDEX and isinstance(leaf.attribute, tuple):
             offset, *strides = leaf.attribute
             return Access(None, leaf.type, offset, tuple(strides) or (0,) * rank)
         if isinstance(leaf.attribute, View) and id(leaf) not in held:
-            return self.place(leaf.operands[0], held).seen(leaf.attribute, rank)
-        return self.place(leaf, held).access()
+            return self.location(leaf.operands[0], held).viewed(leaf.attribute, rank)
+        return self.location(leaf, held).access()
 
 
 class _Body:
-    """A copy of a node's graph, cut at the tensors in memory: SOURCE i of it reads `leaves[i]`."""
+    """A copy of a node's graph that ends at tensors in memory: its SOURCE i reads `leaves[i]`."""
 
-    def __init__(self, writer: Writer, held: Container[int]) -> None:
+    def __init__(self, builder: KernelBuilder, held: Container[int]) -> None:
         self.leaves: list[Node] = []
-        self._writer, self._held = writer, held
+        self._builder, self._held = builder, held
         self._copies: dict[int, Node] = {}
         self._offsets: dict[int, Node] = {}
 
     def copy(self, root: Node) -> Node:
-        """The copy of a node."""
+        """Return the copy of a node."""
         pending = [root]
         while pending:
             node = pending[-1]
@@ -226,8 +242,10 @@ class _Body:
         return leaf
 
     def _operands(self, node: Node) -> Sequence[Node]:
-        """What a node's copy is made of; of a view of a tensor in memory the mask, and how many bytes further
-        on each element lies."""
+        """Return the operands of a node's copy.
+
+        A view of a tensor in memory has its mask, and the computed offsets of its elements in bytes.
+        """
         if id(node) in self._held or node.operation in _LEAVES - {Operation.VIEW}:
             return ()
         if not isinstance(node.attribute, View):
@@ -239,7 +257,7 @@ class _Body:
     def _guards(self, node: Node) -> Sequence[Node]:
         assert isinstance(node.attribute, View)
         if id(node) not in self._offsets:
-            layout = self._writer.place(node.operands[0], self._held).layout
+            layout = self._builder.location(node.operands[0], self._held).layout
             first, last = layout.span
             type = counting(2 * (last - first))
             steps = [
@@ -251,15 +269,15 @@ class _Body:
 
 
 def _line_count(node: Node) -> int:
-    """The number of lines along which a node places."""
+    """Return the number of lines along which a node scatters."""
     assert isinstance(node.attribute, tuple)
     axis, *_ = node.attribute
     return math.prod(node.sizes) // node.sizes[axis]
 
 
 _MANY_LINES = 8
-"""Lines from which on threads share them: what places hold before is then written with what is placed, a line
-at a time, while it is in a cache."""
+"""Lines from which on threads share them. A kernel then fills each line and scatters into it while it is in a
+cache; with fewer lines, another kernel fills them with all threads."""
 _EMPTY = {Operation.SCATTER: -1, Operation.SCATTER_SUM: 0}
-"""What places hold before something is put there."""
+"""The numbers that results of scatters hold where nothing is scattered to."""
 _LEAVES = frozenset({Operation.SOURCE, Operation.INDEX, Operation.VIEW, Operation.RESHAPE})

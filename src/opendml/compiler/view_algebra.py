@@ -1,0 +1,318 @@
+"""Rules that express a view of a value as a value of views. Nothing is decided here.
+
+A view of an element-wise value is that value of views, a view of a view is one view, and a view of a reshaped
+tensor is a view of the tensor if no index carries from one dimension into the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from opendml.program.node import COLLECTIVE, STORED, Node, Operation, View, apply, constant, convert, index
+from opendml.program.scalar_type import ScalarType
+from opendml.program.view import is_whole
+
+IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
+"""Operations whose results a view reads from memory. All others are element-wise."""
+
+
+def above_memory(value: Node) -> Iterator[Node]:
+    """Yield a value and what it is made of, down to tensors in memory."""
+    return walk(value, lambda node: () if node.operation in IN_MEMORY else node.operands)
+
+
+def walk(value: Node, below: Callable[[Node], Sequence[Node]]) -> Iterator[Node]:
+    """Yield a value and everything that `below` leads to from it.
+
+    An operand that a node has twice comes twice.
+    """
+    pending, seen = [value], {id(value)}
+    while pending:
+        node = pending.pop()
+        yield node
+        new = [each for each in below(node) if id(each) not in seen]
+        seen.update(map(id, new))
+        pending += new
+
+
+def computed_operands(node: Node) -> Sequence[Node]:
+    """Return the operands of a node that are computed where it is, rather than read from memory."""
+    if node.operation is Operation.VIEW:
+        return node.operands[1:]
+    return () if node.operation in IN_MEMORY else node.operands
+
+
+class Viewed:
+    """The nodes of a program as a view sees them.
+
+    Args:
+        sizes: the sizes of the view.
+        view: its offsets, steps and indexed dimensions.
+        mask: where the view reads something; None: everywhere.
+        indices: the computed indices of the indexed dimensions.
+    """
+
+    def __init__(
+        self, sizes: tuple[int, ...], view: View, mask: Node | None = None, indices: Sequence[Node] = ()
+    ) -> None:
+        self.sizes, self.view, self.mask = sizes, view, mask
+        self.indices = dict(zip(view.indexed, indices, strict=True))
+        self._known: dict[int, Node] = {}
+
+    @classmethod
+    def by(cls, node: Node) -> Viewed:
+        """Return the nodes as a VIEW sees them."""
+        assert isinstance(node.attribute, View)
+        mask = node.operands[1] if len(node.operands) > 1 else None
+        return cls(node.sizes, node.attribute, mask, node.operands[2:])
+
+    def know(self, node: Node, viewed: Node) -> None:
+        """Set what a node is through the view."""
+        self._known[id(node)] = viewed
+
+    def masked(self, node: Node) -> Node:
+        """Return the elements of a node; they are 0 where the mask is false."""
+        result = self.of(node)
+        if self.mask is None or _is_masked(result):
+            return result
+        return apply(Operation.SELECT, self.mask, result, constant(0, node.type))
+
+    def of(self, node: Node) -> Node:
+        """Return the elements of a node; they may be anything where the mask is false."""
+        pending = [node]
+        while pending:
+            last = pending[-1]
+            missing = [each for each in computed_operands(last) if id(each) not in self._known]
+            if id(last) not in self._known and not missing:
+                self._known[id(last)] = self._of(last)
+            if id(last) in self._known:
+                pending.pop()
+            else:
+                pending += missing
+        return self._known[id(node)]
+
+    def _of(self, node: Node) -> Node:
+        if not node.sizes:
+            return node
+        if node.operation is Operation.VIEW:
+            return self._of_view(node)
+        if node.operation is Operation.INDEX and isinstance(node.attribute, tuple):
+            return self._counted(node.type, node.attribute[0], node.attribute[1:])
+        if node.operation in IN_MEMORY:
+            offsets, steps, indices = self._within(node.sizes)
+            return self._read(node, View(offsets, steps, tuple(indices)), indices, None)
+        operands = tuple([self._known[id(operand)] for operand in node.operands])
+        return Node(node.operation, node.type, self.sizes, operands, node.attribute, node.origin)
+
+    def _within(
+        self, sizes: Sequence[int]
+    ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], dict[int, Node]]:
+        """Return offsets, steps and indices of the view in an operand that broadcasts to its own."""
+        if 1 not in sizes:
+            return self.view.offsets, self.view.steps, self.indices
+        still = (0,) * len(self.sizes)
+        moves = [size > 1 for size in sizes]
+        offsets = tuple(o if move else 0 for o, move in zip(self.view.offsets, moves, strict=True))
+        steps = tuple(row if move else still for row, move in zip(self.view.steps, moves, strict=True))
+        return offsets, steps, {d: value for d, value in self.indices.items() if moves[d]}
+
+    def _of_view(self, node: Node) -> Node:
+        """Return a view of a view as one view, masked by both masks."""
+        inner = Viewed.by(node)
+        offsets, steps, indices = self._within(node.sizes)
+        combined_offsets, combined_steps, combined_indices = [], [], {}
+        for d, (offset, row) in enumerate(zip(inner.view.offsets, inner.view.steps, strict=True)):
+            combined_offsets.append(offset + sum([s * o for s, o in zip(row, offsets, strict=True)]))
+            combined_steps.append(_sum_of_rows(row, steps, len(self.sizes)))
+            parts = [self._known[id(inner.indices[d])]] if d in inner.indices else []
+            parts += [_times(value, row[j]) for j, value in indices.items() if row[j]]
+            if parts:
+                combined_indices[d] = _sum(parts)
+        mask = None if inner.mask is None else self._known[id(inner.mask)]
+        view = View(tuple(combined_offsets), tuple(combined_steps), tuple(combined_indices))
+        return self._read(node.operands[0], view, combined_indices, mask)
+
+    def _read(self, value: Node, view: View, indices: dict[int, Node], mask: Node | None) -> Node:
+        """Return a view of a tensor where this view's mask and another one hold."""
+        masks = [each for each in (self.mask, mask) if each is not None]
+        if not masks and is_whole(view, value.sizes) and value.sizes == self.sizes:
+            return value
+        mask = apply(Operation.AND, *masks) if len(masks) == 2 else masks[0] if masks else None
+        if mask is None and indices:
+            mask = constant(1, ScalarType.BOOLEAN)
+        operands = (value,) if mask is None else (value, mask, *indices.values())
+        return Node(Operation.VIEW, value.type, self.sizes, operands, view)
+
+    def _counted(self, type: ScalarType, offset: int, strides: Sequence[int]) -> Node:
+        """Return what an INDEX counts at the elements of the view."""
+        first = offset + sum(s * o for s, o in zip(strides, self.view.offsets, strict=True))
+        counted = index(type, self.sizes, first, _sum_of_rows(strides, self.view.steps, len(self.sizes)))
+        computed = [
+            convert(_times(value, strides[d]), type) for d, value in self.indices.items() if strides[d]
+        ]
+        return _sum([counted, *computed])
+
+
+def _is_masked(value: Node) -> bool:
+    """Return whether a value is 0 wherever the VIEW that it is made of reads nothing.
+
+    This holds for the VIEW, and for its conversions and their maxima with 0.
+    """
+    while value.operation in (Operation.CONVERT, Operation.MAXIMUM):
+        value, *others = value.operands
+        if any(other.operation is not Operation.CONSTANT or other.attribute != 0 for other in others):
+            return False
+    return value.operation is Operation.VIEW and bool(value.sizes)
+
+
+def _sum_of_rows(factors: Sequence[int], rows: Sequence[Sequence[int]], width: int) -> tuple[int, ...]:
+    """Return the sum of the rows, each times its factor."""
+    result = [0] * width
+    for factor, row in zip(factors, rows, strict=True):
+        if factor:
+            result = [total + factor * step for total, step in zip(result, row, strict=True)]
+    return tuple(result)
+
+
+def _times(value: Node, factor: int) -> Node:
+    return value if factor == 1 else value * index(value.type, (), factor, ())
+
+
+def _sum(values: Sequence[Node]) -> Node:
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
+
+
+# Reshaped tensors
+
+
+def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] | None:
+    """Return the neighbouring dimensions of `fine` whose product each dimension of `coarse` is.
+
+    None if there are none for some dimension.
+    """
+    groups: list[list[int]] = []
+    position = 0
+    for size in coarse:
+        group: list[int] = []
+        product = 1
+        while product < size and position < len(fine) and size % (product * fine[position]) == 0:
+            group.append(position)
+            product *= fine[position]
+            position += 1
+        if product != size:
+            return None
+        groups.append(group)
+    if any(fine[rest] != 1 for rest in range(position, len(fine))):
+        return None
+    return groups
+
+
+def split_reshape(node: Node) -> Node | None:
+    """Return a RESHAPE that only splits dimensions as a VIEW; None if it merges some."""
+    value = node.operands[0]
+    groups = split_groups(node.sizes, value.sizes)
+    if groups is None:
+        return None
+    steps = [[0] * len(node.sizes) for _ in value.sizes]
+    for row, group in zip(steps, groups, strict=True):
+        step = 1
+        for dimension in reversed(group):
+            row[dimension] = step if node.sizes[dimension] > 1 else 0
+            step *= node.sizes[dimension]
+    view = View((0,) * len(value.sizes), tuple(map(tuple, steps)))
+    return Node(Operation.VIEW, node.type, node.sizes, (value,), view)
+
+
+def view_within_merged(node: Node) -> Node | None:
+    """Return a VIEW of a reshaped tensor as a VIEW of the tensor that is reshaped; None if there is none.
+
+    There is one if no index carries over from one dimension that is merged into the next. If (32, 12) is
+    merged to 384, multiples of 12 move along the first one, and up to 11 elements in a row along the second.
+    """
+    view, (reshape, *_) = node.attribute, node.operands
+    value = reshape.operands[0]
+    assert isinstance(view, View)
+    parts = _common_parts(value.sizes, reshape.sizes)
+    if parts is None or view.indexed:
+        return None
+    offsets, steps = dict.fromkeys(parts, 0), {part: [0] * len(node.sizes) for part in parts}
+    rows = zip(_strides(reshape.sizes), reshape.sizes, view.offsets, view.steps, strict=True)
+    for stride, size, offset, row in rows:
+        left, moving = offset, list(row)
+        own = _parts_within(parts, stride, size)
+        for part in own:
+            ratio = part // stride
+            offsets[part], left = divmod(left, ratio)
+            steps[part] = [step // ratio if step > 0 else -(-step // ratio) for step in moving]
+            moving = [step - ratio * whole for step, whole in zip(moving, steps[part], strict=True)]
+        for part in own[1:]:
+            reach = [step * (count - 1) for count, step in zip(node.sizes, steps[part], strict=True)]
+            least = offsets[part] + sum(min(each, 0) for each in reach)
+            most = offsets[part] + sum(max(each, 0) for each in reach)
+            if least < 0 or most >= parts[part]:
+                return None
+    new_offsets, new_steps = [], []
+    for stride, size in zip(_strides(value.sizes), value.sizes, strict=True):
+        factors = {part: part // stride for part in _parts_within(parts, stride, size)}
+        new_offsets.append(sum(offsets[part] * factor for part, factor in factors.items()))
+        moved = [steps[part] for part in factors]
+        new_steps.append(_sum_of_rows(list(factors.values()), moved, len(node.sizes)))
+    attribute = View(tuple(new_offsets), tuple(new_steps))
+    return Node(Operation.VIEW, node.type, node.sizes, (value, *node.operands[1:]), attribute, node.origin)
+
+
+def reshaped_view(node: Node) -> Node | None:
+    """Return a VIEW of a reshaped tensor as a reshaped VIEW of that tensor; None if there is none.
+
+    There is one if the view has each dimension that is merged of others as a whole, without a mask.
+    """
+    view, (reshape, *rest) = node.attribute, node.operands
+    assert isinstance(view, View)
+    parts = _common_parts(reshape.operands[0].sizes, reshape.sizes)
+    if parts is None or rest:
+        return None
+    split = {column: [(size, 1)] for column, size in enumerate(node.sizes)}
+    rows = zip(_strides(reshape.sizes), reshape.sizes, view.offsets, view.steps, strict=True)
+    for stride, size, offset, row in rows:
+        own = _parts_within(parts, stride, size)
+        moving = [(column, step) for column, step in enumerate(row) if step]
+        if len(own) > 1 and offset == 0 and [step for _, step in moving] == [1]:
+            ((column, _),) = moving
+            if node.sizes[column] == size:
+                split[column] = [(parts[part], part // stride) for part in own]
+    sizes = tuple(size for own in split.values() for size, _ in own)
+    steps = tuple(
+        tuple(row[column] * step for column, own in split.items() for _, step in own) for row in view.steps
+    )
+    fine = Node(Operation.VIEW, node.type, sizes, (reshape,), View(view.offsets, steps), node.origin)
+    within = None if sizes == node.sizes else view_within_merged(fine)
+    if within is None:
+        return None
+    if within.operands[0].operation is Operation.VIEW:
+        within = Viewed.by(within).of(within.operands[0])
+    return Node(Operation.RESHAPE, node.type, node.sizes, (within,))
+
+
+def _common_parts(first: Sequence[int], second: Sequence[int]) -> dict[int, int] | None:
+    """Return the sizes, by their strides in elements, whose products the dimensions of both sizes are.
+
+    None if there are none.
+    """
+    strides = sorted({*_strides(first), *_strides(second), math.prod(first)})
+    parts = {inner: outer // inner for inner, outer in pairwise(strides)}
+    return None if any(outer % inner for inner, outer in pairwise(strides)) else parts
+
+
+def _parts_within(parts: Mapping[int, int], stride: int, size: int) -> list[int]:
+    """Return the strides of the parts of a dimension, the largest first."""
+    return [part for part in reversed(parts) if stride <= part < stride * size]
+
+
+def _strides(sizes: Sequence[int]) -> list[int]:
+    """Return how many elements neighbours along each dimension are apart."""
+    return [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
