@@ -8,8 +8,8 @@ from typing import Any
 import opendml as dml
 from opendml.compiler.kernel import Kernel
 from opendml.program.program import Program
-from opendml.spec.enums import ReduceFunction
-from tools.contraction_cases import convolution, gemm
+from opendml.spec.enums import AxisDirection, ReduceFunction
+from tools.contraction_cases import attention, convolution, gemm
 from tools.machines import kernels_of
 from tools.model_cases import Network
 from tools.operator_case import Form, Strided
@@ -32,6 +32,7 @@ def programs() -> Named:
     yield from _elements()
     yield from _groups()
     yield from _scans()
+    yield from _placings()
     yield from _products()
 
 
@@ -149,6 +150,26 @@ def _scans() -> Named:
         yield _name("running sum", FLOAT32, sizes, (axis,)), total
 
 
+def _placings() -> Named:
+    for sizes, axis, count in (
+        ((64, 5000), 1, 1000),
+        ((1000, 4096), 0, 1000),
+        ((1000, 4096), 0, 400),
+        ((100, 4096), 0, 1000),
+        ((140, 300), 1, 200_000),
+    ):
+        placed = tuple(count if number == axis else size for number, size in enumerate(sizes))
+        tensors = {"input": placed, "indices": sizes, "updates": sizes}
+        scattered = Form("SCATTER", "", tensors, {"axis": axis}, types={"indices": "INT32"}).case(FLOAT32)
+        yield _name(f"scatter to {count}", FLOAT32, sizes, (axis,)), scattered.program
+    for sizes, count in (((1000, 1000), 10), ((1, 1_000_000), 100), ((3, 20_000), 20_000)):
+        attributes = {"axis": 1, "k": count, "axis_direction": AxisDirection.DECREASING}
+        best = _program(FLOAT32, "TOP_K1", {"input": sizes}, **attributes)
+        yield _name(f"greatest {count}", FLOAT32, sizes, (1,)), best
+    sizes = (300, 7000)
+    yield _name("other than zero", FLOAT32, sizes), _program(FLOAT32, "NONZERO_COORDINATES", {"input": sizes})
+
+
 def _products() -> Named:
     products: list[tuple[str, tuple[int, int, int]]] = [
         (FLOAT32, (512, 512, 512)),
@@ -166,6 +187,12 @@ def _products() -> Named:
         yield f"product FLOAT32 [{m}, {n}, {k}] along rows", gemm(m, n, k).case(FLOAT32).program
     filtered = convolution((1, 64, 56, 56), 64, 3).case(FLOAT32)
     yield "convolution FLOAT32 [1, 64, 56, 56] by 64x3x3", filtered.program
+    for sizes in ((8, 12, 12, 512, 64), (1, 8, 8, 1500, 128)):
+        for type in (FLOAT32, FLOAT16):
+            form = attention(*sizes)
+            yield f"attention {type} {form.name}", form.case(type).program
+    cached = attention(8, 12, 4, 4096, 64, "past")
+    yield f"attention {FLOAT16} {cached.name}", cached.case(FLOAT16).program
 
 
 def _name(what: str, type: str, sizes: Sizes, axes: Sizes | None = None) -> str:

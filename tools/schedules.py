@@ -9,39 +9,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import loop_nest
-from opendml.program.node import Operation, ordered
-from opendml.targets.common.candidates import Candidate, Considered, Refusal, considered
+from opendml.targets.common.candidates import Considered, Refusal, Table, cheapest_estimate, considered
 from opendml.targets.cpu import schedule as cpu
-from opendml.targets.cpu.contraction import schedule as cpu_contraction
-from opendml.targets.cpu.contraction.patterns import Tiling
-from opendml.targets.cpu.launch import query_of
+from opendml.targets.cpu.contraction.tiles import Tiles
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.pattern import CpuMode, Header
 from opendml.targets.cuda import schedule as cuda
-from opendml.targets.cuda import schedule_contraction as cuda_contraction
-from opendml.targets.cuda.groups import FORMS
-from opendml.targets.cuda.launch import CudaQuery, nest_of
-from opendml.targets.cuda.machine import Machine as Device
-from opendml.targets.cuda.schedule_groups import GROUPS
 from tools.machines import DEVICES, PROCESSORS
 from tools.schedule_cases import kernels
 
 TABLE = Path(__file__).parents[1] / "tests" / "targets" / "schedules.json"
 MACHINES = {"cpu": tuple(PROCESSORS), "cuda": tuple(DEVICES)}
-_KINDS = {
-    CpuMode.CONTRACTION_DOTS: "dots",
-    CpuMode.CONTRACTION_MATRICES: "matrices",
-    CpuMode.CONTRACTION_MATRICES_IMAGE: "matrices",
-}
-"""How candidates are called whose code is not that of tiles in vectors."""
 _ALIGNMENT = 256
 """Bytes to which the tensors of typical kernels are aligned."""
 
@@ -76,66 +60,24 @@ class Schedule:
 
 
 def schedule_on(machine: str, kernel: Kernel) -> Schedule:
-    """How a machine of that name runs a kernel."""
-    multiplies = any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values))
+    """Return how a machine of that name runs a kernel."""
     if machine in PROCESSORS:
         with assumed(PROCESSORS[machine]):
-            products = _products_on_processor(kernel) if multiplies else Schedule((), ())
-            query = query_of(kernel)
-            return products if products.taken else _from(cpu.table(query), query, products.choices)
-    device = DEVICES[machine]
+            return _schedule(*cpu.table_of(kernel))
     alignments = [_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
-    products = _products_on_device(kernel, device, alignments) if multiplies else Schedule((), ())
-    if products.taken:
-        return products
-    table, query = cuda.ways(kernel, device, alignments)
-    if table is not GROUPS:
-        return _from(table, query, products.choices)
-    forms = _from(FORMS, CudaQuery(nest_of(kernel, loop_nest(kernel)), device, alignments))
-    groups = _from(table, query)
-    return Schedule((*forms.choices, *groups.choices), (*groups.taken, *forms.taken))
+    return _schedule(*cuda.table_of(kernel, DEVICES[machine], alignments))
 
 
-def _products_on_processor(kernel: Kernel) -> Schedule:
-    """The cheapest blocks of each tile. Nothing is taken if no tiles are."""
-    ways = sorted(cpu_contraction.candidates(kernel), key=lambda way: way.order, reverse=True)
-    cycles = {way.name: way.cycles for way in ways}
-    choices = tuple(Choice(name, "", cycles[name]) for name in reversed(cycles))
-    launch = cpu.schedule(kernel)[-1]
-    tiling = launch.pattern.walk
-    if not isinstance(tiling, Tiling):
-        return Schedule(choices, ())
-    header = Header(*launch.parameters[: len(Header._fields)])
-    kind = _KINDS.get(launch.pattern.mode, "tiles")
-    name = f"{kind} of {tiling.micro.rows}x{tiling.micro.vectors}"
-    name += " of an image" * (tiling.image is not None)
-    name += " exchanged" * ways[-1].name.count(" exchanged")
-    name += " packed ahead" * (tiling.ahead or tiling.b_ahead)
-    name += " in place" * tiling.a.in_place + " by rows" * tiling.b_in_place
-    taken = Choice(name, f"blocks={header.chunk}x{header.block}", cycles[name])
-    return Schedule(tuple(taken if each.name == name else each for each in choices), (taken,))
-
-
-def _products_on_device(kernel: Kernel, machine: Device, alignments: Sequence[int]) -> Schedule:
-    """All tiles. Nothing is taken if none of them is."""
-    shape = cuda_contraction.Shape(kernel, alignments)
-    tiles = [
-        Choice(
-            f"{way.tile.mode.value} {way.tile.rows}x{way.tile.columns}", f"splits={way.splits}", way.cycles
-        )
-        for way in cuda_contraction.candidates(shape, machine)
-    ]
-    whole = Choice("as any reduction", "", shape.reduced_cycles(machine))
-    best = min([whole, *tiles], key=lambda choice: choice.cycles)
-    return Schedule((whole, *tiles), () if best is whole else (best,))
-
-
-def _from(
-    table: Iterable[Candidate[Any, Any, Any]], query: object, others: tuple[Choice, ...] = ()
-) -> Schedule:
-    """The candidates of a table, of which the cheapest is taken, after others."""
-    answers = [_choice(each) for each in considered(table, query)]
-    return Schedule((*others, *answers), (min(answers, key=lambda choice: choice.cycles),))
+def _schedule(table: Table[Any, Any], query: Any) -> Schedule:
+    """Return the candidates of a table, of which the cheapest is taken, and those of the tables after it."""
+    answers = list(considered(table, query))
+    best, estimate = cheapest_estimate(table, query)
+    taken = _choice(Considered(estimate.name or best.name, estimate))
+    choices = tuple(taken if each.name == taken.name else each for each in map(_choice, answers))
+    if best.then is None:
+        return Schedule(choices, (taken,))
+    rest = _schedule(*best.then(query, estimate.choice))
+    return Schedule((*choices, *rest.choices), (*rest.taken, taken))
 
 
 def _choice(one: Considered) -> Choice:
@@ -143,13 +85,16 @@ def _choice(one: Considered) -> Choice:
     if isinstance(answer, Refusal):
         return Choice(one.name, "", one.cycles, answer.reason)
     terms = ", ".join(f"{name} {cycles:,.0f}" for name, cycles in answer.terms.items())
-    return Choice(one.name, " ".join(_numbers(answer.parameters)), one.cycles, terms)
+    return Choice(one.name, " ".join(_numbers(answer.choice)), one.cycles, terms)
 
 
-def _numbers(parameters: object) -> Iterator[str]:
-    """The numbers of parameters by name, those of the block that is one of them too."""
-    for field in fields(parameters) if is_dataclass(parameters) else ():
-        value = getattr(parameters, field.name)
+def _numbers(choice: object) -> Iterator[str]:
+    """Yield the numbers of a choice by name."""
+    if isinstance(choice, Tiles):
+        yield f"blocks={choice.rows}x{choice.columns}"
+        return
+    for field in fields(choice) if is_dataclass(choice) else ():
+        value = getattr(choice, field.name)
         if isinstance(value, int) and not isinstance(value, Enum):
             yield f"{field.name}={value}"
         elif field.name == "block":

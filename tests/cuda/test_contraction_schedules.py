@@ -21,7 +21,7 @@ from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import TILES, Shape, candidates
+from opendml.targets.cuda.schedule_contraction import TILES, Shape, Tile, estimates
 from tests.cuda.compiled import CASES, MACHINES, aligned
 from tests.nodes import convolution, matrix_product, operands_of, program
 
@@ -231,7 +231,8 @@ def test_blocks_that_share_a_tile_have_all_of_k() -> None:
 def test_tiles_that_few_threads_compute_are_not_shared_by_blocks() -> None:
     """Shared by blocks, products of 1024 cubed took up to half as much time again."""
     shape = Shape(kernel_of(matrix_product(FLOAT16, (1024, 1024, 1024))), [16] * 3)
-    found = {each.splits for each in candidates(shape, MACHINES[80]) if getattr(each.tile, "copied", False)}
+    choices = [each.choice for each in estimates(shape, MACHINES[80])]
+    found = {each.splits for each in choices if isinstance(each.tile, Tile) and each.tile.copied}
     assert found == {1}
 
 

@@ -22,6 +22,7 @@ from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.forms import Memo
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
@@ -31,7 +32,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import Candidate, Shape, candidates
+from opendml.targets.cuda.schedule_contraction import Shape, TileChoice, estimates
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from opendml.targets.kept import addresses_within, kept_bytes
@@ -289,11 +290,11 @@ def test_kernels_of_equal_form_are_judged_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(channels_last, "_known", Memo())
     judged: list[Shape] = []
 
-    def counted(shape: Shape, machine: Machine) -> Iterator[Candidate]:
+    def counted(shape: Shape, machine: Machine) -> Iterator[Estimate[TileChoice]]:
         judged.append(shape)
-        return candidates(shape, machine)
+        return estimates(shape, machine)
 
-    monkeypatch.setattr(channels_last, "candidates", counted)
+    monkeypatch.setattr(channels_last, "estimates", counted)
     for _ in range(3):
         program = fuse(packed_convolution((32, 64, 56, 56), (64, 3, 3), **SAME))
         assert len(with_channels_last(program, MACHINE).kernels) == 3

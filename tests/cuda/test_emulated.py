@@ -24,7 +24,7 @@ from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
-from opendml.targets.cuda.schedule import schedule, ways
+from opendml.targets.cuda.schedule import schedule, table_of
 from opendml.targets.cuda.schedule_scans import Span, _run
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.executable import ReferenceExecutable
@@ -187,7 +187,7 @@ WAVE = ALONG.span * ALONG.keep * ALONG.team
 
 
 def _so(way: Span, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
-    _, query = ways(kernel, machine, alignments)
+    _, query = table_of(kernel, machine, alignments)
     return _run(query, way)
 
 

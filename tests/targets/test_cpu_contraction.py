@@ -16,7 +16,7 @@ from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.costs import block_sizes, largest_tiles
-from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
 from opendml.targets.cpu.machine import assumed, detected, machine
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
@@ -85,10 +85,10 @@ def every_tiling(
 ) -> dict[str, Tiles]:
     """The ways to compute a kernel in tiles of so many vectors, each with the smallest blocks."""
     ways: dict[str, Tiles] = {}
-    for candidate in candidates(kernel):
-        tiles = candidate.tiles
-        reads = (tiles.ahead, tiles.in_place) if tiles else None
-        if tiles and tiles.micro.vectors in vectors and reads == (ahead, in_place):
+    for candidate in estimates(kernel):
+        tiles = candidate.choice
+        reads = tiles.ahead, tiles.in_place
+        if tiles.micro.vectors in vectors and reads == (ahead, in_place):
             known = ways.get(candidate.name)
             if known is None or known.rows * known.columns > tiles.rows * tiles.columns:
                 ways[candidate.name] = tiles
@@ -203,7 +203,7 @@ def test_few_rows_are_multiplied_by_matrices_where_these_lie(sizes: tuple[int, i
 
 def tilings_in_rows(kernel: Kernel) -> list[Tiles]:
     """Those that read the operand whose elements are vectors where it lies."""
-    return [each.tiles for each in candidates(kernel) if each.tiles and each.tiles.b_in_place]
+    return [each.choice for each in estimates(kernel) if each.choice.b_in_place]
 
 
 def test_only_matrices_in_memory_are_multiplied_where_they_lie() -> None:
@@ -247,12 +247,12 @@ def test_dots_are_only_of_rows_that_lie_along_what_is_summed() -> None:
 
 def dots(kernel: Kernel) -> list[Tiles]:
     """The ways whose vectors lie along what is summed."""
-    return [each.tiles for each in candidates(kernel) if each.tiles and each.tiles.dots]
+    return [each.choice for each in estimates(kernel) if each.choice.dots]
 
 
 def test_of_ways_that_take_as_long_the_one_with_less_work_is_taken() -> None:
     a, b = values("float32", 4, 1, 500), laid_out(values("float32", 1, 500, 500), (0, 2, 1))
-    ways = list(candidates(contraction_kernel(a, b, (2,), [np.zeros((4, 500, 1), "f")])))
+    ways = list(estimates(contraction_kernel(a, b, (2,), [np.zeros((4, 500, 1), "f")])))
     best = min(ways, key=lambda way: way.order)
     alike = [way for way in ways if round(way.cycles) == round(best.cycles)]
     assert len(alike) > 1
@@ -333,7 +333,7 @@ def test_results_depend_neither_on_blocks_nor_on_who_computes_them(in_pieces: bo
     out = np.zeros((150, 300, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
     results = set()
-    ways = [way.tiles for way in candidates(kernel) if way.tiles and "exchanged" not in way.name]
+    ways = [way.choice for way in estimates(kernel) if "exchanged" not in way.name]
     for tiles in ways:
         if tiles.in_pieces is in_pieces:
             for at_once in (None, 1):
@@ -383,7 +383,7 @@ def test_rows_that_lie_apart_in_place_change_no_bit(sizes: tuple[int, int, int],
     a = laid_out(values("float32", 2, m, 1, k), (0, 1, 2, 3), gap)
     b, out = values("float32", 2, 1, k, n).transpose(0, 1, 3, 2), np.zeros((2, m, n, 1), "f")
     kernel = contraction_kernel(a, b, (3,), [out])
-    apart = {way.name: way.tiles for way in candidates(kernel) if way.tiles and way.tiles.apart}
+    apart = {way.name: way.choice for way in estimates(kernel) if way.choice.apart}
     packed = next(iter(every_tiling(kernel, (2, 3, 4)).values()))
     assert apart
     require_same_bits([packed, *apart.values()], [a, b], out)
@@ -401,7 +401,7 @@ def test_only_matrices_of_many_rows_are_read_in_place_where_these_lie_apart() ->
         (rows, 23, False),
     ]:
         kernel = contraction_kernel(a[:m], b, (2,), [out[:m]], operand=as_float32)
-        assert any(way.tiles.apart for way in candidates(kernel) if way.tiles) is can
+        assert any(way.choice.apart for way in estimates(kernel)) is can
 
 
 @pytest.mark.parametrize("sizes", [(512, 512, 512), (128, 768, 768), (33, 65, 127), (1, 512, 512)], ids=str)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opendml.compiler.kernel import Kernel
-from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import CpuMode
 from tests.targets.emulated_registers import emulated_registers
@@ -44,7 +44,7 @@ def smallest(ways: list[Tiles]) -> Tiles:
 
 def of_an_image(kernel: Kernel) -> list[Tiles]:
     """Return the smallest and the largest blocks of windows in pieces."""
-    ways = [way.tiles for way in candidates(kernel) if way.tiles and way.tiles.in_pieces and way.tiles.seen]
+    ways = [way.choice for way in estimates(kernel) if way.choice.in_pieces and way.choice.seen]
     return [smallest(ways), max(ways, key=lambda tiles: tiles.rows * tiles.columns)]
 
 
@@ -80,7 +80,7 @@ def test_parts_that_are_packed_ahead_are_multiplied(fixed: str) -> None:
     m, n, k = 40, 70, 300
     a, b, out = values("float32", m, 1, k), values("float32", 1, n, k), np.zeros((m, n, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
-    ways = [way.tiles for way in candidates(kernel) if way.tiles and way.tiles.in_pieces]
+    ways = [way.choice for way in estimates(kernel) if way.choice.in_pieces]
     packed = {"a": (True, False), "b": (False, True), "neither": (False, False)}[fixed]
     tiles = smallest([tiles for tiles in ways if (tiles.ahead, tiles.b_ahead) == packed])
     run_launches(launches_of(tiles), [a, b, out])

@@ -18,7 +18,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.contraction.roles import roles_of
-from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
 from opendml.targets.cpu.machine import Machine, assumed, detected
 from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
@@ -109,9 +109,9 @@ class Product:
     def tiles(self, exchanged: bool = False, ahead: bool = False) -> Tiles:
         """A way to compute it in tiles of two vectors, with the smallest blocks."""
         ways = [
-            way.tiles
-            for way in candidates(self.kernel)
-            if way.tiles and way.tiles.micro.vectors == 2 and ("exchanged" in way.name) is exchanged
+            way.choice
+            for way in estimates(self.kernel)
+            if way.choice.micro.vectors == 2 and ("exchanged" in way.name) is exchanged
         ]
         return min((way for way in ways if way.ahead is ahead), key=lambda way: way.rows * way.columns)
 
@@ -209,7 +209,7 @@ def test_channels_of_an_image_share_words(
     )
     zeros = numbers(types[0], 1, 20, 1, 1, 1, 1, 1), numbers(types[1], 1, 1, 1, 1, 1, 1, 1)
     one = Product(filters, zeros[0], windows_of(image, form), zeros[1], (4, 5, 6))
-    ways = [way.tiles for way in candidates(one.kernel) if way.tiles and way.tiles.seen]
+    ways = [way.choice for way in estimates(one.kernel) if way.choice.seen]
     assert bool(ways) is (packed[0] != "INT32")
     for ahead, choose in ((False, min), (True, max)):
         alike = [tiles for tiles in ways if tiles.ahead is ahead and tiles.micro.vectors == 2]
@@ -228,7 +228,7 @@ def test_images_whose_words_would_differ_are_packed_window_by_window(
     filters = numbers("int8", 1, 20, 1, 1, channels, *form.extents)
     zeros = numbers("uint8", 1, 1, form.output[0] if has_zeros_of_rows else 1, 1, 1, 1, 1)
     one = Product(filters, None, windows, zeros, (4, 5, 6))
-    assert not any(way.tiles and way.tiles.seen for way in candidates(one.kernel))
+    assert not any(way.choice.seen for way in estimates(one.kernel))
     one.check()
 
 

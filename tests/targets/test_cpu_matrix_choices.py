@@ -4,7 +4,7 @@ and without them, on two threads of an Intel Xeon (Sapphire Rapids), November 20
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ import pytest
 import opendml as dml
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import Operation
-from opendml.targets.cpu.contraction.schedule import chosen_tiles, families_of
+from opendml.targets.common.candidates import Estimate
+from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles, families_of
 from opendml.targets.cpu.executable import _fused
 from opendml.targets.cpu.machine import Machine, assumed
 
@@ -98,9 +99,9 @@ def _on_the_xeon() -> Iterator[None]:
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_no_layer_is_slower_with_matrix_registers_than_without(layer: Measured) -> None:
-    tiles = chosen_tiles(layer.kernel(), THREADS)
-    assert tiles
-    taken = layer.matrices if tiles.in_registers else layer.vectors
+    answer = chosen_tiles(ProductQuery(layer.kernel(), replace(XEON, threads=THREADS)))
+    assert isinstance(answer, Estimate)
+    taken = layer.matrices if answer.choice.in_registers else layer.vectors
     assert taken <= layer.vectors
     assert taken <= 1.2 * layer.matrices
 

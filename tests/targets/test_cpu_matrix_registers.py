@@ -17,7 +17,7 @@ import pytest
 import opendml as dml
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import machine as machines
-from opendml.targets.cpu.contraction.schedule import Tiles, candidates, launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
 from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
@@ -57,12 +57,12 @@ def in_pieces(a: Array, b: Array, out: Array) -> dict[str, Tiles]:
     """The ways to multiply two matrices in pieces, those of the smallest blocks."""
     ways: dict[str, Tiles] = {}
     spread = a[:, None], b.T[None]
-    for way in candidates(contraction_kernel(*spread, (2,), [out[..., None]])):
-        if way.tiles and way.tiles.in_pieces:
-            name = f"{way.name} {way.tiles.ahead}"
+    for way in estimates(contraction_kernel(*spread, (2,), [out[..., None]])):
+        if way.choice.in_pieces:
+            name = f"{way.name} {way.choice.ahead}"
             known = ways.get(name)
-            if known is None or known.rows * known.columns > way.tiles.rows * way.tiles.columns:
-                ways[name] = way.tiles
+            if known is None or known.rows * known.columns > way.choice.rows * way.choice.columns:
+                ways[name] = way.choice
     return ways
 
 

@@ -66,7 +66,8 @@ def launches(kernel: Kernel, name: str) -> list[CpuLaunch]:
     (way,) = (each for each in ELEMENTS if each.name == name)
     answer = way.estimate(query)
     assert isinstance(answer, Estimate), answer
-    return way.result(query, answer.parameters)
+    assert way.construct
+    return way.construct(query, answer.choice)
 
 
 def fenced(array: Array) -> Array:

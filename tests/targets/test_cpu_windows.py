@@ -20,7 +20,7 @@ from opendml.compiler.simplify import simplify
 from opendml.program.node import Node, Operation, contraction, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cpu.contraction import schedule
+from opendml.targets.common.candidates import Estimate
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.patterns import ImageWindow, Tiling
@@ -28,19 +28,21 @@ from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
     NEARLY,
     Priced,
+    ProductQuery,
     Tiles,
-    candidates,
+    any_reduction,
     chosen_tiles,
     columns_of_all,
+    estimates,
     families_of,
     launches_of,
     sums_alike,
-    tiled,
 )
 from opendml.targets.cpu.contraction.tiles import packed_ahead
 from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
 from opendml.targets.cpu.machine import Machine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.schedule import scheduled
 from tests.nodes import convolution as convolution_tilings
 from tests.nodes import matrix_product, operands_of, program
 from tests.targets.kernels import contraction_kernel, run_launches, with_strips
@@ -98,9 +100,9 @@ def ways_with_an_image(kernel: Kernel, all: bool = False) -> list[Tiles]:
     """One of each kind with two vectors in a tile, in the smallest blocks; `all`: those where an operand is
     packed ahead too, and the largest blocks."""
     kinds: dict[str, list[Tiles]] = {}
-    for way in candidates(kernel):
-        tiles = way.tiles
-        if tiles and tiles.seen and tiles.micro.vectors == 2 and (all or not tiles.ahead):
+    for way in estimates(kernel):
+        tiles = way.choice
+        if tiles.seen and tiles.micro.vectors == 2 and (all or not tiles.ahead):
             kinds.setdefault(way.name, []).append(tiles)
     ordered = [sorted(tiles, key=lambda each: each.rows * each.columns) for tiles in kinds.values()]
     return [tiles for each in ordered for tiles in (each[0], each[-1])[: 1 + all]]
@@ -152,7 +154,7 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
     kernel = replace(kernel, loads=(replace(kernel.loads[0], fixed=True), *kernel.loads[1:]))
     host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=threads)
     with assumed(host):
-        modes = [launch.pattern.mode for launch in tiled(kernel)]
+        modes = [launch.pattern.mode for launch in scheduled(kernel)]
     assert modes == [CpuMode.CONTRACTION_STRIPS, CpuMode.CONTRACTION_BROADCAST_IMAGE]
 
 
@@ -160,7 +162,7 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
 def test_filters_that_several_images_meet_are_packed_once() -> None:
     kernel, _ = convolution(Form((4, 4), (3, 3)), channels=256, filters=256)
     with assumed(replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=1)):
-        strips, block = tiled(kernel)
+        strips, block = scheduled(kernel)
     assert (strips.pattern.mode, strips.fixed) == (CpuMode.CONTRACTION_STRIPS, False)
     assert block.pattern.mode is CpuMode.CONTRACTION_BROADCAST_IMAGE
 
@@ -238,7 +240,7 @@ def test_that_filters_are_constant_changes_no_bit() -> None:
     fixed: tuple[Access, ...] = (replace(kernel.loads[0], fixed=True), *kernel.loads[1:])
     results = []
     for each in (kernel, replace(kernel, loads=fixed)):
-        launches = tiled(each)
+        launches = scheduled(each)
         tiling = launches[-1].pattern.walk
         assert isinstance(tiling, Tiling)
         assert tiling.image
@@ -306,6 +308,12 @@ def large_products() -> Iterator[Kernel]:
                 yield as_constant(kernel, 1, random)
 
 
+def chosen(kernel: Kernel, threads: int) -> Tiles | None:
+    """Return the tiles that are chosen; None if a reduction without tiles is as good."""
+    answer = chosen_tiles(ProductQuery(kernel, replace(machine(), threads=threads)))
+    return answer.choice if isinstance(answer, Estimate) else None
+
+
 def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
     """The tiles that win where all are tried, by the number of threads."""
     both_roles = (roles_of(kernel, exchanged) for exchanged in (False, True))
@@ -313,20 +321,15 @@ def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
     if any(few):
         return [next(filter(None, few)) for _ in all_threads]
     families = list(families_of(kernel))
-    ways = [(priced, list(priced.candidates())) for priced in families]
+    ways = [(priced, list(map(priced.estimate, priced.tiles()))) for priced in families]
     for priced, found in ways:
         assert all(priced.family.least <= way.work for way in found)
         assert all(priced.least_of_all <= way.order for way in found)
-    everything = [next(candidates(kernel)), *(way for _, found in ways for way in found)]
-    best = min(everything, key=lambda way: way.order).tiles
-    if best is None:
+    least = min((way for _, found in ways for way in found), key=lambda way: way.order, default=None)
+    if least is None or any_reduction(kernel) <= least.order:
         return [None for _ in all_threads]
-    alike = [
-        (priced, way.tiles)
-        for priced, found in ways
-        for way in found
-        if way.tiles and sums_alike(way.tiles, best)
-    ]
+    best = least.choice
+    alike = [(priced, way.choice) for priced, found in ways for way in found if sums_alike(way.choice, best)]
     if best.in_registers and best.seen:
         columns = columns_of_all(best, families)
         alike = [(priced, tiles) for priced, tiles in alike if tiles.columns == columns]
@@ -363,8 +366,8 @@ def facts(tiles: Tiles | None) -> object:
 def test_the_search_finds_what_trying_all_does_and_bounds_are_bounds(name: str) -> None:
     with assumed(MACHINES[name]):
         for kernel in (*all_kernels(), *large_products()):
-            chosen = [chosen_tiles(kernel, threads) for threads in THREADS]
-            assert list(map(facts, chosen)) == list(map(facts, tried(kernel, THREADS)))
+            found = [chosen(kernel, threads) for threads in THREADS]
+            assert list(map(facts, found)) == list(map(facts, tried(kernel, THREADS)))
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -374,7 +377,7 @@ def test_few_rows_read_a_large_constant_from_the_strips_of_many(name: str) -> No
             (kernel,) = kernels_of(matrix_product(F32, (m, 3072, 768), b_turned=turned))
             loads = [replace(load, fixed=load.buffer == 1) for load in kernel.loads]
             for threads in THREADS:
-                tiles = chosen_tiles(replace(kernel, loads=tuple(loads)), threads)
+                tiles = chosen(replace(kernel, loads=tuple(loads)), threads)
                 assert tiles
                 assert usual_form(tiles) is UsualForm.STRIPS
                 assert tiles.in_strips == (m <= 8)
@@ -390,7 +393,7 @@ def test_the_search_finds_what_trying_all_does_of_integers(name: str) -> None:
         for case in INTEGERS:
             for result in case.program.results:
                 for kernel in kernels_of(result):
-                    assert [facts(chosen_tiles(kernel, 2))] == list(map(facts, tried(kernel, [2])))
+                    assert [facts(chosen(kernel, 2))] == list(map(facts, tried(kernel, [2])))
 
 
 def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
@@ -399,19 +402,19 @@ def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
     total = contraction(rows - 3, columns, (3,))
     with assumed(MACHINES["amx, eight threads"]):
         (kernel,) = kernels_of(total)
-        assert facts(chosen_tiles(kernel, 8)) == facts(tried(kernel, [8])[0])
+        assert facts(chosen(kernel, 8)) == facts(tried(kernel, [8])[0])
         assert not any(tiles.in_place for priced in families_of(kernel) for tiles in priced.tiles())
 
 
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_few_of_all_candidates_are_priced(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     priced, everything = 0, 0
-    candidate, on_threads = Priced.candidate, Priced.on_threads
+    order, on_threads = Priced.order, Priced.on_threads
 
-    def counted(of: Priced, tiles: Tiles) -> schedule.Candidate:
+    def counted(of: Priced, tiles: Tiles) -> tuple[int, float]:
         nonlocal priced
         priced += 1
-        return candidate(of, tiles)
+        return order(of, tiles)
 
     def counted_on_threads(of: Priced, tiles: Tiles, threads: int) -> tuple[int, float]:
         nonlocal priced
@@ -421,9 +424,9 @@ def test_few_of_all_candidates_are_priced(name: str, monkeypatch: pytest.MonkeyP
     with assumed(PROCESSORS[name]):
         for _, kernel in kernels(name):
             if Operation.CONTRACTION in operations_of(kernel.values):
-                everything += sum(1 for _ in candidates(kernel))
+                everything += sum(1 for _ in estimates(kernel))
                 with monkeypatch.context() as patch:
-                    patch.setattr(Priced, "candidate", counted)
+                    patch.setattr(Priced, "order", counted)
                     patch.setattr(Priced, "on_threads", counted_on_threads)
-                    chosen_tiles(kernel, 2)
+                    chosen(kernel, 2)
     assert 0 < priced < everything / 3

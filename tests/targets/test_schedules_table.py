@@ -21,16 +21,24 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection, ConvolutionMode, FeatureLevel
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
-from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest, considered
+from opendml.targets.common.candidates import (
+    Candidate,
+    Estimate,
+    Refusal,
+    Table,
+    cheapest,
+    considered,
+)
 from opendml.targets.cpu import machine as cpu_machine
-from opendml.targets.cpu import schedule_elements, schedule_groups, schedule_scans
-from opendml.targets.cpu.contraction import chain, schedule
+from opendml.targets.cpu import schedule_elements, schedule_groups, schedule_placing, schedule_scans
+from opendml.targets.cpu.contraction import schedule
 from opendml.targets.cpu.executable import plan
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cuda import groups as cuda_forms
+from opendml.targets.cuda import schedule as cuda_schedule
 from opendml.targets.cuda import schedule_elements as cuda_elements
 from opendml.targets.cuda import schedule_groups as cuda_groups
 from opendml.targets.cuda import schedule_passes as cuda_passes
+from opendml.targets.cuda import schedule_placing as cuda_placing
 from opendml.targets.cuda import schedule_scans as cuda_scans
 from opendml.targets.cuda import schedule_shares as cuda_shares
 from opendml.targets.cuda.machine import Machine
@@ -43,19 +51,21 @@ from tools.kernel_table import COMMAND, MODEL, TARGETS, Row, differences, expect
 from tools.machines import DEVICES, PROCESSORS
 from tools.schedules import TABLE, main, taken
 
-Table = tuple[Candidate[Any, Any, Any], ...]
 DEVELOPMENT = Path(__file__).parents[2] / "docs" / "design" / "development.md"
 MACHINES = (*PROCESSORS, *DEVICES)
-CPU_TABLES: tuple[Table, ...] = (
+CPU_TABLES: tuple[Table[Any, Any], ...] = (
     schedule_elements.ELEMENTS,
     schedule_groups.ROWS,
     schedule_groups.COLUMNS,
     schedule_scans.SCANNED_ROWS,
     schedule_scans.SCANNED_COLUMNS,
+    schedule_placing.SCATTER,
+    schedule_placing.POSITIONS,
+    schedule_placing.TOP,
 )
-CUDA_TABLES: tuple[Table, ...] = (
+CUDA_TABLES: tuple[Table[Any, Any], ...] = (
     cuda_elements.ELEMENTS,
-    cuda_forms.FORMS,
+    cuda_schedule.NORMALIZATIONS,
     cuda_groups.GROUPS,
     cuda_passes.ALONG,
     cuda_passes.ABREAST,
@@ -63,6 +73,9 @@ CUDA_TABLES: tuple[Table, ...] = (
     cuda_shares.SHARES,
     cuda_scans.LINES,
     cuda_scans.LINES_ABREAST,
+    cuda_placing.SCATTER,
+    cuda_placing.POSITIONS,
+    cuda_placing.TOP,
 )
 
 
@@ -72,7 +85,9 @@ def test_typical_kernels_are_scheduled_as_the_table_says(name: str) -> None:
 
 
 @pytest.mark.parametrize(("machines", "tables"), [(PROCESSORS, CPU_TABLES), (DEVICES, CUDA_TABLES)])
-def test_every_candidate_is_taken_by_a_kernel(machines: Iterable[str], tables: Iterable[Table]) -> None:
+def test_every_candidate_is_taken_by_a_kernel(
+    machines: Iterable[str], tables: Iterable[Table[Any, Any]]
+) -> None:
     texts = json.loads(TABLE.read_text("utf-8"))
     taken_names = " ".join(text for name in machines for text in texts[name].values())
     names = {candidate.name for table in tables for candidate in table}
@@ -117,7 +132,6 @@ def test_kernels_bytes_and_units_are_as_the_table_says(name: str, monkeypatch: p
         raise AssertionError("the table depends on the processor that is here")
 
     monkeypatch.setattr(cpu_machine, "detected", asked)
-    monkeypatch.setattr(chain, "available_threads", asked)
     monkeypatch.setattr(schedule, "available_threads", asked)
     before = {row: text for row, text in TABLE_KERNEL.items() if row.operator == name}
     changed = list(differences(before, rows(name)))

@@ -1,8 +1,12 @@
 """Ways to run a kernel as candidates, of which the cheapest is taken.
 
-A candidate says whether it can run what is asked for, with which parameters, and how many cycles that takes,
-by what takes them; or why it cannot. A target has one table of them. Estimates need only be right relative to
-each other: where two ways have the same part, it may be left out of both.
+A candidate either estimates the cycles of a kernel and names what takes them, or refuses it with a reason. A
+target has one table of candidates for each kind of kernel. Estimates need only be right relative to each
+other: a part that all candidates of a table have in common may be left out.
+
+Choosing and constructing are separate. `decide` compares costs and returns a `Decision`, whose choice has
+plain numbers. `Decision.construct` turns a choice and the sizes of a kernel into launches by integer
+arithmetic alone, so a decision can be kept, and launches of other sizes can be made from it.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 Query = TypeVar("Query")
-Parameters = TypeVar("Parameters")
+Choice = TypeVar("Choice")
 Result = TypeVar("Result")
 
 
@@ -24,57 +28,119 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate(Generic[Parameters]):
-    """A candidate can run a kernel with these parameters; `terms` are cycles by what takes them."""
+class Estimate(Generic[Choice]):
+    """A candidate can run a kernel, as `choice` says."""
 
-    parameters: Parameters
+    choice: Choice
     terms: Mapping[str, float]
+    """Cycles until the launches end, by what takes them."""
+    work: float = 0.0
+    """Cycles of all cores together. Of candidates that end at the same time, the one with less is taken."""
+    name: str = ""
+    """The name of the choice, if the candidate has several kinds of choices."""
 
     @property
     def cycles(self) -> float:
-        """All of them."""
+        """The sum of all terms."""
         return sum(self.terms.values())
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """A key that is less for better estimates."""
+        return self.cycles, self.work
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate(Generic[Query, Parameters, Result]):
-    """One way to run kernels: what it says of one, and what runs it with its parameters."""
+class Candidate(Generic[Query, Choice, Result]):
+    """One way to run kernels. It has either `construct` or `then`."""
 
     name: str
-    estimate: Callable[[Query], Estimate[Parameters] | Refusal]
-    result: Callable[[Query, Parameters], Result]
+    estimate: Callable[[Query], Estimate[Choice] | Refusal]
+    """Prices the best choice for a query."""
+    construct: Callable[[Query, Choice], Result] | None = None
+    """Makes launches from a query and a choice, without floats and without comparing costs."""
+    then: Callable[[Query, Choice], tuple[Table[Any, Result], Any]] | None = None
+    """Returns the table, and the query for it, that decide the rest."""
+    alternatives: Callable[[Query], Iterable[Estimate[Choice]]] | None = None
+    """Prices all choices of a candidate that searches for the best one. Only people and tests ask for it."""
+
+
+Table = tuple[Candidate[Query, Any, Result], ...]
+"""The ways to run the kernels of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A candidate's answer, for people and tests to read."""
+    """The answer of a candidate, for people and tests to read."""
 
     name: str
     answer: Estimate[Any] | Refusal
 
     @property
     def cycles(self) -> float:
-        """Infinite if it is refused."""
+        """The estimated cycles; infinity if the candidate refuses."""
         return self.answer.cycles if isinstance(self.answer, Estimate) else float("inf")
 
 
-def cheapest(table: Iterable[Candidate[Query, Any, Result]], query: Query) -> Result:
-    """What the cheapest candidate makes of a query; of equal ones, the first.
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Result]):
+    """The candidates that were taken, one table after another, and their choices in plain numbers."""
+
+    path: tuple[tuple[Candidate[Any, Any, Result], Any], ...]
+
+    def construct(self, query: Any) -> Result:
+        """Return the launches for a query, which may have other sizes than the one that was decided."""
+        *earlier, (last, choice) = self.path
+        for candidate, own in earlier:
+            assert candidate.then is not None
+            _, query = candidate.then(query, own)
+        assert last.construct is not None
+        return last.construct(query, choice)
+
+
+def decide(table: Table[Query, Result], query: Query) -> Decision[Result]:
+    """Return the cheapest candidates for a query; the errors are those of `cheapest_estimate`."""
+    best, estimate = cheapest_estimate(table, query)
+    path = ((best, estimate.choice),)
+    if best.then is None:
+        return Decision(path)
+    return Decision((*path, *decide(*best.then(query, estimate.choice)).path))
+
+
+def cheapest_estimate(
+    table: Table[Query, Result], query: Query
+) -> tuple[Candidate[Query, Any, Result], Estimate[Any]]:
+    """Return the cheapest candidate of a table, and its estimate; of equal ones, the first.
 
     Raises:
-        LookupError: all of them refuse.
+        LookupError: all candidates refuse.
     """
-    best, parameters, least = None, None, float("inf")
+    best, taken = None, None
     for candidate in table:
         answer = candidate.estimate(query)
-        if isinstance(answer, Estimate) and (cycles := answer.cycles) < least:
-            best, parameters, least = candidate, answer.parameters, cycles
-    if best is None:
+        if isinstance(answer, Estimate) and (best is None or answer.order < best.order):
+            best, taken = answer, candidate
+    if best is None or taken is None:
         raise LookupError(f"no way to run {query}")
-    return best.result(query, parameters)
+    return taken, best
 
 
-def considered(table: Iterable[Candidate[Query, Any, Any]], query: Query) -> Iterator[Considered]:
-    """The answers of all candidates."""
+def cheapest(table: Table[Query, Result], query: Query) -> Result:
+    """Return what the cheapest candidates construct for a query. The errors are those of `decide`."""
+    return decide(table, query).construct(query)
+
+
+def considered(table: Table[Query, Any], query: Query) -> Iterator[Considered]:
+    """Yield the answers of all candidates; for one that searches, the best estimate of each name."""
     for candidate in table:
-        yield Considered(candidate.name, candidate.estimate(query))
+        if candidate.alternatives is None:
+            yield Considered(candidate.name, candidate.estimate(query))
+            continue
+        found: dict[str, Estimate[Any]] = {}
+        for each in candidate.alternatives(query):
+            if each.name not in found or each.order < found[each.name].order:
+                found[each.name] = each
+        for name, each in found.items():
+            yield Considered(name, each)
+        if not found:
+            yield Considered(candidate.name, candidate.estimate(query))

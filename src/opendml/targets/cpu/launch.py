@@ -209,7 +209,7 @@ class CpuQuery:
     host: Machine
 
 
-Table = tuple[Candidate[CpuQuery, Any, list[CpuLaunch]], ...]
+Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""
 
 

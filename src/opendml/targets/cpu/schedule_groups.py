@@ -301,3 +301,8 @@ COLUMNS: Table = (
     Candidate("many rows at once in chunks", _many_rows_in_chunks, _run_many_rows_in_chunks),
 )
 """The ways to reduce groups that lie side by side."""
+
+
+def reductions(query: CpuQuery) -> tuple[Table, CpuQuery]:
+    """Return the ways to reduce along the loops of a query, and the query."""
+    return ROWS if query.nest.inner_reduced else COLUMNS, query

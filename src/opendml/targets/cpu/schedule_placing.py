@@ -1,93 +1,154 @@
-"""Decides how kernels that place along lines are walked: lines as a whole, or the chunks of long ones."""
+"""The ways to walk kernels that place along lines: whole lines, tiles of lines, or chunks of long lines."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from opendml.compiler.kernel import Kernel, placing_of
 from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
-from opendml.program.node import Operation
+from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.bitonic import word_bytes
-from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, Numbers, launch_of
+from opendml.targets.cpu.costs import FAR, NEAR, chunked, whole
+from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, launch_of, shape_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import LINE, CpuMode
 
 _LEAST_FOUND = 16 * 1024
-"""Elements of a chunk in which positions are found: its results are a few times a first cache."""
+"""Least elements of a chunk in which positions are found; its results are a few times a first cache. An
+estimate."""
 _MOST_FOUND = 256
-"""Of a line: for each of them the numbers of all are added up."""
+"""Most chunks of a line in which positions are found: each adds up the counts of all before it."""
 _FEW_LINES = 8
-"""Below this many lines, long ones are split between threads."""
+"""Lines below which long ones are split between threads."""
 _LEAST_CHUNK = 64 * 1024
-"""Elements of a chunk: of so many, only few are collected before the best are found."""
+"""Least elements of a chunk whose best are found: of longer chunks, a smaller part is collected."""
 _MOST_CHUNKS = 64
-"""Of a line: one thread puts their best together."""
+"""Most chunks of a line whose best are found: one thread merges them."""
 _COLLECTED = 1.6
-"""Words that are sorted together for each element that is wanted, beside a vector of them: so many elements
-usually do not exceed the bound that a sample gives."""
+"""Words that are sorted together for each element that is wanted, beside a vector of them. A sample gives a
+bound that usually no more elements exceed."""
 _TILE_BYTES = 2 * LINE
-"""Of the results at one place of all lines in a tile, at least: where they are at other places than those of
-their neighbours, as little as possible is to stay in a cache."""
-_STRIP_BYTES = 64 * 1024
-"""Of the results of one vector of lines, of which a first cache holds most: if that is not so of a tile's,
-they are placed alone."""
+"""Bytes of the results at one place of all lines of a tile. If places of neighbouring lines differ, as little
+as possible has to stay in a cache."""
+_VECTOR_TILE_BYTES = 64 * 1024
+"""Bytes of the results of one vector of lines that a first cache mostly holds. If the results of a tile take
+more, vectors of lines are placed one after the other."""
 _TILES = 8
-"""Of lines side by side that threads share, if all of them have so many."""
+"""Tiles side by side that threads share, if there are that many lines."""
 _MOST_EMPTY = 2
-"""Places for each element that goes to one, up to which all places of a tile are read and written: what lies
-together in a room spares the processor's tables of pages, and rows that are a power of two apart spare sets
-of caches."""
-_ROOM_BYTES = 256 * 1024 * 1024
-"""Room for the words of all items, if each has more than one line."""
+"""Most places for each element at which all places of a tile are read and written. Scratch memory that lies
+together needs few page table entries, and avoids sets of caches that rows at a power of two share."""
+_SCRATCH_BYTES = 256 * 1024 * 1024
+"""Most bytes of scratch memory for the words of all items, if each item has several lines."""
 
 
-def schedule_placing(kernel: Kernel) -> list[CpuLaunch] | None:
-    """The launches of a kernel that places along lines; None: it does not."""
-    placed = placing_of(kernel.values)
-    if placed is None:
-        return None
-    assert isinstance(placed.attribute, tuple)
-    nest, count = line_nest(kernel), placed.attribute[-1]
-    if placed.operation is Operation.TOP:
-        return _top(kernel, nest, count)
-    if placed.operation is Operation.POSITIONS:
-        return _positions(kernel, nest, placed.type.bytes)
-    across = _across(kernel, nest)
-    if across is not None:
-        return _scatter_side_by_side(kernel, across, count)
-    return _lines_in_order(kernel, nest, count)
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Groups of `batch` whole lines; `width` words of each are sorted, if the best are found."""
+
+    batch: int
+    width: int = 0
 
 
-def _positions(kernel: Kernel, nest: LoopNest, position_bytes: int) -> list[CpuLaunch]:
-    """Of chunks of lines: what holds is found in all of them before it is known where its positions go."""
-    length, lines, line_bytes = _lines(kernel, nest)
+@dataclass(frozen=True, slots=True)
+class LineChunks:
+    """Chunks of `chunk` elements of a line; `width` words of each are sorted, if the best are found."""
+
+    chunk: int
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LineTiles:
+    """Tiles of `tile` lines side by side, and the mode in which elements are put to their places."""
+
+    mode: CpuMode
+    tile: int
+
+
+def placing_query(kernel: Kernel) -> CpuQuery:
+    """Return the query for a kernel that places along lines: its innermost loop goes along a line."""
+    nest = line_nest(kernel)
+    return CpuQuery(kernel, nest, shape_of(kernel, nest), machine())
+
+
+def _placed(query: CpuQuery) -> Node:
+    """Return the node that places."""
+    placed = placing_of(query.kernel.values)
+    assert placed is not None
+    return placed
+
+
+def _placed_count(query: CpuQuery) -> int:
+    """Return the places of a line."""
+    attribute = _placed(query).attribute
+    assert isinstance(attribute, tuple)
+    return int(attribute[-1])
+
+
+def _line_bytes(query: CpuQuery) -> int:
+    """Return the bytes that are read of a line."""
+    loads = query.kernel.loads
+    element_bytes = sum(load.type.bytes for load in loads if load.buffer is not None)
+    return query.shape.rows * query.shape.inner * element_bytes or 1
+
+
+def _reading(query: CpuQuery) -> float:
+    """Return the cycles to read all lines from memory."""
+    return FAR * query.shape.groups * _line_bytes(query)
+
+
+# Positions of elements that hold
+
+
+def _price_positions(query: CpuQuery) -> Estimate[LineChunks]:
+    length = query.shape.inner
     chunk = min(length, max(_LEAST_FOUND, -(-length // _MOST_FOUND)))
+    return Estimate(LineChunks(chunk), {"memory": _reading(query)})
+
+
+def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
+    """Construct two launches: all chunks are searched before it is known where their positions go."""
+    kernel, nest, length, lines = query.kernel, query.nest, query.shape.inner, query.shape.groups
+    position_bytes = _placed(query).type.bytes
+    chunk = choice.chunk
     chunks = -(-length // chunk)
-    items, read_bytes = lines * chunks, -(-chunk * line_bytes // length)
+    items, read_bytes = lines * chunks, -(-chunk * _line_bytes(query) // length)
     written_bytes = chunk * sum(store.type.bytes for store in kernel.stores)
     numbers = Numbers(length, 1, 1, chunk, chunks, length, lines)
     found = launch_of(kernel, nest, CpuMode.POSITIONS_CHUNKS, numbers, items, read_bytes)
     put = launch_of(kernel, nest, CpuMode.POSITIONS, numbers, items, written_bytes)
-    room = items * ScalarType.INT64.bytes + lines * length * position_bytes
+    scratch = items * ScalarType.INT64.bytes + lines * length * position_bytes
     # Positions are read a vector at a time, of the last ones too.
-    vector_bytes = machine().vector_bytes // 4 * position_bytes
-    return [replace(launch, partial_bytes=room + vector_bytes) for launch in (found, put)]
+    vector_bytes = query.host.vector_bytes // 4 * position_bytes
+    return [replace(launch, partial_bytes=scratch + vector_bytes) for launch in (found, put)]
 
 
-def _lines_in_order(kernel: Kernel, nest: LoopNest, count: int) -> list[CpuLaunch]:
-    length, lines, line_bytes = _lines(kernel, nest)
-    batch = max(1, min(lines, CLAIM_BYTES // line_bytes))
-    rows = math.prod(loop.count for loop in nest.rows)
-    numbers = Numbers(length, 1, rows, batch, 1, count, lines)
-    return [launch_of(kernel, nest, CpuMode.SCATTER, numbers, -(-lines // batch), batch * line_bytes)]
+# Elements to places along lines
 
 
-def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
-    """The loops with neighbouring lines innermost, if more of what is read is contiguous from line to line
-    than along lines."""
+def _price_lines_in_order(query: CpuQuery) -> Estimate[Batch] | Refusal:
+    if _lies_across(query):
+        return Refusal("more is contiguous from line to line than along lines")
+    batch = max(1, min(query.shape.groups, CLAIM_BYTES // _line_bytes(query)))
+    return Estimate(Batch(batch), {"memory": _reading(query), "placing": FAR * _written(query)})
+
+
+def _lines_in_order(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
+    shape, batch = query.shape, choice.batch
+    numbers = Numbers(shape.inner, 1, shape.rows, batch, 1, _placed_count(query), shape.groups)
+    items, item_bytes = -(-shape.groups // batch), batch * _line_bytes(query)
+    return [launch_of(query.kernel, query.nest, CpuMode.SCATTER, numbers, items, item_bytes)]
+
+
+def _lies_across(query: CpuQuery) -> bool:
+    """Return whether more of what is read is contiguous from line to line than along lines."""
+    kernel, nest = query.kernel, query.nest
 
     def contiguous(loop: Loop) -> int:
         loads = zip(loop.strides, kernel.loads, strict=False)
@@ -96,64 +157,126 @@ def _across(kernel: Kernel, nest: LoopNest) -> LoopNest | None:
         )
 
     if not nest.groups or nest.rows:
-        return None
-    *others, inner = nest.groups
-    if inner.count < LONG or contiguous(inner) <= contiguous(nest.inner):
-        return None
-    return LoopNest(tuple(others), (nest.inner,), inner, False)
+        return False
+    return nest.groups[-1].count >= LONG and contiguous(nest.groups[-1]) > contiguous(nest.inner)
 
 
-def _scatter_side_by_side(kernel: Kernel, nest: LoopNest, count: int) -> list[CpuLaunch]:
-    """Tiles of lines: narrow ones in a room, if it stays in a cache; else wide ones where they lie. Those of
-    a thread lie side by side, where it claims one by one: tiles that meet have lines of a cache in common."""
-    (rows,), lines, size = nest.rows, nest.inner.count, kernel.stores[0].type.bytes
-    mode, tile, room_bytes = _room(count, rows.count, size)
-    if not room_bytes:
+def _written(query: CpuQuery) -> int:
+    """Return the bytes of all places."""
+    return query.shape.groups * _placed_count(query) * query.kernel.stores[0].type.bytes
+
+
+def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusal:
+    """Price tiles of lines: narrow ones in scratch memory, if it stays in a cache, else wide ones where they
+    lie."""
+    if not _lies_across(query):
+        return Refusal("no more is contiguous from line to line than along lines")
+    count, rows, size = _placed_count(query), query.shape.inner, query.kernel.stores[0].type.bytes
+    tile, lines = _TILE_BYTES // size, query.nest.groups[-1].count
+    if mode is CpuMode.SCATTER_COLUMNS:
         tile *= -(-lines // (_TILES * tile))
-    tile = min(lines, tile)
-    tiles = -(-lines // tile)
-    groups = math.prod(loop.count for loop in nest.groups)
-    numbers = Numbers(tile, tiles, rows.count, elements=count)
-    _, _, line_bytes = _lines(kernel, LoopNest((), (), rows, True))
-    launch = launch_of(kernel, nest, mode, numbers, groups * tiles, tile * line_bytes)
+        placing = FAR * _written(query)
+    else:
+        tile_bytes, vector = count * _TILE_BYTES, query.host.vector_bytes // 4
+        if count > _MOST_EMPTY * rows:
+            return Refusal(f"{count} places for {rows} elements; at most {_MOST_EMPTY} for each")
+        if tile_bytes > query.host.l2_bytes:
+            return Refusal(f"a tile takes {tile_bytes} bytes; at most {query.host.l2_bytes}")
+        placing = NEAR * _written(query)
+        if mode is CpuMode.SCATTER_STRIPS:
+            vector_bytes = count * vector * size
+            if not vector_bytes <= _VECTOR_TILE_BYTES < tile_bytes:
+                return Refusal(
+                    f"tiles take {vector_bytes} to {tile_bytes} bytes; around {_VECTOR_TILE_BYTES}"
+                )
+            tile, placing = vector, placing / 2
+    return Estimate(LineTiles(mode, min(lines, tile)), {"memory": _reading(query), "placing": placing})
+
+
+def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
+    """Construct the launch of tiles. Those of a thread lie side by side, where it claims one by one: tiles
+    that meet have cache lines in common."""
+    *others, inner = query.nest.groups
+    nest, mode, tile = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode, choice.tile
+    count, rows, size = _placed_count(query), query.shape.inner, query.kernel.stores[0].type.bytes
+    tiles, groups = -(-inner.count // tile), math.prod(loop.count for loop in others)
+    numbers = Numbers(tile, tiles, rows, elements=count)
+    launch = launch_of(query.kernel, nest, mode, numbers, groups * tiles, tile * _line_bytes(query))
     if launch.grain == 1 < launch.items:
         launch = replace(launch, grain=-(-launch.items // MOST_KEPT), kept=True)
-    return [replace(launch, room_bytes=room_bytes)]
+    scratch = {
+        CpuMode.SCATTER_TILES: count * _TILE_BYTES,
+        CpuMode.SCATTER_STRIPS: count * (query.host.vector_bytes // 4) * size,
+    }
+    return [replace(launch, room_bytes=scratch.get(mode, 0))]
 
 
-def _room(count: int, rows: int, size: int) -> tuple[CpuMode, int, int]:
-    """How lines of so many places, to which `rows` elements go, are placed side by side: how many lines of a
-    tile at least, and the bytes of its room."""
-    tile, strip = _TILE_BYTES // size, machine().vector_bytes // 4
-    tile_bytes, strip_bytes = count * _TILE_BYTES, count * strip * size
-    if count > _MOST_EMPTY * rows or tile_bytes > machine().l2_bytes:
-        return CpuMode.SCATTER_COLUMNS, tile, 0
-    if strip_bytes <= _STRIP_BYTES < tile_bytes:
-        return CpuMode.SCATTER_STRIPS, strip, strip_bytes
-    return CpuMode.SCATTER_TILES, tile, tile_bytes
+# The best elements of lines
 
 
-def _top(kernel: Kernel, nest: LoopNest, count: int) -> list[CpuLaunch]:
-    length, lines, line_bytes = _lines(kernel, nest)
-    lanes = machine().vector_bytes // 4
-    width = 1 << (math.ceil(_COLLECTED * count) + lanes - 1).bit_length()
-    words = 2 * width * word_bytes(kernel.values[0].operands[0].type)
+def _width(query: CpuQuery) -> int:
+    """Return the words that are sorted together."""
+    lanes = query.host.vector_bytes // 4
+    return 1 << (math.ceil(_COLLECTED * _placed_count(query)) + lanes - 1).bit_length()
+
+
+def _word_bytes(query: CpuQuery, width: int) -> int:
+    """Return the bytes of the words that an item sorts."""
+    return 2 * width * word_bytes(query.kernel.values[0].operands[0].type)
+
+
+def _price_top_of_chunks(query: CpuQuery) -> Estimate[LineChunks] | Refusal:
+    length, lines, width = query.shape.inner, query.shape.groups, _width(query)
     chunk = max(_LEAST_CHUNK, 4 * width, -(-length // _MOST_CHUNKS))
-    if lines < _FEW_LINES and length >= 2 * chunk:
-        chunks = -(-length // chunk)
-        numbers = Numbers(length, 1, width, chunk, chunks, count, lines)
-        found = launch_of(kernel, nest, CpuMode.TOP_CHUNKS, numbers, lines * chunks, CLAIM_BYTES)
-        merged = launch_of(kernel, nest, CpuMode.TOP_MERGE, numbers, lines, CLAIM_BYTES)
-        return [replace(launch, partial_bytes=lines * chunks * words) for launch in (found, merged)]
-    batch = max(1, min(lines, CLAIM_BYTES // line_bytes), -(-lines * words // _ROOM_BYTES))
+    if lines >= _FEW_LINES:
+        return Refusal(f"{lines} lines; below {_FEW_LINES}, threads share them")
+    if length < 2 * chunk:
+        return Refusal(f"lines of {length} elements; two chunks have {2 * chunk}")
+    return Estimate(LineChunks(chunk, width), chunked(query, reads=1))
+
+
+def _top_of_chunks(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
+    length, lines, width = query.shape.inner, query.shape.groups, choice.width
+    chunks = -(-length // choice.chunk)
+    numbers = Numbers(length, 1, width, choice.chunk, chunks, _placed_count(query), lines)
+    scratch = lines * chunks * _word_bytes(query, width)
+    return [
+        replace(launch_of(query.kernel, query.nest, mode, numbers, items, CLAIM_BYTES), partial_bytes=scratch)
+        for mode, items in ((CpuMode.TOP_CHUNKS, lines * chunks), (CpuMode.TOP_MERGE, lines))
+    ]
+
+
+def _price_top(query: CpuQuery) -> Estimate[Batch]:
+    lines, width = query.shape.groups, _width(query)
+    least = -(-lines * _word_bytes(query, width) // _SCRATCH_BYTES)
+    batch = max(1, min(lines, CLAIM_BYTES // _line_bytes(query)), least)
+    return Estimate(Batch(batch, width), whole(query, lines, fits=True, reads=1))
+
+
+def _top(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
+    lines, batch, width = query.shape.groups, choice.batch, choice.width
     items = -(-lines // batch)
-    numbers = Numbers(length, 1, width, batch, 1, count, lines)
-    launch = launch_of(kernel, nest, CpuMode.TOP, numbers, items, CLAIM_BYTES)
-    return [replace(launch, partial_bytes=items * words)]
+    numbers = Numbers(query.shape.inner, 1, width, batch, 1, _placed_count(query), lines)
+    launch = launch_of(query.kernel, query.nest, CpuMode.TOP, numbers, items, CLAIM_BYTES)
+    return [replace(launch, partial_bytes=items * _word_bytes(query, width))]
 
 
-def _lines(kernel: Kernel, nest: LoopNest) -> tuple[int, int, int]:
-    """The elements of a row of a line, the number of lines, and the bytes that are read of each."""
-    element_bytes = sum(load.type.bytes for load in kernel.loads if load.buffer is not None)
-    lines, rows = (math.prod(loop.count for loop in loops) for loops in (nest.groups, nest.rows))
-    return nest.inner.count, lines, rows * nest.inner.count * element_bytes or 1
+SCATTER: Table = (
+    Candidate("lines in order", _price_lines_in_order, _lines_in_order),
+    *(
+        Candidate(name, partial(_price_tiles, mode=mode), _tiles)
+        for name, mode in (
+            ("lines side by side", CpuMode.SCATTER_COLUMNS),
+            ("tiles of lines in scratch memory", CpuMode.SCATTER_TILES),
+            ("vectors of lines in scratch memory", CpuMode.SCATTER_STRIPS),
+        )
+    ),
+)
+"""The ways to put elements to places along lines."""
+POSITIONS: Table = (Candidate("chunks of lines", _price_positions, _positions),)
+"""The ways to find the positions of elements that hold."""
+TOP: Table = (
+    Candidate("best of whole lines", _price_top, _top),
+    Candidate("best of chunks of lines", _price_top_of_chunks, _top_of_chunks),
+)
+"""The ways to find the best elements of lines."""

@@ -29,7 +29,7 @@ from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import CudaMode
-from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, candidates
+from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, estimates
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
 from opendml.targets.cuda.windows import windows_of
@@ -157,7 +157,7 @@ def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
     is_suitable = is_loaded and shape.mode is CudaMode.MMA and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return ()
-    before = WINDOW_FACTOR * min((each.cycles for each in candidates(shape, machine)), default=math.inf)
+    before = WINDOW_FACTOR * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
     a, b = shape.operands
     for image, weights in ((a, b), (b, a)):
         copies = [] if weights.operands else _operand_copies(kernel, image, weights)

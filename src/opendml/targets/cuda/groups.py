@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import replace
+from functools import partial
 
-from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import CudaQuery, UnitNest, power_of_two, power_of_two_within
+from opendml.targets.cuda.launch import CudaQuery, Table, UnitNest, power_of_two, power_of_two_within
 from opendml.targets.cuda.pattern import CudaAccess, Form, reduced
 
 HELD_REGISTERS = 32
@@ -48,11 +49,6 @@ _ROWS_SHARE = 8
 """Values of rows go to shared memory if their bytes, times this, are at most those of the elements."""
 
 
-def in_widest_units(query: CudaQuery) -> Groups:
-    """The groups of a nest in the form in which elements take the fewest instructions to load."""
-    return cheapest(FORMS, query)
-
-
 def in_passes(query: CudaQuery) -> Groups | Refusal:
     """The groups of a nest that is reduced in any way, in the widest units."""
     nest = query.nest
@@ -64,27 +60,41 @@ def in_passes(query: CudaQuery) -> Groups | Refusal:
     return max((Groups(replace(query, nest=form)) for form in forms), key=lambda groups: groups.vector)
 
 
-def _in_form(query: CudaQuery, nest: UnitNest | None) -> Estimate[Groups] | Refusal:
-    """The cost of loading all elements in the form of a nest, if there is one."""
+def _in_form(query: CudaQuery, form: Form) -> UnitNest | None:
+    """Return the nest of a query in a form, if there is one."""
+    forms = {Form.FLAT: query.nest.flat, Form.ABREAST: query.nest.abreast}
+    return forms[form]() if form in forms else query.nest
+
+
+def _price_form(query: CudaQuery, form: Form) -> Estimate[Form] | Refusal:
+    """Price the loading of all elements in a form."""
+    nest = _in_form(query, form)
     if nest is None:
         return Refusal("elements do not follow each other there, or other operands do not allow it")
     groups = Groups(replace(query, nest=nest))
     if not groups.across:
         return Refusal(f"whole units take more than {_MOST_FOLD} columns")
-    gain = 1 if nest.form is Form.PLAIN else _FOLD_GAIN if groups.folded else _RUN_GAIN
-    return Estimate(groups, {"units": gain * groups.loading()})
+    gain = 1 if form is Form.PLAIN else _FOLD_GAIN if groups.folded else _RUN_GAIN
+    return Estimate(form, {"units": gain * groups.loading()})
 
 
-def _chosen(query: CudaQuery, groups: Groups) -> Groups:
-    return groups
+def normalizations(groups: Table) -> Table:
+    """Return the loops over which the units of a normalization may run. `groups` are the ways to launch it
+    then."""
 
+    def then(query: CudaQuery, form: Form) -> tuple[Table, Groups]:
+        nest = _in_form(query, form)
+        assert nest is not None
+        return groups, Groups(replace(query, nest=nest))
 
-FORMS: tuple[Candidate[CudaQuery, Groups, Groups], ...] = (
-    Candidate("units over rows", lambda query: _in_form(query, query.nest.flat()), _chosen),
-    Candidate("units over groups", lambda query: _in_form(query, query.nest.abreast()), _chosen),
-    Candidate("units within rows", lambda query: _in_form(query, query.nest), _chosen),
-)
-"""The loops over which the units of a normalization may run."""
+    return tuple(
+        Candidate(name, partial(_price_form, form=form), then=then)
+        for name, form in (
+            ("units over rows", Form.FLAT),
+            ("units over groups", Form.ABREAST),
+            ("units within rows", Form.PLAIN),
+        )
+    )
 
 
 class Groups:

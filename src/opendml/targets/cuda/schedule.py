@@ -1,28 +1,28 @@
-"""Decides how a kernel is launched: each way is a candidate with an estimate of its cost, and the cheapest is
+"""Choose how a kernel is launched: each way is a candidate with an estimate of its cost, and the cheapest is
 taken."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
-from opendml.program.node import SCANS, Operation, ordered
 from opendml.targets.common.candidates import cheapest
 from opendml.targets.common.forms import Memo, form_of
+from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.group_source import is_normalization
-from opendml.targets.cuda.groups import in_widest_units
+from opendml.targets.cuda.groups import normalizations
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, nest_of
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.schedule_chain import schedule_chain
-from opendml.targets.cuda.schedule_contraction import schedule_contraction
+from opendml.targets.cuda.schedule_chain import ATTENTION
+from opendml.targets.cuda.schedule_contraction import ProductQuery, contractions
 from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_groups import GROUPS
 from opendml.targets.cuda.schedule_passes import ABREAST, ALONG, windows_abreast
-from opendml.targets.cuda.schedule_placing import schedule_placing
+from opendml.targets.cuda.schedule_placing import POSITIONS, SCATTER, TOP, placing_query
 from opendml.targets.cuda.schedule_resident import RESIDENT
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
 from opendml.targets.cuda.schedule_shares import SHARES
@@ -31,7 +31,7 @@ _known = Memo[CudaLaunch]()
 
 
 def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
-    """The launch that runs `kernel`. Kernels of equal form are scheduled once.
+    """Return the launch that runs `kernel`. Kernels of equal form are scheduled once.
 
     Args:
         kernel: what to compute.
@@ -46,28 +46,45 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Cud
 
 
 def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
-    """The launch that runs `kernel`, found anew."""
-    if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
-        launch = schedule_chain(kernel, machine, alignments)
-        launch = launch or schedule_contraction(kernel, machine, alignments)
-        if launch is not None:
-            return launch
-    placing = schedule_placing(kernel, machine, alignments)
-    if placing is not None:
-        return placing
-    table, query = ways(kernel, machine, alignments)
-    return cheapest(table, query)
+    """Return the launch that runs `kernel`, without the memo."""
+    return cheapest(*table_of(kernel, machine, alignments))
 
 
-def ways(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[Table, Any]:
-    """The candidates for a kernel, but for contractions in tiles and what is placed, and what they are
-    asked."""
+def table_of(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[Table, Any]:
+    """Return the candidates for a kernel, and the query that they answer."""
+    kind = kind_of(kernel)
+    if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
+        return _PRODUCTS[kind], ProductQuery(kernel, machine, alignments)
+    if kind in _PLACING:
+        return _PLACING[kind], placing_query(kernel, machine, alignments)
     query = CudaQuery(nest_of(kernel, loop_nest(kernel)), machine, alignments)
-    if not kernel.axes:
+    if kind is KernelKind.ELEMENT_WISE:
         return ELEMENTS, query
-    if is_normalization(kernel.values):
-        return GROUPS, in_widest_units(query)
-    if any(node.operation in SCANS for node in ordered(kernel.values)):
+    if kind is KernelKind.SCAN and not is_normalization(kernel.values):
         return LINES if query.nest.inner_reduced else LINES_ABREAST, query
+    return _reductions(query)
+
+
+def _reductions(query: CudaQuery) -> tuple[Table, CudaQuery]:
+    """Return the ways to reduce without tiles, and the query that they answer."""
+    if is_normalization(query.nest.kernel.values):
+        return NORMALIZATIONS, query
     query = replace(query, nest=windows_abreast(query.nest))
     return (RESIDENT, *ALONG, *SHARES) if query.nest.inner_reduced else (RESIDENT, *ABREAST), query
+
+
+def _reductions_of_product(query: ProductQuery, _: None) -> tuple[Table, CudaQuery]:
+    kernel = query.kernel
+    return _reductions(CudaQuery(nest_of(kernel, loop_nest(kernel)), query.machine, query.alignments))
+
+
+NORMALIZATIONS: Table = normalizations(GROUPS)
+_PRODUCTS: Mapping[KernelKind, Table] = {
+    KernelKind.CONTRACTION: contractions(_reductions_of_product),
+    KernelKind.ATTENTION: ATTENTION,
+}
+_PLACING: Mapping[KernelKind, Table] = {
+    KernelKind.SCATTER: SCATTER,
+    KernelKind.POSITIONS: POSITIONS,
+    KernelKind.TOP: TOP,
+}

@@ -15,14 +15,23 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.costs import LANES
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits, power_of_two
+from opendml.targets.cuda.launch import (
+    VECTOR_BYTES,
+    CudaLaunch,
+    Table,
+    loop_values,
+    needs_64_bits,
+    power_of_two,
+)
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
+from opendml.targets.cuda.schedule_contraction import ProductQuery
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256
@@ -81,38 +90,45 @@ def is_chained(kernel: Kernel, machine: Machine) -> bool:
     return machine.multiplies_by_warpgroups and attention.is_loadable and attention.pays_for_few_rows(machine)
 
 
-def schedule_chain(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch | None:
-    """Return the launch of a softmax between products; None if a kernel is none. The arguments are those of
-    `schedule`."""
-    shape = ChainShape.of(kernel)
-    if shape is None:
-        return None
-    tile, _ = _best_tile(shape, machine, alignments)
-    if isinstance(tile, AttentionTile):
-        return AttentionShape(shape, alignments).launch(tile, machine)
-    return shape.launch(tile, alignments)
-
-
 def chain_cycles(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> float:
     """Return the cycles of a softmax between products in the tile that is taken."""
-    shape = ChainShape.of(kernel)
+    best = _price(ProductQuery(kernel, machine, alignments))
+    assert isinstance(best, Estimate)
+    return best.cycles
+
+
+def _estimates(query: ProductQuery) -> Iterator[Estimate[AttentionTile | ChainTile]]:
+    """Yield the estimates of all tiles. Others than those of warpgroups are estimated where the copy engine
+    cannot load the operands."""
+    shape, machine, alignments = ChainShape.of(query.kernel), query.machine, query.alignments
+    if shape is None:
+        return
+    found: list[tuple[AttentionTile | ChainTile, float]] = [*attention_tiles(shape, machine, alignments)]
+    if not found:
+        tiles = list(chain_tiles(shape, machine, alignments))
+        # How many keys are taken in at a time depends on nothing but their sizes and the device.
+        keys = max((tile.keys for tile in tiles), default=0)
+        found = [(tile, shape.cycles(tile, machine, alignments)) for tile in tiles if tile.keys == keys]
+    for tile, cycles in found:
+        stages = f" in {tile.stages} stages" if isinstance(tile, ChainTile) else ""
+        yield Estimate(tile, {"products": cycles}, name=f"{tile.mode.value} {tile.rows}x{tile.keys}{stages}")
+
+
+def _price(query: ProductQuery) -> Estimate[AttentionTile | ChainTile] | Refusal:
+    best = min(_estimates(query), key=lambda each: each.cycles, default=None)
+    return best or Refusal("heads are too wide, or operands are not in memory")
+
+
+def _construct(query: ProductQuery, tile: AttentionTile | ChainTile) -> CudaLaunch:
+    shape = ChainShape.of(query.kernel)
     assert shape is not None
-    _, cycles = _best_tile(shape, machine, alignments)
-    return cycles
+    if isinstance(tile, AttentionTile):
+        return AttentionShape(shape, query.alignments).launch(tile, query.machine)
+    return shape.launch(tile, query.alignments)
 
 
-def _best_tile(
-    shape: ChainShape, machine: Machine, alignments: Sequence[int]
-) -> tuple[AttentionTile | ChainTile, float]:
-    """Return the tile that takes the fewest cycles, and these."""
-    of_warpgroups = list(attention_tiles(shape, machine, alignments))
-    if of_warpgroups:
-        return min(of_warpgroups, key=lambda way: way[1])
-    tiles = list(chain_tiles(shape, machine, alignments))
-    # How many keys are taken in at a time depends on nothing but their sizes and the device.
-    keys = max(tile.keys for tile in tiles)
-    ways = [(tile, shape.cycles(tile, machine, alignments)) for tile in tiles if tile.keys == keys]
-    return min(ways, key=lambda way: way[1])
+ATTENTION: Table = (Candidate("attention in tiles", _price, _construct, alternatives=_estimates),)
+"""The ways to compute a softmax between products."""
 
 
 def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:

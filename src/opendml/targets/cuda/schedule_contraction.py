@@ -7,19 +7,21 @@ multiprocessor; so is reducing without tiles. The cheapest wins.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import LANES, SIDE_BY_SIDE
-from opendml.targets.cuda.launch import CudaLaunch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import CudaLaunch, Table, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
@@ -107,44 +109,58 @@ TILES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A tile, the blocks that share one along k, and its cost."""
+class TileChoice:
+    """A tile, and the blocks that share each tile along k."""
 
     tile: Tile | WarpgroupTile
     splits: int
-    cycles: float
+
+    @property
+    def name(self) -> str:
+        """The name of the tile, without the number of blocks."""
+        tile = self.tile
+        name = f"{tile.mode.value} {tile.rows}x{tile.columns}"
+        if isinstance(tile, WarpgroupTile):
+            return name + f" in {tile.cluster}" * (tile.cluster > 1) + " in turn" * tile.turns
+        return name + " of copies" * tile.copied
 
 
-def schedule_contraction(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch | None:
-    """The launch of a contraction in tiles; None if it is rather reduced without them. The arguments are
-    those of `schedule`.
+@dataclass(frozen=True)
+class ProductQuery:
+    """A kernel that multiplies matrices, and the device and the alignments that it is scheduled for."""
+
+    kernel: Kernel
+    machine: Machine
+    alignments: Sequence[int]
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The loops by their roles, if the kernel is a contraction."""
+        return Shape(self.kernel, self.alignments)
+
+
+def launch_of(shape: Shape, choice: TileChoice, machine: Machine) -> CudaLaunch:
+    """Return the launch of a contraction in tiles."""
+    if isinstance(choice.tile, WarpgroupTile):
+        return in_warpgroups(shape, choice.tile.mode).launch(choice.tile, choice.splits, machine)
+    return shape.launch(choice.tile, choice.splits)
+
+
+def estimates(shape: Shape, machine: Machine) -> Iterator[Estimate[TileChoice]]:
+    """Yield the estimates of all tiles that can compute a contraction.
+
+    Where the copy engine can load the operands of a product, these are tiles of warpgroups alone: each of 51
+    shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times as long in the best of the others.
+    Convolutions of few channels fill such tiles with zeros. Few products of FLOAT32 are faster by FMAs than
+    by TF32 parts.
     """
-    shape = Shape(kernel, alignments)
-    best = min(candidates(shape, machine), key=lambda each: each.cycles, default=None)
-    if best is None or best.cycles >= shape.reduced_cycles(machine):
-        return None
-    return launch_of(shape, best, machine)
-
-
-def launch_of(shape: Shape, best: Candidate, machine: Machine) -> CudaLaunch:
-    """Return the launch of a candidate."""
-    if isinstance(best.tile, WarpgroupTile):
-        return in_warpgroups(shape, best.tile.mode).launch(best.tile, best.splits, machine)
-    return shape.launch(best.tile, best.splits)
-
-
-def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
-    """Return all ways to compute a contraction in tiles. Where the copy engine can load the operands of a
-    product, these are tiles of warpgroups alone: each of 51 shapes on an H100, from 4096x64x64 to 8192 cubed,
-    took 1.1 to 3 times as long in the best of the others. Convolutions of few channels fill such tiles with
-    zeros. Few products of FLOAT32 are faster by FMAs than by TF32 parts."""
     is_product, factor = False, 1.0
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
         is_product |= of_warpgroups.mode is CudaMode.WGMMA
         factor = {CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR, CudaMode.WGMMA_PARTS: _FMA_FACTOR}.get(
             of_warpgroups.mode, 1.0
         )
-        yield Candidate(of_warpgroups, splits, cycles)
+        yield _estimate(of_warpgroups, splits, cycles)
     if is_product:
         return
     for tile in filter(shape.takes, TILES):
@@ -152,11 +168,25 @@ def candidates(shape: Shape, machine: Machine) -> Iterator[Candidate]:
         steps = -(-shape.k // tile.depth)
         splits = 1
         while splits <= (1 if tile.copied else _MOST_SPLITS):
-            cycles = tile_cycles(shape, tile, splits, machine, latency)
-            yield Candidate(tile, splits, cycles * factor)
+            yield _estimate(tile, splits, tile_cycles(shape, tile, splits, machine, latency) * factor)
             splits *= 2
             if steps < splits * _LEAST_SPLIT_STEPS:
                 break
+
+
+def _estimate(tile: Tile | WarpgroupTile, splits: int, cycles: float) -> Estimate[TileChoice]:
+    choice = TileChoice(tile, splits)
+    return Estimate(choice, {"products": cycles}, name=choice.name)
+
+
+def _price_tiles(query: ProductQuery) -> Estimate[TileChoice] | Refusal:
+    found = estimates(query.shape, query.machine)
+    best = min(found, key=lambda each: each.cycles, default=None)
+    return best or Refusal("no tile can load the operands, add up such sums, or has so few results")
+
+
+def _price_any_reduction(query: ProductQuery) -> Estimate[None]:
+    return Estimate(None, {"products": query.shape.reduced_cycles(query.machine)})
 
 
 def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: Machine, latency: int | None) -> float:
@@ -375,3 +405,16 @@ def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:
 def _sums(tile: Tile) -> int:
     """Return the bytes of shared memory that the sums of a tile take, in rows or in columns."""
     return max(tile.rows * (tile.columns + 4), tile.columns * (tile.rows + 4)) * 4
+
+
+def contractions(reductions: Callable[[ProductQuery, None], tuple[Table, Any]]) -> Table:
+    """Return the ways to compute a contraction; `reductions` gives those of other reductions."""
+    return (
+        Candidate("as any reduction", _price_any_reduction, then=reductions),
+        Candidate(
+            "tiles",
+            _price_tiles,
+            lambda query, choice: launch_of(query.shape, choice, query.machine),
+            alternatives=lambda query: estimates(query.shape, query.machine),
+        ),
+    )

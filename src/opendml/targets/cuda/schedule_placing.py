@@ -1,4 +1,4 @@
-"""Decides how kernels that place along lines are launched."""
+"""The ways to launch kernels that place along lines."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opendml.compiler.kernel import Kernel, placing_of
+from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import line_nest
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import PANEL, reading
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
-from opendml.targets.cuda.schedule_positions import schedule_positions
-from opendml.targets.cuda.schedule_top import schedule_top
+from opendml.targets.cuda.schedule_positions import construct_positions, price_positions
+from opendml.targets.cuda.schedule_top import construct_best, construct_sorted, price_best, price_sorted
 
 _THREADS = 256
 """Threads of a block that scatters to memory."""
@@ -31,48 +31,39 @@ _RESERVED_BYTES = 1024
 """Bytes of shared memory that a block cannot have."""
 
 
-def schedule_placing(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch | None:
-    """The launch of a kernel that places along lines; None: it does not. Arguments as of `schedule`."""
-    placed = placing_of(kernel.values)
-    if placed is None:
-        return None
+def placing_query(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaQuery:
+    """Return the query for a kernel that places along lines: its innermost loop goes along a line."""
     loops = line_nest(kernel)
-    query = CudaQuery(UnitNest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
-    if placed.operation is Operation.TOP:
-        return schedule_top(query, _places(query.nest))
-    if placed.operation is Operation.POSITIONS:
-        return schedule_positions(query)
-    return cheapest(SCATTERING, query)
+    return CudaQuery(UnitNest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Blocks of so many threads, each with the places of so many neighbouring lines in shared memory."""
+    """Blocks of `threads` threads, each with the places of `together` neighbouring lines in shared memory."""
 
     threads: int
     together: int
-    shared_bytes: int
 
 
 def _places(nest: UnitNest) -> int:
-    """Those of a line."""
+    """Return the places of a line."""
     attribute = nest.kernel.values[0].attribute
     assert isinstance(attribute, tuple)
     return int(attribute[-1])
 
 
 def _elements(nest: UnitNest) -> int:
-    """Those of all lines, each of which is put to a place."""
+    """Return the elements of all lines, each of which is put to a place."""
     return nest.group_count * nest.row_count * nest.inner.count
 
 
 def _loaded(nest: UnitNest) -> int:
-    """Bytes that are read."""
+    """Return the bytes that are read."""
     return _elements(nest) * sum(load.type.bytes for load in nest.loads if not load.counter)
 
 
 def _in_memory(query: CudaQuery) -> Estimate[None]:
-    """One element by each thread, to places in memory."""
+    """Price one element for each thread, which puts it to its place in memory."""
     nest = query.nest
     placed = _PLACED_BYTES * _elements(nest)
     return Estimate(None, {"memory": reading(query.machine, _loaded(nest) + placed)})
@@ -84,13 +75,13 @@ def _in_lines(query: CudaQuery) -> Estimate[Lines] | Refusal:
     if placed.operation is not Operation.SCATTER or placed.type is not ScalarType.INT32:
         return Refusal(f"{placed.operation.name} of {placed.type.name}")
     together = _TOGETHER if nest.lies_across else 1
-    room, bytes = machine.shared_bytes - _RESERVED_BYTES, count * together * placed.type.bytes
-    if bytes > room:
-        return Refusal(f"{together} lines of {count} places take {bytes} bytes; at most {room}")
+    most, bytes = machine.shared_bytes - _RESERVED_BYTES, count * together * placed.type.bytes
+    if bytes > most:
+        return Refusal(f"{together} lines of {count} places take {bytes} bytes; at most {most}")
     idle = machine.multiprocessors * together / nest.group_count
     moved = _loaded(nest) + nest.group_count * count * placed.type.bytes
-    threads = _MOST_THREADS if bytes > room // 2 else _MOST_THREADS // 2
-    return Estimate(Lines(threads, together, bytes), {"memory": reading(machine, moved) * max(1.0, idle)})
+    threads = _MOST_THREADS if bytes > most // 2 else _MOST_THREADS // 2
+    return Estimate(Lines(threads, together), {"memory": reading(machine, moved) * max(1.0, idle)})
 
 
 def _run_in_memory(query: CudaQuery, _: None) -> CudaLaunch:
@@ -100,11 +91,12 @@ def _run_in_memory(query: CudaQuery, _: None) -> CudaLaunch:
     return _launch(nest, CudaMode.SCATTER, constants, -(-_elements(nest) // _THREADS), columns=panel)
 
 
-def _run_in_lines(query: CudaQuery, way: Lines) -> CudaLaunch:
+def _run_in_lines(query: CudaQuery, choice: Lines) -> CudaLaunch:
     nest = query.nest
-    constants = {"THREADS": way.threads, "TOGETHER": way.together}
-    launch = _launch(nest, CudaMode.SCATTER_LINES, constants, -(-nest.group_count // way.together))
-    return replace(launch, shared_bytes=way.shared_bytes)
+    constants = {"THREADS": choice.threads, "TOGETHER": choice.together}
+    launch = _launch(nest, CudaMode.SCATTER_LINES, constants, -(-nest.group_count // choice.together))
+    size = nest.kernel.values[0].type.bytes
+    return replace(launch, shared_bytes=_places(nest) * choice.together * size)
 
 
 def _launch(
@@ -120,8 +112,15 @@ def _launch(
     return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | words.named())
 
 
-SCATTERING: Table = (
+SCATTER: Table = (
     Candidate("places in memory", _in_memory, _run_in_memory),
     Candidate("places in shared memory", _in_lines, _run_in_lines),
 )
 """The ways to put elements to places along lines."""
+POSITIONS: Table = (Candidate("waves of blocks", price_positions, construct_positions),)
+"""The ways to find the positions of elements that hold."""
+TOP: Table = (
+    Candidate("best elements in shared memory", price_best, construct_best),
+    Candidate("sorted lines", price_sorted, construct_sorted),
+)
+"""The ways to find the best elements of lines."""

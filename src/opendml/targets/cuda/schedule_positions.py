@@ -1,9 +1,12 @@
-"""Decides how the positions of what holds are found: by as many blocks for each line as keep the device
-busy."""
+"""The way to find positions of elements that hold: each line has as many blocks as keep the device busy."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.pattern import Step
+from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
@@ -11,30 +14,47 @@ from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 _THREADS, _RESIDENT = 512, 2
 """Threads of a block, and such blocks on a multiprocessor."""
 _WARP = 32
-"""Threads of one, and the elements of a word."""
+"""Threads of a warp, and elements of a word."""
 _BATCH = 16
 """Words that a warp finds at a time: it reads a line of a cache for each."""
 _WORD_BYTES = 4
 """Bytes of a word."""
 _RESERVED_BYTES = 2048
-"""Bytes of shared memory that a block has beside its words, or cannot have."""
+"""Bytes of shared memory that a block uses beside its words, or cannot have."""
 
 
-def schedule_positions(query: CudaQuery) -> CudaLaunch:
-    """The launch that finds them. A wave has whole lines where the words of their elements fit the shared
-    memory."""
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """Waves of `team` blocks for each line, whose warps find `slice` words each. `row` stores of an element
+    move together."""
+
+    team: int
+    slice: int
+    row: int
+
+
+def price_positions(query: CudaQuery) -> Estimate[Waves]:
+    """Price waves that take whole lines where the words of their elements fit the shared memory."""
     nest, machine = query.nest, query.machine
     lines, elements, warps = nest.group_count, nest.row_count * nest.inner.count, _THREADS // _WARP
     batches = -(-elements // (_THREADS * _BATCH))
     team = max(1, min(_RESIDENT * machine.multiprocessors // lines, batches))
-    room = machine.shared_bytes // _RESIDENT - _RESERVED_BYTES
-    slice = _BATCH * min(-(-batches // team), room // (warps * _WORD_BYTES * _BATCH))
+    most = (machine.shared_bytes // _RESIDENT - _RESERVED_BYTES) // (warps * _WORD_BYTES * _BATCH)
+    slice = _BATCH * min(-(-batches // team), most)
+    bytes = lines * elements * sum(access.type.bytes for access in nest.accesses if not access.counter)
+    return Estimate(Waves(team, slice, _row(query)), {"memory": reading(machine, bytes)})
+
+
+def construct_positions(query: CudaQuery, choice: Waves) -> CudaLaunch:
+    """Return the launch of waves."""
+    nest, team, slice = query.nest, choice.team, choice.slice
+    lines, elements = nest.group_count, nest.row_count * nest.inner.count
     constants = {
         "THREADS": _THREADS,
         "BLOCKS": _RESIDENT,
         "BATCH": _BATCH,
         "TEAM": int(team > 1),
-        "ROW": _row(query),
+        "ROW": choice.row,
     }
     wave = team * _THREADS * slice
     pattern = CudaPattern(
@@ -53,15 +73,15 @@ def schedule_positions(query: CudaQuery) -> CudaLaunch:
         lines * team,
         _THREADS,
         nest.given() | words.named(),
-        shared_bytes=warps * slice * _WORD_BYTES,
+        shared_bytes=_THREADS // _WARP * slice * _WORD_BYTES,
         cooperative=team > 1,
         counters_bytes=POSTS_BYTES * lines * team if team > 1 else 0,
     )
 
 
 def _row(query: CudaQuery) -> int:
-    """How many stores of elements move together: all of them, if they are a row in memory that one access can
-    write; else one."""
+    """Return how many stores of an element move together: all, if they are a row in memory that one access
+    can write; else one."""
     nest = query.nest
     numbers = [number for number, each in enumerate(nest.accesses) if each.step is not Step.NONE]
     stores = [number for number in numbers if number >= len(nest.loads)]

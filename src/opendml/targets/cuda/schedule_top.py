@@ -1,5 +1,5 @@
-"""Decides how the least elements of lines are found: in shared memory, by blocks that keep what may be among
-them, or, where too many are wanted for that, by sorting lines.
+"""The ways to find the best elements of lines: in shared memory, by blocks that keep what may be among them,
+or, if too many are wanted for that, by sorting lines.
 """
 
 from __future__ import annotations
@@ -7,46 +7,40 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from opendml.targets.common.candidates import Estimate, Refusal
+from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, power_of_two
 from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _LEAST_SORTED = 32
 _MOST_SORTED_BYTES = 32 * 1024
-"""Words that a block finds at least, and their bytes at most."""
+"""Least words that a block finds, and most bytes of these."""
 _THREADS = {False: (128, 512), True: (256, 1024)}
-"""Threads of a block that has one line, or lines beside each other: where these are many, and where they are
-few."""
+"""Threads of a block of one line, and of lines side by side; if there are many lines, and if few."""
 _KEEP_BYTES = 32
-"""Bytes of keys that a thread takes in at a time."""
-_MOST_ROOM = 128 * 1024
-"""Most bytes of words in the shared memory of a block that has several lines."""
+"""Bytes of keys that a thread reads at a time."""
+_MOST_WORDS_BYTES = 128 * 1024
+"""Most bytes of words in the shared memory of a block that has several lines; an estimate."""
 _ACROSS_BYTES = 32
-"""Bytes of lines beside each other that a block reads together."""
+"""Bytes of lines side by side that a block reads together: a sector."""
 _RESIDENT_THREADS, _RESERVED_BYTES = 1024, 2048
-"""Threads on a multiprocessor, and bytes of shared memory that a block has beside its words."""
+"""Threads on a multiprocessor, and bytes of shared memory that a block uses beside its words."""
 _TILE_BYTES, _TILE_THREADS, _TILE_BLOCKS = 32 * 1024, 512, 2
-"""What a block sorts at a time, with how many threads, and such blocks on a multiprocessor."""
-
-
-def schedule_top(query: CudaQuery, count: int) -> CudaLaunch:
-    """The launch that finds the `count` least elements of each line."""
-    words = max(_LEAST_SORTED, power_of_two(count))
-    if words * _word_bytes(query) > _MOST_SORTED_BYTES:
-        return _sort(query, count)
-    return _find(query, count, _way(query, words))
+"""Bytes that a block sorts at a time, its threads, and such blocks on a multiprocessor."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class Best:
     """Blocks of `together` lines, or slices of lines, by `span` threads each, which take in `keep` elements
-    at a time. Of the words that `room` is for, `most` are kept when there are more than `limit`, and `words`
-    are sorted in the end. A multiprocessor runs `blocks` such blocks, `team` share a line."""
+    at a time, in units of `vector`. Of `capacity` words, `most` are kept when there are more than `limit`,
+    and `words` are sorted in the end. A multiprocessor runs `blocks` such blocks, `team` share a line."""
 
     together: int
     span: int
     keep: int
-    room: int
+    vector: int
+    capacity: int
     limit: int
     most: int
     words: int
@@ -54,29 +48,64 @@ class _Way:
     team: int
 
 
-def _way(query: CudaQuery, words: int) -> _Way:
+@dataclass(frozen=True, slots=True)
+class SortedTiles:
+    """Lines, filled up to `whole` words, that are sorted in tiles of `tile` words."""
+
+    whole: int
+    tile: int
+
+
+def price_best(query: CudaQuery) -> Estimate[Best] | Refusal:
+    """Price blocks that keep what may be among the best elements."""
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
+    words = max(_LEAST_SORTED, power_of_two(_count(query)))
+    if words * word_bytes > _MOST_SORTED_BYTES:
+        return Refusal(f"{words} words take {words * word_bytes} bytes; at most {_MOST_SORTED_BYTES}")
     length, lines = nest.inner.count, nest.group_count
     keep = 2 * _KEEP_BYTES // word_bytes
     together, span = _threads(query, words, keep)
     chunk, most = span * keep, 2 * words
-    room = max(chunk, words) if length <= chunk else most + chunk
+    capacity = max(chunk, words) if length <= chunk else most + chunk
     limit = most + min(8 * words, chunk // 2)
-    bytes = together * room * word_bytes + _RESERVED_BYTES
+    bytes = together * capacity * word_bytes + _RESERVED_BYTES
     blocks = max(1, min(_RESIDENT_THREADS // (span * together), machine.shared_bytes // bytes))
     sharing = machine.multiprocessors * blocks // -(-lines // together)
-    # What a block goes through of its line, and of what all blocks have found, is least together.
+    # The elements that a block reads of its line, and of what all blocks have found, are fewest together.
     team = max(1, min(sharing, length // chunk, math.isqrt(length // words)))
-    return _Way(together, span, keep, room, limit, most, words, blocks, team)
+    vector = _vector(query, keep)
+    choice = Best(together, span, keep, vector, capacity, limit, most, words, blocks, team)
+    return Estimate(choice, {"memory": _reading(query)})
+
+
+def price_sorted(query: CudaQuery) -> Estimate[SortedTiles]:
+    """Price the sorting of lines: each pair of tiles is read and written again in every step of a merge."""
+    whole, tile_words = power_of_two(query.nest.inner.count), _TILE_BYTES // _word_bytes(query)
+    merges = max(1, whole // tile_words).bit_length() ** 2
+    terms = {"memory": _reading(query), "merging": 2 * merges * _reading(query)}
+    return Estimate(SortedTiles(whole, min(whole, tile_words)), terms)
+
+
+def _count(query: CudaQuery) -> int:
+    """Return how many elements of a line are wanted."""
+    attribute = query.nest.kernel.values[0].attribute
+    assert isinstance(attribute, tuple)
+    return int(attribute[-1])
+
+
+def _reading(query: CudaQuery) -> float:
+    """Return the cycles to read all words of lines from memory."""
+    nest = query.nest
+    return reading(query.machine, nest.group_count * nest.inner.count * _word_bytes(query))
 
 
 def _threads(query: CudaQuery, words: int, keep: int) -> tuple[int, int]:
-    """How many lines a block has, and how many of its threads each."""
+    """Return the lines of a block, and the threads of each line."""
     nest, across = query.nest, query.nest.lies_across
     lines, whole = nest.group_count, power_of_two(-(-nest.inner.count // keep))
     least, threads = _THREADS[across]
     together = min(_ACROSS_BYTES // _least_bytes(query), power_of_two(lines)) if across else 1
-    while together > 1 and (2 * words * together + threads * keep) * _word_bytes(query) > _MOST_ROOM:
+    while together > 1 and (2 * words * together + threads * keep) * _word_bytes(query) > _MOST_WORDS_BYTES:
         together //= 2
     resident = _RESIDENT_THREADS * query.machine.multiprocessors
     while threads > least and 2 * threads * (lines // together) > resident:
@@ -85,46 +114,47 @@ def _threads(query: CudaQuery, words: int, keep: int) -> tuple[int, int]:
     return (together, span) if across else (max(1, least // span), span)
 
 
-def _find(query: CudaQuery, count: int, way: _Way) -> CudaLaunch:
+def construct_best(query: CudaQuery, choice: Best) -> CudaLaunch:
+    """Return the launch that keeps what may be among the best elements."""
     nest, word_bytes = query.nest, _word_bytes(query)
-    length, lines, threads = nest.inner.count, nest.group_count, way.span * way.together
-    vector = _vector(query, way.keep)
+    length, lines, threads = nest.inner.count, nest.group_count, choice.span * choice.together
+    count, vector = _count(query), choice.vector
     constants = {
         "THREADS": threads,
-        "BLOCKS": way.blocks,
-        "SPAN": way.span,
-        "KEEP": way.keep,
-        "ROOM": way.room,
-        "LIMIT": way.limit,
-        "MOST": way.most,
-        "SORTED": way.words,
-        "TEAM": int(way.team > 1),
+        "BLOCKS": choice.blocks,
+        "SPAN": choice.span,
+        "KEEP": choice.keep,
+        "ROOM": choice.capacity,
+        "LIMIT": choice.limit,
+        "MOST": choice.most,
+        "SORTED": choice.words,
+        "TEAM": int(choice.team > 1),
         "ACROSS": int(nest.lies_across),
     }
     units = length // vector
-    words = Words(items=lines, units=units, rows=count, slice=-(-units // way.team), team=way.team)
-    groups = -(-lines // way.together)
+    words = Words(items=lines, units=units, rows=count, slice=-(-units // choice.team), team=choice.team)
+    groups = -(-lines // choice.together)
     launch = CudaLaunch(
         _pattern(query, CudaMode.TOP, vector, constants, lines * length),
-        groups * way.team,
+        groups * choice.team,
         threads,
         query.nest.given() | words.named(),
-        shared_bytes=way.together * way.room * word_bytes,
+        shared_bytes=choice.together * choice.capacity * word_bytes,
     )
-    if way.team == 1:
+    if choice.team == 1:
         return launch
-    return replace(launch, counters_bytes=4 * groups, scratch_bytes=lines * way.team * count * word_bytes)
+    return replace(launch, counters_bytes=4 * groups, scratch_bytes=lines * choice.team * count * word_bytes)
 
 
-def _sort(query: CudaQuery, count: int) -> CudaLaunch:
+def construct_sorted(query: CudaQuery, choice: SortedTiles) -> CudaLaunch:
+    """Return the launch that sorts lines."""
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
     length, lines = nest.inner.count, nest.group_count
-    whole = power_of_two(length)
-    tile = min(whole, _TILE_BYTES // word_bytes)
+    whole, tile = choice.whole, choice.tile
     tiles = -(-length // tile)
     constants = {"THREADS": _TILE_THREADS, "BLOCKS": _TILE_BLOCKS, "TILE": tile}
     grid = lines if tiles == 1 else min(machine.multiprocessors * _TILE_BLOCKS, lines * tiles)
-    words = Words(items=lines, units=length, rows=count, slice=whole, team=grid)
+    words = Words(items=lines, units=length, rows=_count(query), slice=whole, team=grid)
     launch = CudaLaunch(
         _pattern(query, CudaMode.SORT, 1, constants, 2 * lines * whole),
         grid,
@@ -154,7 +184,7 @@ def _pattern(
 
 
 def _vector(query: CudaQuery, keep: int) -> int:
-    """Neighbouring elements that a thread reads together."""
+    """Return how many neighbouring elements a thread reads together."""
     nest = query.nest
     loads = range(len(nest.loads))
     vector = min(keep, VECTOR_BYTES // _least_bytes(query))
@@ -164,10 +194,10 @@ def _vector(query: CudaQuery, keep: int) -> int:
 
 
 def _least_bytes(query: CudaQuery) -> int:
-    """Of an element that is read."""
+    """Return the bytes of the narrowest element that is read."""
     return min((load.type.bytes for load in query.nest.loads if not load.counter), default=VECTOR_BYTES)
 
 
 def _word_bytes(query: CudaQuery) -> int:
-    """Of a key and a position."""
+    """Return the bytes of a key and a position."""
     return 2 * query.nest.kernel.values[0].operands[0].type.bytes

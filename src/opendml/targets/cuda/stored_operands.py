@@ -21,7 +21,7 @@ from opendml.targets.cuda.launch import VECTOR_BYTES
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
-from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, candidates, tile_cycles
+from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, estimates, tile_cycles
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
 
 _LAUNCH_CYCLES = 4500
@@ -101,14 +101,15 @@ def _computed(kernel: Kernel, operands: Sequence[Node]) -> list[Node]:
 def _cycles(shape: Shape, machine: Machine) -> float:
     """Return the cycles of a product in the way that is taken."""
     reduced = shape.reduced_cycles(machine)
-    best = min(candidates(shape, machine), key=lambda each: each.cycles, default=None)
+    best = min(estimates(shape, machine), key=lambda each: each.cycles, default=None)
     if best is None or best.cycles >= reduced:
         return reduced
-    if isinstance(best.tile, WarpgroupTile):
+    tile, splits = best.choice.tile, best.choice.splits
+    if isinstance(tile, WarpgroupTile):
         return best.cycles
     if any(side.steps for side in shape.sides):
         return _UNDERESTIMATE * best.cycles
-    return tile_cycles(shape, best.tile, best.splits, machine, COPIED_LATENCY)
+    return tile_cycles(shape, tile, splits, machine, COPIED_LATENCY)
 
 
 def _storing(kernel: Kernel, machine: Machine) -> float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import merged_neighbours
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.costs import (
     CLAIMED,
     COPIED,
@@ -35,10 +36,10 @@ from opendml.targets.cpu.contraction.operands import (
 from opendml.targets.cpu.contraction.packing import F32
 from opendml.targets.cpu.contraction.patterns import STEP, Chaining, MicroKernel, Panels, pieces_bytes
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
-from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of
+from opendml.targets.cpu.contraction.schedule import ProductQuery
+from opendml.targets.cpu.launch import CpuLaunch, Numbers, Table, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import CpuMode
-from opendml.targets.cpu.threads import available_threads
 
 _KEYS = 256
 """Keys that are taken in at a time: scores of a panel of queries stay in the first cache, and so does the
@@ -77,6 +78,13 @@ class Way:
     item_cycles: float
     in_pieces: bool = False
 
+    @property
+    def name(self) -> str:
+        """The name of this kind of tiles."""
+        micro, weighting = self.micro, self.weighting
+        kind = "matrices" if self.in_pieces else "tiles"
+        return f"attention in {kind} of {micro.rows}x{micro.vectors} and {weighting.rows}x{weighting.vectors}"
+
 
 def is_chained(kernel: Kernel) -> bool:
     """Whether a kernel is a softmax between products that is better computed as one."""
@@ -84,22 +92,34 @@ def is_chained(kernel: Kernel) -> bool:
     return roles is not None and bool(ways(roles))
 
 
-def chained(kernel: Kernel) -> list[CpuLaunch]:
-    """The launch that computes a softmax between products; none if a kernel is none."""
-    roles = chained_roles(kernel)
+def _price_chain(query: ProductQuery) -> Estimate[Way] | Refusal:
+    found = list(_alternatives(query))
+    return (
+        min(found, key=lambda each: each.cycles) if found else Refusal("operands cannot be walked in tiles")
+    )
+
+
+def _alternatives(query: ProductQuery) -> Iterator[Estimate[Way]]:
+    """Yield the estimates of all tiles, for the thread that works longest of those at hand."""
+    roles = chained_roles(query.kernel)
     if roles is None:
-        return []
-    results = roles.results
+        return
+    results, threads = roles.results, query.threads
     groups, rows = results.count(results.outer), results.count(results.rows)
-
-    threads = machine().threads or available_threads()
-
-    def cycles(way: Way) -> float:
+    for way in ways(roles):
         items = groups * -(-rows // way.rows)
         joining = max(1, min(threads, int(items * way.item_cycles // CLAIMED)))
-        return -(-items // joining) * way.item_cycles
+        yield Estimate(way, {"products": -(-items // joining) * way.item_cycles}, name=way.name)
 
-    return [launch_of_way(roles, min(ways(roles), key=cycles))]
+
+def _construct(query: ProductQuery, way: Way) -> list[CpuLaunch]:
+    roles = chained_roles(query.kernel)
+    assert roles is not None
+    return [launch_of_way(roles, way)]
+
+
+ATTENTION: Table = (Candidate("attention in tiles", _price_chain, _construct, alternatives=_alternatives),)
+"""The ways to compute a softmax between products."""
 
 
 def chained_roles(kernel: Kernel) -> ChainedRoles | None:

@@ -1,9 +1,9 @@
 """Decides how sums of products are computed: which operand is broadcast, the tile in registers, the blocks.
 
-Each way is a candidate with an estimate of its cost; the least wins. How results are divided among tiles and
-items changes no bit of them: the products of each are added in the same order. Candidates are numbers until
-one wins: `chosen_tiles` compares them, and passes over those that take more than the best at any rate;
-`launches_of` makes launches of the winner.
+Tiles are one candidate, which searches for the best ones; reducing without tiles is the other. How results
+are divided among tiles and items changes no bit of them: the products of each are added in the same order.
+The search passes over tiles that take more than the best at any rate; `launches_of` makes launches of the
+winner.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from opendml.compiler.kernel import Kernel, operations_of
+from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
-from opendml.program.node import Operation
+from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.costs import CLAIMED, GATHERED, ROW, far_cycles, lane_count
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
@@ -49,9 +49,9 @@ from opendml.targets.cpu.contraction.tilings import (
     tilings_of_dots,
     usual_form,
 )
-from opendml.targets.cpu.launch import CpuLaunch
-from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.schedule_groups import takes_in_many_rows
+from opendml.targets.cpu.launch import Table, query_of
+from opendml.targets.cpu.machine import Machine
+from opendml.targets.cpu.schedule_groups import reductions, takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
 
 # Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
@@ -70,35 +70,13 @@ _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One way to compute sums of products; `tiles`: None where they are reduced like any others."""
-
-    cycles: float
-    """Estimated, for the thread that works longest, of as many threads as ITEMS."""
-    work: float
-    """Estimated, of all threads together."""
-    tiles: Tiles | None = None
-    exchanged: bool = False
-    """Whether the first operand is the one whose elements are vectors."""
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        tiles = self.tiles
-        if tiles is None:
-            return "as any reduction"
-        kind = "dots" if tiles.dots else "matrices" if tiles.in_registers else "tiles"
-        name = f"{kind} of {tiles.micro.rows}x{tiles.micro.vectors}"
-        name += " of an image" if tiles.seen else ""
-        name += (" exchanged" if self.exchanged else "") + (" packed ahead" if packed_ahead(tiles) else "")
-        return name + (" in place" if tiles.in_place else " by rows" if tiles.b_in_place else "")
-
-    @property
-    def order(self) -> tuple[int, float]:
-        """Candidates with less are better. As many threads join as there is work for, so all that is less
-        than enough for ITEMS of them takes as long."""
-        return round(self.cycles), self.work + (self.tiles.packing_work if self.tiles else 0.0)
+def name_of(tiles: Tiles, exchanged: bool) -> str:
+    """Return the name of a kind of tiles; `exchanged`: the elements of the first operand are vectors."""
+    kind = "dots" if tiles.dots else "matrices" if tiles.in_registers else "tiles"
+    name = f"{kind} of {tiles.micro.rows}x{tiles.micro.vectors}"
+    name += " of an image" if tiles.seen else ""
+    name += (" exchanged" if exchanged else "") + (" packed ahead" if packed_ahead(tiles) else "")
+    return name + (" in place" if tiles.in_place else " by rows" if tiles.b_in_place else "")
 
 
 Found = TypeVar("Found")
@@ -138,10 +116,6 @@ class Priced:
         """Whether an operand does."""
         return self.stays or steps_of(self.family.roles.a) > 1
 
-    def candidates(self, worth: Worth = _always) -> Iterator[Candidate]:
-        """The candidates, but for those that are not worth it."""
-        return map(self.candidate, self.tiles(worth))
-
     def tiles(self, worth: Worth = _always) -> Iterator[Tiles]:
         """The tiles of the candidates."""
         for tiles in self.family.divisions(worth):
@@ -149,8 +123,15 @@ class Priced:
             if self.strips and packed_ahead(tiles) is None:
                 yield self.strips.of(tiles)
 
-    def candidate(self, tiles: Tiles) -> Candidate:
-        """The candidate of one division."""
+    def estimate(self, tiles: Tiles) -> Estimate[Tiles]:
+        """Return the estimate of one division."""
+        cycles, work = self.order(tiles)
+        return Estimate(tiles, {"products": cycles}, work, name_of(tiles, self.exchanged))
+
+    def order(self, tiles: Tiles) -> tuple[int, float]:
+        """Return the cycles of the thread that works longest, of as many threads as ITEMS, and those of all
+        threads together. As many threads join as there is work for, so all divisions with less work than
+        ITEMS threads need take equally long; then the second number decides."""
         items, work = self.work(tiles.item_cycles, tiles.rows, tiles.columns)
         cycles = _shared(work, items, self.again)
         part = packed_ahead(tiles)
@@ -161,7 +142,7 @@ class Priced:
             )
             parts = groups_of(roles, part) * -(-roles.count(across) // size)
             cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, self.again)) / steps_of(part)
-        return Candidate(cycles, work, tiles, self.exchanged)
+        return round(cycles), work + tiles.packing_work
 
     def work(self, item: float, rows: int, columns: int) -> tuple[int, float]:
         """How many blocks of so many rows and columns there are, and their cycles, if each takes `item`."""
@@ -214,41 +195,61 @@ class Priced:
         return -(-items // max(1, min(threads, work // claimed))) * item
 
 
-def tiled(kernel: Kernel) -> list[CpuLaunch]:
-    """The launches that compute a kernel's sums of products in tiles; none if it has none, or is better off
-    as any other reduction."""
-    if Operation.CONTRACTION not in operations_of(kernel.values):
-        return []
-    tiles = chosen_tiles(kernel, machine().threads or available_threads())
-    return launches_of(tiles) if tiles else []
+@dataclass(frozen=True)
+class ProductQuery:
+    """A kernel that multiplies, and the machine that it is scheduled for."""
+
+    kernel: Kernel
+    host: Machine
+
+    @cached_property
+    def threads(self) -> int:
+        """The threads at hand."""
+        return self.host.threads or available_threads()
+
+    @cached_property
+    def few_rows(self) -> Estimate[Tiles] | None:
+        """Tiles of few rows that read a large constant from strips. No others are compared with them."""
+        for exchanged in (False, True):
+            roles = roles_of(self.kernel, exchanged)
+            few = few_rows_in_strips(roles, lane_count()) if roles else None
+            if few is not None:
+                return Estimate(few, {"products": few.item_cycles}, name=name_of(few, exchanged))
+        return None
+
+    @cached_property
+    def any_reduction(self) -> tuple[int, float]:
+        """The order of a reduction without tiles."""
+        return any_reduction(self.kernel)
 
 
-def chosen_tiles(kernel: Kernel, threads: int) -> Tiles | None:
-    """The tiles that compute a kernel's sums of products best on so many threads; None if it is better off as
-    any other reduction.
+def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
+    """Return the tiles that compute sums of products best.
 
-    Few rows read a large constant from strips, at any rate. Else what bits depend on is that of the candidate
-    with the least order. Among the ways with equal bits, the threads at hand decide, and the form in which
+    Few rows read a large constant from strips, at any rate. Else the tiles with the least order decide what
+    bits depend on. Among the tiles with equal bits, the threads at hand decide, and the form in which
     constants are packed.
     """
-    few = _few_rows(kernel)
-    if few is not None:
-        return few
-    families = list(families_of(kernel))
-    best = _least_candidate(kernel, families).tiles
+    if query.few_rows is not None:
+        return query.few_rows
+    families = list(families_of(query.kernel))
+    best = _least_tiles(families, query.any_reduction)
     if best is None:
-        return None
-    return _best_of_equal_bits(best, families, threads)
+        return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
+    chosen, tiles = _best_of_equal_bits(best.choice, families, query.threads)
+    return Estimate(tiles, best.terms, best.work, name_of(tiles, chosen.exchanged))
 
 
-def _few_rows(kernel: Kernel) -> Tiles | None:
-    """Tiles of few rows that read a large constant from strips."""
-    for exchanged in (False, True):
-        roles = roles_of(kernel, exchanged)
-        few = few_rows_in_strips(roles, lane_count()) if roles else None
-        if few is not None:
-            return few
-    return None
+def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
+    if query.few_rows is not None:
+        return Refusal("few rows read a large constant, which is packed as for many rows")
+    cycles, work = query.any_reduction
+    return Estimate(None, {"products": cycles}, work)
+
+
+def _alternatives(query: ProductQuery) -> Iterator[Estimate[Tiles]]:
+    """Yield the estimates of all tiles."""
+    return iter([query.few_rows]) if query.few_rows else estimates(query.kernel)
 
 
 class _Least(Generic[Found]):
@@ -263,11 +264,10 @@ class _Least(Generic[Found]):
             self.found, self.cost, self._place = found, cost, place
 
 
-def _least_candidate(kernel: Kernel, families: Sequence[Priced]) -> Candidate:
-    """The candidate with the least order; of equal ones, the first. Families come by what their candidates
-    take at least, so most are passed over."""
-    plain = _as_any_reduction(kernel, lane_count())
-    best = _Least(plain, plain.order, (-1,))
+def _least_tiles(families: Sequence[Priced], bound: tuple[int, float]) -> Estimate[Tiles] | None:
+    """Return the tiles with the least order; of equal ones, the first; None if all have the order `bound` or
+    more. Families come by what their tiles take at least, so most are passed over."""
+    best = _Least[tuple[Priced, Tiles] | None](None, bound, (-1,))
     for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
         if priced.least_of_all > best.cost:
             continue
@@ -275,26 +275,27 @@ def _least_candidate(kernel: Kernel, families: Sequence[Priced]) -> Candidate:
         def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
             return priced.least(item, rows, columns) <= best.cost
 
-        for count, candidate in enumerate(priced.candidates(worth)):
-            best.offer(candidate, candidate.order, (number, count))
-    return best.found
+        for count, tiles in enumerate(priced.tiles(worth)):
+            best.offer((priced, tiles), priced.order(tiles), (number, count))
+    return best.found and best.found[0].estimate(best.found[1])
 
 
-def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> Tiles:
-    """Of all tiles that give the bits of `best` those that take so many threads least time; of equal ones,
-    the first. Those with a constant in a usual form win if they take little more."""
+def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> tuple[Priced, Tiles]:
+    """Return the tiles that take so many threads least time, of all that give the bits of `best`; of equal
+    ones, the first. Those with a constant in a usual form win if they take little more."""
     # Among blocks of an image whose bits depend on their columns, all have as many.
     only = columns_of_all(best, families) if best.in_registers and best.seen else None
     is_constant = any(is_fixed(part) for part in (best.roles.a, best.roles.b))
-    cheapest = _Least(best, (math.inf, math.inf), ())
-    usual = {form: _Least(best, (math.inf, math.inf), ()) for form in UsualForm}
+    none = families[0], best
+    cheapest = _Least(none, (math.inf, math.inf), ())
+    usual = {form: _Least(none, (math.inf, math.inf), ()) for form in UsualForm}
 
     def offer(priced: Priced, tiles: Tiles, place: tuple[int, ...]) -> None:
         cost = priced.on_threads(tiles, threads)
-        cheapest.offer(tiles, cost, place)
+        cheapest.offer((priced, tiles), cost, place)
         form = usual_form(tiles)
         if form is not None:
-            usual[form].offer(tiles, cost, place)
+            usual[form].offer((priced, tiles), cost, place)
 
     for number, priced in enumerate(families):
 
@@ -355,11 +356,10 @@ def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:
     return min(by_columns, key=cycles)
 
 
-def candidates(kernel: Kernel) -> Iterator[Candidate]:
-    """All ways to compute a kernel's sums of products."""
-    yield _as_any_reduction(kernel, lane_count())
+def estimates(kernel: Kernel) -> Iterator[Estimate[Tiles]]:
+    """Yield the estimates of all tiles that can compute a kernel's sums of products."""
     for priced in families_of(kernel):
-        yield from priced.candidates()
+        yield from map(priced.estimate, priced.tiles())
 
 
 def families_of(kernel: Kernel) -> Iterator[Priced]:
@@ -391,8 +391,8 @@ def _in_pieces(roles: Roles, lanes: int) -> Iterator[Family]:
     yield from images or matrix_tilings(roles, lanes)
 
 
-def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
-    """A reduction whose innermost loop reads every operand where it lies."""
+def any_reduction(kernel: Kernel) -> tuple[int, float]:
+    """Return the order of a reduction whose innermost loop reads every operand where it lies."""
     nest = loop_nest(kernel)
     inner, many_rows = nest.inner, takes_in_many_rows(kernel, nest)
     vector = _IN_ROWS - _READ if many_rows else _REDUCED
@@ -402,9 +402,9 @@ def _as_any_reduction(kernel: Kernel, lanes: int) -> Candidate:
             vector += far_cycles(kernel, (load,), many_rows)
     kept = math.prod(size for number, size in enumerate(kernel.domain) if number not in kernel.axes)
     rows = math.prod(kernel.domain) // inner.count
-    work = rows * (ROW + -(-inner.count // lanes) * vector)
+    work = rows * (ROW + -(-inner.count // lane_count()) * vector)
     again = any(load.steps > 1 for load in kernel.loads)
-    return Candidate(_shared(work, kept, again), work)
+    return round(_shared(work, kept, again)), work
 
 
 def _shared(cycles: float, items: int, again: bool = False) -> float:
@@ -413,3 +413,14 @@ def _shared(cycles: float, items: int, again: bool = False) -> float:
     would join for a way that takes more work, which then seemed to take no longer."""
     joining = min(2.0, cycles / _CLAIMED_AWAKE) if again else cycles / CLAIMED
     return cycles / max(1.0, min(ITEMS, items, joining))
+
+
+CONTRACTIONS: Table = (
+    Candidate("tiles", chosen_tiles, lambda query, tiles: launches_of(tiles), alternatives=_alternatives),
+    Candidate(
+        "as any reduction",
+        _price_any_reduction,
+        then=lambda query, _: reductions(query_of(query.kernel)),
+    ),
+)
+"""The ways to compute sums of products."""
