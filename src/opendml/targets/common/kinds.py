@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from opendml.compiler.chains import chain_of
+from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import PLACINGS, SCANS, Operation
 
@@ -26,8 +26,8 @@ def kind_of(kernel: Kernel) -> KernelKind:
     """Return the kind of a kernel."""
     operations = operations_of(kernel.values)
     if Operation.CONTRACTION in operations:
-        chain = chain_of(kernel.values)
-        return KernelKind.CONTRACTION if chain is None else KernelKind.ATTENTION
+        attention = attention_of(kernel.values)
+        return KernelKind.CONTRACTION if attention is None else KernelKind.ATTENTION
     if PLACINGS & operations:
         special = {Operation.TOP: KernelKind.TOP, Operation.POSITIONS: KernelKind.POSITIONS}
         (placing,) = PLACINGS & operations
