@@ -63,6 +63,9 @@ class FakeDevice:
     def synchronize_all(self) -> None:
         self.log.append(("synchronize all",))
 
+    def free_retired(self, stream: int) -> None:
+        """Nothing is ever retired."""
+
     def order(self, before: Any, after: Any) -> None:
         self.log.append(("order", int(before), int(after)))
 

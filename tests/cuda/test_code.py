@@ -6,6 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ import pytest
 from opendml.program.functions import select
 from opendml.program.node import Node, source
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cuda import compile
+from opendml.targets.cuda import compile, executable
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.executable import CudaExecutable
-from opendml.targets.cuda.expression import expression
+from opendml.targets.cuda.expression import CUDA
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.reciprocal_math import gaussian_error_linear_unit
@@ -95,6 +96,35 @@ def test_each_kernel_of_a_program_gets_its_code(compiled: list[str], monkeypatch
     assert [each.function for each in prepared] == codes_of([each.launch.pattern for each in prepared])
 
 
+def test_a_dispatch_does_not_wait_while_another_thread_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake.install(monkeypatch)
+    monkeypatch.setattr(fake.FakeDevice, "machine", MACHINES[90], raising=False)
+    monkeypatch.setattr(fake.FakeDevice, "function", lambda self, code, shared: code, raising=False)
+    monkeypatch.setattr(executable, "cubins_of", lambda patterns, architecture: [b""] * len(patterns))
+    made = CudaExecutable(next(iter(all_launches(90))).program)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow(patterns: list[CudaPattern], architecture: str) -> list[bytes]:
+        begun.set()
+        assert may_end.wait(60)
+        return [b""] * len(patterns)
+
+    (number, aligned), *_ = made._prepared
+    monkeypatch.setattr(executable, "cubins_of", slow)
+    with ThreadPoolExecutor() as threads:
+        new = [threads.submit(made.prepare, number, (4,) * len(aligned)) for _ in range(2)]
+        try:
+            assert begun.wait(60)
+            known = threads.submit(made.prepare, number, aligned)
+            assert known.result(60) is made._prepared[number, aligned]
+        finally:
+            may_end.set()
+        first, second = (each.result(60) for each in new)
+    assert first is second
+
+
 @pytest.mark.parametrize(
     ("bounded", "wanted"),
     [
@@ -114,13 +144,13 @@ def test_a_bound_is_a_minimum_or_maximum_where_these_mean_the_same(
     bounded: Callable[[Node], Node], wanted: str
 ) -> None:
     node = bounded(source(0, ScalarType.FLOAT32, (7,)))
-    assert expression(node, ["condition", "bound", "x"]) == wanted
+    assert CUDA.expression(node, ["condition", "bound", "x"]) == wanted
 
 
 def test_bounds_of_other_types_are_selections() -> None:
     for type in (ScalarType.INT32, ScalarType.FLOAT64):
         x = source(0, type, (7,))
-        assert expression(select(x < 2, 2, x), ["c", "b", "x"]) == "c ? b : x"
+        assert CUDA.expression(select(x < 2, 2, x), ["c", "b", "x"]) == "c ? b : x"
 
 
 GELU = gaussian_error_linear_unit(source(0, ScalarType.FLOAT32))

@@ -30,6 +30,7 @@ class CountingDriver(FakeDriver):
     CUmemLocationType = SimpleNamespace(CU_MEM_LOCATION_TYPE_DEVICE="device")
     CUmemPool_attribute = SimpleNamespace(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD="threshold")
     CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
+    CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
 
     def __init__(self, devices: int = 1) -> None:
         super().__init__()
@@ -38,7 +39,7 @@ class CountingDriver(FakeDriver):
         self.contexts: list[Any] = ["the caller's"]
         self.capture_mode: Any = "global"
         self.modes_of_allocations: list[Any] = []
-        self.synchronized = 0
+        self.synchronized = self.capturing = 0
         self.attributes: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -62,6 +63,9 @@ class CountingDriver(FakeDriver):
     def cuCtxSynchronize(self) -> tuple[Result]:  # noqa: N802
         self.synchronized += 1
         return (Result(0),)
+
+    def cuStreamIsCapturing(self, stream: Any) -> tuple[Result, int]:  # noqa: N802
+        return Result(0), self.capturing
 
     def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> tuple[Result, Any]:  # noqa: N802
         before, self.capture_mode = self.capture_mode, mode
@@ -118,14 +122,20 @@ def test_memory_that_nobody_holds_makes_room(counting: CountingDriver) -> None:
     assert again.address in counting.taken
 
 
-def test_much_dropped_memory_is_freed_without_being_asked(
+def test_much_dropped_memory_is_freed_by_a_later_call_and_not_by_a_finalizer(
     counting: CountingDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(driver, "_MOST_RETIRED_BYTES", 500)
     device = driver.device()
-    for _ in range(20):
+    for _ in range(6):
         device.allocate(100)
-    assert sum(counting.taken.values()) <= 500
+    assert counting.synchronized == 0
+    counting.capturing = 1
+    device.free_retired(5)
+    assert (counting.synchronized, sum(counting.taken.values())) == (0, 600)
+    counting.capturing = 0
+    device.free_retired(5)
+    assert (counting.synchronized, sum(counting.taken.values())) == (1, 0)
 
 
 def test_allocations_are_no_part_of_what_the_caller_records(counting: CountingDriver) -> None:

@@ -36,6 +36,7 @@ from opendml import (
     descs,
 )
 from opendml.json_files.node import JsonNode
+from opendml.runtime.graphs.steps import ConstantStep
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.saved.container import _HEAD, MAGIC, VERSION
 from opendml.runtime.saved.read import loaded
@@ -110,15 +111,30 @@ def test_every_kind_of_call_is_saved(tmp_path: Path) -> None:
     assert same(read(X / 10, image), model(X / 10, image))
 
 
-def test_lists_and_constants_are_saved_as_they_were_when_the_graph_was_compiled(tmp_path: Path) -> None:
+def test_lists_are_saved_as_they_were_and_changed_constants_are_refused(tmp_path: Path) -> None:
     axes, scale = [1], np.array([1, 2, 3, 4], np.float32)
     graph = Graph()
     t = graph.input("t", FLOAT32, [2, 4])
     normalized: Any = dml.mean_variance_normalization1(t, scale, axes=axes)
     model = graph.compile({"y": normalized, "z": t @ graph.constant(np.eye(4, dtype=np.float32)[::-1].T)})
     expected = model(X[:, 0])
-    axes[0], scale[...] = 0, 9
+    axes[0] = 0
     assert same(saved(model, tmp_path)(X[:, 0]), expected)
+    scale[1] = 9
+    with pytest.raises(
+        InvalidArgument, match=r"^constant: the float32 array of sizes \[4\] was written to after"
+    ):
+        model.save(tmp_path / "changed.odml")
+    assert same(model(X[:, 0]), expected)
+
+
+def test_a_model_keeps_no_copy_of_its_constants_for_saving() -> None:
+    weights = np.ones((64, 64), np.float32)
+    graph = Graph()
+    model = graph.compile({"y": graph.input("t", FLOAT32, [2, 64]) @ graph.constant(weights)})
+    assert model._data is not None
+    (step,) = (each for each in model._data.steps if isinstance(each, ConstantStep))
+    assert np.shares_memory(step.array, weights)
 
 
 def test_constants_of_every_type_and_order_are_saved(tmp_path: Path) -> None:

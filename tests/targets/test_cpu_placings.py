@@ -320,9 +320,8 @@ def _shifts(groups: int) -> Array:
 def _bounded_loops(result: Node, *arrays: Array) -> list[tuple[tuple[int, int], ...]]:
     """Those of the launches that compute a node."""
     layout = packed(result.type, result.sizes)
-    kernels = fuse(
-        Program(tuple(map(layout_of, arrays)), (layout,), (result,)), Abilities(ends_loops=True)
-    ).kernels
+    program = Program(tuple(map(layout_of, arrays)), (layout,), (result,))
+    kernels = fuse(program, Abilities(ends_loops=True)).kernels
     return [getattr(launch.pattern.walk, "bounded", ()) for kernel in kernels for launch in schedule(kernel)]
 
 

@@ -104,7 +104,7 @@ class _Writer:
             case InputStep():
                 made = [_Tensor(self._inputs[step.position], step.tensor, step.tensor.size_in_bytes)]
             case ConstantStep():
-                made = [self._constant(step.aligned)]
+                made = [self._constant(step.values())]
             case NumberStep():
                 number = np.array([step.value], ScalarType.of(step.data_type).numpy)
                 made = [self._constant(number)]

@@ -148,7 +148,8 @@ class Model(Locked):
         `opendml.load` compiles the file on any machine. A debug function of the device is left out.
 
         Raises:
-            InvalidArgument: the file cannot be written.
+            InvalidArgument: the file cannot be written, or an array of a constant was written to since
+                the graph was compiled. A model keeps no copy of its constants.
             Unsupported: a model that was not made by `Graph.compile`.
         """
         from opendml.runtime.saved.write import write_file

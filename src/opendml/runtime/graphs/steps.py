@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
+from opendml.errors import InvalidArgument
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -37,15 +39,26 @@ class ConstantStep:
         array: the values.
         tensor: reads the array as bytes; None: the tensor is the array.
         is_unchanging: nobody writes to the array.
+        checksum: that of the values when a graph was compiled, if somebody may write to the array. Compiled
+            graphs keep no copy: a model would hold its constants once more, only to save them later.
     """
 
     array: Array
     tensor: TensorDesc | None = None
     is_unchanging: bool = False
+    checksum: int | None = None
 
-    @property
-    def aligned(self) -> Array:
-        """The values in memory that is aligned to them. Files may hold them at any address."""
+    def values(self) -> Array:
+        """Return the values that the graph was compiled with, in memory that is aligned to them.
+
+        Raises:
+            InvalidArgument: the array has other values now.
+        """
+        if self.checksum not in (None, _checksum(self.array)):
+            raise InvalidArgument(
+                f"constant: the {self.array.dtype} array of sizes {list(self.array.shape)} was written to "
+                "after the graph was compiled; save the model before, or give the graph an array of its own"
+            )
         return self.array if self.array.flags.aligned else self.array.copy("K")
 
 
@@ -123,7 +136,7 @@ def output_count(step: Step) -> int:
 
 
 def pruned(data: GraphData, keep_inputs: bool) -> GraphData:
-    """Return the steps that the outputs need. Constants keep the values that they have now.
+    """Return the steps that the outputs need. Constants remember the values that they have now.
 
     Args:
         data: a graph.
@@ -162,17 +175,23 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
         case OperatorStep():
             inputs = tuple(None if number is None else numbers[number] for number in step.inputs)
             return replace(step, inputs=inputs)
-        case ConstantStep() if not step.is_unchanging:
-            return replace(step, array=_unwritable(step.array))
+        case ConstantStep(checksum=None, is_unchanging=False) if not _is_unchanging(step.array):
+            return replace(step, checksum=_checksum(step.array))
         case _:
             return step
 
 
-def _unwritable(array: Array) -> Array:
-    """Return the array, or a copy in the same order of dimensions if somebody could still write to it."""
+def _is_unchanging(array: Array) -> bool:
+    """Return whether nobody can write to an array."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
-            return array.copy("K")
+            return False
         base = base.base
-    return array if isinstance(base, bytes) else array.copy("K")
+    return isinstance(base, bytes)
+
+
+def _checksum(array: Array) -> int:
+    """Return a number that differs for arrays of different values, except for one in 2^32 by chance."""
+    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    return crc32(np.ascontiguousarray(array.transpose(order)).reshape(-1).view(np.uint8).data)

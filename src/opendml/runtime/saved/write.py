@@ -74,9 +74,10 @@ def _step(step: Step, arrays: Arrays) -> dict[str, object]:
         case InputStep():
             return {"input": step.position, "tensor": tensor_to_json(step.tensor)}
         case ConstantStep():
-            type = ScalarType.of(data_type_of(step.aligned, "constant"))
+            values = step.values()
+            type = ScalarType.of(data_type_of(values, "constant"))
             tensor = None if step.tensor is None else tensor_to_json(step.tensor)
-            return {"constant": arrays.add(step.aligned, type), "tensor": tensor}
+            return {"constant": arrays.add(values, type), "tensor": tensor}
         case NumberStep():
             return {"number": to_json(step.value), "data_type": step.data_type.name}
         case ViewStep():

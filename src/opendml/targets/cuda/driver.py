@@ -16,7 +16,7 @@ from opendml.targets.cuda.memory import Memory
 LEAST_CAPABILITY = 80
 """Asynchronous copies, and minima that keep NaN."""
 _MOST_RETIRED_BYTES, _MOST_RETIRED = 64 * 1024 * 1024, 1024
-"""Freeing waits for the device, so it is done for many small pieces of memory at once."""
+"""Bytes and pieces of retired memory that wait to be freed, at most: freeing waits for the device."""
 
 
 _devices: dict[int, CudaDevice] = {}
@@ -86,7 +86,6 @@ class CudaDevice:
         self._functions: dict[tuple[bytes, int], Any] = {}
         self._lock = threading.RLock()
         self._retired: deque[tuple[Any, int]] = deque()
-        self._retired_bytes = 0
         self._scratch_pool: Any = None
         with self.current():
             self.stream = check(driver.cuStreamCreate(1), "creating a stream")
@@ -169,8 +168,8 @@ class CudaDevice:
         """Wait for all work on the device, and copy `size` bytes between addresses there or in host
         memory."""
         driver = driver_module()
+        self.synchronize_all()
         with self.current():
-            check(driver.cuCtxSynchronize(), "running a kernel")
             check(driver.cuMemcpy(target, source, size), "copying")
             # A copy within the device returns before it is done.
             check(driver.cuCtxSynchronize(), "copying")
@@ -189,8 +188,7 @@ class CudaDevice:
             # More may be retired meanwhile, and is not free to use yet.
             for _ in range(retired):
                 with suppress(IndexError):
-                    pointer, size = self._retired.popleft()
-                    self._retired_bytes -= size
+                    pointer, _ = self._retired.popleft()
                     driver.cuMemFreeAsync(pointer, self.stream)
 
     def order(self, before: Any, after: Any) -> None:
@@ -223,10 +221,21 @@ class CudaDevice:
                 driver.cuEventDestroy(end)
 
     def retire(self, pointer: Any, size: int) -> None:
-        """Take back memory that nobody holds any more, though work on any stream may still use it: it is
-        freed after a wait, together with more of its kind.
+        """Take back memory that nobody holds any more, though work on any stream may still use it.
+
+        It is freed when a later call waits for the device. Finalizers call this on any thread, perhaps while
+        a stream records a graph, so it must neither wait nor call the driver.
         """
         self._retired.append((pointer, size))
-        self._retired_bytes += size
-        if self._retired_bytes > _MOST_RETIRED_BYTES or len(self._retired) > _MOST_RETIRED:
+
+    def free_retired(self, stream: int) -> None:
+        """Wait for the device and free retired memory, if there is much, and a stream records no graph."""
+        sizes = [size for _, size in tuple(self._retired)]
+        if sum(sizes) <= _MOST_RETIRED_BYTES and len(sizes) <= _MOST_RETIRED:
+            return
+        driver = driver_module()
+        with self.current():
+            error, status = driver.cuStreamIsCapturing(driver.CUstream(stream))
+        # The default stream has an error while another stream records.
+        if not error and status == driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE:
             self.synchronize_all()

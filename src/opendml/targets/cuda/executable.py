@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -70,7 +69,6 @@ class CudaExecutable:
         self.kept = [Kept(each.size, each.recipe, 0) for each in kernels.prepared] + self._constants.kept
         """Prepared tensors, then the constants that kernels read as they are."""
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}
-        self._lock = threading.RLock()
         # Code for packed and aligned tensors is compiled now, so errors come early and the first dispatch is
         # fast.
         self._prepare(
@@ -132,13 +130,15 @@ class CudaExecutable:
         return kind(self, self._dispatched, 0)
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
-        """Return the launch of a kernel for accesses with these alignments, in bytes. It is made at most
-        once."""
-        number = self._first.get(number, number)
-        with self._lock:
-            if (number, alignments) not in self._prepared:
-                self._prepare([(number, alignments)])
-            return self._prepared[number, alignments]
+        """Return the launch of a kernel for accesses with these alignments, in bytes.
+
+        Threads compile without a lock, so that dispatches of compiled launches do not wait. If two threads
+        need the same new launch, both compile it, and use the one that is ready first.
+        """
+        key = self._first.get(number, number), alignments
+        if key not in self._prepared:
+            self._prepare([key])
+        return self._prepared[key]
 
     def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
         """Make launches, given by kernels and alignments."""
@@ -148,7 +148,7 @@ class CudaExecutable:
         ]
         codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
         for each, launch, code in zip(wanted, launches, codes, strict=True):
-            self._prepared[each] = PreparedLaunch(launch, code, self.device)
+            self._prepared.setdefault(each, PreparedLaunch(launch, code, self.device))
 
 
 def plan(program: Program, machine: Machine) -> Planned:
@@ -240,6 +240,7 @@ class CudaInstance:
         """
         if not self._launchers or stream != self._stream:
             # The addresses, the stream or both are new.
+            self.device.free_retired(stream)
             self._launchers = [binding.launcher(self._addresses, stream) for binding in self._bindings]
             self._stream = stream
             self._share_scratch()

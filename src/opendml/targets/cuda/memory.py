@@ -43,8 +43,8 @@ class Memory:
 
     def read(self, target: int, size: int) -> None:
         """Copies `size` bytes to an address in host memory, after all work on the device."""
+        self.device.synchronize_all()
         with self.device.current():
-            check(driver_module().cuCtxSynchronize(), "running a kernel")
             check(driver_module().cuMemcpyDtoH(target, self.address, size), "copying from the device")
 
 
