@@ -174,7 +174,7 @@ def test_a_box_of_few_queries_has_all_heads_that_share_keys() -> None:
     launch, _ = launches(program_of(operator(queries=5, keys=2000, heads=8, shared=2)))
     q = launch.maps[0]
     assert (q.sizes, q.strides, q.box) == ((64, 5, 4, 2, 2), (1024, 128, 512, 5120), (64, 5, 4, 1, 1))
-    assert (launch.values["rows"], launch.values["team"]) == (20, 4)
+    assert (launch.values["queries"], launch.values["matrices"]) == (20, 4)
 
 
 def test_maps_lie_behind_the_other_parameters() -> None:
@@ -231,8 +231,8 @@ def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int
     assert (launch.pattern.mode, constants["ROWS"]) == (CudaMode.WGMMA_CHAIN, 64)
     assert constants["SPLIT"] == (slices > 1)
     assert launch.values["items"] == items
-    assert launch.values["slice"] * constants["KEYS"] * slices >= given["keys"]
-    sums = launch.values["rows"] * (constants["WIDTH"] + 2)
+    assert launch.values["slice_tiles"] * constants["KEYS"] * slices >= given["keys"]
+    sums = launch.values["queries"] * (constants["WIDTH"] + 2)
     assert launch.scratch_bytes == (slices > 1) * 4 * items * sums
 
 
@@ -257,8 +257,8 @@ def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:
     for queries, keys, heads in ((4096, 4096, 5), (1024, 1024, 23), (128, 4096, 64), (32768, 32768, 1)):
         given = attended(*tensors(FLOAT16, (64, queries, keys, 128, 128)), scores=masked)
         (launch,) = launches(program(convert(given, FLOAT16)))
-        assert launch.values["full"] == heads
-        assert launch.values["tiles"] == heads * launch.values["inner"]
+        assert launch.values["band"] == heads
+        assert launch.values["run_items"] == heads * launch.values["tiles_down"]
 
 
 def test_sizes_and_strides_are_no_part_of_the_code() -> None:

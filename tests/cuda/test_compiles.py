@@ -117,7 +117,7 @@ def test_parameters_fit_a_launch() -> None:
     from opendml.targets.cuda.parameters import ParameterStruct
 
     for launch in chain.from_iterable(all_launches(90).values()):
-        assert len(ParameterStruct(launch.pattern).pack(launch.values, launch.share)) <= MOST_PARAMETER_BYTES
+        assert len(ParameterStruct(launch.pattern).pack(launch.values)) <= MOST_PARAMETER_BYTES
 
 
 def test_magic_divides_all_indices() -> None:

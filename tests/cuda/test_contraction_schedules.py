@@ -225,7 +225,9 @@ def test_blocks_that_share_a_tile_have_all_of_k() -> None:
     shape = Shape(kernel_of(matrix_product(FLOAT32, (64, 64, 1000))), [16] * 3)
     for splits in (1, 2, 3, 7, 32):
         values = shape.launch(TILES[1], splits).values
-        assert (values["team"] - 1) * values["slice"] < 1000 <= values["team"] * values["slice"]
+        assert (
+            (values["splits"] - 1) * values["split_depth"] < 1000 <= values["splits"] * values["split_depth"]
+        )
 
 
 def test_tiles_that_few_threads_compute_are_not_shared_by_blocks() -> None:

@@ -173,7 +173,11 @@ def test_float16_columns_of_many_rows_have_fewer_lanes_in_shared_memory() -> Non
 def test_blocks_that_share_a_group_have_all_of_it() -> None:
     for launch in (softmax((3, 70_001), 1), softmax((1, 16_777_216), 1)):
         values = launch.values
-        assert (values["team"] - 1) * values["slice"] < values["units"] <= values["team"] * values["slice"]
+        assert (
+            (values["team"] - 1) * values["slice_units"]
+            < values["units"]
+            <= values["team"] * values["slice_units"]
+        )
 
 
 @pytest.mark.parametrize(("sizes", "axis"), [((1, 16_777_216), 1), ((4, 1_000_000), 1), ((1_000_000, 4), 0)])
@@ -264,7 +268,7 @@ def test_there_is_room_for_what_stays_and_for_what_all_threads_bring(
 def test_slices_are_whole_lines_together(sizes: tuple[int, int], axis: int) -> None:
     launch = launch_of_top(sizes, axis, 64)
     words, team = launch.values, launch.values["team"]
-    assert (team - 1) * words["slice"] < words["units"] <= team * words["slice"]
+    assert (team - 1) * words["slice_units"] < words["units"] <= team * words["slice_units"]
     assert (launch.scratch_bytes > 0) == (launch.counters_bytes > 0) == (team > 1)
     assert not launch.cooperative
 
@@ -335,8 +339,8 @@ def test_there_is_room_for_the_bits_of_a_wave_on_each_multiprocessor(
     (launch,) = launches(_case((lines, length)), machine)
     found, words = constants(launch), launch.values
     assert launch.grid == lines * words["team"]
-    assert launch.shared_bytes == found["THREADS"] // 32 * words["slice"] * 4
-    assert words["slice"] % found["BATCH"] == 0 < words["slice"]
+    assert launch.shared_bytes == found["THREADS"] // 32 * words["warp_words"] * 4
+    assert words["warp_words"] % found["BATCH"] == 0 < words["warp_words"]
     assert (launch.shared_bytes + 1024) * found["BLOCKS"] <= machine.shared_bytes
     assert launch.cooperative == (launch.counters_bytes > 0) == (words["team"] > 1)
     if launch.cooperative:
@@ -349,7 +353,7 @@ def test_there_is_room_for_the_bits_of_a_wave_on_each_multiprocessor(
 def test_waves_follow_each_other(lines: int, length: int) -> None:
     def narrow(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
         launch = schedule(kernel, replace(machine, multiprocessors=2, shared_bytes=6144), alignments)
-        assert launch.values["slice"] * 32 * 16 * launch.values["team"] < length
+        assert launch.values["warp_words"] * 32 * 16 * launch.values["team"] < length
         return launch
 
     with emulated():

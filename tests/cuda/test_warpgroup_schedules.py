@@ -196,7 +196,7 @@ def test_results_by_columns_exchange_the_operands() -> None:
     inputs = packed(FLOAT16, (1, 256, 128)), packed(FLOAT16, (1, 128, 512))
     launch = scheduled(Program(inputs, (result,), (half_product((256, 512, 128)),)))
     assert [map.access for map in launch.maps] == [1, 0]
-    assert (launch.values["rows"], launch.values["columns"]) == (512, 256)
+    assert (launch.values["m"], launch.values["n"]) == (512, 256)
 
 
 @pytest.mark.parametrize("tile", WARPGROUP_TILES, ids=str)
@@ -215,7 +215,7 @@ def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
 @pytest.mark.parametrize("splits", [1, 2, 3, 7])
 def test_slices_of_a_tile_are_all_of_k_and_none_is_empty(splits: int) -> None:
     values = launch_in(WARPGROUP_TILES[-1], half_product((64, 64, 1000)), splits).values
-    assert (values["team"] - 1) * values["slice"] < 1000 <= values["team"] * values["slice"]
+    assert (values["splits"] - 1) * values["split_depth"] < 1000 <= values["splits"] * values["split_depth"]
 
 
 def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:

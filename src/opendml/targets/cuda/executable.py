@@ -181,7 +181,7 @@ class PreparedLaunch:
         with owner.current():
             self.function = owner.function(code, launch.shared_bytes)
         self.parameters = ParameterStruct(launch.pattern)
-        self.content = self.parameters.pack(launch.values, launch.share)
+        self.content = self.parameters.pack(launch.values)
 
 
 class CudaInstance:
@@ -329,7 +329,9 @@ class _Binding:
         """Allocate the counters of a launch whose blocks share work, and note its scratch memory."""
         launch, words = prepared.launch, prepared.parameters.words
         self._counters = None
-        self.scratch_bytes, self._scratch_word = launch.scratch_bytes, words.index("scratch") * _WORD
+        self.scratch_bytes = launch.scratch_bytes
+        if launch.scratch_bytes:
+            self._scratch_word = words.index("scratch") * _WORD
         if launch.counters_bytes:
             self._counters = self._executable.device.allocate(launch.counters_bytes)
             struct.pack_into("<q", self._content, words.index("counters") * _WORD, self._counters.address)

@@ -17,7 +17,8 @@ from opendml.targets.common.guards import guards_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
 from opendml.targets.cuda.launch import CudaQuery, Table, UnitNest, power_of_two, power_of_two_within
-from opendml.targets.cuda.pattern import CudaAccess, Form, reduced
+from opendml.targets.cuda.parameters import launch_words
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, Form, reduced
 
 HELD_REGISTERS = 32
 """Registers, of 4 bytes, in which a thread holds the elements of its groups."""
@@ -134,6 +135,20 @@ class Groups:
     def inner_units(self) -> int:
         """Units of a row, or its elements where units run over its end."""
         return self.nest.inner.count // (1 if self.nest.form is Form.FLAT else self.vector)
+
+    def words(self, mode: CudaMode, **chosen: int) -> dict[str, int]:
+        """Return the words of a launch; those that are not chosen are for one block per group."""
+        words = {
+            "units": self.units,
+            "elements": self.elements,
+            "rows": self.nest.row_count,
+            "row_length": self.inner_units,
+            "columns": 0,
+            "column_tiles": 1,
+            "slice_units": 0,
+            "team": 1,
+        }
+        return launch_words(mode, **{**words, **chosen})
 
     @property
     def loads(self) -> float:

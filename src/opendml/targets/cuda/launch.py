@@ -39,17 +39,18 @@ _NEAR = 32
 class CudaLaunch:
     """`grid` blocks of `block` threads.
 
-    `values` are parameters by name, without addresses; `share` is one over the elements of a group. A
-    launch whose blocks share groups gets `counters_bytes` of memory of its own, which is zero at first and
-    keeps what a launch leaves there, and `scratch_bytes` more. Cooperative: all blocks run at once. `maps`
-    are the tensor maps of its parameters.
+    Attributes:
+        values: the parameters by name, without addresses.
+        cooperative: all blocks run at once.
+        counters_bytes: memory of the launch that is zero at first, and keeps what a launch leaves there.
+        scratch_bytes: memory that blocks share, besides.
+        maps: the tensor maps of the parameters.
     """
 
     pattern: CudaPattern
     grid: int
     block: int
     values: Mapping[str, int]
-    share: float = 1.0
     shared_bytes: int = 0
     cooperative: bool = False
     counters_bytes: int = 0

@@ -1,72 +1,129 @@
-"""The parameters of a kernel: 64-bit words, whose names the printed code and the launches share."""
+"""The parameters of a kernel. Printed code and launches share their names.
+
+A mode declares the words that its code reads. The other words follow from the pattern: addresses, strides,
+counts of loops and numbers. Words are integers of 64 bits.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The parameters that a schedule chooses, and two addresses; all positions in the code follow from it."""
-
-    items: int = 0
-    """Groups, or tiles of groups."""
-    units: int = 0
-    """Units of a group along its reduced loops; of the whole domain, if element-wise; products of a sum."""
-    columns: int = 0
-    """Units along the innermost loop, where it is not reduced."""
-    full: int = 0
-    """Full units in a row of an element-wise kernel; tiles side by side of a contraction."""
-    rest: int = 0
-    """The elements after the full units of a row."""
-    rows: int = 0
-    """Rows of a group, or of a contraction's results; places of a line."""
-    slice: int = 0
-    """Units of one block of a team; words of a line that is sorted, or of a warp that finds positions."""
-    team: int = 0
-    """Blocks in a team."""
-    counters: int = 0
-    """The address of a team's counters; the executable sets it."""
-    scratch: int = 0
-    """The address of a team's further memory; the executable sets it."""
-    inner: int = 1
-    """A divisor: units in a row (elements, if units run over its end; rows of tiles, if transposed; tiles of
-    a matrix, of a contraction)."""
-    tiles: int = 1
-    """A divisor: tiles side by side (below each other, of a contraction)."""
-
-    def named(self) -> dict[str, int]:
-        """The values by their names."""
-        return {name: getattr(self, name) for name in (*WORDS, *DIVISORS)}
-
-
-DIVISORS = ("inner", "tiles")
-"""The words by which the code divides."""
-WORDS = tuple(each.name for each in fields(Words) if each.name not in DIVISORS)
-"""The other ones, in their order."""
-WINDOW_WORDS = (
-    *("begin0", "begin1", "stride0", "stride1"),
-    *("dilation0", "dilation1"),
-)
-"""The words of convolutions, along both axes of an image, the innermost first: where the first window begins,
-the strides of windows, and the dilations of taps."""
-WINDOW_DIVISORS = ("pixels0", "pixels1", "taps0", "channels")
-"""The divisors of convolutions: results along both axes, taps along the innermost axis, and the padded
-channels of a tap."""
-
-
-_MAPS = {
-    **dict.fromkeys(WARPGROUP_MODES, ("a_map", "b_map")),
-    CudaMode.WGMMA_CHAIN: ("q_map", "k_map", "v_map"),
+MEANINGS = {
+    "items": "groups, lines or tiles that blocks take",
+    "units": "units of a group along its reduced loops, or of a line",
+    "elements": "elements of a group",
+    "rows": "rows of a group",
+    "columns": "units along the innermost loop, where that is not reduced",
+    "slice_units": "units of a group that one block of a team takes",
+    "team": "blocks of a team, which share groups or lines",
+    "counters": "address of the counters by which blocks meet; the executable sets it",
+    "scratch": "address of the memory that blocks share; the executable sets it",
+    "row_length": "units of a row, or its elements if units run over the ends of rows",
+    "column_tiles": "tiles side by side along the innermost loop",
+    "all_units": "units of the domain of an element-wise kernel",
+    "full_units": "units of a row that are full",
+    "rest": "elements of a row after its full units",
+    "width": "elements of a row of the results that are transposed",
+    "height": "rows of the results that are transposed",
+    "tiles_across": "tiles of a matrix side by side",
+    "tiles_down": "tiles of a matrix below each other",
+    "matrix_tiles": "tiles of a matrix",
+    "zero": "0, which compilers do not know",
+    "places": "elements of a line of the results to which elements are placed",
+    "panel": "lines side by side whose elements neighbouring threads place",
+    "warp_words": "words of 32 positions that a warp finds at a time",
+    "wanted": "least elements that are wanted of a line",
+    "line_words": "words of a line that is sorted, a power of two",
+    "m": "rows of a product",
+    "n": "columns of a product",
+    "k": "products of a sum",
+    "split_depth": "products of a sum that one block takes",
+    "splits": "blocks that share a tile along k",
+    "depth": "products of a score",
+    "keys": "keys of a chain",
+    "queries": "queries of a chain",
+    "matrices": "products of a batch",
+    "band": "matrices whose tiles follow each other",
+    "slice_tiles": "tiles of keys that one block takes",
+    "run_items": "items that follow each other: of a matrix, or of a band of matrices",
+    **{f"begin{axis}": f"first element of the first window along axis {axis}" for axis in (0, 1)},
+    **{f"stride{axis}": f"elements between windows along axis {axis}" for axis in (0, 1)},
+    **{f"dilation{axis}": f"elements between taps along axis {axis}" for axis in (0, 1)},
+    **{f"pixels{axis}": f"results along axis {axis}, the innermost of an image being 0" for axis in (0, 1)},
+    "taps0": "taps along the innermost axis of an image",
+    "channels": "padded channels of a tap",
 }
-"""The names of tensor maps, by mode."""
+"""The words that modes declare."""
+
+
+@dataclass(frozen=True)
+class ModeWords:
+    """The words of a mode: plain ones, those by which the code divides, and the names of its tensor maps."""
+
+    plain: tuple[str, ...]
+    divisors: tuple[str, ...] = ()
+    maps: tuple[str, ...] = ()
+
+
+_SHARED = ("counters", "scratch")
+_TEAM = ("team", *_SHARED)
+_GROUPS = ModeWords(
+    ("items", "units", "elements", "rows", "columns", "slice_units", *_TEAM), ("row_length", "column_tiles")
+)
+_TILED = ModeWords(
+    ("m", "n", "k", "split_depth", "splits", "tiles_across", *_SHARED), ("matrix_tiles", "tiles_down")
+)
+_WARPGROUPS = ModeWords(("items", *_TILED.plain), _TILED.divisors, ("a_map", "b_map"))
+_CHAIN = ModeWords(("m", "n", "keys", "depth"), ("tiles_down",))
+_WORDS = {
+    CudaMode.POINTWISE: ModeWords(("all_units", "full_units", "rest"), ("row_length",)),
+    CudaMode.TRANSPOSED: ModeWords(("width", "height"), ("tiles_across", "tiles_down")),
+    CudaMode.SCAN: ModeWords(("items", "units", "zero", *_TEAM), ("row_length", "column_tiles")),
+    CudaMode.SCATTER: ModeWords(("items", "units", "places", "panel"), ("row_length",)),
+    CudaMode.SCATTER_LINES: ModeWords(("items", "units", "places"), ("row_length",)),
+    CudaMode.POSITIONS: ModeWords(("units", "warp_words", *_TEAM), ("row_length",)),
+    CudaMode.TOP: ModeWords(("items", "units", "wanted", "slice_units", *_TEAM)),
+    CudaMode.SORT: ModeWords(("items", "units", "wanted", "line_words", *_TEAM)),
+    **dict.fromkeys((CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA), _TILED),
+    **dict.fromkeys(WARPGROUP_MODES, _WARPGROUPS),
+    CudaMode.WGMMA_WINDOWS: ModeWords(
+        (*_WARPGROUPS.plain, "begin0", "begin1", "stride0", "stride1", "dilation0", "dilation1"),
+        (*_WARPGROUPS.divisors, "pixels0", "pixels1", "taps0", "channels"),
+        _WARPGROUPS.maps,
+    ),
+    **dict.fromkeys((CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN), _CHAIN),
+    CudaMode.WGMMA_CHAIN: ModeWords(
+        ("items", "queries", "n", "keys", "matrices", "band", "slice_tiles", *_SHARED),
+        ("tiles_down", "run_items"),
+        ("q_map", "k_map", "v_map"),
+    ),
+}
+
+
+def words_of(mode: CudaMode) -> ModeWords:
+    """Return the words of a mode. Modes of groups have the same."""
+    return _WORDS.get(mode, _GROUPS)
+
+
+def launch_words(mode: CudaMode, **values: int) -> dict[str, int]:
+    """Return the words of a launch by name.
+
+    Raises:
+        TypeError: a word that the mode declares is missing, or the mode does not declare one.
+    """
+    words = words_of(mode)
+    wanted = {*words.plain, *words.divisors}.difference(_SHARED)
+    if values.keys() != wanted:
+        missing, unknown = sorted(wanted - values.keys()), sorted(values.keys() - wanted)
+        raise TypeError(f"{mode.name} lacks the words {missing} and has no words {unknown}")
+    return values
 
 
 @dataclass(frozen=True)
@@ -77,12 +134,13 @@ class ParameterStruct:
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """Return the plain words: addresses of the accesses, WORDS, strides in bytes of accesses along loops
-        that move them, of those that move alike once, and the bits of the numbers."""
+        """The plain words: addresses of the accesses, words of the mode, strides in bytes, and numbers.
+
+        Accesses that move alike share their strides.
+        """
         accesses = self.pattern.accesses
         names = [f"base{number}" for number in range(len(accesses))]
-        names += WORDS
-        names += WINDOW_WORDS if self._has_windows else ()
+        names += words_of(self.pattern.mode).plain
         for number, access in enumerate(accesses):
             if self.pattern.offset(number) != number:
                 continue
@@ -95,48 +153,53 @@ class ParameterStruct:
 
     @cached_property
     def divisors(self) -> tuple[str, ...]:
-        """Return DIVISORS, and the counts of the loops."""
+        """The divisors of the mode, and the counts of the loops."""
         loops = [f"group_count{loop}" for loop in range(self.pattern.group_loops)]
         loops += [f"row_count{loop}" for loop in range(self.pattern.row_loops)]
-        return (*DIVISORS, *loops, *(WINDOW_DIVISORS if self._has_windows else ()))
-
-    @property
-    def _has_windows(self) -> bool:
-        return self.pattern.mode is CudaMode.WGMMA_WINDOWS
+        return (*words_of(self.pattern.mode).divisors, *loops)
 
     @property
     def maps(self) -> tuple[str, ...]:
-        """Return the tensor maps, which are last."""
-        return _MAPS.get(self.pattern.mode, ())
+        """The tensor maps, which are last."""
+        return words_of(self.pattern.mode).maps
+
+    @property
+    def _has_share(self) -> bool:
+        """Whether the code multiplies by one over the elements of a group."""
+        return "elements" in self.words
 
     def map_offset(self, number: int) -> int:
-        """Where a tensor map begins, in bytes."""
-        before = 8 * (len(self.words) + 2 * len(self.divisors) + 1)
+        """Return the first byte of a tensor map."""
+        before = 8 * (len(self.words) + 2 * len(self.divisors) + self._has_share)
         return -(-before // MAP_ALIGNMENT) * MAP_ALIGNMENT + number * MAP_BYTES
 
     def declaration(self) -> str:
-        """The C++ structure."""
-        lines = [f"    long long {name};" for name in self.words]
-        lines += [f"    Divisor {name};" for name in self.divisors]
-        lines.append("    double share;  // one over the elements of a group")
+        """Return the C++ structure."""
+        lines = [f"    long long {_declared(name)}" for name in self.words]
+        lines += [f"    Divisor {_declared(name)}" for name in self.divisors]
+        if self._has_share:
+            lines.append("    double share;  // one over the elements of a group")
         lines += [f"    TensorMap {name};" for name in self.maps]
         return "\n".join(["struct Parameters {", *lines, "};"])
 
-    def pack(self, values: Mapping[str, int], share: float = 1.0) -> bytes:
-        """The structure's bytes; words that are not given are zero, divisors one."""
-        words = [values.get(name, 0) for name in self.words]
-        content = struct.pack(f"<{len(words)}q", *words)
+    def pack(self, values: Mapping[str, int]) -> bytes:
+        """Return the bytes of the structure. Addresses are left zero."""
+        content = b"".join(values.get(name, 0).to_bytes(8, "little", signed=True) for name in self.words)
         for name in self.divisors:
-            count = values.get(name, 1)
-            content += struct.pack("<qQ", count, magic(count))
-        content += struct.pack("<d", share)
+            content += struct.pack("<qQ", values[name], magic(values[name]))
+        if self._has_share:
+            content += struct.pack("<d", 1.0 / values["elements"])
         return content.ljust(self.map_offset(len(self.maps)), b"\0") if self.maps else content
 
 
-def magic(count: int) -> int:
-    """The numbers, 32 bits each, that make a division by `count` a multiplication: ceil(2^s / count) and s.
+def _declared(name: str) -> str:
+    return f"{name};  // {MEANINGS[name]}" if name in MEANINGS else f"{name};"
 
-    Dividends are below 2^31.
+
+def magic(count: int) -> int:
+    """Return the numbers that make a division by `count` a multiplication: ceil(2^s / count) and s.
+
+    They have 32 bits each. Dividends are below 2^31.
     """
     if count >= 2**31:
         return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.cxx import function, template
+from opendml.targets.cuda.parameters import words_of
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 
@@ -22,10 +23,10 @@ def positions(pattern: CudaPattern) -> list[str]:
     ]
     if broken:
         in_group = [
-            "const Index row = divide(unit * V, p.inner), last = p.rows - 1;",
+            "const Index row = divide(unit * V, p.row_length), last = p.rows - 1;",
             "to = in_row<V>(p, to, unit);",
             "to.row = row;",
-            "to.turn = (int)((row + 1) * (Index)p.inner.count - unit * V);",
+            "to.turn = (int)((row + 1) * (Index)p.row_length.count - unit * V);",
             "const Offsets next = at_row(p, to, row < last ? row + 1 : last);",
             *(f"to.next{number} = next.a{number};" for number in broken),
             "return at_row(p, to, row);",
@@ -34,10 +35,10 @@ def positions(pattern: CudaPattern) -> list[str]:
         in_group = ["return in_row<V>(p, to, unit);"]
     elif pattern.columns or pattern.mode in (CudaMode.POINTWISE, CudaMode.TRANSPOSED):
         in_group = ["return at_row(p, to, unit);"]
-    elif pattern.row_loops:
+    elif pattern.row_loops and "row_length" in words_of(pattern.mode).divisors:
         in_group = [
-            "const Index row = divide(unit, p.inner);",
-            "return in_row<V>(p, at_row(p, to, row), unit - row * (Index)p.inner.count);",
+            "const Index row = divide(unit, p.row_length);",
+            "return in_row<V>(p, at_row(p, to, row), unit - row * (Index)p.row_length.count);",
         ]
     else:
         in_group = ["return in_row<V>(p, to, unit);"]
@@ -63,8 +64,8 @@ def item_position(pattern: CudaPattern) -> str:
     lines = ["return at_group(p, item);"]
     if pattern.columns:
         lines = [
-            "const Index group = divide(item, p.tiles);",
-            "return in_row<VECTOR>(p, at_group(p, group), item - group * (Index)p.tiles.count);",
+            "const Index group = divide(item, p.column_tiles);",
+            "return in_row<VECTOR>(p, at_group(p, group), item - group * (Index)p.column_tiles.count);",
         ]
     return function("Offsets at_item(const Parameters& p, Index item)", lines)
 

@@ -30,7 +30,7 @@ from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
 from opendml.targets.cuda.warpgroup_source import UNIT
@@ -333,23 +333,24 @@ class AttentionShape:
         )
         band = self._band(max(1, round(machine.multiprocessors / down)))
         tiles = band * down if self._hides else max(1, self._row_count // tile.rows)
-        words = Words(
+        words = launch_words(
+            pattern.mode,
             items=items,
-            rows=self._row_count,
-            columns=self._columns.count,
-            units=self._keys.count,
-            team=self.batch_count,
-            full=band,
-            inner=down,
-            slice=own_blocks,
-            tiles=slices if slices > 1 else tiles,
+            queries=self._row_count,
+            n=self._columns.count,
+            keys=self._keys.count,
+            matrices=self.batch_count,
+            band=band,
+            tiles_down=down,
+            slice_tiles=own_blocks,
+            run_items=slices if slices > 1 else tiles,
         )
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
         return CudaLaunch(
             pattern,
             min(items, machine.multiprocessors),
             tile.threads,
-            loop_values(self.kernel, self.groups, rows) | words.named() | steps,
+            loop_values(self.kernel, self.groups, rows) | words | steps,
             counters_bytes=4 + 4 * self.batch_count * (slices > 1),
             scratch_bytes=4 * items * self._row_count * (width + 2) if slices > 1 else 0,
             shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + SHARED_SLACK,

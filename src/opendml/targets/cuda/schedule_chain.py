@@ -28,7 +28,7 @@ from opendml.targets.cuda.launch import (
     power_of_two,
 )
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
 from opendml.targets.cuda.schedule_contraction import ProductQuery
@@ -284,7 +284,7 @@ class ChainShape:
             self.kernel.values,
             tuple(constants.items()),
         )
-        words = Words(rows=self.m, columns=self.n, units=self.keys, slice=self.depth, inner=down).named()
+        words = launch_words(tile.mode, m=self.m, n=self.n, keys=self.keys, depth=self.depth, tiles_down=down)
         for operand in operands:
             words |= operand.lane_steps()
         return CudaLaunch(

@@ -23,7 +23,7 @@ from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import LANES, SIDE_BY_SIDE
 from opendml.targets.cuda.launch import CudaLaunch, Table, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.result_units import ResultUnits, result_units
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
@@ -322,15 +322,16 @@ class Shape:
             self.kernel.values,
             tuple(constants.items()),
         )
-        words = Words(
-            rows=self.m,
-            columns=self.n,
-            units=self.k,
-            slice=slice_steps * tile.depth,
-            team=splits,
-            full=across,
-            tiles=down,
-            inner=down * across,
+        words = launch_words(
+            tile.mode,
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            split_depth=slice_steps * tile.depth,
+            splits=splits,
+            tiles_across=across,
+            tiles_down=down,
+            matrix_tiles=down * across,
         )
         area = tile.rows * tile.columns
         return CudaLaunch(
@@ -338,7 +339,7 @@ class Shape:
             tiles * splits,
             tile.threads,
             loop_values(self.kernel, self.loops["batch"], self.rows)
-            | words.named()
+            | words
             | units.lane_steps()
             | a.lane_steps()
             | b.lane_steps(),

@@ -10,7 +10,7 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, UnitNest
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 
 _THREADS = 128
@@ -186,9 +186,9 @@ def _run_units(_: CudaQuery, way: Units) -> CudaLaunch:
         constants,
     )
     full, rest = divmod(nest.inner.count, way.vector)
-    words = Words(units=units, inner=row_units, full=full, rest=rest)
+    words = launch_words(pattern.mode, all_units=units, row_length=row_units, full_units=full, rest=rest)
     grid = -(-units // (_THREADS if across else _THREADS * way.per_thread))
-    return CudaLaunch(pattern, grid, _THREADS, nest.given() | words.named())
+    return CudaLaunch(pattern, grid, _THREADS, nest.given() | words)
 
 
 def _in_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
@@ -235,8 +235,10 @@ def _run_squares(query: CudaQuery, way: Squares) -> CudaLaunch:
         nest.kernel.values,
         constants,
     )
-    words = Words(columns=nest.inner.count, units=loop.count, tiles=across, inner=down)
-    return CudaLaunch(pattern, tiles, _SQUARE_THREADS, nest.given() | words.named())
+    words = launch_words(
+        pattern.mode, width=nest.inner.count, height=loop.count, tiles_across=across, tiles_down=down
+    )
+    return CudaLaunch(pattern, tiles, _SQUARE_THREADS, nest.given() | words)
 
 
 def _vector_of_squares(

@@ -24,7 +24,6 @@ from opendml.targets.cuda.costs import (
 )
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
-from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern, Form
 
 _THREADS = 256
@@ -367,7 +366,7 @@ def _read_twice_by(groups: Groups, least: int) -> Estimate[Teams]:
 
 def _run_twice(groups: Groups, way: Teams) -> CudaLaunch:
     block = way.block
-    words = {**_tile_words(groups), "slice": -(-groups.units // block.size), "team": block.size}
+    words = {**_tile_words(groups), "slice_units": -(-groups.units // block.size), "team": block.size}
     return _launch(
         groups,
         CudaMode.TEAM,
@@ -482,7 +481,7 @@ def _device_meetings(times: float, threads: int) -> float:
 
 def _tile_words(groups: Groups) -> dict[str, int]:
     tiles, items = groups.tiles()
-    return {"items": items, "tiles": tiles, "columns": groups.row_units}
+    return {"items": items, "column_tiles": tiles, "columns": groups.row_units}
 
 
 def _rows(groups: Groups, block: Block) -> dict[str, int]:
@@ -526,13 +525,12 @@ def _launch(
         nest.kernel.values,
         tuple(constants.items()),
     )
-    words = Words(**{"units": groups.units, "inner": groups.inner_units, "rows": nest.row_count, **chosen})
+    words = groups.words(mode, **chosen)
     return CudaLaunch(
         pattern,
         grid,
         block,
-        nest.given() | words.named(),
-        1.0 / groups.elements,
+        nest.given() | words,
         shared_bytes=shared_bytes,
         cooperative=cooperative,
         counters_bytes=counters_bytes,

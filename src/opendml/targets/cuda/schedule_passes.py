@@ -21,7 +21,7 @@ from opendml.targets.cuda.launch import (
     UnitNest,
     power_of_two,
 )
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 256
@@ -136,15 +136,23 @@ def _run(query: CudaQuery, way: Threads) -> CudaLaunch:
         tuple(constants.items()),
     )
     inner = nest.inner.count
-    words = Words(
-        items=groups.count, units=groups.units, inner=inner, tiles=inner, team=team, slice=slice_units
+    words = launch_words(
+        pattern.mode,
+        items=groups.count,
+        units=groups.units,
+        rows=nest.row_count,
+        columns=0,
+        elements=groups.units,
+        row_length=inner,
+        column_tiles=inner,
+        team=team,
+        slice_units=slice_units,
     )
     return CudaLaunch(
         pattern,
         blocks * team,
         way.threads,
-        nest.given() | words.named(),
-        share=1 / groups.units,
+        nest.given() | words,
         counters_bytes=4 * blocks if team > 1 else 0,
         scratch_bytes=blocks * team * together * nest.state_bytes if team > 1 else 0,
     )

@@ -14,7 +14,7 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import PANEL, reading
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_positions import construct_positions, price_positions
 from opendml.targets.cuda.schedule_top import construct_best, construct_sorted, price_best, price_sorted
@@ -88,7 +88,7 @@ def _run_in_memory(query: CudaQuery, _: None) -> CudaLaunch:
     nest = query.nest
     panel = nest.group_count if nest.group_count % PANEL else PANEL
     constants = {"THREADS": _THREADS, "ACROSS": int(nest.lies_across)}
-    return _launch(nest, CudaMode.SCATTER, constants, -(-_elements(nest) // _THREADS), columns=panel)
+    return _launch(nest, CudaMode.SCATTER, constants, -(-_elements(nest) // _THREADS), panel=panel)
 
 
 def _run_in_lines(query: CudaQuery, choice: Lines) -> CudaLaunch:
@@ -100,7 +100,7 @@ def _run_in_lines(query: CudaQuery, choice: Lines) -> CudaLaunch:
 
 
 def _launch(
-    nest: UnitNest, mode: CudaMode, constants: Mapping[str, int], grid: int, columns: int = 0
+    nest: UnitNest, mode: CudaMode, constants: Mapping[str, int], grid: int, **chosen: int
 ) -> CudaLaunch:
     units = nest.row_count * nest.inner.count
     wide = nest.wide(max(_elements(nest), math.prod(nest.kernel.domain)))
@@ -108,8 +108,8 @@ def _launch(
         mode, 1, False, wide, nest.loads, nest.stores, nest.kernel.values, tuple(constants.items())
     )
     count, inner = _places(nest), nest.inner.count
-    words = Words(items=nest.group_count, units=units, inner=inner, rows=count, columns=columns)
-    return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | words.named())
+    words = {"items": nest.group_count, "units": units, "row_length": inner, "places": count, **chosen}
+    return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | launch_words(mode, **words))
 
 
 SCATTER: Table = (

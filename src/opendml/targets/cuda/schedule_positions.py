@@ -8,7 +8,7 @@ from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS, _RESIDENT = 512, 2
@@ -67,12 +67,14 @@ def construct_positions(query: CudaQuery, choice: Waves) -> CudaLaunch:
         nest.kernel.values,
         tuple(constants.items()),
     )
-    words = Words(items=lines, units=elements, inner=nest.inner.count, slice=slice, team=team)
+    words = launch_words(
+        pattern.mode, units=elements, row_length=nest.inner.count, warp_words=slice, team=team
+    )
     return CudaLaunch(
         pattern,
         lines * team,
         _THREADS,
-        nest.given() | words.named(),
+        nest.given() | words,
         shared_bytes=_THREADS // _WARP * slice * _WORD_BYTES,
         cooperative=team > 1,
         counters_bytes=POSTS_BYTES * lines * team if team > 1 else 0,

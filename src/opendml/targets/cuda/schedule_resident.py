@@ -21,7 +21,6 @@ from opendml.targets.cuda.launch import (
     power_of_two,
     power_of_two_within,
 )
-from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 256
@@ -118,9 +117,9 @@ def _run(query: CudaQuery, way: Resident) -> CudaLaunch:
         tuple(constants.items()),
     )
     inner = groups.inner_units
-    words = Words(items=items, units=groups.units, inner=inner, rows=nest.row_count, tiles=inner)
+    words = groups.words(pattern.mode, items=items, column_tiles=inner)
     grid = -(-items // together)
-    return CudaLaunch(pattern, grid, way.threads, nest.given() | words.named(), 1.0 / groups.elements)
+    return CudaLaunch(pattern, grid, way.threads, nest.given() | words)
 
 
 def _items(groups: Groups) -> int:

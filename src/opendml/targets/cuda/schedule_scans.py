@@ -13,7 +13,7 @@ from functools import partial
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
 from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery, Table, power_of_two
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _WARP = 32
@@ -138,12 +138,20 @@ def _run(query: CudaQuery, way: Span) -> CudaLaunch:
         tuple(constants.items()),
     )
     inner = nest.inner.count // vector
-    words = Words(items=lines.count, units=units, inner=inner, tiles=inner, team=way.team)
+    words = launch_words(
+        pattern.mode,
+        items=lines.count,
+        units=units,
+        row_length=inner,
+        column_tiles=inner,
+        team=way.team,
+        zero=0,
+    )
     return CudaLaunch(
         pattern,
         grid,
         way.threads,
-        nest.given() | words.named(),
+        nest.given() | words,
         cooperative=is_shared,
         counters_bytes=POSTS_BYTES * grid * together if is_shared else 0,
     )

@@ -17,7 +17,6 @@ from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import DEVICE_MEETING, ELEMENT_STEP, thread_meeting
 from opendml.targets.cuda.groups import Groups, in_passes
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table
-from opendml.targets.cuda.parameters import Words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 1024
@@ -101,20 +100,12 @@ def _run(query: CudaQuery, way: Shares, held: bool) -> CudaLaunch:
         nest.kernel.values,
         tuple(constants.items()),
     )
-    words = Words(
-        items=items,
-        units=groups.units,
-        inner=groups.inner_units,
-        rows=nest.row_count,
-        team=way.team,
-        slice=slice_units,
-    )
+    words = groups.words(pattern.mode, items=items, team=way.team, slice_units=slice_units)
     return CudaLaunch(
         pattern,
         grid,
         way.threads,
-        nest.given() | words.named(),
-        1.0 / groups.elements,
+        nest.given() | words,
         shared_bytes=slice_units * groups.unit_bytes if held else 0,
         cooperative=is_shared,
         counters_bytes=8 * teams if is_shared else 0,

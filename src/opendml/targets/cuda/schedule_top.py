@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, power_of_two
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _LEAST_SORTED = 32
@@ -132,13 +132,20 @@ def construct_best(query: CudaQuery, choice: Best) -> CudaLaunch:
         "ACROSS": int(nest.lies_across),
     }
     units = length // vector
-    words = Words(items=lines, units=units, rows=count, slice=-(-units // choice.team), team=choice.team)
+    words = launch_words(
+        CudaMode.TOP,
+        items=lines,
+        units=units,
+        wanted=count,
+        slice_units=-(-units // choice.team),
+        team=choice.team,
+    )
     groups = -(-lines // choice.together)
     launch = CudaLaunch(
         _pattern(query, CudaMode.TOP, vector, constants, lines * length),
         groups * choice.team,
         threads,
-        query.nest.given() | words.named(),
+        query.nest.given() | words,
         shared_bytes=choice.together * choice.capacity * word_bytes,
     )
     if choice.team == 1:
@@ -154,12 +161,14 @@ def construct_sorted(query: CudaQuery, choice: SortedTiles) -> CudaLaunch:
     tiles = -(-length // tile)
     constants = {"THREADS": _TILE_THREADS, "BLOCKS": _TILE_BLOCKS, "TILE": tile}
     grid = lines if tiles == 1 else min(machine.multiprocessors * _TILE_BLOCKS, lines * tiles)
-    words = Words(items=lines, units=length, rows=_count(query), slice=whole, team=grid)
+    words = launch_words(
+        CudaMode.SORT, items=lines, units=length, wanted=_count(query), line_words=whole, team=grid
+    )
     launch = CudaLaunch(
         _pattern(query, CudaMode.SORT, 1, constants, 2 * lines * whole),
         grid,
         _TILE_THREADS,
-        nest.given() | words.named(),
+        nest.given() | words,
         shared_bytes=tile * word_bytes,
     )
     if tiles == 1:

@@ -26,7 +26,7 @@ from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits
 from opendml.targets.cuda.machine import Machine
-from opendml.targets.cuda.parameters import Words
+from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,
@@ -382,16 +382,18 @@ class WarpgroupShape:
             "B_ALONG_K": int(self._along_k(b)),
             **self._more_constants(),
         }
-        words = Words(
+        words = launch_words(
+            tile.mode,
             items=clusters * splits,
-            rows=self.m,
-            columns=self.n,
-            units=self.k,
-            slice=slice_steps * self.depth,
-            team=splits,
-            full=across,
-            tiles=down,
-            inner=down * across,
+            m=self.m,
+            n=self.n,
+            k=self.k,
+            split_depth=slice_steps * self.depth,
+            splits=splits,
+            tiles_across=across,
+            tiles_down=down,
+            matrix_tiles=down * across,
+            **self._more_values(),
         )
         steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
         places = machine.multiprocessors * tile.blocks // tile.cluster
@@ -401,9 +403,8 @@ class WarpgroupShape:
             tile.threads,
             {
                 **loop_values(self.kernel, self.groups, (*rows, *columns)),
-                **words.named(),
+                **words,
                 **steps_of_lanes,
-                **self._more_values(),
             },
             shared_bytes=stages * tile.stage_bytes + tile.parts_bytes + tile.staged(staged) + SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,

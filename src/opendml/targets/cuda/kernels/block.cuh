@@ -61,8 +61,8 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
     tile.finishes = takes_sums();
     Index group = item, first = 0;
     if constexpr (COLUMNS) {
-        group = divide(item, p.tiles);
-        first = (item - group * (Index)p.tiles.count) * TX;
+        group = divide(item, p.column_tiles);
+        first = (item - group * (Index)p.column_tiles.count) * TX;
         tile.there = tile.there && first + tile.tx < (Index)p.columns;
     }
     tile.finished = false;
@@ -94,7 +94,7 @@ DEVICE Tile tile_of(const Parameters& p, Index item) {
 }
 
 // How many units a thread's columns or row have.
-DEVICE Index all_units(const Parameters& p) { return ROW_THREADS > 0 ? (Index)p.inner.count : (Index)p.units; }
+DEVICE Index all_units(const Parameters& p) { return ROW_THREADS > 0 ? (Index)p.row_length.count : (Index)p.units; }
 
 // A unit of the thread's columns or row.
 DEVICE Offsets unit_at(const Parameters& p, const Tile& tile, Index unit) {

@@ -36,20 +36,20 @@ struct Block {
         q_tile = (Q::Element*)memory;
         k_tiles = (K::Element*)(q_tile + Q::SIZE);
         v_tiles = (V::Element*)(k_tiles + STAGES * K::SIZE);
-        v.start(p, at, 0, p.columns);
+        v.start(p, at, 0, p.n);
     }
 
     DEVICE_MEMBER void load_queries(Index row) {
         Loader<Q> q;
-        q.start(p, at, row, p.rows);
-        q.begin(p, q_tile, 0, p.slice, nullptr);
+        q.start(p, at, row, p.m);
+        q.begin(p, q_tile, 0, p.depth, nullptr);
         q.finish(p, q_tile);
     }
 
     DEVICE_MEMBER void begin(Index key, int slot) {
-        k.start(p, at, key, p.units);
-        k.begin(p, k_tiles + slot * K::SIZE, 0, p.slice, nullptr);
-        v.begin(p, v_tiles + slot * V::SIZE, key, p.units, nullptr);
+        k.start(p, at, key, p.keys);
+        k.begin(p, k_tiles + slot * K::SIZE, 0, p.depth, nullptr);
+        v.begin(p, v_tiles + slot * V::SIZE, key, p.keys, nullptr);
         commit_copies();
     }
 
@@ -93,11 +93,11 @@ struct Attention {
         for (int i = 0; i < SCORES; i++) {
             const int row = row_of_score(i);
             const Index own = key + key_of(i);
-            scores[i] = score(p, at_keys(p, rows[row], own < (Index)p.units ? own : key), scores[i]);
+            scores[i] = score(p, at_keys(p, rows[row], own < (Index)p.keys ? own : key), scores[i]);
         }
-        if (key + KEYS > (Index)p.units) {
+        if (key + KEYS > (Index)p.keys) {
 #pragma unroll
-            for (int i = 0; i < SCORES; i++) scores[i] = key + key_of(i) < (Index)p.units ? scores[i] : LOWEST;
+            for (int i = 0; i < SCORES; i++) scores[i] = key + key_of(i) < (Index)p.keys ? scores[i] : LOWEST;
         }
 #pragma unroll
         for (int i = 0; i < SCORES; i++) found[row_of_score(i)] = greater(scores[i], found[row_of_score(i)]);
@@ -131,7 +131,7 @@ struct Attention {
         for (int i = 0; i < RESULTS; i++) {
             const int row = row_of_result(i);
             const Index column = column_of(i);
-            if (first + row_of(row) >= (Index)p.rows || column >= (Index)p.columns) continue;
+            if (first + row_of(row) >= (Index)p.m || column >= (Index)p.n) continue;
             const float result = results[i] * shares[row];
             const bool is_done = again ? left.bits[i / 32] >> i % 32 & 1 : is_finite(result) || shares[row] != shares[row];
             if (is_done) store_results(p, at_n(p, rows[row], column), result);
@@ -144,7 +144,7 @@ struct Attention {
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     extern __shared__ uint4 memory[];
-    const Index group = divide((Index)blockIdx.x, p.inner), first = ((Index)blockIdx.x - group * (Index)p.inner.count) * ROWS;
+    const Index group = divide((Index)blockIdx.x, p.tiles_down), first = ((Index)blockIdx.x - group * (Index)p.tiles_down.count) * ROWS;
     Block block(p, at_group(p, group), (char*)memory);
     float* const room = (float*)(block.v_tiles + STAGES * V::SIZE);
     block.load_queries(first);
@@ -152,9 +152,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
 #pragma unroll
     for (int row = 0; row < OWN_ROWS; row++) {
         const Index own = first + row_of(row);
-        attention.rows[row] = at_m(p, block.at, own < (Index)p.rows ? own : 0);
+        attention.rows[row] = at_m(p, block.at, own < (Index)p.m ? own : 0);
     }
-    const float again_unit = unit_of((int)p.units);
+    const float again_unit = unit_of((int)p.keys);
     Left left = {};
     bool again = false;
     do {
@@ -165,8 +165,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
             block.finish(0);
         }
 #pragma unroll 1
-        for (Index key = 0; key < (Index)p.units; key += KEYS) {
-            const bool is_last = key + KEYS >= (Index)p.units;
+        for (Index key = 0; key < (Index)p.keys; key += KEYS) {
+            const bool is_last = key + KEYS >= (Index)p.keys;
             if (STAGES > 1) {
                 wait_for_copies<0>();
                 __syncthreads();

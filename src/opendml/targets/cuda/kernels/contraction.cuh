@@ -3,7 +3,7 @@
 // along the direction of neighbouring threads, so that a thread loads and stores a unit at once. With UNIT_ACROSS they lie across it,
 // so that several loads of a thread are in flight.
 //
-// With several blocks for a tile (`p.team`), each sums a slice of k, and whichever is done last adds their sums up, in the order
+// With several blocks for a tile (`p.splits`), each sums a slice of k, and whichever is done last adds their sums up, in the order
 // of the slices. The counter of each tile is zero between launches.
 
 constexpr int BAND = 8;  // tiles side by side that are computed at a time, so that operands stay in the L2 cache
@@ -45,7 +45,7 @@ struct Totals {
 // Whether this block is the last of its team; then the sums become those of the team.
 DEVICE bool gather(Sum (&sums)[SUMS], const Parameters& p, Index tile, int rank) {
     __shared__ bool is_last;
-    const int blocks = (int)p.team;
+    const int blocks = (int)p.splits;
     Sum* const page = (Sum*)p.scratch + (long long)tile * blocks * (SUMS * THREADS) + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < SUMS; i++) page[(long long)rank * (SUMS * THREADS) + i * THREADS] = sums[i];
@@ -81,13 +81,13 @@ DEVICE void store_tile(const Sum* found, const Parameters& p, const Offsets& at,
     static_assert(THREADS % LINE == 0 && SLOW % ACROSS == 0);
     const int fast = threadIdx.x % LINE * ALONG;
     const Index along = (STORED_ALONG_ROWS ? column : row) + fast;
-    const Index left_along = (Index)(STORED_ALONG_ROWS ? p.columns : p.rows) - along;
+    const Index left_along = (Index)(STORED_ALONG_ROWS ? p.n : p.m) - along;
     if (left_along <= 0) return;
     const Offsets here = STORED_ALONG_ROWS ? at_n(p, at, along) : at_m(p, at, along);
 #pragma unroll 1
     for (int slow = threadIdx.x / LINE * ACROSS; slow < SLOW; slow += THREADS / LINE * ACROSS) {
         const Index across = (STORED_ALONG_ROWS ? row : column) + slow;
-        const Index left_across = (Index)(STORED_ALONG_ROWS ? p.rows : p.columns) - across;
+        const Index left_across = (Index)(STORED_ALONG_ROWS ? p.m : p.n) - across;
         if (left_across <= 0) return;
         Sum unit[UNIT];
 #pragma unroll
@@ -103,22 +103,22 @@ DEVICE void store_tile(const Sum* found, const Parameters& p, const Offsets& at,
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     extern __shared__ uint4 memory[];
-    const int rank = SPLIT ? blockIdx.x % (int)p.team : 0;
-    const Index tile = SPLIT ? blockIdx.x / (int)p.team : blockIdx.x;
-    const Index batch = divide(tile, p.inner), inside = tile - batch * (Index)p.inner.count;
-    const Index band = inside / ((Index)p.tiles.count * BAND), in_band = inside - band * ((Index)p.tiles.count * BAND);
-    const Index left = (Index)p.full - band * BAND, width = left < BAND ? left : BAND;
+    const int rank = SPLIT ? blockIdx.x % (int)p.splits : 0;
+    const Index tile = SPLIT ? blockIdx.x / (int)p.splits : blockIdx.x;
+    const Index batch = divide(tile, p.matrix_tiles), inside = tile - batch * (Index)p.matrix_tiles.count;
+    const Index band = inside / ((Index)p.tiles_down.count * BAND), in_band = inside - band * ((Index)p.tiles_down.count * BAND);
+    const Index left = (Index)p.tiles_across - band * BAND, width = left < BAND ? left : BAND;
     const Index row = in_band / width * ROWS, column = (band * BAND + in_band % width) * COLUMNS_OF_TILE;
-    const Index first = SPLIT ? rank * (Index)p.slice : 0;
-    const Index end = SPLIT && first + (Index)p.slice < (Index)p.units ? first + (Index)p.slice : (Index)p.units;
+    const Index first = SPLIT ? rank * (Index)p.split_depth : 0;
+    const Index end = SPLIT && first + (Index)p.split_depth < (Index)p.k ? first + (Index)p.split_depth : (Index)p.k;
     const Offsets at = at_group(p, batch);
 
     A::Element* const a_tiles = reinterpret_cast<A::Element*>(memory);
     B::Element* const b_tiles = reinterpret_cast<B::Element*>(a_tiles + STAGES * A::SIZE);
     Loader<A> a;
     Loader<B> b;
-    a.start(p, at, row, p.rows);
-    b.start(p, at, column, p.columns);
+    a.start(p, at, row, p.m);
+    b.start(p, at, column, p.n);
     Sum sums[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; i++) sums[i] = 0;

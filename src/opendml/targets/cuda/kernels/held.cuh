@@ -6,7 +6,7 @@ constexpr int STORED_TOGETHER = CHUNKS > 4 ? 1 : CHUNKS;  // chunks; more would 
 
 // What all groups need of the rows that the block will meet, from that of unit `first` on. Returns the first row's number.
 DEVICE Index load_rows(Shared& shared, const Parameters& p, Index first) {
-    const Index from = divide(first * (COLUMNS ? TX * VECTOR : VECTOR), p.inner), last = p.rows - 1;
+    const Index from = divide(first * (COLUMNS ? TX * VECTOR : VECTOR), p.row_length), last = p.rows - 1;
     for (int i = threadIdx.x; i < ROWS; i += THREADS) {
         const Index row = from + i;
         load_row(shared.rows[i], p, at_row(p, Offsets(), row < last ? row : last));

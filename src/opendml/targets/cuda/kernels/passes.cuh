@@ -34,8 +34,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     extern __shared__ uint4 memory[];
     char* const room = reinterpret_cast<char*>(memory) + threadIdx.x * UNIT_BYTES;
     Meeting team(p);
-    const Index begin = team.rank * (Index)p.slice, first = begin + threadIdx.x;
-    const Index end = begin + (Index)p.slice < (Index)p.units ? begin + (Index)p.slice : (Index)p.units;
+    const Index begin = team.rank * (Index)p.slice_units, first = begin + threadIdx.x;
+    const Index end = begin + (Index)p.slice_units < (Index)p.units ? begin + (Index)p.slice_units : (Index)p.units;
     const Index count = first < end ? (end - first + THREADS - 1) / THREADS : 0;
     for (Index item = team.team; item < (Index)p.items; item += team.teams) {
         const Offsets at = at_group(p, item);

@@ -27,8 +27,8 @@ DEVICE void compute_unit(const Parameters& p, const Offsets& at, const Late<VECT
 DEVICE Index find_unit(Offsets& at, const Parameters& p, Index unit) {
     Index row = 0, inside = unit;
     if constexpr (GROUPS > 0) {
-        row = divide(unit, p.inner);
-        inside = unit - row * (Index)p.inner.count;
+        row = divide(unit, p.row_length);
+        inside = unit - row * (Index)p.row_length.count;
     }
     at = in_row<VECTOR>(p, at_group(p, row), inside);
     return inside;
@@ -36,7 +36,7 @@ DEVICE Index find_unit(Offsets& at, const Parameters& p, Index unit) {
 
 DEVICE void compute_across(const Parameters& p, Index unit) {
     Offsets first;
-    if (find_unit(first, p, unit) < (Index)p.full) {
+    if (find_unit(first, p, unit) < (Index)p.full_units) {
         Late<VECTOR> late[UNITS];
         Offsets at[UNITS];
 #pragma unroll
@@ -60,8 +60,8 @@ DEVICE void compute_apart(const Parameters& p, Index first) {
     for (int k = 0; k < UNITS; k++) {
         const Index unit = first + k * THREADS;
         full[k] = false;
-        if (unit >= (Index)p.units) continue;
-        full[k] = find_unit(at[k], p, unit) < (Index)p.full;
+        if (unit >= (Index)p.all_units) continue;
+        full[k] = find_unit(at[k], p, unit) < (Index)p.full_units;
         if (full[k]) {
             load_late<VECTOR>(late[k], p, at[k]);
         } else if constexpr (VECTOR > 1) {
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     begin_kernel();
     if constexpr (ACROSS) {
         const Index unit = (Index)blockIdx.x * THREADS + threadIdx.x;
-        if (unit < (Index)p.units) compute_across(p, unit);
+        if (unit < (Index)p.all_units) compute_across(p, unit);
     } else {
         compute_apart(p, (Index)blockIdx.x * (THREADS * UNITS) + threadIdx.x);
     }

@@ -50,7 +50,7 @@ DEVICE Share over_blocks(Team& team, Index mine) {
 
 // Finds what holds from the element `first` on: a word has the bits of 32 neighbours. Returns how many do.
 DEVICE Index find(unsigned* words, const Parameters& p, const Offsets& start, Index first) {
-    const int lane = threadIdx.x % 32, slice = (int)p.slice;
+    const int lane = threadIdx.x % 32, slice = (int)p.warp_words;
     for (int word = 0; word < slice; word += BATCH) {
         const Index from = first + word * 32, units = (Index)p.units;
         bool there[BATCH];
@@ -77,7 +77,7 @@ DEVICE Index find(unsigned* words, const Parameters& p, const Offsets& start, In
 
 // Puts what is made of the positions of the elements from `first` on that hold, of which `before` come earlier.
 DEVICE void put_found(const unsigned* words, const Parameters& p, const Offsets& start, Index first, Index before) {
-    const int lane = threadIdx.x % 32, slice = (int)p.slice;
+    const int lane = threadIdx.x % 32, slice = (int)p.warp_words;
     for (int word = 0; word < slice; word += 32, first += 32 * 32) {
         const unsigned own = word + lane < slice ? words[word + lane] : 0;
         for (unsigned left = __ballot_sync(~0u, own != 0); left; left &= left - 1) {
@@ -93,7 +93,7 @@ DEVICE void put_found(const unsigned* words, const Parameters& p, const Offsets&
 // Puts what is made of -1 to the places that the elements from `first` on leave, of which `before` come earlier, `found` of them
 // not.
 DEVICE void put_rest(const Parameters& p, const Offsets& start, Index first, Index before, Index found) {
-    const Index units = (Index)p.units, own = (Index)p.slice * 32, last = units - first < own ? units - first : own;
+    const Index units = (Index)p.units, own = (Index)p.warp_words * 32, last = units - first < own ? units - first : own;
     const Index end = units - first + before;
 #pragma unroll 4
     for (Index place = end - (last - found) + threadIdx.x % 32; place < end; place += 32) {
@@ -104,7 +104,7 @@ DEVICE void put_rest(const Parameters& p, const Offsets& start, Index first, Ind
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     extern __shared__ uint4 memory[];
-    const int warp = threadIdx.x / 32, slice = (int)p.slice, blocks = TEAM ? (int)p.team : 1;
+    const int warp = threadIdx.x / 32, slice = (int)p.warp_words, blocks = TEAM ? (int)p.team : 1;
     unsigned* const words = reinterpret_cast<unsigned*>(memory) + warp * slice;
     const Offsets start = at_group(p, (Index)(blockIdx.x / blocks));
     const Index own = slice * 32;

@@ -74,9 +74,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     const int block = TEAM ? blockIdx.x / (int)p.team : blockIdx.x;
     const Index item = (Index)block * TOGETHER + place;
     const bool there = item < (Index)p.items;
-    const Index first = TEAM ? (Index)(blockIdx.x - block * (int)p.team) * (Index)p.slice : 0;
+    const Index first = TEAM ? (Index)(blockIdx.x - block * (int)p.team) * (Index)p.slice_units : 0;
     const Index units = there ? (Index)p.units : 0;
-    const Index last = TEAM && first + (Index)p.slice < units ? first + (Index)p.slice : units;
+    const Index last = TEAM && first + (Index)p.slice_units < units ? first + (Index)p.slice_units : units;
     const Offsets at = at_item(p, there ? item : 0);
     Found found;
     bool is_last = true;

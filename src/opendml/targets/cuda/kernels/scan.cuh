@@ -43,7 +43,7 @@ DEVICE void forget_unit(const Parameters& p, Held<VECTOR>& unit) {
     unsigned words[(sizeof(unit) + 3) / 4];
     memcpy(words, &unit, sizeof(unit));
 #pragma unroll
-    for (unsigned& word : words) word ^= (unsigned)p.columns;
+    for (unsigned& word : words) word ^= (unsigned)p.zero;
     memcpy(&unit, words, sizeof(unit));
 }
 

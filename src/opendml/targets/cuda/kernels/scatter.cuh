@@ -5,7 +5,7 @@
 extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     const Index number = (Index)blockIdx.x * THREADS + threadIdx.x;
-    const Index units = (Index)p.units, width = (Index)p.columns;
+    const Index units = (Index)p.units, width = (Index)p.panel;
     if (number >= (Index)p.items * units) return;
     const Index panel = number / (width * units), rest = number - panel * (width * units);
     const Index outer = rest / (ACROSS ? width : units), inner = rest - outer * (ACROSS ? width : units);
@@ -13,5 +13,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     const Offsets start = at_group(p, line);
     Placed value = (Placed)unit;
     const long long place = (long long)element(p, in_group<1>(p, start, unit), value);
-    if ((unsigned long long)place < (unsigned long long)p.rows) put(p, start, place, value);
+    if ((unsigned long long)place < (unsigned long long)p.places) put(p, start, place, value);
 }

@@ -5,7 +5,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     begin_kernel();
     extern __shared__ uint4 memory[];
     constexpr int STEP = THREADS / TOGETHER, BATCH = 4;
-    const int count = (int)p.rows, line = threadIdx.x % TOGETHER, member = threadIdx.x / TOGETHER;
+    const int count = (int)p.places, line = threadIdx.x % TOGETHER, member = threadIdx.x / TOGETHER;
     Placed* const places = reinterpret_cast<Placed*>(memory);
     auto at_place = [&](int place) -> Placed& { return places[place * TOGETHER + line]; };
     for (int place = member; place < count; place += STEP) at_place(place) = -1;

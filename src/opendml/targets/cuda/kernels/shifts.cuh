@@ -46,7 +46,7 @@ struct Shifts {
 #pragma unroll
         for (int i = 0; i < OWN_ROWS; i++) {
             const Index own = row + row_of(i / 2 * 4 * ACROSS + i % 2 * 2);
-            a_shifts[i] = A::shift(p, A::at_row(p, at, own < (Index)p.rows ? own : 0));
+            a_shifts[i] = A::shift(p, A::at_row(p, at, own < (Index)p.m ? own : 0));
             of_rows[i] = add_quad(of_rows[i]);
         }
 #pragma unroll
@@ -54,7 +54,7 @@ struct Shifts {
 #pragma unroll
         for (int i = 0; i < OWN_COLUMNS; i++) {
             const Index own = column + column_of(i / 2 * 4 + i % 2);
-            b_shifts[i] = B::shift(p, B::at_row(p, at, own < (Index)p.columns ? own : 0));
+            b_shifts[i] = B::shift(p, B::at_row(p, at, own < (Index)p.n ? own : 0));
             columns[i] = __shfl_sync(~0u, of_columns[i / 2], (threadIdx.x % 4 * 2 + i % 2) * 4);
         }
 #pragma unroll

@@ -1,19 +1,19 @@
 // Whole lines in order, of which the first elements are wanted. Words are sorted in shared memory, a tile at a time, and put
 // together in global memory. All blocks are resident where a line has several tiles (a cooperative launch).
 
-// Lines of p.slice words, a power of two.
+// Lines of p.line_words words, a power of two.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     begin_kernel();
     extern __shared__ uint4 memory[];
     Word* const words = reinterpret_cast<Word*>(memory);
     auto at = [&](int number) -> Word& { return words[bank_of(number)]; };
     Word* const all = (Word*)p.scratch;
-    const long long tiles = p.slice / TILE;
+    const long long tiles = p.line_words / TILE;
     Meeting all_blocks(p);
-    for (long long size = TILE; size <= p.slice; size *= 2) {
+    for (long long size = TILE; size <= p.line_words; size *= 2) {
         merge_words(
-            [&](long long number) -> Word& { return all[number]; }, p.items * p.slice, size / 2, (long long)TILE,
-            (long long)blockIdx.x * THREADS + threadIdx.x, (long long)gridDim.x * THREADS, 0, size < p.slice ? size : 0,
+            [&](long long number) -> Word& { return all[number]; }, p.items * p.line_words, size / 2, (long long)TILE,
+            (long long)blockIdx.x * THREADS + threadIdx.x, (long long)gridDim.x * THREADS, 0, size < p.line_words ? size : 0,
             [&] { all_blocks.meet(p); });
         for (long long item = blockIdx.x; item < p.items * tiles; item += gridDim.x) {
             const Index line = (Index)(item / tiles);
@@ -39,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
                 merge_in_block(at, TILE, TILE / 2, first, size);
             }
             for (int i = threadIdx.x; i < TILE; i += THREADS) {
-                if (size < p.slice) all[item * TILE + i] = at(i);
-                else if (first + i < p.rows) put(p, start, first + i, (Placed)at(i).position);
+                if (size < p.line_words) all[item * TILE + i] = at(i);
+                else if (first + i < p.wanted) put(p, start, first + i, (Placed)at(i).position);
             }
             __syncthreads();
         }
-        if (size < p.slice) all_blocks.meet(p);
+        if (size < p.line_words) all_blocks.meet(p);
     }
     if (all_blocks.round > 0) all_blocks.end(p);
 }

@@ -8,8 +8,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     char* const room = reinterpret_cast<char*>(memory);
     constexpr int STRIDE = KEEP * TY;
     Exchange exchange(p);
-    const Index begin = exchange.rank * (Index)p.slice, first = begin + ROOM * TY;
-    const Index end = begin + (Index)p.slice < (Index)p.units ? begin + (Index)p.slice : (Index)p.units;
+    const Index begin = exchange.rank * (Index)p.slice_units, first = begin + ROOM * TY;
+    const Index end = begin + (Index)p.slice_units < (Index)p.units ? begin + (Index)p.slice_units : (Index)p.units;
     const Index last = end > first ? first + (end - first - 1) / STRIDE * STRIDE : first - 1;
     for (Index item = exchange.team; item < (Index)p.items; item += exchange.teams) {
         Tile tile = tile_of(p, item);

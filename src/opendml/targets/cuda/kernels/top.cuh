@@ -199,13 +199,13 @@ DEVICE void take_elements(const Place& place, Word& bound, const Parameters& p, 
         return unit < end ? (unsigned)(unit * VECTOR + i % VECTOR) : greatest<unsigned>;
     };
     load_units();
-    take_in(place, bound, (unsigned)p.rows, ((Index)p.slice + STEP - 1) / STEP, load_keys, position_of);
+    take_in(place, bound, (unsigned)p.wanted, ((Index)p.slice_units + STEP - 1) / STEP, load_keys, position_of);
 }
 
 // What the blocks of a team have found, if this is the last of them.
 DEVICE bool gather(const Place& place, Word& bound, const Parameters& p, Index line) {
     __shared__ bool is_last;
-    const int team = (int)p.team, wanted = (int)p.rows, rank = blockIdx.x % team;
+    const int team = (int)p.team, wanted = (int)p.wanted, rank = blockIdx.x % team;
     const bool there = line < (Index)p.items;
     Word* const page = (Word*)p.scratch + (long long)line * team * wanted;
     const int count = lines[place.line].count;
@@ -243,16 +243,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __gri
     place.line = ACROSS ? threadIdx.x % TOGETHER : threadIdx.x / SPAN;
     place.member = ACROSS ? threadIdx.x / TOGETHER : threadIdx.x % SPAN;
     place.words = words + place.line * ROOM;
-    const Index line = (Index)block * TOGETHER + place.line, begin = (Index)rank * (Index)p.slice;
+    const Index line = (Index)block * TOGETHER + place.line, begin = (Index)rank * (Index)p.slice_units;
     const bool there = line < (Index)p.items;
     const Offsets start = at_group(p, there ? line : 0);
-    const Index slice_end = begin + (Index)p.slice, units = there ? (Index)p.units : 0;
+    const Index slice_end = begin + (Index)p.slice_units, units = there ? (Index)p.units : 0;
     for (int i = threadIdx.x; i < TOGETHER * 64; i += THREADS) counts[i / 64][i % 64] = {};
     if (place.member == 0) lines[place.line].count = lines[place.line].bound = 0;
     __syncthreads();
     Word bound = {greatest<unsigned> - 1, greatest<Element>};  // nothing() alone exceeds it
     take_elements(place, bound, p, start, begin, slice_end < units ? slice_end : units);
-    const unsigned wanted = (unsigned)p.rows;
+    const unsigned wanted = (unsigned)p.wanted;
     keep_least(place, bound, wanted, TEAM ? wanted : SORTED);
     if constexpr (TEAM) {
         if (!gather(place, bound, p, line)) return;

@@ -7,9 +7,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
     // Neighbours of a column, or the first elements of units, lie in different banks.
     constexpr int PITCH = SIDE + (VECTOR == 1 && sizeof(Held<1>) < 4 ? 4 / sizeof(Held<1>) : 1);
     __shared__ Held<1> square[SIDE][PITCH];
-    const Index tile = blockIdx.x, row = divide(tile, p.tiles);
-    const Index across = tile - row * (Index)p.tiles.count;
-    const Index group = divide(row, p.inner), down = row - group * (Index)p.inner.count;
+    const Index tile = blockIdx.x, row = divide(tile, p.tiles_across);
+    const Index across = tile - row * (Index)p.tiles_across.count;
+    const Index group = divide(row, p.tiles_down), down = row - group * (Index)p.tiles_down.count;
     const Offsets at = at_group(p, group);
     const Index x0 = across * SIDE, y0 = down * SIDE;
     const int fast = threadIdx.x % UNITS_ACROSS * VECTOR, slow = threadIdx.x / UNITS_ACROSS;
@@ -17,7 +17,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
 #pragma unroll
     for (int k = 0; k < ROUNDS; k++) {
         const Index x = x0 + slow + k * STEP, y = y0 + fast;
-        if (x < (Index)p.columns && y < (Index)p.units) {
+        if (x < (Index)p.width && y < (Index)p.height) {
             load_held<VECTOR>(units[k], p, in_row<1>(p, at_row(p, at, y), x));
         }
     }
@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) kernel(const __grid_consta
 #pragma unroll(VECTOR > 1 ? 2 : 4)
     for (int k = 0; k < ROUNDS; k++) {
         const Index x = x0 + fast, y = y0 + slow + k * STEP;
-        if (x >= (Index)p.columns || y >= (Index)p.units) continue;
+        if (x >= (Index)p.width || y >= (Index)p.height) continue;
         const Offsets here = in_row<1>(p, at_row(p, at, y), x);
         Held<VECTOR> unit;
 #pragma unroll

@@ -12,7 +12,7 @@
 // HIDES: positions alone hide keys, as in a causal mask. Tiles of keys that no query of a tile sees are not read if hidden keys weigh
 // nothing.
 //
-// SPLIT: all queries of a matrix fit in one tile, and several blocks share its keys, `p.slice` tiles of keys each. Each leaves its sums in
+// SPLIT: all queries of a matrix fit in one tile, and several blocks share its keys, `p.slice_tiles` tiles of keys each. Each leaves its sums in
 // global memory; the last one adds them up in the order of the keys.
 
 constexpr int ROW_BYTES = 128, ELEMENTS = ROW_BYTES / 2;  // of a row of a box, whose units of 16 bytes are swizzled
@@ -27,41 +27,41 @@ static_assert(ROWS % 64 == 0 && KEYS % 16 == 0 && DEPTH % ELEMENTS == 0 && WIDTH
 
 // Returns how many keys a query sees. `distance_beyond` is linear in keys, and a key is hidden if it is positive.
 DEVICE int visible_keys(const Parameters& p, const Offsets& query) {
-    if constexpr (!HIDES) return (int)p.units;
+    if constexpr (!HIDES) return (int)p.keys;
     const long long first = distance_beyond(p, at_keys(p, query, 0)), step = distance_beyond(p, at_keys(p, query, 1)) - first;
     const long long seen = first > 0 ? 0 : step == 1 ? 1 - first : -first / step + 1;
-    return seen < p.units ? (int)seen : (int)p.units;
+    return seen < p.keys ? (int)seen : (int)p.keys;
 }
 
 // A tile of queries, and the tiles of keys that it reads. Long tiles come first, so that blocks end together: tiles of ROWS queries come
-// before tiles of fewer. With HIDES, tiles with more keys come first, in bands of matrices (`p.full`) whose keys and values stay in the L2
+// before tiles of fewer. With HIDES, tiles with more keys come first, in bands of matrices (`p.band`) whose keys and values stay in the L2
 // cache.
 struct Work {
     Index batch, row;
     int first = 0, blocks;
 
     DEVICE_MEMBER Work(const Parameters& p, Index item) {
-        const Index down = (Index)p.inner.count;
-        blocks = ((int)p.units + KEYS - 1) / KEYS;
+        const Index down = (Index)p.tiles_down.count;
+        blocks = ((int)p.keys + KEYS - 1) / KEYS;
         if constexpr (SPLIT) {
-            batch = divide(item, p.tiles);
+            batch = divide(item, p.run_items);
             row = 0;
-            first = (int)(item - batch * (Index)p.tiles.count) * (int)p.slice;
-            if (HIDES && skips_hidden(p)) blocks = (visible_keys(p, at_m(p, at_group(p, batch), (Index)p.rows - 1)) + KEYS - 1) / KEYS;
-            blocks = first + (int)p.slice < blocks ? (int)p.slice : blocks > first ? blocks - first : 0;
+            first = (int)(item - batch * (Index)p.run_items.count) * (int)p.slice_tiles;
+            if (HIDES && skips_hidden(p)) blocks = (visible_keys(p, at_m(p, at_group(p, batch), (Index)p.queries - 1)) + KEYS - 1) / KEYS;
+            blocks = first + (int)p.slice_tiles < blocks ? (int)p.slice_tiles : blocks > first ? blocks - first : 0;
         } else if constexpr (HIDES) {
-            const Index band = divide(item, p.tiles), inside = item - band * (Index)p.tiles.count;
-            const Index left = (Index)p.team - band * (Index)p.full, width = left < (Index)p.full ? left : (Index)p.full;
+            const Index band = divide(item, p.run_items), inside = item - band * (Index)p.run_items.count;
+            const Index left = (Index)p.matrices - band * (Index)p.band, width = left < (Index)p.band ? left : (Index)p.band;
             const Index tile = inside / width;
-            batch = band * (Index)p.full + inside - tile * width;
+            batch = band * (Index)p.band + inside - tile * width;
             row = (down - 1 - tile) * ROWS;
             if (skips_hidden(p)) {
-                const Index end = row + ROWS < (Index)p.rows ? row + ROWS : (Index)p.rows;
+                const Index end = row + ROWS < (Index)p.queries ? row + ROWS : (Index)p.queries;
                 blocks = (visible_keys(p, at_m(p, at_group(p, batch), end - 1)) + KEYS - 1) / KEYS;
             }
         } else {
-            const Index whole = (Index)p.tiles.count, of_whole = (Index)p.team * whole;
-            batch = item < of_whole ? divide(item, p.tiles) : item - of_whole;
+            const Index whole = (Index)p.run_items.count, of_whole = (Index)p.matrices * whole;
+            batch = item < of_whole ? divide(item, p.run_items) : item - of_whole;
             row = (item < of_whole ? item - batch * whole : whole) * ROWS;
         }
     }
@@ -112,7 +112,7 @@ DEVICE Index next_item(const Parameters& p) { return (Index)gridDim.x + (Index)a
 DEVICE void produce(const Parameters& p, const SharedLayout& layout, int* shared_item) {
     // With fewer queries than a tile, the box has only these, in groups of 8 if they lie along one loop. The rest of the tile is not
     // initialized, and not stored.
-    const int rows = LOOPS_M > 1 ? (int)p.rows : (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
+    const int rows = LOOPS_M > 1 ? (int)p.queries : (Index)p.queries < ROWS ? ((int)p.queries + 7) / 8 * 8 : ROWS;
     Ring keys, values;
     int q_at[Q::RANK], k_at[K::RANK], v_at[V::RANK];
     Index item = blockIdx.x;
@@ -254,7 +254,7 @@ struct Softmax {
         for (int row = 0; row < 2; row++) {
             greatest[row] = LOWEST, sums[row] = 0;
             const Index place = own + row * 8;
-            at[row] = at_m(p, at_group(p, work.batch), place < (Index)p.rows ? place : work.row);
+            at[row] = at_m(p, at_group(p, work.batch), place < (Index)p.queries ? place : work.row);
             seen[row] = visible_keys(p, at[row]);
         }
     }
@@ -271,8 +271,8 @@ struct Softmax {
                     scores[i] *= scale;
                     scores[i + 1] *= scale;
                 } else {
-                    const Offsets place = at_keys(p, at[row_of(i)], own < (Index)p.units ? own : key);
-                    find_scores(p, place, reinterpret_cast<float (&)[2]>(scores[i]), own + 1 < (Index)p.units);
+                    const Offsets place = at_keys(p, at[row_of(i)], own < (Index)p.keys ? own : key);
+                    find_scores(p, place, reinterpret_cast<float (&)[2]>(scores[i]), own + 1 < (Index)p.keys);
                 }
             }
         }
@@ -280,7 +280,7 @@ struct Softmax {
 #pragma unroll
             for (int i = 0; i < SCORES; i++) {
                 const int row = row_of(i), own = (int)key + key_of(i);
-                if (own >= seen[row]) scores[i] = !HIDES || skips_hidden(p) || own >= (int)p.units ? LOWEST : score_of_hidden(p, scores[i]);
+                if (own >= seen[row]) scores[i] = !HIDES || skips_hidden(p) || own >= (int)p.keys ? LOWEST : score_of_hidden(p, scores[i]);
             }
         }
         // Two chains for each query hide the latency of comparisons and additions.
@@ -317,7 +317,7 @@ DEVICE void scale_down(float (&results)[RESULTS], const float (&factors)[2]) {
 DEVICE void store_results(const Parameters& p, const Softmax& softmax, const float (&results)[RESULTS], Index batch, Index own) {
 #pragma unroll
     for (int row = 0; row < 2; row++) {
-        const bool is_there = own + row * 8 < (Index)p.rows;
+        const bool is_there = own + row * 8 < (Index)p.queries;
         const Offsets at = at_m(p, at_group(p, batch), is_there ? own + row * 8 : 0);
         const float share = 1 / sum_of_quad(softmax.sums[row]);
 #pragma unroll
@@ -326,7 +326,7 @@ DEVICE void store_results(const Parameters& p, const Softmax& softmax, const flo
 #pragma unroll
             for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = results[(block + j / 2) * 4 + 2 * row + j % 2] * share;
             transpose_quad(pairs);
-            const Index column = (block + threadIdx.x % 4) * 8, left = (Index)p.columns - column;
+            const Index column = (block + threadIdx.x % 4) * 8, left = (Index)p.n - column;
             if (is_there && left > 0) {
                 store_unit(p, at_n(p, at, column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
             }
@@ -335,11 +335,11 @@ DEVICE void store_results(const Parameters& p, const Softmax& softmax, const flo
 }
 
 // Returns where the sums of a slice of keys lie in global memory: WIDTH of each query.
-DEVICE float* sums_of_slice(const Parameters& p, Index item) { return (float*)p.scratch + (long long)item * ((int)p.rows * WIDTH); }
+DEVICE float* sums_of_slice(const Parameters& p, Index item) { return (float*)p.scratch + (long long)item * ((int)p.queries * WIDTH); }
 
 // Returns where the greatest score of each query in a slice lies, and the sum of its weights.
 DEVICE float* limits_of_slice(const Parameters& p, Index item) {
-    return sums_of_slice(p, (Index)p.items) + (long long)item * ((int)p.rows * 2);
+    return sums_of_slice(p, (Index)p.items) + (long long)item * ((int)p.queries * 2);
 }
 
 // Leaves the sums of a thread's queries in global memory.
@@ -349,9 +349,9 @@ DEVICE void store_slice(const Parameters& p, const Softmax& softmax, const float
     const float unit = unit_of_scores(p);
 #pragma unroll
     for (int row = 0; row < 2; row++) {
-        if (first + row * 8 >= (Index)p.rows) continue;  // The same for all lanes.
+        if (first + row * 8 >= (Index)p.queries) continue;  // The same for all lanes.
         const Index own = first + row * 8 + threadIdx.x % 32 / 4;
-        const bool is_there = own < (Index)p.rows;
+        const bool is_there = own < (Index)p.queries;
         const float sum = sum_of_quad(softmax.sums[row]);
         if (is_there && threadIdx.x % 4 == 0) limits[own * 2] = softmax.greatest[row] * unit, limits[own * 2 + 1] = sum;
         float* const page = sums_of_slice(p, item) + own * WIDTH;
@@ -371,12 +371,12 @@ DEVICE void store_slice(const Parameters& p, const Softmax& softmax, const float
 
 // Adds the sums of all slices of a matrix up, and stores the results. A thread has units of 8 columns.
 DEVICE void merge_slices(const Parameters& p, Index batch) {
-    const int slices = (int)p.tiles.count, rows = (int)p.rows;
+    const int slices = (int)p.run_items.count, rows = (int)p.queries;
     const float* const limits = limits_of_slice(p, batch * slices);
     const float* const pages = sums_of_slice(p, batch * slices);
 #pragma unroll 1
     for (int at = threadIdx.x % 128; at < rows * (WIDTH / 8); at += 128) {
-        const int row = at / (WIDTH / 8), column = at % (WIDTH / 8) * 8, left = (int)p.columns - column;
+        const int row = at / (WIDTH / 8), column = at % (WIDTH / 8) * 8, left = (int)p.n - column;
         if (left <= 0) continue;
         float greatest = LOWEST, total = 0, sums[8] = {};
 #pragma unroll 8
@@ -406,7 +406,7 @@ DEVICE void merge_slices(const Parameters& p, Index batch) {
 
 // Returns whether a slice is the last one of its matrix that is done.
 DEVICE bool is_last_slice(const Parameters& p, Index batch, int* shared_flag) {
-    const unsigned last = (unsigned)p.tiles.count - 1;
+    const unsigned last = (unsigned)p.run_items.count - 1;
     __threadfence();
     synchronize_warpgroups(TURN_BARRIER, 1);
     // The first counter numbers the items.
@@ -462,7 +462,7 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared
             release(layout.empty_values + values.slot * BARRIER_BYTES);
             values.next();
         };
-        if (work.row + group * 64 >= (Index)p.rows) {
+        if (work.row + group * 64 >= (Index)p.queries) {
             // This warpgroup has no queries. It only releases tiles and turns, so that the others proceed.
             for (int block = 0; block < work.blocks; block++) {
                 wait_for_phase(layout.full_keys + keys.slot * BARRIER_BYTES, keys.parity);

@@ -6,11 +6,11 @@
 //
 // Blocks of a cluster have tiles below each other, and share the columns' operand: each loads a part of it for all of them.
 //
-// With several slices of k for a tile (`p.team`), whichever is done last adds the sums of all up, in the order of the slices.
+// With several slices of k for a tile (`p.splits`), whichever is done last adds the sums of all up, in the order of the slices.
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // With fewer rows than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
-    const int rows = A::ALONG_K && (Index)p.rows < ROWS ? ((int)p.rows + 7) / 8 * 8 : ROWS;
+    const int rows = A::ALONG_K && (Index)p.m < ROWS ? ((int)p.m + 7) / 8 * 8 : ROWS;
     const int bytes = rows * DEPTH_BYTES + B_BYTES;
     Ring ring;
 #pragma unroll 1
@@ -35,7 +35,7 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
 
 // Whether this slice of k is the last of its tile; then the sums of a warpgroup become those of all slices.
 DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int warpgroup, int* last) {
-    const int slices = (int)p.team, thread = threadIdx.x % 128;
+    const int slices = (int)p.splits, thread = threadIdx.x % 128;
     const Index part = work.tile * PARTS + warpgroup % PARTS;
     float* const page = (float*)p.scratch + (long long)part * slices * (SUMS * 128) + thread;
 #pragma unroll

@@ -20,7 +20,7 @@ struct Loader {
         line = (int)lines;
         const Index column = work.column + block * COLUMNS_OF_BLOCK;
         filter = (int)(IMAGES_ARE_B ? work.row : column);
-        const Index pixel = IMAGES_ARE_B ? work.batch * (Index)p.columns + column : work.row;
+        const Index pixel = IMAGES_ARE_B ? work.batch * (Index)p.n + column : work.row;
         const Index row = divide(pixel, p.pixels0), number = divide(row, p.pixels1);
         x = (int)(pixel - row * (Index)p.pixels0.count) * (int)p.stride0 + (int)p.begin0;
         y = (int)(row - number * (Index)p.pixels1.count) * (int)p.stride1 + (int)p.begin1;

@@ -9,7 +9,7 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
 #pragma unroll
         for (int lower = 0; lower < 2; lower++) {
             const Index own_row = row + 64 * i + 16 * warp + 8 * lower + lane / 4;
-            const bool is_there = own_row < (Index)p.rows;
+            const bool is_there = own_row < (Index)p.m;
             const Offsets of_row = at_m(p, at, is_there ? own_row : 0);
 #pragma unroll
             for (int block = 0; block < COLUMNS_OF_TILE / 8; block += 4) {
@@ -18,7 +18,7 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
                 for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = sums[i][(block + j / 2) * 4 + 2 * lower + j % 2];
                 transpose_quad(pairs);
                 const Index own_column = column + (block + lane % 4) * 8;
-                const Index left = (Index)p.columns - own_column;
+                const Index left = (Index)p.n - own_column;
                 if (is_there && left > 0) {
                     store_unit(p, at_n(p, of_row, own_column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
                 }

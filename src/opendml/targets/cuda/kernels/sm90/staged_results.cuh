@@ -30,7 +30,7 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < DOWN; i++) {
-        const Index first = row + 64 * i + 16 * warp, count = (Index)p.rows - first;
+        const Index first = row + 64 * i + 16 * warp, count = (Index)p.m - first;
         OfRow rows[2];
 #pragma unroll
         for (int lower = 0; lower < 2; lower++) {
@@ -39,7 +39,7 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
         }
 #pragma unroll
         for (int chunk = 0; chunk < COLUMNS_OF_TILE; chunk += CHUNK) {
-            const Index begin = column + chunk, width = (Index)p.columns - begin;
+            const Index begin = column + chunk, width = (Index)p.n - begin;
             unsigned residuals[RESIDUALS + 1][2 * UNITS], results[RESULTS][2 * UNITS];
 #pragma unroll
             for (int number = 0; number < RESIDUALS; number++) {

@@ -89,7 +89,7 @@ struct MainLoop {
 
     DEVICE_MEMBER MainLoop(const Parameters& p, Shared tiles, Shared full, Shared empty, char* memory, int* flags)
         : tiles(tiles), full(full), empty(empty), parts(tiles + STAGES * STAGE_BYTES), memory(memory), flags(flags),
-          rows((Index)p.rows < ROWS ? (int)p.rows : ROWS) {}
+          rows((Index)p.m < ROWS ? (int)p.m : ROWS) {}
 
     // Adds the products of all steps along k. Returns the slot that was read last.
     DEVICE_MEMBER int sum(float (&sums)[DOWN][HALF], Ring& ring, int steps, int first_row) {

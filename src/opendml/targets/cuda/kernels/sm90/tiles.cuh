@@ -16,18 +16,18 @@ struct Work {
     int rank;
 
     DEVICE_MEMBER Work(const Parameters& p, Index item, int block) {
-        const Index super = SPLIT ? item / (Index)p.team : item;
-        rank = SPLIT ? (int)(item - super * (Index)p.team) : 0;
+        const Index super = SPLIT ? item / (Index)p.splits : item;
+        rank = SPLIT ? (int)(item - super * (Index)p.splits) : 0;
         tile = super * CLUSTER + block;
-        batch = divide(super, p.inner);
-        const Index inside = super - batch * (Index)p.inner.count, of_band = (Index)p.tiles.count * BAND;
+        batch = divide(super, p.matrix_tiles);
+        const Index inside = super - batch * (Index)p.matrix_tiles.count, of_band = (Index)p.tiles_down.count * BAND;
         const Index band = inside / of_band, in_band = inside - band * of_band;
-        const Index left = (Index)p.full - band * BAND, width = left < BAND ? left : BAND;
+        const Index left = (Index)p.tiles_across - band * BAND, width = left < BAND ? left : BAND;
         const Index down = in_band / width;
         row = (down * CLUSTER + block) * ROWS;
         column = (band * BAND + in_band - down * width) * COLUMNS_OF_TILE;
-        first = SPLIT ? rank * (Index)p.slice : 0;
-        end = SPLIT && first + (Index)p.slice < (Index)p.units ? first + (Index)p.slice : (Index)p.units;
+        first = SPLIT ? rank * (Index)p.split_depth : 0;
+        end = SPLIT && first + (Index)p.split_depth < (Index)p.k ? first + (Index)p.split_depth : (Index)p.k;
     }
 
     DEVICE_MEMBER int steps() const { return (int)((end - first + DEPTH - 1) / DEPTH); }
