@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
@@ -151,18 +151,26 @@ class Code:
         """The address so many bytes on."""
         return self.builder.gep(pointer, [byte_offset], source_etype=I8)
 
+    def element_at(self, pointer: ir.Value, index: ir.Value, step: ir.Value) -> ir.Value:
+        """Return the address `index` steps of `step` bytes further on."""
+        return self.offset(pointer, self.builder.mul(index, step))
+
     def element(self, array: ir.Value, index: int, type: ir.Type = I64) -> ir.Value:
         """The `index`-th 64-bit entry of an array."""
         address = self.builder.gep(array, [I64(index)], source_etype=I64)
         return self.builder.load(address, typ=type)
 
-    def split(self, index: ir.Value, counts: list[ir.Value]) -> list[ir.Value]:
+    def split(self, index: ir.Value, counts: Sequence[ir.Value]) -> list[ir.Value]:
         """The indices of nested loops with `counts`, outermost first, at a running index."""
         result: list[ir.Value] = []
         for count in reversed(counts[1:]):
             result.append(self.builder.urem(index, count))
             index = self.builder.udiv(index, count)
         return [index, *reversed(result)] if counts else []
+
+    def sum(self, values: Iterable[ir.Value]) -> ir.Value:
+        """Return the sum of integers, of which there is one at least."""
+        return reduce(self.builder.add, values)
 
     def minimum(self, a: ir.Value, b: ir.Value) -> ir.Value:
         """The lesser of two signed integers."""

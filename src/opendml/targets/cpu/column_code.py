@@ -1,214 +1,259 @@
-"""Kernels whose groups lie side by side in memory: lanes run over groups, a tile of them at a time."""
+"""Kernels whose groups lie side by side in memory. Lanes run over groups, a tile of them at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from llvmlite import ir
 
+from opendml.compiler.bounds import bounds_of
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.accumulation import AccumulationCode, State
-from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.group_code import PART_BYTES, GroupCode
-from opendml.targets.cpu.kernel_code import Pointers, Values
-from opendml.targets.cpu.pattern import (
-    LINE,
-    ColumnWalk,
-    CpuMode,
-    CpuPattern,
-    RowOrder,
-)
+from opendml.targets.cpu.code import I64, Body
+from opendml.targets.cpu.conversion import conversion
+from opendml.targets.cpu.group_code import GroupCode, Index
+from opendml.targets.cpu.loads import Pointers, Values
+from opendml.targets.cpu.pattern import LINE, ColumnWalk, CpuMode, CpuPattern, RowOrder
 from opendml.targets.cpu.stash import STASHED
 from opendml.targets.cpu.values import splat
 
 _ROWS_AT_ONCE = 4
-"""Rows taken in per visit of the states of a tile. Where rows follow each other in memory it is one, so that
-they are one stream."""
+"""Rows that are added per visit of the states of a tile. Rows that follow each other in memory are added one
+by one, so that they are one stream."""
+_MATRIX_ROWS_AT_ONCE = 4
+"""Rows that are added at once where a vector is multiplied by a matrix, while the next are prefetched."""
 _ROWS_AHEAD = 4
-"""Rows of results after which one is asked for, where it begins: rows of a tile lie too far apart for the
+"""Rows after which the begin of a row of results is prefetched. Rows of a tile lie too far apart for the
 processor to look ahead. Normalizations of 51 MB of FLOAT16 side by side then take five sixths of the time."""
 _LINES_AHEAD = 4
-"""Cache lines of such a row, if it has as many: the processor foresees the others, and asking for all takes
-longer."""
-_MANY_ROWS = 4
-"""The same where a vector is multiplied by a matrix, while the next are asked for."""
+"""Cache lines of such a row that are prefetched, if it has as many. The processor foresees the others, and
+prefetching all takes longer."""
 
 _States = dict[int, list[ir.Value]]
-"""Room for the states of a tile, part by part, by accumulation."""
+"""The scratch for the states of a tile, part by part, by accumulation."""
 
 
 class ColumnCode(GroupCode):
-    """Whole tiles: a pass over all rows, the statistics of all groups, the next pass; last the results row by
-    row."""
-
-    @property
-    def walk(self) -> ColumnWalk:
-        """The part of the pattern that these modes have."""
-        return self.pattern.walk_as(ColumnWalk)
+    """An item is a tile of neighbouring groups, or some rows of such a tile."""
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
+        self.walk = pattern.walk_as(ColumnWalk)
+        self.group_lanes = lanes
         self._states: _States = {
             id(accumulation): [self._tile(part) for part in accumulation.parts]
             for stage in self.passes
             for accumulation in stage
         }
         self._kept: dict[int, tuple[Node, ir.Value]] = {}
+        """The values of groups that later passes and elements need, with their scratch."""
         self._of_tile: Values = {}
+        self.start: ir.Value = I64(0)
+        self.stop: ir.Value = I64(0)
 
-    def item(self, item: ir.Value) -> None:
-        """One tile."""
-        self._kept = {}
-        group, self.start, self.stop = self.block_range(item)
-        pointers = self._tile_pointers(group)
+    def whole(self, item: ir.Value) -> None:
+        """Emit a tile: each pass over all rows, then the values of all groups; last the results by row."""
+        pointers = self.tile_pointers(self.tile_of(item))
         if self.stashed is not None:
             self.stash_origin = self.builder.mul(self.start, I64(-STASHED.bytes))
         for number in range(len(self.passes)):
-            self._pass(number, pointers, I64(0), self.units)
-            self._settle(number, pointers)
-        self._store_rows(pointers, I64(0), self.units)
+            self.accumulate(number, pointers, I64(0), self.units)
+            self.settle(number, pointers, stores_groups=number == self.last_pass)
+        self.store_units(pointers, I64(0), self.units)
 
-    def _tile_pointers(self, group: ir.Value) -> Pointers:
-        """Where the accesses stand at the first group of a tile, whose common values are computed."""
+    # Layout
+
+    def tile_of(self, position: ir.Value) -> ir.Value:
+        """Go to a tile of neighbouring groups, and return its group."""
+        self._kept = {}
+        group, self.start, self.stop = self.block_range(position)
+        return group
+
+    def tile_pointers(self, group: ir.Value) -> Pointers:
+        """Return the addresses of the accesses at the first group of a tile. Compute its common values."""
         pointers = self.group_pointers(group)
         self._of_tile = self.of_tile(pointers)
         return pointers
 
-    def _tile(self, type: ScalarType) -> ir.Value:
-        """Room for one value of each group, and for the lanes of a last vector that no group has."""
-        return self.room(type, self.walk.tile + self.lanes)
+    def each_vector(self, body: Body) -> None:
+        """Emit code for every vector of groups in the tile."""
+        self.code.vector_loop(self.start, self.stop, body)
 
-    def _at(self, room: ir.Value, type: ScalarType, index: ir.Value) -> ir.Value:
-        return self.code.offset(room, self.builder.mul(self.builder.sub(index, self.start), I64(type.bytes)))
-
-    def state(self, accumulation: AccumulationCode, index: ir.Value) -> State:
-        """The states of a vector of groups."""
+    def state(self, accumulation: AccumulationCode, index: Index) -> State:
+        """Return the states of a vector of groups."""
         return self._read(self._states, accumulation, index)
 
     def set_state(
-        self, accumulation: AccumulationCode, index: ir.Value, state: State, mask: ir.Value | None = None
+        self, accumulation: AccumulationCode, index: Index, state: State, mask: ir.Value | None = None
     ) -> None:
-        """Replaces them; those outside the mask stay."""
+        """Replace the states of a vector of groups, in the lanes of a mask."""
         self._write(self._states, accumulation, index, state, mask)
 
-    def _read(self, rooms: _States, accumulation: AccumulationCode, index: ir.Value) -> State:
-        parts = zip(rooms[id(accumulation)], accumulation.parts, strict=True)
-        return [self.code.load(self._at(room, part, index), part, self.lanes) for room, part in parts]
+    def settle(self, stage: int, pointers: Pointers, stores_groups: bool = False) -> None:
+        """Compute what later passes and elements need of groups after a pass. Optionally store the results of
+        groups."""
+        if stage < 0:
+            return
+        found = self.found(stage, Level.GROUP).items()
+        new = {key: (node, self._tile(node.type)) for key, node in found if key not in self._kept}
+        stores = self.stores(of_groups=True) if stores_groups else []
+        roots = [node for node, _ in new.values()] + [root for _, root in stores]
+
+        def settle(index: ir.Value, mask: ir.Value | None) -> None:
+            values = dict(self._of_tile)
+            for number in range(stage + 1):
+                for accumulation in self.passes[number]:
+                    state = self.state(accumulation, index)
+                    values |= accumulation.results(self.builder, self.lanes, state, self.elements)
+            values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values, roots=roots)
+            values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask, roots)
+            for key, (node, scratch) in new.items():
+                value = splat(self.builder, values[key], self.lanes)
+                self.code.store(self._at(scratch, node.type, index), value, node.type)
+            if stores:
+                self.store_group(pointers, values, self.lanes, index, mask)
+
+        self.each_vector(settle)
+        self._kept |= new
+
+    def store_units(self, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """Store the elements of some rows."""
+        if not self.stores(of_groups=False):
+            return
+        with self.walk_rows(pointers, first, last) as (_, row_pointers):
+            self._prefetch_results(row_pointers)
+            row_values = self.evaluate(Level.ROW, 1, row_pointers, self._of_tile)
+            self.store_range(
+                row_pointers, self.start, self.stop, lambda index: row_values | self._known(index)
+            )
+
+    def _prefetch_results(self, row: Pointers) -> None:
+        """Prefetch for writing the first results of a later row that do not bypass the caches."""
+        for access, _ in self.stores(of_groups=False):
+            store = self.accesses[access]
+            if store.step is Step.CONTIGUOUS and not store.streamed and self.pattern.rows:
+                stride = self.parameter(self.layout.row_stride(access, self.pattern.rows - 1))
+                later = self.code.element_at(row[access], stride, I64(_ROWS_AHEAD))
+                count = LINE // store.type.bytes
+                last = self.builder.add(self.start, I64(_LINES_AHEAD * count))
+                is_wide = self.builder.icmp_signed("<=", last, self.stop)
+                end = self.builder.select(is_wide, last, self.start)
+                with self.code.loop(self.start, end, count) as index:
+                    self.code.prefetch(self.code.element_at(later, index, self.steps[access]), written=True)
+
+    # Scratch
+
+    def _tile(self, type: ScalarType) -> ir.Value:
+        """Return scratch for one value of each group, and for the lanes of a last vector that no group
+        has."""
+        return self.room(type, self.walk.tile + self.lanes)
+
+    def _at(self, scratch: ir.Value, type: ScalarType, index: Index) -> ir.Value:
+        return self.code.element_at(scratch, self.builder.sub(index, self.start), I64(type.bytes))
+
+    def _read(self, tiles: _States, accumulation: AccumulationCode, index: Index) -> State:
+        parts = zip(tiles[id(accumulation)], accumulation.parts, strict=True)
+        return [self.code.load(self._at(tile, part, index), part, self.lanes) for tile, part in parts]
 
     def _write(
         self,
-        rooms: _States,
+        tiles: _States,
         accumulation: AccumulationCode,
-        index: ir.Value,
+        index: Index,
         state: State,
         mask: ir.Value | None,
     ) -> None:
-        for room, part, value in zip(rooms[id(accumulation)], accumulation.parts, state, strict=True):
-            self.code.store(self._at(room, part, index), value, part, mask)
+        for tile, part, value in zip(tiles[id(accumulation)], accumulation.parts, state, strict=True):
+            self.code.store(self._at(tile, part, index), value, part, mask)
 
     def _known(self, index: ir.Value) -> Values:
-        """The values that are kept of a vector of groups, and those of the tile."""
+        """Return the values of a vector of groups that are kept, and those of the tile."""
         return self._of_tile | {
-            key: self.code.load(self._at(room, node.type, index), node.type, self.lanes)
-            for key, (node, room) in self._kept.items()
+            key: self.code.load(self._at(scratch, node.type, index), node.type, self.lanes)
+            for key, (node, scratch) in self._kept.items()
         }
 
     # Passes
 
-    def _pass(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """One pass over some rows: the odd ones first, which also start the states, then several per
-        visit."""
+    def accumulate(self, stage: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """Emit one pass over some rows."""
         if self.walk.order is RowOrder.WHOLE:
-            self._take_in(number, pointers, first, 1, fresh=True)
-            with self.code.loop(self.builder.add(first, I64(1)), last) as row:
-                self._take_in(number, pointers, row, 1, fresh=False)
-            return
-        if self.walk.order is RowOrder.MANY:
-            if self.pattern.mode is CpuMode.COLUMNS:
-                self._take_in_chunks(number, pointers)
-            else:
-                self._take_in_many(number, pointers, first, last)
-            return
-        if self.adds_together(number):
-            self._take_in_together(number, pointers, first, last)
-            return
-        count = self.builder.sub(last, first)
-        odd = self.builder.and_(self.builder.sub(count, I64(1)), I64(_ROWS_AT_ONCE - 1))
-        done = self.builder.add(self.builder.add(first, odd), I64(1))
-        self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows + 1, fresh=True))
-        with self.code.loop(done, last, _ROWS_AT_ONCE) as row:
-            self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
+            self._add_rows(stage, pointers, first, 1, fresh=True)
+            self._loop_over_rows(stage, pointers, self.builder.add(first, I64(1)), last, 1)
+        elif self.walk.order is RowOrder.MANY and self.pattern.mode is CpuMode.COLUMNS:
+            self._add_chunks(stage, pointers)
+        elif self.walk.order is RowOrder.MANY:
+            self._add_many_rows(stage, pointers, first, last)
+        else:
+            self._add_few_rows(stage, pointers, first, last)
 
-    def _take_in_chunks(self, number: int, pointers: Pointers) -> None:
-        """The same, with states of each chunk that are put together as those of items are."""
-        stage = self.passes[number]
-        totals = {id(each): [self._tile(part) for part in each.parts] for each in stage}
+    def _loop_over_rows(
+        self, stage: int, pointers: Pointers, first: ir.Value, last: ir.Value, count: int
+    ) -> None:
+        """Add rows to the states, `count` at a time."""
+        with self.code.loop(first, last, count) as row:
+            self._add_rows(stage, pointers, row, count, fresh=False)
+
+    def _add_few_rows(self, stage: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """Start the states with as many rows as are left over, then add several per visit. Rows that cost
+        less together are added TOGETHER at a time."""
+        count = self.builder.sub(last, first)
+        together = self.adds_together(stage)
+        least = 0 if together else 1
+        odd = self.builder.and_(self.builder.sub(count, I64(least)), I64(_ROWS_AT_ONCE - 1))
+        self._choose(odd, lambda rows: self._add_rows(stage, pointers, first, rows + least, fresh=True))
+        start = self.builder.add(self.builder.add(first, odd), I64(least))
+        if together:
+            some = self.builder.add(first, self.builder.and_(count, I64(TOGETHER - 1)))
+            self._loop_over_rows(stage, pointers, start, some, _ROWS_AT_ONCE)
+            self._loop_over_rows(stage, pointers, some, last, TOGETHER)
+        else:
+            self._loop_over_rows(stage, pointers, start, last, _ROWS_AT_ONCE)
+
+    def _add_chunks(self, stage: int, pointers: Pointers) -> None:
+        """Add the rows of a matrix in chunks, and merge their states as those of items are merged."""
+        accumulations = self.passes[stage]
+        totals = {id(each): [self._tile(part) for part in each.parts] for each in accumulations}
         with self.code.loop(I64(0), self.chunks) as chunk:
-            begin, end = self.chunk_range(chunk, self.units)
-            self._take_in_many(number, pointers, begin, end)
+            self._add_many_rows(stage, pointers, *self.chunk_range(chunk, self.units))
             is_first = self.builder.icmp_signed("==", chunk, I64(0))
 
-            def put_together(index: ir.Value, mask: ir.Value | None) -> None:
-                for accumulation in stage:
+            def merge(index: ir.Value, mask: ir.Value | None) -> None:
+                for accumulation in accumulations:
                     state, before = (
-                        self._read(rooms, accumulation, index) for rooms in (self._states, totals)
+                        self._read(tiles, accumulation, index) for tiles in (self._states, totals)
                     )
                     merged = accumulation.merge(self.builder, self.lanes, before, state)
                     pairs = zip(state, merged, strict=True)
                     total = [self.builder.select(is_first, *pair) for pair in pairs]
-                    for rooms in (self._states, totals):
-                        self._write(rooms, accumulation, index, total, mask)
+                    for tiles in (self._states, totals):
+                        self._write(tiles, accumulation, index, total, mask)
 
-            self.code.vector_loop(self.start, self.stop, put_together)
+            self.each_vector(merge)
 
-    def _take_in_many(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """The same for many rows at once."""
-        self._take_in(number, pointers, first, 0, fresh=True)
-        odd = self.builder.and_(self.builder.sub(last, first), I64(_MANY_ROWS - 1))
+    def _add_many_rows(self, stage: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
+        """Add rows of a matrix: those that are left over one by one, then several at once."""
+        self._add_rows(stage, pointers, first, 0, fresh=True)
+        odd = self.builder.and_(self.builder.sub(last, first), I64(_MATRIX_ROWS_AT_ONCE - 1))
         done = self.builder.add(first, odd)
-        with self.code.loop(first, done) as row:
-            self._take_in(number, pointers, row, 1, fresh=False)
-        with self.code.loop(done, last, _MANY_ROWS) as row:
-            self._take_in(number, pointers, row, _MANY_ROWS, fresh=False)
-
-    def _take_in_together(self, number: int, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """The same for rows of which TOGETHER cost less than one after the other: the odd ones first, so that
-        few rows are one or two visits."""
-        count = self.builder.sub(last, first)
-        odd = self.builder.and_(count, I64(_ROWS_AT_ONCE - 1))
-        self._choose(odd, lambda rows: self._take_in(number, pointers, first, rows, fresh=True))
-        some = self.builder.add(first, odd)
-        done = self.builder.add(first, self.builder.and_(count, I64(TOGETHER - 1)))
-        with self.code.loop(some, done, _ROWS_AT_ONCE) as row:
-            self._take_in(number, pointers, row, _ROWS_AT_ONCE, fresh=False)
-        with self.code.loop(done, last, TOGETHER) as row:
-            self._take_in(number, pointers, row, TOGETHER, fresh=False)
-
-    def _ask_for_later(self, rows: Sequence[Pointers], index: ir.Value) -> None:
-        """Asks for the elements at an index of as many rows behind these."""
-        for position, access in enumerate(self.pattern.loads):
-            if access.step is Step.CONTIGUOUS and access.level is Level.ELEMENT and not access.counter:
-                stride = self.parameter(self.layout.row_stride(position, self.pattern.rows - 1))
-                distance = self.builder.mul(index, self.steps[position])
-                distance = self.builder.add(distance, self.builder.mul(stride, I64(len(rows))))
-                # As many rows as a matrix has between are more than the first cache holds.
-                level = 2 if self.walk.order is RowOrder.MANY else 1
-                for row in rows:
-                    self.code.prefetch(self.code.offset(row[position], distance), level=level)
+        self._loop_over_rows(stage, pointers, first, done, 1)
+        self._loop_over_rows(stage, pointers, done, last, _MATRIX_ROWS_AT_ONCE)
 
     def _choose(self, choice: ir.Value, emit: Callable[[int], None]) -> None:
-        """Emits one case for each value below _ROWS_AT_ONCE."""
+        """Emit one case for each value below _ROWS_AT_ONCE."""
         for case in range(_ROWS_AT_ONCE):
             with self.builder.if_then(self.builder.icmp_signed("==", choice, I64(case))):
                 emit(case)
 
-    def _take_in(self, number: int, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
-        """Neighbouring rows into the states; fresh ones start from the first row of the group, which all its
-        chunks share."""
-        stage, needed, in_order = self.passes[number], self.operands[number], self.walk.in_order
+    def _add_rows(self, stage: int, pointers: Pointers, first: ir.Value, count: int, fresh: bool) -> None:
+        """Add neighbouring rows to the states. Fresh states start from the first row of the group, which all
+        its chunks share."""
+        accumulations, needed = self.passes[stage], self.operands[stage]
         rows = [self.row_pointers(pointers, self.builder.add(first, I64(each))) for each in range(count)]
         outer = [self.evaluate(Level.ROW, 1, row, self._of_tile, roots=needed) for row in rows]
         outer_first = self.evaluate(Level.ROW, 1, pointers, self._of_tile, roots=needed) if fresh else {}
@@ -217,196 +262,126 @@ class ColumnCode(GroupCode):
             values = self._known(index) | known
             for level in (Level.GROUP, Level.ELEMENT):
                 values = self.evaluate(level, self.lanes, row, values, index, mask, needed)
-            if number == self.last_pass:
+            if stage == self.last_pass:
                 self.stash(values, row, index)
-            return [
-                [
-                    splat(self.builder, value, self.lanes)
-                    for value in self.operand_values(accumulation, self.lanes, values)
-                ]
-                for accumulation in stage
-            ]
+            return [self.operand_vectors(accumulation, self.lanes, values) for accumulation in accumulations]
 
-        def take_in(index: ir.Value, mask: ir.Value | None) -> None:
+        def started(elements: Sequence[State]) -> list[State]:
+            pairs = zip(accumulations, elements, strict=True)
+            return [each.start(self.builder, self.lanes, element) for each, element in pairs]
+
+        def add(index: ir.Value, mask: ir.Value | None) -> None:
             if fresh:
-                starts = operands(pointers, outer_first, index, mask)
-                states = [
-                    accumulation.start(self.builder, self.lanes, start)
-                    for accumulation, start in zip(stage, starts, strict=True)
-                ]
+                states = started(operands(pointers, outer_first, index, mask))
             else:
-                states = [self.state(accumulation, index) for accumulation in stage]
+                states = [self.state(accumulation, index) for accumulation in accumulations]
             totals = states
             if self.walk.order is RowOrder.MANY:
                 # Rounding errors grow with the number of sums: these rows have their own.
-                states = [accumulation.start(self.builder, self.lanes, []) for accumulation in stage]
+                states = started([[] for _ in accumulations])
             given = list(zip(rows, outer, strict=True))
-            for batch in [given] if self.adds_together(number) else [[each] for each in given]:
+            for batch in [given] if self.adds_together(stage) else [[each] for each in given]:
                 elements = [operands(row, known, index, mask) for row, known in batch]
                 states = [
                     accumulation.add_together(
-                        self.builder, self.lanes, state, [each[which] for each in elements], in_order
+                        self.builder,
+                        self.lanes,
+                        state,
+                        [each[which] for each in elements],
+                        self.walk.in_order,
                     )
-                    for which, (accumulation, state) in enumerate(zip(stage, states, strict=True))
+                    for which, (accumulation, state) in enumerate(zip(accumulations, states, strict=True))
                 ]
             if self.walk.order is RowOrder.MANY:
-                pairs = zip(stage, totals, states, strict=True)
+                pairs = zip(accumulations, totals, states, strict=True)
                 states = [each.merge(self.builder, self.lanes, *pair) for each, *pair in pairs]
             if self.walk.order is RowOrder.MANY or count == TOGETHER:
-                self._ask_for_later(rows, index)
-            for accumulation, state in zip(stage, states, strict=True):
+                self._prefetch_rows(rows, index)
+            for accumulation, state in zip(accumulations, states, strict=True):
                 self.set_state(accumulation, index, state)
 
-        self.code.vector_loop(self.start, self.stop, take_in)
+        self.each_vector(add)
 
-    def _settle(self, number: int, pointers: Pointers, store_groups: bool = True) -> None:
-        """After a pass, what later ones and the elements need of the groups; after the last one, also what is
-        stored once for a group."""
-        found = self.found(number, Level.GROUP).items()
-        new = {key: (node, self._tile(node.type)) for key, node in found if key not in self._kept}
-        last = number == self.last_pass and store_groups
-        stores = self.stores(of_groups=True) if last else []
-        roots = [node for node, _ in new.values()] + [root for _, root in stores]
-
-        def settle(index: ir.Value, mask: ir.Value | None) -> None:
-            values = dict(self._of_tile)
-            for stage in self.passes[: number + 1]:
-                for accumulation in stage:
-                    state = self.state(accumulation, index)
-                    values |= accumulation.results(self.builder, self.lanes, state, self.elements)
-            values = self.evaluate(Level.STATISTIC, self.lanes, pointers, values, roots=roots)
-            values = self.evaluate(Level.GROUP, self.lanes, pointers, values, index, mask, roots)
-            for key, (node, room) in new.items():
-                value = splat(self.builder, values[key], self.lanes)
-                self.code.store(self._at(room, node.type, index), value, node.type)
-            for access, root in stores:
-                value = splat(self.builder, self.value(root, self.lanes, values), self.lanes)
-                self.store(access, value, pointers, index, mask)
-
-        self.code.vector_loop(self.start, self.stop, settle)
-        self._kept |= new
-
-    def _store_rows(self, pointers: Pointers, first: ir.Value, last: ir.Value) -> None:
-        """The elements of some rows."""
-        if not self.stores(of_groups=False):
-            return
-        with self.walk_rows(pointers, first, last) as (_, row_pointers):
-            self._ask_to_store(row_pointers)
-            row_values = self.evaluate(Level.ROW, 1, row_pointers, self._of_tile)
-            self.store_range(
-                row_pointers, self.start, self.stop, lambda index: row_values | self._known(index)
-            )
-
-    def _ask_to_store(self, row: Pointers) -> None:
-        """Asks for where the first elements of a row behind this one will be written, but past the caches."""
-        for access, _ in self.stores(of_groups=False):
-            store = self.accesses[access]
-            if store.step is Step.CONTIGUOUS and not store.streamed and self.pattern.rows:
-                stride = self.parameter(self.layout.row_stride(access, self.pattern.rows - 1))
-                later = self.code.offset(row[access], self.builder.mul(stride, I64(_ROWS_AHEAD)))
-                count = LINE // store.type.bytes
-                last = self.builder.add(self.start, I64(_LINES_AHEAD * count))
-                is_wide = self.builder.icmp_signed("<=", last, self.stop)
-                end = self.builder.select(is_wide, last, self.start)
-                with self.code.loop(self.start, end, count) as index:
-                    distance = self.builder.mul(index, self.steps[access])
-                    self.code.prefetch(self.code.offset(later, distance), written=True)
+    def _prefetch_rows(self, rows: Sequence[Pointers], index: ir.Value) -> None:
+        """Prefetch the elements at an index of as many rows behind these."""
+        for position, access in enumerate(self.pattern.loads):
+            if access.step is Step.CONTIGUOUS and access.level is Level.ELEMENT and not access.counter:
+                stride = self.parameter(self.layout.row_stride(position, self.pattern.rows - 1))
+                distance = self.builder.mul(index, self.steps[position])
+                distance = self.builder.add(distance, self.builder.mul(stride, I64(len(rows))))
+                # The rows of a matrix in between are more than the first cache holds.
+                level = 2 if self.walk.order is RowOrder.MANY else 1
+                for row in rows:
+                    self.code.prefetch(self.code.offset(row[position], distance), level=level)
 
 
-class SplitColumnCode(ColumnCode):
-    """Long groups, in chunks of rows: one pass over the rows of a tile, or the states of a tile from those of
-    its chunks, or the elements of some rows from the states of their groups.
+class BoundedColumnCode(GroupCode):
+    """Groups side by side whose rows end at a bound, which is the same for all groups of a tile.
 
-    States: [group][chunk, and the group itself][part][column].
-    """
+    What a row reads lies apart from what the row before has read, so nothing is gained by going through
+    memory in its order. Each vector of groups goes through the rows alone, with its states in registers."""
 
-    def item(self, item: ir.Value) -> None:
-        """One chunk of a tile, or one tile."""
-        self._kept = {}
-        stage, mode = self.walk.stage, self.pattern.mode
-        if mode is CpuMode.COLUMNS_COMBINE:
-            group, self.start, self.stop = self.block_range(item)
-            for number in range(stage):
-                self.read_stage(number, group, self.chunks)
-            self._combine(stage, group)
-            if stage == self.last_pass and self.stores(of_groups=True):
-                self._settle(stage, self._tile_pointers(group))
-            return
-        position, chunk = self.code.split(item, [I64(0), self.chunks])
-        first, last = self.chunk_range(chunk, self.units)
-        group, self.start, self.stop = self.block_range(position)
-        pointers = self._tile_pointers(group)
-        before = stage if mode is CpuMode.COLUMNS_PARTIAL else len(self.passes)
-        for number in range(before):
-            self.read_stage(number, group, self.chunks)
-        if before:
-            self._settle(before - 1, pointers, store_groups=False)
-        if mode is CpuMode.COLUMNS_PARTIAL:
-            self._pass(stage, pointers, first, last)
-            self._write_stage(stage, group, chunk)
-        else:
-            self._store_rows(pointers, first, last)
+    def whole(self, item: ir.Value) -> None:
+        """Emit a tile in one pass."""
+        group, start, stop = self.block_range(item)
+        pointers = self.group_pointers(group)
+        known = self.of_tile(pointers)
+        self.row_counts = self._counts(known)
+        rows = reduce(self.builder.mul, self.row_counts)
+        self.code.vector_loop(
+            start, stop, lambda index, mask: self._groups(pointers, known, rows, index, mask)
+        )
 
-    def _combine(self, stage: int, group: ir.Value) -> None:
-        """The states of all chunks of a tile, in their order."""
-        self.read_stage(stage, group, I64(0))
-        with self.code.loop(I64(1), self.chunks) as chunk:
-
-            def merge(column: ir.Value, mask: ir.Value | None) -> None:
-                for accumulation in self.passes[stage]:
-                    other = self.read_state(stage, accumulation, group, chunk, column, mask)
-                    state = self.state(accumulation, column)
-                    merged = accumulation.merge(self.builder, self.lanes, state, other)
-                    self.set_state(accumulation, column, merged)
-
-            self.code.vector_loop(self.start, self.stop, merge)
-        self._write_stage(stage, group, self.chunks)
-
-    def read_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
-        """The states of a chunk of a tile, or behind the chunks of the tile itself, from the arena."""
-
-        def read(column: ir.Value, mask: ir.Value | None) -> None:
-            for accumulation in self.passes[stage]:
-                state = self.read_state(stage, accumulation, group, chunk, column, mask)
-                self.set_state(accumulation, column, state)
-
-        self.code.vector_loop(self.start, self.stop, read)
-
-    def _write_stage(self, stage: int, group: ir.Value, chunk: ir.Value) -> None:
-        def write(column: ir.Value, mask: ir.Value | None) -> None:
-            for accumulation in self.passes[stage]:
-                places = self.places(stage, accumulation, group, chunk, column)
-                parts = zip(places, accumulation.parts, self.state(accumulation, column), strict=True)
-                for place, part, value in parts:
-                    self.code.store(place, value, part, mask)
-
-        self.code.vector_loop(self.start, self.stop, write)
-
-    def read_state(
-        self,
-        stage: int,
-        accumulation: AccumulationCode,
-        group: ir.Value,
-        chunk: ir.Value,
-        column: ir.Value,
-        mask: ir.Value | None,
-    ) -> State:
-        """A vector of the states of a chunk of a tile."""
-        places = self.places(stage, accumulation, group, chunk, column)
-        return [
-            self.code.load(place, part, self.lanes, mask)
-            for place, part in zip(places, accumulation.parts, strict=True)
+    def _groups(
+        self, pointers: Pointers, of_tile: Values, rows: ir.Value, index: ir.Value, mask: ir.Value | None
+    ) -> None:
+        """Emit the results of a vector of groups."""
+        (accumulations,), (needed,) = self.passes, self.operands
+        of_groups = self.evaluate(Level.GROUP, self.lanes, pointers, of_tile, index, mask, needed)
+        states = [
+            self.variables(each, self.lanes, each.start(self.builder, self.lanes, []))
+            for each in accumulations
         ]
+        with self.walk_rows(pointers, I64(0), rows) as (_, row):
+            values = self.evaluate(Level.ROW, 1, row, of_groups, roots=needed)
+            values = self.evaluate(Level.ELEMENT, self.lanes, row, values, index, mask, needed)
+            for each, state in zip(accumulations, states, strict=True):
+                element = self.operand_vectors(each, self.lanes, values)
+                before = [self.code.get(slot) for slot in state]
+                after = each.add(
+                    self.builder, self.lanes, before, element, self.pattern.walk_as(ColumnWalk).in_order
+                )
+                for slot, value in zip(state, after, strict=True):
+                    self.code.set(slot, value)
+        results = dict(of_tile)
+        for each, state in zip(accumulations, states, strict=True):
+            found = [self.code.get(slot) for slot in state]
+            results |= each.results(self.builder, self.lanes, found, self.elements)
+        for level in (Level.STATISTIC, Level.GROUP):
+            results = self.evaluate(level, self.lanes, pointers, results, index, mask)
+        self.store_group(pointers, results, self.lanes, index, mask)
 
-    def places(
-        self, stage: int, accumulation: AccumulationCode, group: ir.Value, chunk: ir.Value, column: ir.Value
-    ) -> list[ir.Value]:
-        """Where the parts of such a vector lie."""
-        first = self.builder.mul(self.chunk_position(group, chunk), I64(self.part_count))
-        first = self.builder.add(first, I64(self.parts_before(stage, accumulation)))
-        result = []
-        for number, part in enumerate(accumulation.parts):
-            row = self.builder.mul(self.builder.add(first, I64(number)), self.inner)
-            origin = self.code.offset(self.arena(), self.builder.mul(row, I64(PART_BYTES)))
-            result.append(self.code.offset(origin, self.builder.mul(column, I64(part.bytes))))
-        return result
+    def _counts(self, of_tile: Values) -> list[ir.Value]:
+        """Return how often the loops over rows run: once at least, and as often as validated at most."""
+        counts = list(self.row_counts)
+        for loop, position in self.pattern.walk_as(ColumnWalk).bounded:
+            reductions = [node for node in self.nodes if id(node) in self.reductions]
+            steps = [self._steps(node, position, of_tile) for node in reductions]
+            most = reduce(self.code.maximum, steps, I64(1))
+            counts[loop] = self.code.minimum(most, counts[loop])
+        return counts
+
+    def _steps(self, reduction: Node, position: int, of_tile: Values) -> ir.Value:
+        """Return the first position along a loop from which on none counts. NaN is below all positions."""
+        bound = next(
+            bound
+            for each, bound in bounds_of(reduction)
+            if number_of(each) == position and self.levels[id(bound)] <= Level.TILE
+        )
+        value = self.value(bound, 1, of_tile)
+        if not bound.type.is_float:
+            return conversion(self.builder, value, bound.type, ScalarType.INT64, 1)
+        below = conversion(self.builder, value, bound.type, ScalarType.INT32, 1)
+        again = conversion(self.builder, below, ScalarType.INT32, bound.type, 1)
+        more = self.builder.zext(self.builder.fcmp_ordered("<", again, value), I64)
+        return self.builder.add(self.builder.sext(below, I64), more)

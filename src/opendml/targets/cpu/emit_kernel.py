@@ -11,9 +11,8 @@ from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu import exponential_math, table_math
-from opendml.targets.cpu.bounded_code import BoundedColumnCode
 from opendml.targets.cpu.code import I64, POINTER
-from opendml.targets.cpu.column_code import ColumnCode, SplitColumnCode
+from opendml.targets.cpu.column_code import BoundedColumnCode, ColumnCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.dot_code import DotCode
@@ -30,6 +29,7 @@ from opendml.targets.cpu.contraction.matrix_code import (
 from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
 from opendml.targets.cpu.contraction.patterns import Chaining, Packing, Panels, Strips, Tiling
 from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
+from opendml.targets.cpu.element_code import ElementCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import ColumnWalk, CpuMode, CpuPattern
 from opendml.targets.cpu.placing_code import (
@@ -39,28 +39,24 @@ from opendml.targets.cpu.placing_code import (
     ScatterTileCode,
     TopCode,
 )
-from opendml.targets.cpu.pointwise_code import PointwiseCode
 from opendml.targets.cpu.positions_code import PositionsCode
-from opendml.targets.cpu.row_code import RowCode, SplitRowCode
+from opendml.targets.cpu.row_code import RowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
-from opendml.targets.cpu.shared_rows_code import SharedRowsCode
-from opendml.targets.cpu.short_rows_code import ShortRowsCode
 from opendml.targets.cpu.tables import has_tables
-from opendml.targets.cpu.transposed_code import TransposedCode
 
 _CODE: dict[CpuMode, type[KernelCode]] = {
-    CpuMode.POINTWISE: PointwiseCode,
-    CpuMode.TRANSPOSED: TransposedCode,
-    CpuMode.SHORT_ROWS: ShortRowsCode,
-    CpuMode.SHARED_ROWS: SharedRowsCode,
+    CpuMode.POINTWISE: ElementCode,
+    CpuMode.TRANSPOSED: ElementCode,
+    CpuMode.SHORT_ROWS: ElementCode,
+    CpuMode.SHARED_ROWS: ElementCode,
     CpuMode.ROWS: RowCode,
-    CpuMode.ROWS_PARTIAL: SplitRowCode,
-    CpuMode.ROWS_COMBINE: SplitRowCode,
-    CpuMode.ROWS_MAP: SplitRowCode,
+    CpuMode.ROWS_PARTIAL: RowCode,
+    CpuMode.ROWS_COMBINE: RowCode,
+    CpuMode.ROWS_MAP: RowCode,
     CpuMode.COLUMNS: ColumnCode,
-    CpuMode.COLUMNS_PARTIAL: SplitColumnCode,
-    CpuMode.COLUMNS_COMBINE: SplitColumnCode,
-    CpuMode.COLUMNS_MAP: SplitColumnCode,
+    CpuMode.COLUMNS_PARTIAL: ColumnCode,
+    CpuMode.COLUMNS_COMBINE: ColumnCode,
+    CpuMode.COLUMNS_MAP: ColumnCode,
     CpuMode.SCAN_ROWS: ScanRowCode,
     CpuMode.SCAN_ROWS_COMBINE: ScanRowCode,
     CpuMode.SCAN_ROWS_MAP: ScanRowCode,

@@ -16,7 +16,8 @@ from opendml.program.node import PLACINGS, Operation
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
 from opendml.targets.cpu.code import I1, I64, Body
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
+from opendml.targets.cpu.kernel_code import KernelCode
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern
 from opendml.targets.cpu.values import (
     any_lane,
@@ -251,7 +252,7 @@ class ScatterColumnCode(ScatterCode):
             return self.before_at(place, known, index, mask)
         first = self.stored[0]
         address = self.code.offset(place[first], self.builder.mul(index, self.steps[first]))
-        return self.read(first, self.lanes, address, mask, None, None)
+        return self.loads.read(first, self.lanes, address, mask)
 
     def place_rows(
         self, pointers: Pointers, columns: Columns, targets: Callable[[ir.Value], Sequence[Target]]

@@ -11,7 +11,7 @@ from opendml.program.node import REDUCTIONS
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.placing_code import PlacingCode
 from opendml.targets.cpu.values import Literal, llvm_type

@@ -28,7 +28,8 @@ from opendml.targets.cpu.code import I1, I64, Code
 from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.contraction.patterns import Chaining, MicroKernel, odd_lines
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
+from opendml.targets.cpu.kernel_code import KernelCode
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type_suffix
 

@@ -22,7 +22,8 @@ from opendml.targets.cpu.contraction.packing import F32, Range
 from opendml.targets.cpu.contraction.patterns import Strips, Tiling, odd_lines
 from opendml.targets.cpu.contraction.tilings import FEW_ROWS
 from opendml.targets.cpu.contraction.words import packing_code
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
+from opendml.targets.cpu.kernel_code import KernelCode
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuPattern
 
 

@@ -16,7 +16,7 @@ from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
 from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
 from opendml.targets.cpu.contraction.patterns import Image, ImageWindow, Packing, Strips
 from opendml.targets.cpu.contraction.words import WordPackingCode
-from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import llvm_type
 from opendml.targets.cpu.values import number as constant

@@ -39,7 +39,7 @@ from opendml.targets.cpu.contraction.pieces import (
     emit_split_rows,
 )
 from opendml.targets.cpu.contraction.words import WordPackingCode, packing_code
-from opendml.targets.cpu.kernel_code import Pointers
+from opendml.targets.cpu.loads import Pointers
 from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.values import number as constant
 

@@ -13,7 +13,7 @@ from opendml.targets.cpu.code import I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.matrix_micro import RegisterTile
 from opendml.targets.cpu.contraction.patterns import REGISTER_ROWS, MicroKernel, Panels
 from opendml.targets.cpu.pattern import LINE
-from opendml.targets.cpu.transposed_code import transposed
+from opendml.targets.cpu.shuffles import transposed
 from opendml.targets.cpu.values import number
 
 _F32, _I32 = ScalarType.FLOAT32, ScalarType.INT32

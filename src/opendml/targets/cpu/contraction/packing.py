@@ -12,9 +12,10 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.patterns import STEP, Packing, Panels, Strips, pieces_bytes
-from opendml.targets.cpu.kernel_code import KernelCode, Pointers, Values
+from opendml.targets.cpu.kernel_code import KernelCode
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuPattern
-from opendml.targets.cpu.transposed_code import transposed
+from opendml.targets.cpu.shuffles import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
 
@@ -232,7 +233,7 @@ class PackingCode(KernelCode):
         """Where the accesses stand at an index of the major dimension; behind the last, that of the last."""
         final = self.builder.sub(last, I64(1))
         index = self.code.minimum(self.builder.add(major, I64(lane)), final)
-        return self._moved(
+        return self.moved(
             run, self.code.split(index, self.row_counts[: self._majors]), self.layout.row_stride
         )
 

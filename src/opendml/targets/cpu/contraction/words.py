@@ -26,7 +26,7 @@ from opendml.targets.cpu.contraction.packing import (
     StripCode,
 )
 from opendml.targets.cpu.contraction.patterns import Packing
-from opendml.targets.cpu.kernel_code import Pointers, Values
+from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.values import llvm_type, number, splat, vector_constant, vector_type
 
 _WORD = ScalarType.INT32
