@@ -25,7 +25,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import driver
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.reference.executable import ReferenceExecutable
+from opendml.targets.reference.backend import ReferenceExecutable
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases, random_input
 from tools.cuda_emulator import emulated

@@ -32,7 +32,7 @@ from benchmarks.timing import Result
 from opendml import descs
 from opendml.runtime.program import program_of
 from opendml.spec.enums import ConvolutionDirection
-from opendml.targets.reference.executable import ReferenceExecutable
+from opendml.targets.reference.backend import ReferenceExecutable
 from tests.for_each import for_each
 from tools.contraction_cases import (
     attention,

@@ -24,7 +24,7 @@ from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.place import place
 from opendml.targets.kept import Kept
 from opendml.targets.memory import HostMemory, TensorMemory
-from opendml.targets.reference.executable import ReferenceExecutable
+from opendml.targets.reference.backend import ReferenceExecutable
 
 OWN_STREAM = 70
 LIBRARY_STREAM = 80

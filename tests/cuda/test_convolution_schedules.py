@@ -36,7 +36,7 @@ from opendml.targets.cuda.schedule_contraction import Shape, TileChoice, estimat
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from opendml.targets.kept import addresses_within, kept_bytes
-from opendml.targets.reference.executable import ReferenceExecutable
+from opendml.targets.reference.backend import ReferenceExecutable
 from tests.cuda.compiled import MACHINES, aligned
 from tests.cuda.test_warpgroup_schedules import MapDriver
 from tests.nodes import convolution

@@ -27,7 +27,7 @@ from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, table_of
 from opendml.targets.cuda.schedule_scans import Span, _run
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
-from opendml.targets.reference.executable import ReferenceExecutable
+from opendml.targets.reference.backend import ReferenceExecutable
 from tests.nodes import matrix_product, program
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of

@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, BufferBinding, Device, InvalidArgument
-from opendml.targets.reference.executable import ReferenceInstance
+from opendml.targets.host import HostInstance
 from tests.runtime.object_model import SIZES as FOREIGN_SIZES
 from tests.runtime.object_model import VALUES, celu, elu
 
@@ -33,13 +33,13 @@ def torch() -> Any:
 def bound(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The addresses that programs on the reference device are given."""
     addresses: list[int] = []
-    bind = ReferenceInstance.bind
+    bind = HostInstance.bind
 
-    def noted(self: ReferenceInstance, buffer: int, address: int) -> None:
+    def noted(self: HostInstance, buffer: int, address: int) -> None:
         addresses.append(address)
         bind(self, buffer, address)
 
-    monkeypatch.setattr(ReferenceInstance, "bind", noted)
+    monkeypatch.setattr(HostInstance, "bind", noted)
     return addresses
 
 

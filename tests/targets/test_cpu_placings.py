@@ -44,8 +44,8 @@ from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
+from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
-from opendml.targets.reference.executable import ReferenceExecutable
 from tests import nodes
 from tests.pairwise import pairwise
 from tests.programs import assert_agrees, layout_of, sources

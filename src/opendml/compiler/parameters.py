@@ -59,6 +59,12 @@ def word_of(node: Node) -> int:
     return int.from_bytes(content, "little", signed=True)
 
 
+def value_of_word(word: int, type: ScalarType) -> float:
+    """Return the number of a float type whose bits a word has, as `word_of` gives them."""
+    (value,) = struct.unpack(_FORMATS[type], word.to_bytes(8, "little", signed=True))
+    return float(value)
+
+
 def _is_free(node: Node) -> bool:
     if node.operation is not Operation.CONSTANT or not node.type.is_float:
         return False

@@ -254,6 +254,20 @@ class Precision(Enum):
     """The product of the numerator and the rounded reciprocal of a constant divisor, within 2 ULP."""
 
 
+class SumBound(Enum):
+    """The error that a sum, or a product, may have relative to the magnitudes that are added.
+
+    A target chooses any accumulator that keeps the bound: FLOAT64, pairs of FLOAT32
+    (`targets.common.float_pairs`), or FLOAT32 for PER_TERM.
+    """
+
+    EXACT = 0.0
+    ROUNDED_ONCE = 2.0**-44
+    """So that a result in FLOAT32 has one rounding, whatever the order of the terms."""
+    PER_TERM = 2.0**-24
+    """For each term: products are added in FLOAT32, as libraries of matrix products do."""
+
+
 class Likelihood(Enum):
     """The frequency with which the condition of a SELECT holds. Without one nothing is known."""
 
@@ -456,6 +470,13 @@ def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
     counted = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
     strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
     return index(counting(math.prod(counted)), sizes, 0, strides)
+
+
+def sum_bound(node: Node) -> SumBound:
+    """Return the error that the result of a reduction or a scan may have: its type states it."""
+    if not node.type.is_float or node.operation in (Operation.LEAST, Operation.GREATEST):
+        return SumBound.EXACT
+    return SumBound.ROUNDED_ONCE if node.type is ScalarType.FLOAT64 else SumBound.PER_TERM
 
 
 def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,13 @@ from opendml.targets.backend import DeviceBackend, StreamBackend
 from opendml.targets.memory import Place
 
 KINDS = ("cpu", "cuda", "reference")
-_NUMBERED = ("cuda",)
-"""The kinds of which there may be several devices."""
+NUMBERED = {"cuda": "opendml.targets.cuda.backend:CudaBackend"}
+"""The backends of the kinds of which there may be several devices, as a module and a class in it."""
+HOSTED = {
+    "cpu": "opendml.targets.cpu.backend:CpuBackend",
+    "reference": "opendml.targets.reference.backend:ReferenceBackend",
+}
+"""The backends of devices that work in host memory."""
 
 
 def backend_of(kind: str) -> DeviceBackend:
@@ -32,9 +38,9 @@ def backend_of(kind: str) -> DeviceBackend:
         InvalidArgument: no device has this name.
     """
     name, colon, number = kind.partition(":") if isinstance(kind, str) else ("", "", "")
-    if name not in KINDS or (colon and not (name in _NUMBERED and number.isdecimal())):
+    if name not in NUMBERED | HOSTED or (colon and not (name in NUMBERED and number.isdecimal())):
         raise InvalidArgument(f"device: {shown(kind)}; opendml knows {', '.join(KINDS)}")
-    if name in _NUMBERED:
+    if name in NUMBERED:
         return backend_at(Place(name, int(number or 0)))
     return _host_backend(name)
 
@@ -44,23 +50,22 @@ def backend_of(kind: str) -> DeviceBackend:
 
 @cache
 def _host_backend(name: str) -> DeviceBackend:
-    with importing:
-        if name == "cpu":
-            from opendml.targets.cpu.backend import CpuBackend
-
-            return CpuBackend()
-        from opendml.targets.reference.backend import ReferenceBackend
-
-        return ReferenceBackend()
+    backend: DeviceBackend = _class(HOSTED[name])()
+    return backend
 
 
 @cache
 def backend_at(place: Place) -> StreamBackend:
-    """Return the backend of the device that owns a memory."""
-    with importing:
-        from opendml.targets.cuda.backend import CudaBackend
+    """Return the backend of the device whose memory a place is."""
+    backend: StreamBackend = _class(NUMBERED[place.kind])(place)
+    return backend
 
-        return CudaBackend(place)
+
+def _class(path: str) -> Any:
+    """Import the class of a backend."""
+    module, _, name = path.partition(":")
+    with importing:
+        return getattr(import_module(module), name)
 
 
 def place_of(value: Any) -> Place | None:

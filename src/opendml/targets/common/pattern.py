@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from opendml.compiler.kernel import fingerprint
-from opendml.program.node import Node, Operation, ordered
+from opendml.compiler.kernel import fingerprint, number_of
+from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 
 
@@ -30,6 +31,33 @@ class Level(IntEnum):
     ROW = 5
     """With the row of a group."""
     ELEMENT = 6
+
+
+def levels_of(
+    nodes: Sequence[Node], loads: Sequence[Level], lanes_over_groups: bool = False
+) -> dict[int, Level]:
+    """Return the levels of nodes by identity.
+
+    Args:
+        nodes: all nodes of a kernel, operands first.
+        loads: the level of each load.
+        lanes_over_groups: whether neighbouring lanes of the innermost loop work on different groups. A value
+            of a group and a row then changes with every element.
+    """
+    levels: dict[int, Level] = {}
+    for node in nodes:
+        below = {levels[id(operand)] for operand in node.operands}
+        if node.operation is Operation.SOURCE:
+            below.add(loads[number_of(node)])
+        if node.operation in REDUCTIONS:
+            levels[id(node)] = Level.STATISTIC
+        elif node.operation in SCANS | PLACINGS or (
+            lanes_over_groups and Level.ROW in below and below & {Level.STATISTIC, Level.GROUP}
+        ):
+            levels[id(node)] = Level.ELEMENT
+        else:
+            levels[id(node)] = max(below, default=Level.CONSTANT)
+    return levels
 
 
 class Step(Enum):

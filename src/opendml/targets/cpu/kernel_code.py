@@ -14,10 +14,10 @@ from functools import partial
 from llvmlite import ir
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, always_needed, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, always_needed, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.language import Walk
-from opendml.targets.common.pattern import Level, Step
+from opendml.targets.common.pattern import Level, Step, levels_of
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.loads import At, Loads, Pointers, Values
@@ -64,7 +64,7 @@ class KernelCode:
         self.accesses: tuple[CpuAccess, ...] = (*pattern.loads, *pattern.stores)
         self.layout = ParameterTable(pattern)
         self.nodes = ordered(pattern.values)
-        self.levels = self._levels()
+        self.levels = levels_of(self.nodes, [load.level for load in pattern.loads], pattern.mode.columns)
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
         parameters, self.buffers, self._thread_scratch = function.args[2:]
@@ -213,25 +213,6 @@ class KernelCode:
         return self.code.offset(buffer, self.parameter(self.layout.offset(access)))
 
     # Values
-
-    def _levels(self) -> dict[int, Level]:
-        levels: dict[int, Level] = {}
-        for node in self.nodes:
-            if node.operation is Operation.SOURCE and not node.operands:
-                levels[id(node)] = self.pattern.loads[number_of(node)].level
-            elif node.operation in REDUCTIONS:
-                levels[id(node)] = Level.STATISTIC
-            elif node.operation in SCANS | PLACINGS:
-                levels[id(node)] = Level.ELEMENT
-            else:
-                below = {levels[id(operand)] for operand in node.operands}
-                if node.operation is Operation.SOURCE:
-                    below.add(self.pattern.loads[number_of(node)].level)
-                # Where lanes run over groups, a value of a group and a row changes with every element.
-                of_group = below & {Level.STATISTIC, Level.GROUP}
-                mixed = self.pattern.mode.columns and of_group and Level.ROW in below
-                levels[id(node)] = Level.ELEMENT if mixed else max(below, default=Level.CONSTANT)
-        return levels
 
     def below_reductions(self, roots: Iterable[Node]) -> set[int]:
         """Return the nodes that `roots` need when reductions are known."""

@@ -20,7 +20,7 @@ from opendml.program.node import (
 )
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import Guards, apart
-from opendml.targets.common.pattern import Level
+from opendml.targets.common.pattern import Level, levels_of
 from opendml.targets.cuda import narrow_math, reciprocal_math
 from opendml.targets.cuda.near_division import TAME, with_quotients
 from opendml.targets.cuda.pattern import COLLECTIVE, CudaAccess, CudaMode, CudaPattern, reduced
@@ -45,27 +45,13 @@ class Needs:
             ordered([*self.values, *(each for guard in self.guards.values() for each in guard)])
         )
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
-        self.levels = self._levels()
+        self.levels = levels_of(self.nodes, [pattern.level(load) for load in pattern.loads])
         self.stores = [
             (len(pattern.loads) + position, access, root)
             for position, (access, root) in enumerate(zip(pattern.stores, self.values, strict=True))
         ]
         self.held, self.late = self._loads()
         self.given, self.kept = self._boundaries()
-
-    def _levels(self) -> dict[int, Level]:
-        levels: dict[int, Level] = {}
-        for node in self.nodes:
-            if node.operation is Operation.SOURCE:
-                levels[id(node)] = self.pattern.level(self.pattern.loads[number_of(node)])
-            elif node.operation in SCANS | PLACINGS:
-                levels[id(node)] = Level.ELEMENT
-            elif node.operation in REDUCTIONS:
-                levels[id(node)] = Level.STATISTIC
-            else:
-                below = (levels[id(operand)] for operand in node.operands)
-                levels[id(node)] = max(below, default=Level.CONSTANT)
-        return levels
 
     def element_stores(self) -> list[tuple[int, CudaAccess, Node]]:
         """Numbers, accesses and values of the stores of elements."""

@@ -1,33 +1,43 @@
-"""The reference as the runtime sees it."""
+"""The reference as the runtime sees it: programs evaluated by NumPy over the bound buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar
+import ctypes
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
-from opendml.program.program import Program
-from opendml.targets.executable import Instance
-from opendml.targets.host import HostBackend
-from opendml.targets.planned import Timer, on_the_clock
-from opendml.targets.reference.executable import ReferenceExecutable
+import numpy as np
+
+from opendml.program.program import Layout, Program
+from opendml.targets.host import HostBackend, HostExecutable
+from opendml.targets.reference.evaluate import Array, evaluate
 
 
 class ReferenceBackend(HostBackend):
-    """NumPy in float64."""
+    """The backend of NumPy in float64."""
 
     kind: ClassVar[str] = "reference"
 
-    def compile(self, program: Program, threads: int | None) -> ReferenceExecutable:
-        """The program as it is, for one thread."""
+    def compile(self, program: Program, threads: int | None) -> HostExecutable:
+        """Return the program as it is, for one thread."""
         return ReferenceExecutable(program)
 
-    def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
-        """Instances, which never have an arena."""
-        return self.compile(program, threads).instantiate
 
-    def plan(self, program: Program) -> None:
-        """Every operation is one of NumPy."""
+class ReferenceExecutable(HostExecutable):
+    """A program as it is."""
 
-    def timers(self, instance: Instance) -> list[Timer]:
-        """All of it."""
-        return [on_the_clock(lambda: None), on_the_clock(instance.dispatch)]
+    def run(self, addresses: Sequence[int]) -> None:
+        """Evaluate all results, then write them."""
+        layouts = (*self.program.inputs, *self.program.outputs)
+        tensors = [_tensor(address, layout) for address, layout in zip(addresses, layouts, strict=True)]
+        count = len(self.program.inputs)
+        results = evaluate(self.program.results, tensors[:count])
+        for tensor, result in zip(tensors[count:], results, strict=True):
+            tensor[...] = result
+
+
+def _tensor(address: int, layout: Layout) -> Array:
+    """Return the tensor at an address as an array over the same memory."""
+    low, high = layout.span
+    memory: Any = (ctypes.c_char * (high - low)).from_address(address + low)
+    return np.ndarray(layout.sizes, layout.type.numpy, memory, -low, layout.strides)
