@@ -95,6 +95,9 @@ class _Device:
         """The kernel of a library."""
         return _Function(Path(code.decode()))
 
+    def free_retired(self, stream: int) -> None:
+        """Do nothing: no memory is ever retired."""
+
     @contextmanager
     def current(self) -> Iterator[None]:
         """All of it is."""

@@ -55,7 +55,7 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
 
 def word_of(node: Node) -> int:
     """Return the bits of a CONSTANT in its type, as a signed 64-bit word."""
-    content = struct.pack(_FORMATS[node.type], number_in(_value(node), node.type))
+    content = struct.pack(_FORMATS[node.type], number_in(node.number, node.type))
     return int.from_bytes(content, "little", signed=True)
 
 
@@ -68,7 +68,7 @@ def value_of_word(word: int, type: ScalarType) -> float:
 def _is_free(node: Node) -> bool:
     if node.operation is not Operation.CONSTANT or not node.type.is_float:
         return False
-    value = number_in(_value(node), node.type)
+    value = number_in(node.number, node.type)
     return math.isfinite(value) and value not in (0.0, 1.0, -1.0)
 
 
@@ -100,10 +100,4 @@ def _magnitude(node: Node) -> Node:
 
 
 def _is_whole(node: Node) -> bool:
-    return node.operation is Operation.CONSTANT and float(_value(node)).is_integer()
-
-
-def _value(node: Node) -> int | float:
-    if not isinstance(node.attribute, (int, float)):
-        raise TypeError(f"{node} has no value")
-    return node.attribute
+    return node.operation is Operation.CONSTANT and float(node.number).is_integer()

@@ -72,7 +72,7 @@ def _scaled(value: Node) -> tuple[Node, float]:
     narrow, number = scaled.operands
     if number.operation is not Operation.CONSTANT or not _is_widened(narrow):
         return value, 1.0
-    return narrow, float(number.attribute)  # type: ignore[arg-type]
+    return narrow, float(number.number)
 
 
 def _is_widened(value: Node) -> bool:

@@ -26,7 +26,7 @@ Coefficients = tuple[float, ...]
 
 @dataclass(frozen=True)
 class AngleFunctions:
-    """The functions, as exact as their polynomials, all in x^2, and as so many parts of pi / 2 allow.
+    """The functions, as exact as their polynomials in x^2 and the count of `parts` of pi / 2.
 
     (f(x) / x - 1) / x^2 for sin and tan up to pi / 4, asin up to 1/2, atan up to 1; (cos(x) - 1) / x^2 up to
     pi / 4.
@@ -40,7 +40,7 @@ class AngleFunctions:
     atan: Coefficients
 
     def expansions(self) -> dict[Operation, Callable[..., Node]]:
-        """The functions by their operations."""
+        """Return the functions by their operations."""
         return {
             Operation.SINE: self.sine,
             Operation.COSINE: self.cosine,
@@ -51,11 +51,11 @@ class AngleFunctions:
         }
 
     def sine(self, x: Node) -> Node:
-        """sin(x)"""
+        """Return sin(x)."""
         return with_signed_zero(x, self._of_angle(x, self._sine_or_cosine))
 
     def cosine(self, x: Node) -> Node:
-        """cos(x) = sin(x + pi / 2)"""
+        """Return cos(x) = sin(x + pi / 2)."""
         return self._of_angle(x, lambda quarter, angle: self._sine_or_cosine(quarter + 1, angle))
 
     def tangent(self, x: Node) -> Node:
@@ -63,13 +63,14 @@ class AngleFunctions:
         return self._of_angle(x, self._tangent)
 
     def arc_sine(self, x: Node) -> Node:
-        """asin(x); beyond a half pi / 2 - 2 asin(sqrt((1 - |x|) / 2))"""
+        """Return asin(x); beyond a half pi / 2 - 2 asin(sqrt((1 - |x|) / 2))."""
         is_near, root, rest = self._arc(x)
         arc = root + select(is_near, rest, rest - _HALF_PI_REST / 2)
         return with_sign_of(x, select(is_near, arc, multiply_add(arc, -2.0, _HALF_PI)))
 
     def arc_cosine(self, x: Node) -> Node:
-        """acos(x) = pi / 2 - asin(x); beyond a half 2 asin(sqrt((1 - |x|) / 2)), or what it is short of pi"""
+        """Return acos(x) = pi / 2 - asin(x); beyond a half 2 asin(sqrt((1 - |x|) / 2)), or what it is short
+        of pi."""
         is_near, root, rest = self._arc(x)
         is_negative = float32_bits(x) < 0
         most = select(is_near, _HALF_PI, select(is_negative, constant(2 * _HALF_PI, x.type), 0.0))
@@ -79,7 +80,8 @@ class AngleFunctions:
         return most + multiply_add(with_sign_of(x, rest), factor, least)
 
     def arc_tangent_yx(self, y: Node, x: Node) -> Node:
-        """atan2(y, x): the arc tangent of the lesser magnitude over the greater, in the right eighth"""
+        """Return atan2(y, x): the arc tangent of the lesser magnitude over the greater, in the right
+        eighth."""
         height, width = abs(y), abs(x)
         is_steep = height > width
         slope = select(is_steep, width, height) / select(is_steep, height, width)
@@ -92,7 +94,8 @@ class AngleFunctions:
         return with_sign_of(y, angle)
 
     def _of_angle(self, x: Node, function: Callable[[Node, Node], Node]) -> Node:
-        """A function of n as INT32, right modulo 4, and of r from -pi / 4 to pi / 4, for x = n pi / 2 + r."""
+        """Return a function of n as INT32, right modulo 4, and of r from -pi / 4 to pi / 4, for x = n pi / 2
+        + r."""
         shifted = multiply_add(x, 2.0 / math.pi, _UNITS)
         n = shifted - _UNITS
         rest = x
@@ -102,7 +105,7 @@ class AngleFunctions:
         return rarely(abs(x) > _MOST_REDUCED, function(*_large_angle(x)), usual)
 
     def _sine_or_cosine(self, quarter: Node, angle: Node) -> Node:
-        """sin(quarter pi / 2 + angle); the second bit of the quarter becomes the sign."""
+        """Return sin(quarter pi / 2 + angle); the second bit of the quarter becomes the sign."""
         magnitude = select(_is_odd(quarter), even(angle, self.cos), odd(angle, self.sin))
         sign = apply(Operation.SHIFT_LEFT, apply(Operation.AND, quarter, 2), 30)
         return bitcast(apply(Operation.XOR, float32_bits(magnitude), sign), ScalarType.FLOAT32)
@@ -112,7 +115,8 @@ class AngleFunctions:
         return select(is_odd, -1.0, tangent) / select(is_odd, tangent, 1.0)
 
     def _arc(self, x: Node) -> tuple[Node, Node, Node]:
-        """Whether |x| is at most a half; r, which is |x| if so, else sqrt((1 - |x|) / 2); and asin(r) - r."""
+        """Return whether |x| is at most a half; r, which is |x| if so, else sqrt((1 - |x|) / 2); and asin(r)
+        - r."""
         magnitude = abs(x)
         is_near = magnitude <= 0.5
         half_rest = multiply_add(magnitude, -0.5, 0.5)
@@ -126,11 +130,11 @@ def _is_odd(n: Node) -> Node:
 
 
 def _large_angle(x: Node) -> tuple[Node, Node]:
-    """n and r of any x, in FLOAT64.
+    """Return n and r of any x, in FLOAT64.
 
-    x 2 / pi is wanted modulo 4, but for FLOAT32 up to 2^128 and to a precision of 2^-62. 2 / pi is in parts
-    of so few bits that x times each part is exact. Whole turns are left out of these products. n is taken off
-    the greatest before the others are added: what cancels then is exact.
+    The angle in quarter turns, x 2 / pi, is needed modulo 4 to 2^-62. 2 / pi is split into parts, so that x
+    times each part is exact. Whole turns are left out of these products. n is subtracted from the greatest
+    before the others are added, because what cancels is exact then.
     """
     value = convert(x, ScalarType.FLOAT64)
     products = [value * part for part in _TWO_OVER_PI]

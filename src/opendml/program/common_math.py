@@ -14,7 +14,7 @@ LOG2_E = 1.0 / LOG_2
 LOG_2_HIGH = 0.693147182464599609375
 """log 2 rounded to FLOAT32."""
 LOG_2_LOW = LOG_2_HIGH - LOG_2
-"""How much LOG_2_HIGH is above log 2."""
+"""The error of LOG_2_HIGH."""
 
 TWO_23 = 2.0**23
 UNITS = 1.5 * TWO_23
@@ -47,7 +47,7 @@ SIGN_MASK = -(2**31)
 
 
 def polynomial(coefficients: Sequence[float], x: Node) -> Node:
-    """Horner's scheme; at least two coefficients, the constant term first."""
+    """Return horner's scheme; at least two coefficients, the constant term first."""
     *rest, previous, last = coefficients
     result = multiply_add(x, last, previous)
     for coefficient in reversed(rest):
@@ -56,13 +56,13 @@ def polynomial(coefficients: Sequence[float], x: Node) -> Node:
 
 
 def odd(x: Node, coefficients: Sequence[float]) -> Node:
-    """x + x^3 times a polynomial in x^2."""
+    """Return x + x^3 times a polynomial in x^2."""
     square = x * x
     return multiply_add(x * square, polynomial(coefficients, square), x)
 
 
 def even(x: Node, coefficients: Sequence[float]) -> Node:
-    """1 + x^2 times a polynomial in x^2."""
+    """Return 1 + x^2 times a polynomial in x^2."""
     square = x * x
     return multiply_add(square, polynomial(coefficients, square), 1.0)
 
@@ -80,12 +80,13 @@ def at_most(x: Node, bound: float) -> Node:
 
 
 def float32_bits(x: Node) -> Node:
-    """The bits of a FLOAT32 as INT32."""
+    """Return the bits of a FLOAT32 as INT32."""
     return bitcast(x, ScalarType.INT32)
 
 
 def with_sign_of(x: Node, magnitude: Node) -> Node:
-    """`magnitude`, which is not negative or has the sign of x already, with the sign of x; both FLOAT32."""
+    """Return `magnitude`, which is not negative or has the sign of x already, with the sign of x; both
+    FLOAT32."""
     sign = apply(Operation.AND, float32_bits(x), SIGN_MASK)
     return bitcast(apply(Operation.OR, float32_bits(magnitude), sign), ScalarType.FLOAT32)
 
@@ -96,12 +97,13 @@ def unless_minus_infinite(x: Node, result: Node) -> Node:
 
 
 def with_signed_zero(x: Node, result: Node) -> Node:
-    """`result`, and where x is zero, x itself."""
+    """Return `result`, and where x is zero, x itself."""
     return select(equal(x, 0.0), x, result)
 
 
 def power_of(x: Node, y: Node, magnitude: Node) -> Node:
-    """x^y from |x|^y; all FLOAT32. It is negative where x is and y is odd; special values are those of C."""
+    """Return x^y from |x|^y; all FLOAT32. It is negative where x is and y is odd; special values are those of
+    C."""
     is_whole = equal(truncate(y), y)
     half = y * 0.5
     is_odd = apply(Operation.AND, is_whole, logical_not(equal(truncate(half), half)))
@@ -115,7 +117,8 @@ def power_of(x: Node, y: Node, magnitude: Node) -> Node:
 
 
 def reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
-    """n as INT32 and as FLOAT32, and high with exp(x) = 2^n exp(high + n LOG_2_LOW), |high| <= log 2 / 2.
+    """Return n as INT32 and as FLOAT32, and high with exp(x) = 2^n exp(high + n LOG_2_LOW), |high| <= log 2 /
+    2.
 
     The integer comes with `bias` added, and its upper bits hold the rest of a float: in x / log 2 + 1.5 *
     2^23 the last bits of the significand count units. So nothing is converted, which for NaN would be
@@ -125,19 +128,20 @@ def reduced(x: Node, bias: float) -> tuple[Node, Node, Node]:
 
 
 def reduced_by(x: Node, units: Node | float) -> tuple[Node, Node, Node]:
-    """The same where `units`, the sum of UNITS and the bias, may be a node."""
+    """Return the same where `units`, the sum of UNITS and the bias, may be a node."""
     shifted = multiply_add(x, LOG2_E, units)
     n = shifted - units
     return float32_bits(shifted), n, multiply_add(n, -LOG_2_HIGH, x)
 
 
 def power_of_two(biased_exponent: Node) -> Node:
-    """The FLOAT32 with the exponent field in the low 8 bits; the ninth must be 0, as it becomes the sign."""
+    """Return the FLOAT32 with the exponent field in the low 8 bits; the ninth must be 0, as it becomes the
+    sign."""
     return bitcast(apply(Operation.SHIFT_LEFT, biased_exponent, 23), ScalarType.FLOAT32)
 
 
 def times_power(value: Node, bits: Node) -> Node:
-    """value * 2^n, rounded once, for n with the bias TWO_HALF_POWERS.
+    """Return value * 2^n, rounded once, for n with the bias TWO_HALF_POWERS.
 
     The power itself may be too great or too small for a FLOAT32, its halves are not.
     """
@@ -146,7 +150,7 @@ def times_power(value: Node, bits: Node) -> Node:
 
 
 def times_scaled_power(value: Node, bits: Node, factor: Node) -> Node:
-    """factor * value * 2^n for a value near 1 and n with the bias FOUR_QUARTER_POWERS.
+    """Return factor * value * 2^n for a value near 1 and n with the bias FOUR_QUARTER_POWERS.
 
     Quarters of the power take the factor from any number to any other without leaving the range between.
     """
@@ -156,24 +160,24 @@ def times_scaled_power(value: Node, bits: Node, factor: Node) -> Node:
 
 
 def exponent_bits(bits: Node) -> Node:
-    """n 2^23 for a normal number 2^n m with m from 0.7 to 1.4, from its bits."""
+    """Return n 2^23 for a normal number 2^n m with m from 0.7 to 1.4, from its bits."""
     return apply(Operation.AND, bits - LEAST_MANTISSA_BITS, EXPONENT_MASK)
 
 
 def scaled_logarithm(coefficients: tuple[float, ...], fraction: Node, exponent: Node) -> Node:
-    """log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
+    """Return log((1 + fraction) 2^n) for a fraction from -0.3 to 0.4; `exponent` is n 2^23."""
     square = fraction * fraction
     of_fraction = multiply_add(square, polynomial(coefficients, fraction), fraction)
     return multiply_add(exponent, LOG_2 / TWO_23, of_fraction)
 
 
 def normal_logarithm(coefficients: tuple[float, ...], x: Node, doubled: bool = False) -> Node:
-    """log(x), or log(2 x), of a normal positive FLOAT32; infinity and NaN stay."""
+    """Return log(x), or log(2 x), of a normal positive FLOAT32; infinity and NaN stay."""
     return select(x < math.inf, finite_logarithm(coefficients, x, doubled), x)
 
 
 def finite_logarithm(coefficients: tuple[float, ...], x: Node, doubled: bool = False) -> Node:
-    """The same of numbers alone."""
+    """Return the same of numbers alone."""
     bits = float32_bits(x)
     exponent = exponent_bits(bits)
     fraction = bitcast(bits - exponent, x.type) - 1.0

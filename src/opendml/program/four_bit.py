@@ -29,8 +29,8 @@ _HALF = 4
 
 
 def unpacked(data: Node, layout: Layout) -> Node:
-    """The elements of 4 bits in the bytes `data`, whose element at index i is the one with the number i .
-    layout.strides."""
+    """Return the elements of 4 bits in the bytes `data`, whose element at index i is the one with the number
+    i . layout.strides."""
     wide = data.sizes[0] > 2**30
     number = index(ScalarType.INT64 if wide else ScalarType.INT32, layout.sizes, 0, layout.strides)
     place = convert(apply(Operation.SHIFT_RIGHT, number, 1), ScalarType.INT64)
@@ -42,8 +42,8 @@ def unpacked(data: Node, layout: Layout) -> Node:
 
 
 def in_halves(value: Node, layout: Layout) -> Node:
-    """The bytes that hold elements of 4 bits, which lie as `layout` says; of an odd number the last half is
-    zero.
+    """Return the bytes that hold elements of 4 bits, which lie as `layout` says; of an odd number the last
+    half is zero.
 
     Raises:
         Unsupported: there are gaps between them: their neighbours in a byte would be written too.
@@ -66,7 +66,7 @@ def in_halves(value: Node, layout: Layout) -> Node:
 
 
 def in_bytes(program: Program) -> Program:
-    """The program with bytes for elements of 4 bits: INT8 and UINT8 that hold the same numbers."""
+    """Return the program with bytes for elements of 4 bits: INT8 and UINT8 that hold the same numbers."""
     layouts = (*program.inputs, *program.outputs)
     types = [*(each.type for each in layouts), *(node.type for node in ordered(program.results))]
     if not any(type.is_four_bit for type in types):
@@ -79,7 +79,7 @@ def in_bytes(program: Program) -> Program:
 
 
 def _in_byte(node: Node) -> Node:
-    """A node over bytes: of elements of 4 bits its value in a byte."""
+    """Return a node over bytes: of elements of 4 bits its value in a byte."""
     if not node.type.is_four_bit:
         return node
     carrier = _CARRIERS[node.type]
@@ -93,7 +93,7 @@ def _in_byte(node: Node) -> Node:
 
 
 def _low_half(byte: Node) -> Node:
-    """The number in the low half of a byte."""
+    """Return the number in the low half of a byte."""
     if not byte.type.is_signed:
         return apply(Operation.AND, byte, 15)
     return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _HALF), _HALF)

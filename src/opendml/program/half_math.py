@@ -37,42 +37,42 @@ Function = Callable[[Node], Node]
 
 
 def expand(node: Node) -> Node:
-    """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations."""
+    """Return the function `node` (one of FUNCTIONS, FLOAT32) in basic operations."""
     expansion = _EXPANSIONS.get(node.operation)
     return expansion(*node.operands) if expansion else vector_math.expand(node)
 
 
 def exponential(x: Node) -> Node:
-    """exp(x)"""
+    """Return exp(x)."""
     return bounded_exponential(_within(x, 88.7))
 
 
 def bounded_exponential(x: Node) -> Node:
-    """exp(x) for x from -88 to 88.7"""
+    """Return exp(x) for x from -88 to 88.7."""
     power, r = _reduced(x)
     return power * polynomial((1.0, 1.0, *_EXP), r)
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
-    """factor exp(x), where exp(x) may be beyond the range of the type"""
+    """Return factor exp(x), where exp(x) may be beyond the range of the type."""
     root = exponential(x * 0.5)
     return factor * root * root
 
 
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1, relative to itself also near zero; 2^127 where it is more"""
+    """Return exp(x) - 1, relative to itself also near zero; 2^127 where it is more."""
     power, r = _reduced(_within(x, 88.0))
     return multiply_add(power, r * polynomial((1.0, *_EXPM1), r), power - 1.0)
 
 
 def hyperbolic_tangent(x: Node) -> Node:
-    """tanh(x) = t / (t + 2) for t = exp(2 x) - 1, which tends to 1 where t would overflow"""
+    """Return tanh(x) = t / (t + 2) for t = exp(2 x) - 1, which tends to 1 where t would overflow."""
     growth = exponential_minus_one(at_most(at_least(x + x, -30.0), 30.0))
     return with_signed_zero(x, growth / (growth + 2.0))
 
 
 def logarithm_one_plus_exponential(x: Node, exponential: Function = exponential) -> Node:
-    """log(1 + exp(x)) for x that is not above zero, with a target's own exponential if it has one"""
+    """Return log(1 + exp(x)) for x that is not above zero, with a target's own exponential if it has one."""
     power = exponential(x)
     return power * polynomial(_SOFTPLUS, power)
 
@@ -89,17 +89,17 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 
 
 def logarithm(x: Node) -> Node:
-    """log(x); -infinity at zero, NaN below"""
+    """Return log(x); -infinity at zero, NaN below."""
     return vector_math.logarithm_by(_LOG, x)
 
 
 def logarithm_one_plus(x: Node) -> Node:
-    """log(1 + x); -infinity at -1, NaN below"""
+    """Return log(1 + x); -infinity at -1, NaN below."""
     return vector_math.logarithm_one_plus_by(_LOG, x)
 
 
 def power(x: Node, y: Node) -> Node:
-    """|x|^y = exp(y log |x|), with a more exact logarithm"""
+    """Return |x|^y = exp(y log |x|), with a more exact logarithm."""
     magnitude = abs(x)
     exponent = normal_logarithm(_POWER_LOG, magnitude) * y
     of_any = exponential(vector_math.logarithm(magnitude) * y)
@@ -107,12 +107,13 @@ def power(x: Node, y: Node) -> Node:
 
 
 def _within(x: Node, highest: float) -> Node:
-    """x, but not beyond where exp(x) is 2^-127, which is zero, as its exponent is, or 2^128, infinity."""
+    """Return x, but not beyond where exp(x) is 2^-127, which is zero, as its exponent is, or 2^128,
+    infinity."""
     return at_most(at_least(x, -88.0), highest)
 
 
 def _reduced(x: Node) -> tuple[Node, Node]:
-    """2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm."""
+    """Return 2^n, and r with exp(x) = 2^n exp(r). A NaN is in r, and its bits in the power do no harm."""
     shifted = multiply_add(x, LOG2_E, UNITS)
     power = power_of_two(float32_bits(shifted) + EXPONENT_BIAS)
     return power, multiply_add(shifted - UNITS, -LOG_2, x)
@@ -121,7 +122,7 @@ def _reduced(x: Node) -> tuple[Node, Node]:
 _EXP = (0.5000512, 0.16753532, 0.0412774459)
 """(exp(r) - 1 - r) / r^2, weighted relative to exp(r)."""
 _EXPM1 = (0.50001651, 0.167496458, 0.0416102409)
-"""The same, weighted relative to exp(r) - 1."""
+"""(exp(r) - 1 - r) / r^2, weighted relative to exp(r) - 1."""
 
 _SOFTPLUS = (0.999991596, -0.499361247, 0.325205654, -0.210045591, 0.101218492, -0.0238675363)
 """log(1 + t) / t for t from 0 to 1."""
@@ -146,7 +147,7 @@ itself, less where FLOAT16 is denormal."""
 _LOG = (-0.499931872, 0.332647979, -0.253154159, 0.220946014, -0.149602652)
 """(log(1 + f) - f) / f^2 for f from -0.3 to 0.4."""
 _POWER_LOG = (-0.500002682, 0.333353579, -0.249754921, 0.198797852, -0.171432763, 0.164254352, -0.108207971)
-"""The same, for what is multiplied by an exponent."""
+"""(log(1 + f) - f) / f^2, exact enough to be multiplied by an exponent."""
 _GREATEST = 3.4028234663852886e38
 
 _ANGLES = AngleFunctions(

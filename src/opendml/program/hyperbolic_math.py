@@ -45,7 +45,7 @@ class HyperbolicFunctions:
     log: Coefficients
 
     def expansions(self) -> dict[Operation, Callable[..., Node]]:
-        """The functions by their operations."""
+        """Return the functions by their operations."""
         return {
             Operation.HYPERBOLIC_SINE: self.sine,
             Operation.HYPERBOLIC_COSINE: self.cosine,
@@ -55,8 +55,8 @@ class HyperbolicFunctions:
         }
 
     def sine(self, x: Node) -> Node:
-        """sinh(n log 2 + r) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r), of which bits may cancel; near
-        zero the polynomial, if there is one"""
+        """Return sinh(n log 2 + r) = sinh(n log 2) cosh(r) + cosh(n log 2) sinh(r), of which bits may cancel;
+        near zero the polynomial, if there is one."""
         magnitude = abs(x)
         cosine, sine, r = _powers(magnitude)
         result = self._sum(sine, cosine, r)
@@ -65,17 +65,17 @@ class HyperbolicFunctions:
         return with_sign_of(x, result)
 
     def cosine(self, x: Node) -> Node:
-        """cosh(n log 2 + r) = cosh(n log 2) cosh(r) + sinh(n log 2) sinh(r)"""
+        """Return cosh(n log 2 + r) = cosh(n log 2) cosh(r) + sinh(n log 2) sinh(r)."""
         return self._sum(*_powers(abs(x)))
 
     def inverse_sine(self, x: Node) -> Node:
-        """asinh(x) = log(|x| + sqrt(x^2 + 1)); where that is below 1, a polynomial"""
+        """Return asinh(x) = log(|x| + sqrt(x^2 + 1)); where that is below 1, a polynomial."""
         magnitude = abs(x)
         far = self._logarithm_of_sum(magnitude, square_root(multiply_add(x, x, 1.0)))
         return with_sign_of(x, select(magnitude < math.sinh(1.0), odd(magnitude, self.asinh), far))
 
     def inverse_cosine(self, x: Node) -> Node:
-        """acosh(x) = log(x + sqrt(x^2 - 1)); near one sqrt(2 t) times a polynomial in t = x - 1"""
+        """Return acosh(x) = log(x + sqrt(x^2 - 1)); near one sqrt(2 t) times a polynomial in t = x - 1."""
         t = x - 1.0
         is_near = t < 1.0
         root = square_root(select(is_near, t + t, multiply_add(x, x, -1.0)))
@@ -83,7 +83,7 @@ class HyperbolicFunctions:
         return select(is_near, near, self._logarithm_of_sum(x, root))
 
     def inverse_tangent(self, x: Node) -> Node:
-        """atanh(x) = log((1 + |x|) / (1 - |x|)) / 2; near zero a polynomial"""
+        """Return atanh(x) = log((1 + |x|) / (1 - |x|)) / 2; near zero a polynomial."""
         magnitude = abs(x)
         far = 0.5 * finite_logarithm(self.log, (1.0 + magnitude) / (1.0 - magnitude))
         result = select(magnitude < 0.5, odd(magnitude, self.atanh), far)
@@ -91,20 +91,20 @@ class HyperbolicFunctions:
         return with_sign_of(x, select(magnitude < 1.0, result, at_the_end))
 
     def _sum(self, of_cosine: Node, of_sine: Node, r: Node) -> Node:
-        """2 (of_cosine cosh(r) + of_sine sinh(r))"""
+        """Return 2 (of_cosine cosh(r) + of_sine sinh(r))."""
         square = r * r
         cosine_rest = square * polynomial(self.cosh, square)
         rest = multiply_add(of_cosine, cosine_rest, of_sine * odd(r, self.sinh))
         return 2.0 * (of_cosine + rest)
 
     def _logarithm_of_sum(self, x: Node, root: Node) -> Node:
-        """log(x + root) for a root that is x where x is large, and may have become infinite there."""
+        """Return log(x + root) for a root that is x where x is large, and may have become infinite there."""
         half = x * 0.5
         return normal_logarithm(self.log, multiply_add(select(x > _LARGE, x, root), 0.5, half), doubled=True)
 
 
 def _powers(magnitude: Node) -> tuple[Node, Node, Node]:
-    """(2^n + 2^-n) / 4, (2^n - 2^-n) / 4, and r, for magnitude = n log 2 + r."""
+    """Return (2^n + 2^-n) / 4, (2^n - 2^-n) / 4, and r, for magnitude = n log 2 + r."""
     bits, n, high = reduced(at_most(magnitude, _HIGHEST), _QUARTER_POWER)
     above = power_of_two(bits)
     # Of large n the lesser power does not count: where its exponent would be below zero, it is zero.

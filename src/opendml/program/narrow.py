@@ -13,15 +13,15 @@ from opendml.program.scalar_type import ScalarType
 
 
 def is_narrow(node: Node) -> bool:
-    """Whether a function or a quotient may be as cheap as FLOAT16 results allow."""
+    """Return whether a function or a quotient may be as cheap as FLOAT16 results allow."""
     return node.attribute is Precision.NARROW
 
 
 def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
-    """The program with its functions and quotients marked where they may be cheap.
+    """Return the program with its functions and quotients marked where they may be cheap.
 
-    What is made of a group's reductions alone stays exact: it costs next to nothing, and the rest of the
-    operator may cancel most of it, as it does for the logarithm of a sum of exponentials.
+    Values that depend only on reductions of a group stay exact. They cost next to nothing, and the rest of
+    the operator may cancel most of them, as it does for the logarithm of a sum of exponentials.
     """
     nodes = ordered(roots)
     halves = {id(node) for node in nodes if node.type is ScalarType.FLOAT16}
@@ -44,7 +44,8 @@ def narrowed(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _of_groups(nodes: Sequence[Node]) -> set[int]:
-    """The identities of the nodes that are made of reductions, and are not rounded to FLOAT16 since."""
+    """Return the identities of the nodes that are made of reductions, and are not rounded to FLOAT16
+    since."""
     found: set[int] = set()
     for node in nodes:
         varying = [operand for operand in node.operands if operand.operation is not Operation.CONSTANT]

@@ -59,7 +59,7 @@ class Operation(Enum):
     XOR = auto()
     NOT = auto()
     COUNT_BITS = auto()
-    """How many bits of an integer are one, in its own type."""
+    """The count of bits of an integer that are one, in its own type."""
     SELECT = auto()
     """The second operand where the first is true, the third elsewhere."""
 
@@ -150,16 +150,15 @@ class Operation(Enum):
     1: of floats in FLOAT32, of integers wrapping. The operands broadcast."""
 
     SCATTER = auto()
-    """For each place along an axis the last position along it at which the operand, an integer, is that
-    place; -1 where there is none. `attribute`: the axis, and the number of places there. Integers that are no
-    place count nowhere."""
+    """For each index along an axis the last position at which the operand, an integer, is that index, or -1.
+    `attribute`: the axis, and its size in the result. Integers out of range count nowhere."""
     SCATTER_SUM = auto()
-    """For each place the sum of the second operand, INT64, where the first is that place. `attribute`: axes,
-    of which the first gets the places and the others the size 1, and the number of places."""
+    """For each index the sum of the second operand, INT64, where the first is that index. `attribute`: axes,
+    of which the first has the indices and the others the size 1, and the number of indices."""
     SCATTER_LAST = auto()
-    """The third operand, but at each place along an axis at which the first, an integer, is for some elements
-    of the second the last of these. `attribute`: the axis, and the number of places there. In kernels it has
-    two operands: what is there already stays."""
+    """The third operand, overwritten along an axis: the first operand has the index of each element of the
+    second, and the last one stays. `attribute`: the axis and its size. In kernels it has two operands, and
+    overwrites what is in memory."""
     POSITIONS = auto()
     """The positions along an axis at which the operand, a truth value, holds, in their order, and behind them
     -1. `attribute`: the axis, and its size."""
@@ -176,8 +175,8 @@ class Operation(Enum):
     """The operands, of which there are two or more, one after the other along the axis `attribute`."""
 
     RECURRENCE = auto()
-    """The first operand, then along the first dimension what each step of the `Recurrence` in `attribute`
-    makes of what the step before has made."""
+    """The first operand, then along the first dimension the results of the steps of the `Recurrence` in
+    `attribute`, each made from the result before."""
 
 
 TABLE_SIZE = 8
@@ -186,55 +185,22 @@ TABLE_SIZE = 8
 STORED = frozenset({Operation.JOIN, Operation.MATERIALIZE})
 """Operations that only place their operands in memory."""
 COMPARISONS = frozenset({Operation.LESS, Operation.LESS_EQUAL, Operation.EQUAL})
-SEARCHES = frozenset(
-    {Operation.FIRST_LEAST, Operation.LAST_LEAST, Operation.FIRST_GREATEST, Operation.LAST_GREATEST}
-)
-REDUCTIONS = SEARCHES | {
-    Operation.MEAN,
-    Operation.VARIANCE,
-    Operation.SUM,
-    Operation.PRODUCT,
-    Operation.LEAST,
-    Operation.GREATEST,
-    Operation.CONTRACTION,
-}
+
+
+def _between(first: Operation, last: Operation) -> frozenset[Operation]:
+    """Return neighbours in the list of operations."""
+    operations = list(Operation)
+    return frozenset(operations[operations.index(first) : operations.index(last) + 1])
+
+
+SEARCHES = _between(Operation.FIRST_LEAST, Operation.LAST_GREATEST)
+REDUCTIONS = _between(Operation.MEAN, Operation.LAST_GREATEST) | {Operation.CONTRACTION}
 SCANS = frozenset({Operation.RUNNING_SUM, Operation.RUNNING_PRODUCT})
-PLACINGS = frozenset(
-    {
-        Operation.SCATTER,
-        Operation.SCATTER_SUM,
-        Operation.SCATTER_LAST,
-        Operation.POSITIONS,
-        Operation.TOP,
-    }
-)
-"""What gives lines along an axis another size. It is computed in a kernel of its own, into memory."""
+PLACINGS = _between(Operation.SCATTER, Operation.TOP)
+"""Operations that give lines along an axis another size. Each has a kernel of its own."""
 COLLECTIVE = REDUCTIONS | SCANS | PLACINGS
-FUNCTIONS = frozenset(
-    {
-        Operation.EXPONENTIAL,
-        Operation.EXPONENTIAL_MINUS_ONE,
-        Operation.SCALED_EXPONENTIAL,
-        Operation.LOGARITHM,
-        Operation.LOGARITHM_ONE_PLUS,
-        Operation.HYPERBOLIC_TANGENT,
-        Operation.ERROR_FUNCTION,
-        Operation.LOGARITHM_ONE_PLUS_EXPONENTIAL,
-        Operation.GAUSSIAN_ERROR_LINEAR_UNIT,
-        Operation.POWER,
-        Operation.SINE,
-        Operation.COSINE,
-        Operation.TANGENT,
-        Operation.ARC_SINE,
-        Operation.ARC_COSINE,
-        Operation.ARC_TANGENT_YX,
-        Operation.HYPERBOLIC_SINE,
-        Operation.HYPERBOLIC_COSINE,
-        Operation.INVERSE_HYPERBOLIC_SINE,
-        Operation.INVERSE_HYPERBOLIC_COSINE,
-        Operation.INVERSE_HYPERBOLIC_TANGENT,
-    }
-)
+FUNCTIONS = _between(Operation.EXPONENTIAL, Operation.INVERSE_HYPERBOLIC_TANGENT)
+"""Functions that targets expand into other operations."""
 
 
 class Precision(Enum):
@@ -263,7 +229,7 @@ class SumBound(Enum):
 
     EXACT = 0.0
     ROUNDED_ONCE = 2.0**-44
-    """So that a result in FLOAT32 has one rounding, whatever the order of the terms."""
+    """A result in FLOAT32 has one rounding, whatever the order of the terms."""
     PER_TERM = 2.0**-24
     """For each term: products are added in FLOAT32, as libraries of matrix products do."""
 
@@ -277,8 +243,10 @@ class Likelihood(Enum):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which element of a tensor a VIEW has at the index i: along dimension d the one at offsets[d] +
-    steps[d] . i, plus the value of an index operand if d is in `indexed`."""
+    """The index in a tensor that a VIEW reads for the index i of its result.
+
+    Along dimension d it is offsets[d] + steps[d] . i, plus an index operand if d is in `indexed`.
+    """
 
     offsets: tuple[int, ...]
     steps: tuple[tuple[int, ...], ...]
@@ -297,8 +265,11 @@ class Window:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Recurrence:
-    """So many steps. In `body` SOURCE 0 stands for what the step before has made, SOURCE i for operand i of
-    the RECURRENCE, seen through `windows[i - 1]`. Compared by identity."""
+    """The steps of a RECURRENCE. Objects are compared by identity.
+
+    In `body` SOURCE 0 is the result of the step before, and SOURCE i is operand i of the RECURRENCE, seen
+    through `windows[i - 1]`.
+    """
 
     count: int
     body: Node
@@ -314,6 +285,13 @@ class LookupTable:
 
 Attribute = int | float | tuple[int, ...] | View | Recurrence | LookupTable | Precision | Likelihood | None
 Number = int | float
+
+
+def _operator(operation: Operation, reflected: bool = False) -> Callable[[Node, Node | Number], Node]:
+    """Return the method of Python's operator for an operation, whose operands may be exchanged."""
+    if reflected:
+        return lambda node, other: apply(operation, other, node)
+    return lambda node, other: apply(operation, node, other)
 
 
 class Node:
@@ -341,33 +319,29 @@ class Node:
         self.attribute = attribute
         self.origin = origin
 
+    @property
+    def number(self) -> int | float:
+        """The value of a CONSTANT."""
+        if not isinstance(self.attribute, (int, float)):
+            raise TypeError(f"{self} has no value")
+        return self.attribute
+
     def __repr__(self) -> str:
         detail = "" if self.attribute is None else f", {self.attribute}"
         return f"<{self.operation.name} {self.type.name}{list(self.sizes)}{detail}>"
 
-    def __add__(self, other: Node | Number) -> Node:
-        return apply(Operation.ADD, self, other)
-
-    def __radd__(self, other: Number) -> Node:
-        return apply(Operation.ADD, other, self)
-
-    def __sub__(self, other: Node | Number) -> Node:
-        return apply(Operation.SUBTRACT, self, other)
-
-    def __rsub__(self, other: Number) -> Node:
-        return apply(Operation.SUBTRACT, other, self)
-
-    def __mul__(self, other: Node | Number) -> Node:
-        return apply(Operation.MULTIPLY, self, other)
-
-    def __rmul__(self, other: Number) -> Node:
-        return apply(Operation.MULTIPLY, other, self)
-
-    def __truediv__(self, other: Node | Number) -> Node:
-        return apply(Operation.DIVIDE, self, other)
-
-    def __rtruediv__(self, other: Number) -> Node:
-        return apply(Operation.DIVIDE, other, self)
+    __add__ = _operator(Operation.ADD)
+    __radd__ = _operator(Operation.ADD, reflected=True)
+    __sub__ = _operator(Operation.SUBTRACT)
+    __rsub__ = _operator(Operation.SUBTRACT, reflected=True)
+    __mul__ = _operator(Operation.MULTIPLY)
+    __rmul__ = _operator(Operation.MULTIPLY, reflected=True)
+    __truediv__ = _operator(Operation.DIVIDE)
+    __rtruediv__ = _operator(Operation.DIVIDE, reflected=True)
+    __lt__ = _operator(Operation.LESS)
+    __le__ = _operator(Operation.LESS_EQUAL)
+    __gt__ = _operator(Operation.LESS, reflected=True)
+    __ge__ = _operator(Operation.LESS_EQUAL, reflected=True)
 
     def __neg__(self) -> Node:
         return apply(Operation.NEGATE, self)
@@ -375,31 +349,19 @@ class Node:
     def __abs__(self) -> Node:
         return apply(Operation.ABSOLUTE, self)
 
-    def __lt__(self, other: Node | Number) -> Node:
-        return apply(Operation.LESS, self, other)
-
-    def __le__(self, other: Node | Number) -> Node:
-        return apply(Operation.LESS_EQUAL, self, other)
-
-    def __gt__(self, other: Node | Number) -> Node:
-        return apply(Operation.LESS, other, self)
-
-    def __ge__(self, other: Node | Number) -> Node:
-        return apply(Operation.LESS_EQUAL, other, self)
-
 
 def source(index: int, type: ScalarType, sizes: Sequence[int] = (), operands: Sequence[Node] = ()) -> Node:
-    """The `index`-th input; in a kernel perhaps guarded."""
+    """Return the `index`-th input; in a kernel perhaps guarded."""
     return Node(Operation.SOURCE, type, tuple(sizes), tuple(operands), index)
 
 
 def constant(value: Number, type: ScalarType) -> Node:
-    """A number of the given type, without dimensions."""
+    """Return a number of the given type, without dimensions."""
     return Node(Operation.CONSTANT, type, attribute=float(value) if type.is_float else int(value))
 
 
 def apply(operation: Operation, *operands: Node | Number) -> Node:
-    """An element-wise node; numbers take the type of the operands beside them."""
+    """Return an element-wise node; numbers take the type of the operands beside them."""
     values = operands[1:] if operation is Operation.SELECT else operands
     type = next(node.type for node in values if isinstance(node, Node))
     nodes = tuple(node if isinstance(node, Node) else constant(node, type) for node in operands)
@@ -410,12 +372,12 @@ def apply(operation: Operation, *operands: Node | Number) -> Node:
 
 
 def convert(value: Node, type: ScalarType) -> Node:
-    """`value` in another element type, or itself where it has that type."""
+    """Return `value` in another element type, or itself where it has that type."""
     return value if value.type is type else Node(Operation.CONVERT, type, value.sizes, (value,))
 
 
 def bitcast(value: Node, type: ScalarType) -> Node:
-    """The bits of `value` read as another type of the same width, or itself where it has that type."""
+    """Return the bits of `value` read as another type of the same width, or itself where it has that type."""
     return value if value.type is type else Node(Operation.BITCAST, type, value.sizes, (value,))
 
 
@@ -425,25 +387,25 @@ def expanded(value: Node, sizes: tuple[int, ...]) -> Node:
 
 
 def index(type: ScalarType, sizes: Sequence[int], offset: int, strides: Sequence[int]) -> Node:
-    """offset + i . strides at each index i of a tensor, wrapped in an integer type."""
+    """Return offset + i . strides at each index i of a tensor, wrapped in an integer type."""
     moving = [stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True)]
     return Node(Operation.INDEX, type, tuple(sizes), attribute=(offset, *moving))
 
 
 def counted(sizes: Sequence[int], offset: int, strides: Sequence[int]) -> Node:
-    """An index of a type that holds it."""
+    """Return an index of a type that holds it."""
     reaches = [abs(stride) * (size - 1) for size, stride in zip(sizes, strides, strict=True)]
     return index(counting(abs(offset) + sum(reaches)), sizes, offset, strides)
 
 
 def element_number(sizes: Sequence[int]) -> Node:
-    """The number of each element of a tensor in row-major order, as INT64."""
+    """Return the number of each element of a tensor in row-major order, as INT64."""
     strides = [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]
     return index(ScalarType.INT64, sizes, 0, strides)
 
 
 def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
-    """A reduction of `value` over `axes`, which keep the size 1."""
+    """Return a reduction of `value` over `axes`, which keep the size 1."""
     reduced = tuple(sorted(axes))
     sizes = tuple(1 if axis in reduced else size for axis, size in enumerate(value.sizes))
     if operation in SEARCHES:
@@ -455,7 +417,8 @@ def reduction(operation: Operation, value: Node, axes: Iterable[int]) -> Node:
 
 
 def contraction(a: Node, b: Node, axes: Iterable[int]) -> Node:
-    """The sum of a * b over `axes`, which keep the size 1; both are FLOAT32, or integers of one type."""
+    """Return the sum of a * b over `axes`, which keep the size 1; both are FLOAT32, or integers of one
+    type."""
     domain = broadcast([a.sizes, b.sizes])
     reduced = tuple(sorted(axis for axis in axes if domain[axis] > 1))
     if not reduced:
@@ -465,8 +428,8 @@ def contraction(a: Node, b: Node, axes: Iterable[int]) -> Node:
 
 
 def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
-    """The row-major index over `axes` of each element of a tensor of `sizes`, of a type that holds their
-    number too."""
+    """Return the row-major index over `axes` of each element of a tensor of `sizes`, of a type that holds
+    their number too."""
     counted = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
     strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
     return index(counting(math.prod(counted)), sizes, 0, strides)
@@ -480,7 +443,7 @@ def sum_bound(node: Node) -> SumBound:
 
 
 def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:
-    """A running sum or product of `value` along an axis."""
+    """Return a running sum or product of `value` along an axis."""
     type = ScalarType.FLOAT64 if value.type.is_float else value.type
     return Node(operation, type, value.sizes, (value,), (axis, int(exclusive), int(reverse)))
 
@@ -491,7 +454,8 @@ def recurrence(
     read: Sequence[tuple[Node, Window]],
     step: Callable[[Node, Sequence[Node]], Node],
 ) -> Node:
-    """`initial`, of size 1 along the first dimension, then what each of `count` steps makes of the last.
+    """Return `initial`, of size 1 along the first dimension, then what each of `count` steps makes of the
+    last.
 
     Args:
         count: how many steps there are.
@@ -508,14 +472,15 @@ def recurrence(
 
 
 def placing(operation: Operation, value: Node, axis: int, count: int) -> Node:
-    """A SCATTER, POSITIONS or TOP of `value` along an axis, which gets `count` elements, of a type that holds
-    the number of positions too."""
+    """Return a SCATTER, POSITIONS or TOP of `value` along an axis, which gets `count` elements, of a type
+    that holds the number of positions too."""
     sizes = tuple(count if each == axis else size for each, size in enumerate(value.sizes))
     return Node(operation, counting(value.sizes[axis]), sizes, (value,), (axis, count))
 
 
 def scattered_sum(places: Node, values: Node, axes: Sequence[int], count: int) -> Node:
-    """The sums of INT64 `values` that have the same of `count` places, which the first of the axes gets."""
+    """Return the sums of INT64 `values` that have the same of `count` places, which the first of the axes
+    gets."""
     domain = broadcast([places.sizes, values.sizes])
     kept = tuple(1 if axis in axes else size for axis, size in enumerate(domain))
     sizes = (*kept[: axes[0]], count, *kept[axes[0] + 1 :])
@@ -523,7 +488,7 @@ def scattered_sum(places: Node, values: Node, axes: Sequence[int], count: int) -
 
 
 def scattered_last(places: Node, values: Node, before: Node, axis: int) -> Node:
-    """`before`, but along an axis at the places of some `values` the last of these."""
+    """Return `before`, but along an axis at the places of some `values` the last of these."""
     return Node(
         Operation.SCATTER_LAST,
         before.type,
@@ -534,7 +499,7 @@ def scattered_last(places: Node, values: Node, before: Node, axis: int) -> Node:
 
 
 def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    """The common sizes of operands; a size of 1 repeats, operands without dimensions fit all."""
+    """Return the common sizes of operands; a size of 1 repeats, operands without dimensions fit all."""
     result: tuple[int, ...] = ()
     for sizes in shapes:
         if not result or not sizes:
@@ -549,8 +514,8 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def ordered(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:
-    """Every node that the roots need, each once, operands first; nodes whose identity is `known` are left
-    out."""
+    """Return every node that the roots need, each once, operands first; nodes whose identity is `known` are
+    left out."""
     seen: set[int] = set()
     found: list[Node] = []
     # Behind None is a node whose operands are done.
@@ -590,7 +555,7 @@ def always_needed(roots: Iterable[Node], known: Container[int] = ()) -> set[int]
 
 
 def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node, ...]:
-    """The graph with `change` applied to every node, operands first; equal nodes become one."""
+    """Return the graph with `change` applied to every node, operands first; equal nodes become one."""
     unique: dict[tuple[object, ...], Node] = {}
     shared: dict[int, Node] = {}
 
@@ -621,12 +586,12 @@ def rebuild(roots: Sequence[Node], change: Callable[[Node], Node]) -> tuple[Node
 
 
 def with_operands(node: Node, operands: tuple[Node, ...]) -> Node:
-    """The node's operation over other operands."""
+    """Return the node's operation over other operands."""
     return Node(node.operation, node.type, node.sizes, operands, node.attribute, node.origin)
 
 
 def claim(root: Node, origin: str) -> None:
-    """Makes `origin` the origin of a node and of all below it, up to those that have one. What programs read
+    """Make `origin` the origin of a node and of all below it, up to those that have one. What programs read
     has none."""
     pending = [root]
     while pending:

@@ -24,7 +24,7 @@ from opendml.program.node import Node, Operation, apply, bitcast, constant, conv
 
 
 def power(x: Node, y: Node) -> Node:
-    """x^y = 2^(y log2 |x|) within 1.7 ULP; denormal arguments and results included."""
+    """Return x^y = 2^(y log2 |x|) within 1.7 ULP; denormal arguments and results included."""
     magnitude = abs(x)
     exponent, rest = _product(y, *_logarithm(magnitude, 0.0))
     bits, fraction = _split_power(exponent, rest, UNITS)
@@ -33,8 +33,15 @@ def power(x: Node, y: Node) -> Node:
 
 
 def with_care(x: Node, y: Node, exponent: Node, usual: Node, of_any: Node, bound: float) -> Node:
-    """x^y from |x|^y as it usually is, for normal x and a logarithm of the result up to the bound, and as it
-    is for any x but zero, of which there may be many."""
+    """Return x^y from two ways to compute |x|^y.
+
+    Args:
+        x, y: base and exponent.
+        exponent: the logarithm of the result.
+        usual: |x|^y for normal x, if the logarithm is within the bound.
+        of_any: |x|^y for any x but zero.
+        bound: the magnitude of the logarithm up to which `usual` holds.
+    """
     magnitude, is_zero = abs(x), equal(x, 0.0)
     is_normal = apply(Operation.AND, magnitude >= LEAST_NORMAL, magnitude < math.inf)
     is_usual = apply(Operation.AND, is_normal, abs(exponent) <= bound)
@@ -46,7 +53,8 @@ def with_care(x: Node, y: Node, exponent: Node, usual: Node, of_any: Node, bound
 
 
 def _power_of_any(x: Node, y: Node) -> Node:
-    """x to the power of y for any x above zero, and any result, but for the pairs that `power_of` knows."""
+    """Return x to the power of y for any x above zero, and any result, but for the pairs that `power_of`
+    knows."""
     is_small = x < LEAST_NORMAL
     scale = select(is_small, constant(-23.0, x.type), 0.0)
     high, low = _logarithm(select(is_small, x * TWO_23, x), scale)
@@ -57,20 +65,20 @@ def _power_of_any(x: Node, y: Node) -> Node:
 
 
 def _product(y: Node, high: Node, low: Node) -> tuple[Node, Node]:
-    """y (high + low) in two parts."""
+    """Return y (high + low) in two parts."""
     product = high * y
     return product, multiply_add(low, y, multiply_add(high, y, -product))
 
 
 def _split_power(exponent: Node, rest: Node, units: float) -> tuple[Node, Node]:
-    """n in the lower bits of an INT32, and 2^f, for exponent + rest = n + f."""
+    """Return n in the lower bits of an INT32, and 2^f, for exponent + rest = n + f."""
     shifted = exponent + units
     f = (exponent - (shifted - units)) + rest
     return float32_bits(shifted), polynomial((1.0, *_EXP2), f)
 
 
 def _logarithm(x: Node, scale: Node | float) -> tuple[Node, Node]:
-    """log2(x) + scale in two parts, for a normal positive FLOAT32 x = 2^n m and a whole scale.
+    """Return log2(x) + scale in two parts, for a normal positive FLOAT32 x = 2^n m and a whole scale.
 
     For q = (m - 1) / (m + 1) it is n + 2 / log(2) (q + q^3 / 3 + ...). The first term is in two parts, and
     what is lost in q is multiplied by the slope of the series.

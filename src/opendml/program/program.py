@@ -13,8 +13,7 @@ from opendml.program.scalar_type import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tensor's elements lie in its buffer: the one at index i is at i . strides bytes from the
-    first."""
+    """The positions of a tensor's elements: the one at index i is i . strides bytes after the first."""
 
     type: ScalarType
     sizes: tuple[int, ...]
@@ -32,8 +31,8 @@ class Layout:
         return math.prod(self.sizes)
 
     def reshaped(self, sizes: Sequence[int]) -> Layout | None:
-        """The same elements in row-major order as a tensor of other sizes; None if they lie such that it has
-        no strides."""
+        """Return the same elements in row-major order as a tensor of other sizes; None if they lie such that
+        it has no strides."""
         old = [(size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size > 1]
         strides = [0] * len(sizes)
         position = len(sizes) - 1
@@ -57,7 +56,7 @@ class Layout:
 
 
 def packed(type: ScalarType, sizes: Sequence[int]) -> Layout:
-    """The dense layout, last dimension innermost."""
+    """Return the dense layout, last dimension innermost."""
     strides = []
     step = type.bytes
     for size in reversed(sizes):

@@ -37,7 +37,7 @@ class ScalarType(Enum):
     @staticmethod
     @cache
     def of(data_type: TensorDataType) -> ScalarType:
-        """The element type of a tensor of DirectML's `data_type`."""
+        """Return the element type of a tensor of DirectML's `data_type`."""
         return ScalarType[data_type.name]
 
     @cached_property
@@ -57,17 +57,17 @@ class ScalarType(Enum):
 
     @cached_property
     def is_float(self) -> bool:
-        """Whether this is a floating-point type."""
+        """True for floating-point types."""
         return self.name.startswith("FLOAT")
 
     @cached_property
     def is_signed(self) -> bool:
-        """Whether this is an integer type with a sign."""
+        """True for integer types with a sign."""
         return self.name.startswith("INT")
 
     @cached_property
     def is_four_bit(self) -> bool:
-        """Whether an element has 4 bits."""
+        """True for elements of 4 bits."""
         return self.name.endswith("INT4")
 
     @cached_property
@@ -87,12 +87,13 @@ _FORMATS = {ScalarType.FLOAT16: "<e", ScalarType.FLOAT32: "<f", ScalarType.FLOAT
 
 
 def counting(most: int) -> ScalarType:
-    """The type of numbers from -`most` to `most`: INT32 where that holds them, else INT64."""
+    """Return the type of numbers from -`most` to `most`: INT32 where that holds them, else INT64."""
     return ScalarType.INT32 if most < 2**31 else ScalarType.INT64
 
 
 def number_in(value: float, type: ScalarType) -> float:
-    """A number as one of `type`, as CONVERT would have it: rounded to floats, truncated to integers."""
+    """Return a number as one of `type`, as CONVERT would have it: rounded to floats, truncated to
+    integers."""
     if type.is_float:
         # NumPy knows what becomes of numbers beyond the type's, and takes ten times as long.
         with suppress(OverflowError):

@@ -24,13 +24,12 @@ WIDEST = 150 + _LEAST_EXPONENT
 
 
 def weight_by(exponent: Node) -> tuple[Node, Node]:
-    """What `weight` takes for weights of 2^exponent at most: the units of its argument, and the least
-    argument that has a weight."""
+    """Return the units and the least argument that `weight` takes for weights of at most 2^exponent."""
     return exponent + (UNITS + EXPONENT_BIAS), (_LEAST_EXPONENT - exponent) * math.log(2)
 
 
 def weight(score: Node, greatest: Node, units: Node, least: Node) -> Node:
-    """exp(score - greatest) times a power of two, within 0.9 ULP; 0 where that would be denormal. The
+    """Return exp(score - greatest) times a power of two, within 0.9 ULP; 0 where that would be denormal. The
     greatest is no less than the score; all are FLOAT32."""
     x = score - greatest
     bits, n, high = reduced_by(x, units)

@@ -1,4 +1,4 @@
-"""How much work a tensor program is."""
+"""The work of a tensor program, in steps."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ KNOWN_ERRORS = frozenset({Operation.NEGATE, Operation.ABSOLUTE, Operation.MULTIP
 
 
 def expand(node: Node) -> Node:
-    """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations; other types are Unsupported."""
+    """Return the function `node` (one of FUNCTIONS, FLOAT32) in basic operations; other types are
+    Unsupported."""
     if node.type is not ScalarType.FLOAT32:
         raise Unsupported(f"{node.operation.name} of {node.type.name}")
     return _EXPANSIONS[node.operation](*node.operands)
@@ -103,12 +104,12 @@ def exponential_minus_one(x: Node) -> Node:
 
 
 def logarithm(x: Node) -> Node:
-    """log(x) within 0.92 ULP; -infinity at both zeros, NaN below."""
+    """Return log(x) within 0.92 ULP; -infinity at both zeros, NaN below."""
     return logarithm_by(LOG, x)
 
 
 def logarithm_by(coefficients: tuple[float, ...], x: Node) -> Node:
-    """log(x), as exact as `coefficients` for (log(1 + f) - f) / f^2 from -0.3 to 0.4 are."""
+    """Return log(x), as exact as `coefficients` for (log(1 + f) - f) / f^2 from -0.3 to 0.4 are."""
     # Denormals are scaled up by 2^23, and the exponent of the scale is taken off again.
     is_small = x < LEAST_NORMAL
     bits = float32_bits(select(is_small, x * TWO_23, x))
@@ -119,15 +120,15 @@ def logarithm_by(coefficients: tuple[float, ...], x: Node) -> Node:
 
 
 def logarithm_one_plus(x: Node) -> Node:
-    """log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
+    """Return log(1 + x) within 1.48 ULP, with the sign of x; -infinity at -1, NaN below."""
     return logarithm_one_plus_by(LOG, x)
 
 
 def logarithm_one_plus_by(coefficients: tuple[float, ...], x: Node) -> Node:
-    """log(1 + x), as exact as `coefficients`, which are as for `logarithm_by`."""
+    """Return log(1 + x), as exact as `coefficients`, which are as for `logarithm_by`."""
     exponent = exponent_bits(float32_bits(x + 1.0))
-    # (1 + x) 2^-n - 1, exact but for one rounding: x 2^-n is made by subtraction from the exponent (where n
-    # is not 0, x is not small), 2^-n - 1 from 2^(2-n), which is a normal number for every n.
+    # The fraction is (1 + x) 2^-n - 1, with one rounding. Subtracting from its exponent gives x 2^-n, because
+    # x is not small if n is not 0. The rest is made from 2^(2-n), which is a normal number for every n.
     scaled = bitcast(float32_bits(x) - exponent, ScalarType.FLOAT32)
     four_over_power = bitcast(apply(Operation.SUBTRACT, _FOUR_BITS, exponent), ScalarType.FLOAT32)
     fraction = scaled + multiply_add(four_over_power, 0.25, -1.0)
@@ -165,7 +166,7 @@ def hyperbolic_tangent(x: Node) -> Node:
 
 
 def error_function(x: Node) -> Node:
-    """erf(x) within 1.08 ULP, with the sign of x."""
+    """Return erf(x) within 1.08 ULP, with the sign of x."""
     square = x * x
     near = multiply_add(x, polynomial(_ERF, square), x)
     magnitude = at_most(abs(x), _ERF_HIGHEST)
@@ -187,8 +188,8 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 
 
 def _normal_tail(x: Node, factor: Node) -> Node:
-    """The probability that a standard normal variable is above x (0 to NORMAL_HIGHEST), times the factor and
-    2^TAIL_UNITS, so that it is no denormal number.
+    """Return the probability that a standard normal variable is above x (0 to NORMAL_HIGHEST), times the
+    factor and 2^TAIL_UNITS, so that it is no denormal number.
 
     It is exp(-x^2 / 2) times a slowly falling function of x: s = numerator / (x + k) times a polynomial of s.
     The rounding errors of x^2 and of s are known exactly, and are made up for in the exponent.
@@ -209,17 +210,18 @@ def _normal_tail(x: Node, factor: Node) -> Node:
 
 
 def _remainder(n: Node, high: Node, error: Node | None = None) -> Node:
-    """The argument of exp less n times log 2, and with its rounding error if that is known."""
+    """Return the argument of exp less n times log 2, and with its rounding error if that is known."""
     return multiply_add(n, LOG_2_LOW, high) if error is None else high + multiply_add(n, LOG_2_LOW, error)
 
 
 def _growth(r: Node) -> Node:
-    """exp(r) - 1, as exact as a part of exp(r) must be."""
+    """Return exp(r) - 1, as exact as a part of exp(r) must be."""
     return r * polynomial((1.0, *EXP), r)
 
 
 def _at_the_ends(x: Node, pole: float, inside: Node) -> Node:
-    """A logarithm with its pole: `inside`, but -infinity at the pole, NaN below it; infinity and NaN stay."""
+    """Return a logarithm with its pole: `inside`, but -infinity at the pole, NaN below it; infinity and NaN
+    stay."""
     result = select(x < math.inf, inside, x)
     result = select(apply(Operation.EQUAL, x, pole), -math.inf, result)
     return select(x < pole, math.nan, result)
@@ -264,15 +266,13 @@ def greatest_of(x: Node) -> float:
     if is_bounded(x):
         below, bound, inner = x.operands
         is_highest = below.operands[0] is bound
-        return _number(bound) if is_highest else max(_number(bound), greatest_of(inner))
+        return bound.number if is_highest else max(bound.number, greatest_of(inner))
     return math.inf
 
 
 def least_of(x: Node) -> float:
     """Return a number that a node says it is never below: a bound of `at_least`."""
-    return (
-        _number(x.operands[1]) if is_bounded(x) and x.operands[0].operands[1] is x.operands[1] else -math.inf
-    )
+    return x.operands[1].number if is_bounded(x) and x.operands[0].operands[1] is x.operands[1] else -math.inf
 
 
 def is_bounded(x: Node) -> bool:
@@ -281,10 +281,6 @@ def is_bounded(x: Node) -> bool:
         return False
     condition, bound, inner = x.operands
     return bound.operation is Operation.CONSTANT and set(condition.operands) == {bound, inner}
-
-
-def _number(constant: Node) -> float:
-    return float(constant.attribute)  # type: ignore[arg-type]
 
 
 def changes_of_sign(x: Node) -> Iterator[Node]:
@@ -301,7 +297,7 @@ _MOST_SIGNS = 16
 
 
 def _error_of_product(x: Node) -> Node | None:
-    """The part that was rounded off a product or a quotient; None of others, and where it is exact."""
+    """Return the part that was rounded off a product or a quotient; None of others, and where it is exact."""
     if x.operation not in KNOWN_ERRORS or any(map(is_power_of_two, x.operands)):
         return None
     a, b = x.operands
@@ -312,7 +308,7 @@ def _error_of_product(x: Node) -> Node | None:
 
 
 def is_power_of_two(x: Node) -> bool:
-    """Whether a node is a constant by which a product or a quotient is exact."""
+    """Return whether a node is a constant by which a product or a quotient is exact."""
     if x.operation is not Operation.CONSTANT or not isinstance(x.attribute, float):
         return False
     return abs(math.frexp(x.attribute)[0]) == 0.5

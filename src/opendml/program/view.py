@@ -21,7 +21,7 @@ def view(
     steps: Sequence[Sequence[int]],
     fill: Node | Number | None = None,
 ) -> Node:
-    """The tensor of `sizes` whose element at the index i is that of `value` at offsets + steps . i.
+    """Return the tensor of `sizes` whose element at the index i is that of `value` at offsets + steps . i.
 
     Args:
         value: the tensor that is read.
@@ -49,7 +49,7 @@ def view(
 
 
 def is_whole(view: View, sizes: Sequence[int]) -> bool:
-    """Whether a view without a mask, of the sizes of what it sees, is that itself."""
+    """Return whether a view without a mask, of the sizes of what it sees, is that itself."""
     rows = enumerate(zip(view.offsets, view.steps, sizes, strict=True))
     return not view.indexed and all(
         offset == 0 and all(step == (row == column and size > 1) for column, step in enumerate(steps))
@@ -58,7 +58,7 @@ def is_whole(view: View, sizes: Sequence[int]) -> bool:
 
 
 def within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> Node | None:
-    """Whether the indices of a view lie inside its operand; None if all do."""
+    """Return whether the indices of a view lie inside its operand; None if all do."""
     result: Node | None = None
     for offset, steps, extent in zip(attribute.offsets, attribute.steps, operand, strict=True):
         reaches = [step * (size - 1) for step, size in zip(steps, sizes, strict=True)]
@@ -71,8 +71,8 @@ def within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> Nod
 
 
 def is_index(sizes: Sequence[int], offset: int, steps: Sequence[int], extent: int, reach: int) -> Node:
-    """Whether 0 <= offset + steps . i < extent; unsigned, negative numbers are greater than all. Numbers do
-    not go beyond `reach`."""
+    """Return whether 0 <= offset + steps . i < extent; unsigned, negative numbers are greater than all.
+    Numbers do not go beyond `reach`."""
     type = ScalarType.UINT32 if max(reach, extent) < 2**31 else ScalarType.UINT64
     bound = index(type, (), extent, ())
     return apply(Operation.LESS, index(type, sizes, offset, steps), bound)
@@ -88,7 +88,7 @@ def gathered(
     *,
     inside: bool = False,
 ) -> Node:
-    """A view whose index along some dimensions of `value` is computed: that of `view`, plus integers.
+    """Return a view whose index along some dimensions of `value` is computed: that of `view`, plus integers.
 
     Args:
         value: the tensor that is read.
@@ -123,8 +123,8 @@ def gathered(
 
 
 def whole_quotient(number: Node, divisor: int) -> Node:
-    """An index: an integer divided by another one, or -1, which is outside of every tensor, where that is not
-    whole."""
+    """Return an index: an integer divided by another one, or -1, which is outside of every tensor, where that
+    is not whole."""
     quotient = number / divisor
     return apply(Operation.SELECT, apply(Operation.EQUAL, quotient * divisor, number), quotient, -1)
 
@@ -132,20 +132,19 @@ def whole_quotient(number: Node, divisor: int) -> Node:
 def sliced(
     value: Node, first: Sequence[int], sizes: Sequence[int], strides: Sequence[int] | None = None
 ) -> Node:
-    """The elements of `value` from the index `first` on, so many along each dimension, each a stride (which
-    may be negative) after the other."""
+    """Return `sizes` elements of `value` from the index `first` on, with strides that may be negative."""
     return view(value, sizes, first, _diagonal(strides or (1,) * len(sizes)))
 
 
 def permuted(value: Node, order: Sequence[int]) -> Node:
-    """The tensor whose dimension d is dimension order[d] of `value`."""
+    """Return the tensor whose dimension d is dimension order[d] of `value`."""
     sizes = tuple(value.sizes[dimension] for dimension in order)
     steps = [[int(source == dimension) for source in order] for dimension in range(len(order))]
     return view(value, sizes, (0,) * len(order), steps)
 
 
 def padded(value: Node, before: Sequence[int], after: Sequence[int], fill: Number = 0) -> Node:
-    """`value` with a number around it: so many elements before and after it along each dimension."""
+    """Return `value` with a number around it: so many elements before and after it along each dimension."""
     sizes = [size + a + b for size, a, b in zip(value.sizes, before, after, strict=True)]
     return view(value, sizes, [-margin for margin in before], _diagonal((1,) * len(sizes)), fill)
 
@@ -159,8 +158,8 @@ def windows(
     before: Sequence[int],
     fill: Number = 0,
 ) -> Node:
-    """The windows over the last dimensions of `value`: sizes [..., *counts, *windows], where window o has the
-    elements at o * stride + k * dilation - before, and `fill` outside of `value`."""
+    """Return the windows over the last dimensions of `value`: sizes [..., *counts, *windows], where window o
+    has the elements at o * stride + k * dilation - before, and `fill` outside of `value`."""
     spatial = len(counts)
     outer = value.sizes[: len(value.sizes) - spatial]
     rank = len(outer) + 2 * spatial
@@ -174,14 +173,14 @@ def windows(
 
 
 def repeated(value: Node, sizes: Sequence[int]) -> Node:
-    """`value` with its dimensions of size 1 repeated to `sizes`."""
+    """Return `value` with its dimensions of size 1 repeated to `sizes`."""
     own = zip(value.sizes, sizes, strict=True)
     steps = _diagonal([0 if size == 1 < wanted else 1 for size, wanted in own])
     return view(value, sizes, (0,) * len(sizes), steps)
 
 
 def reshaped(value: Node, sizes: Sequence[int]) -> Node:
-    """The elements of `value` in row-major order, in other sizes of the same product."""
+    """Return the elements of `value` in row-major order, in other sizes of the same product."""
     if math.prod(sizes) != math.prod(value.sizes):
         raise ValueError(f"{list(value.sizes)} cannot be reshaped to {list(sizes)}")
     if tuple(sizes) == value.sizes:
@@ -190,7 +189,7 @@ def reshaped(value: Node, sizes: Sequence[int]) -> Node:
 
 
 def joined(values: Sequence[Node], axis: int) -> Node:
-    """The tensors one after the other along an axis; along all others their sizes are equal."""
+    """Return the tensors one after the other along an axis; along all others their sizes are equal."""
     if len(values) == 1:
         return values[0]
     first = values[0]

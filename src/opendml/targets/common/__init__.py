@@ -1,1 +1,1 @@
-"""What every target that makes code of kernels needs, whatever the code is printed in."""
+"""The parts of targets that do not depend on the language of their code."""

@@ -1,6 +1,7 @@
-"""The state that is kept while a group is reduced, as graphs of element-wise nodes: how it starts, takes an
-element in, is put together with that of another part of the group, and what follows from it. A target prints
-them as it prints any others.
+"""The states of reductions, as graphs of element-wise nodes that targets print as any others.
+
+The graphs say how a state starts, takes in an element, and merges with the state of another part of the
+group, and which results follow from it.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ class Accumulation:
 
 
 def accumulations_of(values: Iterable[Node]) -> list[list[Accumulation]]:
-    """The accumulations that `values` need, by the pass over a group in which each can be made."""
+    """Return the accumulations that `values` need, by the pass over a group in which each can be made."""
     return [[accumulation_of(tuple(nodes)) for nodes in stage] for stage in passes_of(values)]
 
 
 def accumulation_of(nodes: tuple[Node, ...]) -> Accumulation:
-    """The accumulation of reductions of the same operands, which `passes_of` puts together."""
+    """Return the accumulation of reductions of the same operands, which `passes_of` puts together."""
     operation, operands = nodes[0].operation, nodes[0].operands
     types = tuple(operand.type for operand in operands)
     if operation in MOMENTS:
@@ -122,12 +123,12 @@ def _moments(operations: tuple[Operation, ...], type: ScalarType, is_narrow: boo
 
 
 def _moments_together(type: ScalarType) -> Graph:
-    """The state of mean and variance with elements that were FLOAT16: their sum, and the sum of squares about
-    their own mean, in FLOAT32.
+    """Return the state of mean and variance with elements that were FLOAT16: their sum, and the sum of
+    squares about their own mean, in FLOAT32.
 
-    That sum is exact, since they have 11 bits, unless one of them is nothing beside the others: so the
-    greatest error is 3 * 2^-24 of magnitudes that are no more than 7.5 roots of these squares, and what all
-    of them do to the mean of the group 8 * 2^-24 deviations, 0.5e-6. The squares are off by 7 * 2^-24 of
+    The sum is exact, since elements have 11 bits, unless one of them is nothing beside the others. Its error
+    is at most 3 * 2^-24 of magnitudes that are no more than 7.5 roots of the squares. All these errors move
+    the mean of the group by at most 8 * 2^-24 deviations, 0.5e-6. The squares are off by 7 * 2^-24 of
     themselves. No shift is needed for that, and all else is FLOAT64.
     """
     shift, total, squares = _given((F64, F64, F64))
@@ -146,7 +147,7 @@ def _moments_together(type: ScalarType) -> Graph:
 
 
 def _added_in_pairs(values: Sequence[Node]) -> Node:
-    """The sum of two, four, eight ... values, with as few roundings one after the other as can be."""
+    """Return the sum of two, four, eight ... values, with as few roundings one after the other as can be."""
     while len(values) > 1:
         values = [a + b for a, b in zip(values[::2], values[1::2], strict=True)]
     return values[0]
@@ -161,7 +162,7 @@ def _sum_of_squares(values: Sequence[Node]) -> Node:
 
 @lru_cache
 def _total(operation: Operation, type: ScalarType, of: ScalarType) -> _Graphs:
-    """A sum or a product, running or not: of floats in FLOAT64, of integers wrapping."""
+    """Return a sum or a product, running or not: of floats in FLOAT64, of integers wrapping."""
     sums = operation in (Operation.SUM, Operation.RUNNING_SUM)
     combine: Callable[[Node, Node], Node] = Node.__add__ if sums else Node.__mul__
     state, other = _given((type, type))
@@ -171,7 +172,8 @@ def _total(operation: Operation, type: ScalarType, of: ScalarType) -> _Graphs:
 
 @lru_cache
 def _sum_of_products(type: ScalarType) -> _Graphs:
-    """The sum of the products of two operands: of floats fused, in their type, of integers wrapping."""
+    """Return the sum of the products of two operands: of floats fused, in their type, of integers
+    wrapping."""
     state, left, right = _given((type,) * 3)
     fused = apply(Operation.MULTIPLY_ADD, left, right, state)
     add = (fused if type.is_float else left * right + state,)
@@ -180,7 +182,7 @@ def _sum_of_products(type: ScalarType) -> _Graphs:
 
 @lru_cache
 def _extreme(operation: Operation, type: ScalarType) -> _Graphs:
-    """The least or the greatest element; NaN if one is."""
+    """Return the least or the greatest element; NaN if one is."""
     is_least = operation is Operation.LEAST
     highest = math.inf if type.is_float else 2 ** (type.bits - type.is_signed) - 1
     lowest = -math.inf if type.is_float else -highest - 1 if type.is_signed else 0
@@ -191,8 +193,8 @@ def _extreme(operation: Operation, type: ScalarType) -> _Graphs:
 
 @lru_cache
 def _search(operation: Operation, type: ScalarType, position: ScalarType) -> _Graphs:
-    """The position of the first or last extreme element: the element, and its position. NaN comes before all
-    numbers."""
+    """Return the position of the first or last extreme element: the element, and its position. NaN comes
+    before all numbers."""
     parts = (type, position)
     (best, best_at), (value, value_at) = _given(parts), _given(parts, 2)
     is_greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)

@@ -149,7 +149,7 @@ class _Lowering:
     def _lowered(self, node: Node) -> Parts:
         operands = [self._found[id(operand)] for operand in node.operands]
         if node.operation is Operation.SOURCE and node.attribute in self._given:
-            return self._given[node.attribute]  # type: ignore[index]
+            return self._given[number_of(node)]
         if node.operation in COLLECTIVE:
             raise Unsupported(f"{node.operation.name} in another pass on a device without FLOAT64")
         if node.operation is Operation.PARAMETER and node.type is not F64:
@@ -160,7 +160,7 @@ class _Lowering:
         if node.operation is Operation.PARAMETER:
             return tuple(Node(node.operation, F32, attribute=2 * number_of(node) + part) for part in (0, 1))
         if node.operation is Operation.CONSTANT:
-            high, low = parts_of_number(float(node.attribute))  # type: ignore[arg-type]
+            high, low = parts_of_number(node.number)
             return constant(high, F32), constant(low, F32)
         if node.operation is Operation.CONVERT:
             return _converted(node, operands[0])

@@ -13,7 +13,7 @@ Guards = dict[int, tuple[Node, ...]]
 
 
 def guards_of(values: Iterable[Node]) -> Guards:
-    """What guards the loads of a kernel."""
+    """Return the guards of a kernel's loads."""
     return {
         number_of(node): node.operands
         for node in ordered(values)
@@ -22,7 +22,8 @@ def guards_of(values: Iterable[Node]) -> Guards:
 
 
 def apart(values: Sequence[Node]) -> tuple[tuple[Node, ...], Guards]:
-    """The values over loads that say nothing of their guards, and these, which say nothing of others."""
+    """Return the values over loads that say nothing of their guards, and these, which say nothing of
+    others."""
     guards = guards_of(values)
     operands = [operand for each in guards.values() for operand in each]
     plain = list(rebuild([*values, *operands], _without_guard))
@@ -31,7 +32,7 @@ def apart(values: Sequence[Node]) -> tuple[tuple[Node, ...], Guards]:
 
 
 def loads_of(roots: Iterable[Node]) -> set[int]:
-    """The numbers of all loads that values are made of."""
+    """Return the numbers of all loads that values are made of."""
     return {number_of(node) for node in ordered(roots) if node.operation is Operation.SOURCE}
 
 

@@ -216,7 +216,7 @@ class Statements(Walk[str]):
         return node.operation in (Operation.CONSTANT, Operation.PARAMETER)
 
     def leaf(self, node: Node) -> str:
-        """Return a number."""
+        """Return a CONSTANT, or the expression of a PARAMETER."""
         return (
             self._parameter(node)
             if node.operation is Operation.PARAMETER

@@ -13,9 +13,9 @@ MOMENTS = frozenset({Operation.MEAN, Operation.VARIANCE})
 
 
 def passes_of(values: Iterable[Node]) -> list[list[list[Node]]]:
-    """The reductions and scans that `values` need, by the pass over a group in which each can be made: those
-    whose operands need no reduction, then those that need only these, and so on. Those of one accumulation
-    are together: the same of the same operands, and all MOMENTS of them."""
+    """Return the reductions and scans that `values` need, by the pass over a group in which each can be made:
+    those whose operands need no reduction, then those that need only these, and so on. Those of one
+    accumulation are together: the same of the same operands, and all MOMENTS of them."""
     depths: dict[int, int] = {}
     passes: list[dict[tuple[object, ...], list[Node]]] = []
     for node in ordered(values):
@@ -32,5 +32,5 @@ def passes_of(values: Iterable[Node]) -> list[list[list[Node]]]:
 
 @lru_cache
 def pass_count(values: tuple[Node, ...]) -> int:
-    """How many passes over a group `values` need."""
+    """Return how many passes over a group `values` need."""
     return len(passes_of(values))

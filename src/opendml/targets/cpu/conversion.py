@@ -14,7 +14,7 @@ _F16, _F32, _F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64
 def conversion(
     builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int
 ) -> ir.Value:
-    """`value` of type `source` as `target`, with CONVERT's rules."""
+    """Return `value` of type `source` as `target`, with CONVERT's rules."""
     result = llvm_type(target, lanes)
     if _F16 in (source, target) and _F32 not in (source, target):
         # Processors know FLOAT16 from FLOAT32 alone. It holds all integers that do not overflow.
@@ -40,7 +40,7 @@ def conversion(
 
 
 def rounded_to_float32(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """FLOAT64 as FLOAT32, for which LLVM may not go on to FLOAT16 in one step: processors can't."""
+    """Return FLOAT64 as FLOAT32, for which LLVM may not go on to FLOAT16 in one step: processors can't."""
     rounded = builder.fptrunc(value, llvm_type(_F32, lanes))
     return overloaded(builder, "arithmetic.fence", _F32, lanes, [rounded])
 
@@ -48,7 +48,8 @@ def rounded_to_float32(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir
 def _truncated(
     builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int
 ) -> ir.Value:
-    """A float as an integer that saturates, and is 0 for NaN. (LLVM's own saturation goes lane by lane.)"""
+    """Return a float as an integer that saturates, and is 0 for NaN. (LLVM's own saturation goes lane by
+    lane.)."""
     limits = np.iinfo(target.numpy.name)
     greatest = _at_most(limits.max, source)
     low, high = number(source, lanes, limits.min), number(source, lanes, greatest)
@@ -68,13 +69,14 @@ def _truncated(
 
 
 def _at_most(limit: int, type: ScalarType) -> float:
-    """The greatest number of a float type that is not above the limit."""
+    """Return the greatest number of a float type that is not above the limit."""
     nearest = np.asarray(limit, type.numpy)
     return float(nearest if int(nearest) <= limit else np.nextafter(nearest, np.zeros_like(nearest)))
 
 
 def _to_odd(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """FLOAT64 as FLOAT32 for a second rounding: cut off, with the last bit set where that lost something."""
+    """Return FLOAT64 as FLOAT32 for a second rounding: cut off, with the last bit set where that lost
+    something."""
     int32 = ScalarType.INT32
     nearest = builder.fptrunc(value, llvm_type(_F32, lanes))
     back = builder.fpext(nearest, value.type)

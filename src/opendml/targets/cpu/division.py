@@ -14,7 +14,7 @@ _F32, _F64 = ScalarType.FLOAT32, ScalarType.FLOAT64
 
 
 def quotient(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """a / b with DIVIDE's rules."""
+    """Return a / b with DIVIDE's rules."""
     if type.is_float:
         return builder.fdiv(a, b)
     whole = (_exact_quotient if type.bits == 64 else _float_quotient)(builder, type, lanes, a, b)
@@ -26,7 +26,7 @@ def quotient(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b
 
 
 def remainder(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The remainder of the truncated quotient, with REMAINDER's rules."""
+    """Return the remainder of the truncated quotient, with REMAINDER's rules."""
     if type.is_float:
         return builder.call(_float_remainder(builder.module, type, lanes), [a, b])
     return builder.sub(a, builder.mul(quotient(builder, type, lanes, a, b), b))
@@ -35,8 +35,8 @@ def remainder(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, 
 def _float_quotient(
     builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value
 ) -> ir.Value:
-    """The quotient of floats, truncated: their precision is more than the width of the integers, so it is not
-    rounded up to a whole number. Undefined for a divisor of zero, and for the least integer by -1."""
+    """Return the quotient of floats, truncated: their precision is more than the width of the integers, so it
+    is not rounded up to a whole number. Undefined for a divisor of zero, and for the least integer by -1."""
     floats = llvm_type(_F64 if type.bits == 32 else _F32, lanes)
     to_float = builder.sitofp if type.is_signed else builder.uitofp
     divided = builder.fdiv(to_float(a, floats), to_float(b, floats))
@@ -48,7 +48,7 @@ def _float_quotient(
 def _exact_quotient(
     builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value
 ) -> ir.Value:
-    """The processor's own division; by one, where it would trap."""
+    """Return the processor's own division; by one, where it would trap."""
     traps = builder.icmp_signed("==", b, number(type, lanes, 0))
     if type.is_signed:
         traps = builder.or_(traps, builder.icmp_signed("==", b, number(type, lanes, -1)))
@@ -57,7 +57,8 @@ def _exact_quotient(
 
 
 def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Function:
-    """A function of FLOAT32 that subtracts quotients, as exact as FLOAT64 has them, until none is left.
+    """Return a function of FLOAT32 that subtracts quotients, as exact as FLOAT64 has them, until none is
+    left.
 
     Every difference is exact, as it is less than the last place of the quotient times b. A quotient that was
     rounded up leaves a rest of the other sign. Mostly one quotient is enough.

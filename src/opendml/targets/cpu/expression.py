@@ -44,25 +44,9 @@ Values = Sequence[ir.Value]
 _Writer = Writer[Lanes, ir.Value]
 
 
-def _number(at: Lanes, node: Node, values: Values) -> ir.Value:
-    return number(node.type, at.lanes, node.attribute)  # type: ignore[arg-type]
-
-
-def _converted(at: Lanes, node: Node, values: Values) -> ir.Value:
-    return conversion(at.builder, values[0], node.operands[0].type, node.type, at.lanes)
-
-
-def _bits(at: Lanes, node: Node, values: Values) -> ir.Value:
-    return at.builder.bitcast(values[0], llvm_type(node.type, at.lanes))
-
-
 def _looked_up(at: Lanes, node: Node, values: Values) -> ir.Value:
     assert isinstance(node.attribute, LookupTable)
     return table_entries(at.builder, node.attribute.entries, values[0], at.lanes)
-
-
-def _exponent(at: Lanes, node: Node, values: Values) -> ir.Value:
-    return exponent_operation(at.builder, node.operation, at.lanes, list(values))
 
 
 def _compared(operator: str, comparison: Callable[..., ir.Value]) -> _Writer:
@@ -111,15 +95,6 @@ def _quotient(at: Lanes, node: Node, values: Values) -> ir.Value:
     return quotient(at.builder, node.type, at.lanes, *values)
 
 
-def _remainder(at: Lanes, node: Node, values: Values) -> ir.Value:
-    return remainder(at.builder, node.type, at.lanes, *values)
-
-
-def _magnitude(at: Lanes, node: Node, values: Values) -> ir.Value:
-    is_negative = at.builder.icmp_signed("<", values[0], number(node.type, at.lanes, 0))
-    return at.builder.select(is_negative, at.builder.neg(values[0]), values[0])
-
-
 _COMPARISONS = {Operation.LESS: "<", Operation.LESS_EQUAL: "<=", Operation.EQUAL: "=="}
 
 
@@ -133,15 +108,26 @@ LLVM = Language[Lanes, ir.Value](
         (
             TYPES,
             {
-                Operation.CONSTANT: _number,
-                Operation.CONVERT: _converted,
-                Operation.BITCAST: _bits,
+                Operation.CONSTANT: lambda at, node, values: number(node.type, at.lanes, node.number),
+                Operation.CONVERT: lambda at, node, values: conversion(
+                    at.builder, values[0], node.operands[0].type, node.type, at.lanes
+                ),
+                Operation.BITCAST: lambda at, node, values: at.builder.bitcast(
+                    values[0], llvm_type(node.type, at.lanes)
+                ),
                 Operation.ROUND: lambda at, node, values: values[0],
                 Operation.EXPAND: lambda at, node, values: values[0],
                 Operation.SELECT: _instruction(ir.IRBuilder.select),
                 Operation.DIVIDE: _quotient,
-                Operation.REMAINDER: _remainder,
-                **dict.fromkeys(EXPONENT_OPERATIONS, _exponent),
+                Operation.REMAINDER: lambda at, node, values: remainder(
+                    at.builder, node.type, at.lanes, *values
+                ),
+                **dict.fromkeys(
+                    EXPONENT_OPERATIONS,
+                    lambda at, node, values: exponent_operation(
+                        at.builder, node.operation, at.lanes, list(values)
+                    ),
+                ),
             },
         ),
         ([ScalarType.FLOAT32], {Operation.LOOKUP: _looked_up}),
@@ -178,7 +164,11 @@ LLVM = Language[Lanes, ir.Value](
                 Operation.NOT: _instruction(ir.IRBuilder.not_),
                 Operation.SHIFT_LEFT: _instruction(ir.IRBuilder.shl),
                 Operation.COUNT_BITS: _intrinsic("ctpop"),
-                Operation.ABSOLUTE: _magnitude,
+                Operation.ABSOLUTE: lambda at, node, values: at.builder.select(
+                    at.builder.icmp_signed("<", values[0], number(node.type, at.lanes, 0)),
+                    at.builder.neg(values[0]),
+                    values[0],
+                ),
             },
         ),
         (

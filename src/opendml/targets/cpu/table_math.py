@@ -142,7 +142,7 @@ def polynomial_of(tables: Sequence[Table], piece: Node, x: Node) -> Node:
 
 
 def _rows(size: int, numbers: str) -> tuple[Table, ...]:
-    """Return tables of so many numbers each."""
+    """Return tables of `size` numbers each."""
     values = list(map(float, numbers.split()))
     return tuple(tuple(values[first : first + size]) for first in range(0, len(values), size))
 

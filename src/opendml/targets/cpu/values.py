@@ -23,25 +23,25 @@ _SUFFIXES = {ScalarType.FLOAT16: "f16", ScalarType.FLOAT32: "f32", ScalarType.FL
 
 @cache
 def scalar_llvm_type(type: ScalarType) -> ir.Type:
-    """The LLVM type of one element."""
+    """Return the LLVM type of one element."""
     return _FLOATS.get(type) or ir.IntType(type.bits)
 
 
 @cache
 def llvm_type(type: ScalarType, lanes: int) -> ir.Type:
-    """The LLVM type of `lanes` elements; one lane is a scalar."""
+    """Return the LLVM type of `lanes` elements; one lane is a scalar."""
     element = scalar_llvm_type(type)
     return element if lanes == 1 else vector_type(element, lanes)
 
 
 @cache
 def vector_type(element: ir.Type, lanes: int) -> ir.Type:
-    """The LLVM type of so many elements."""
+    """Return the LLVM type of a vector of `lanes` elements."""
     return ir.VectorType(element, lanes)
 
 
 def vector_constant(element: ir.Type, values: Iterable[int]) -> ir.Constant:
-    """A vector of these integers."""
+    """Return a vector of these integers."""
     return _vector_constant(element, tuple(values))
 
 
@@ -62,7 +62,7 @@ class Literal(ir.Constant):  # type: ignore[misc]
 
 
 def number(type: ScalarType, lanes: int, value: float) -> ir.Value:
-    """A constant in every lane."""
+    """Return a constant in every lane."""
     element = f"{scalar_llvm_type(type)} {_literal(type, value)}"
     text = _literal(type, value) if lanes == 1 else f"splat ({element})"
     return Literal(llvm_type(type, lanes), text)
@@ -95,12 +95,12 @@ def _rounded_to_float32(value: float) -> float:
 
 
 def is_vector(value: ir.Value) -> bool:
-    """Whether a value has lanes."""
+    """Return whether a value has lanes."""
     return isinstance(value.type, ir.VectorType)
 
 
 def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """A scalar in every lane."""
+    """Return a scalar in every lane."""
     if lanes == 1 or isinstance(value.type, ir.VectorType):
         return value
     vector = vector_type(value.type, lanes)
@@ -117,8 +117,8 @@ def intrinsic(
     alignment: tuple[int, int] | None = None,
     flags: tuple[str, ...] = (),
 ) -> ir.Value:
-    """A call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and its
-    alignment."""
+    """Return a call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and
+    its alignment."""
     function = builder.module.globals.get(name)
     if function is None:
         function = ir.Function(
@@ -140,18 +140,18 @@ def overloaded(
     values: list[ir.Value],
     flags: tuple[str, ...] = (),
 ) -> ir.Value:
-    """A call of LLVM's intrinsic `name`, from values of a type to another one."""
+    """Return a call of LLVM's intrinsic `name`, from values of a type to another one."""
     name = f"llvm.{name}.{type_suffix(type, lanes)}"
     return intrinsic(builder, name, llvm_type(type, lanes), values, flags=flags)
 
 
 def any_lane(builder: ir.IRBuilder, mask: ir.Value, lanes: int) -> ir.Value:
-    """Whether any lane of a mask is set."""
+    """Return whether any lane of a mask is set."""
     if lanes == 1:
         return mask
     return intrinsic(builder, f"llvm.vector.reduce.or.v{lanes}i1", ir.IntType(1), [mask])
 
 
 def type_suffix(type: ScalarType, lanes: int) -> str:
-    """The suffix of the names of LLVM's intrinsics for a type."""
+    """Return the suffix of the names of LLVM's intrinsics for a type."""
     return (f"v{lanes}" if lanes > 1 else "") + _SUFFIXES.get(type, f"i{type.bits}")

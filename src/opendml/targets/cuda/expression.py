@@ -36,7 +36,7 @@ TYPES = {
 
 
 def literal(value: float, type: ScalarType) -> str:
-    """A number of the given type, bit for bit."""
+    """Return a number of the given type, bit for bit."""
     if type is ScalarType.FLOAT32:
         return f"__uint_as_float(0x{_float32_bits(value):08x}u)"
     if type is ScalarType.FLOAT64:
@@ -51,7 +51,7 @@ def literal(value: float, type: ScalarType) -> str:
 
 
 def parameter(word: str, type: ScalarType) -> str:
-    """The number whose bits a 64-bit word of the parameters holds."""
+    """Return the number whose bits a 64-bit word of the parameters holds."""
     if type is ScalarType.FLOAT16:
         return f"half{{(unsigned short){word}}}"
     return f"__longlong_as_double({word})" if type is ScalarType.FLOAT64 else f"__int_as_float((int){word})"
@@ -65,14 +65,6 @@ def _float32_bits(value: float) -> int:
     return int(struct.unpack("<I", packed)[0])
 
 
-def _number(_: None, node: Node, operands: Sequence[str]) -> str:
-    return literal(node.attribute, node.type)  # type: ignore[arg-type]
-
-
-def _converted(_: None, node: Node, operands: Sequence[str]) -> str:
-    return _conversion(operands[0], node.operands[0].type, node.type)
-
-
 def _selection(_: None, node: Node, operands: Sequence[str]) -> str:
     condition, if_true, if_false = operands
     bound = _bound(node)
@@ -80,8 +72,8 @@ def _selection(_: None, node: Node, operands: Sequence[str]) -> str:
 
 
 def _bound(node: Node) -> str:
-    """The function that selects the second operand where the third is below, or above, that constant; empty
-    if a selection does something else, or tells zeros apart in another way."""
+    """Return the function that selects the second operand where the third is below, or above, that constant;
+    empty if a selection does something else, or tells zeros apart in another way."""
     condition, bound, x = node.operands
     if node.type is not ScalarType.FLOAT32 or condition.operation is not Operation.LESS:
         return ""
@@ -95,7 +87,7 @@ def _bound(node: Node) -> str:
 
 
 def _is_same(a: Node, b: Node) -> bool:
-    """Whether two nodes are the same number."""
+    """Return whether two nodes are the same number."""
     return a.operation is Operation.CONSTANT and (a.type, a.attribute) == (b.type, b.attribute)
 
 
@@ -159,8 +151,10 @@ CUDA = TextLanguage(
         (
             ALL,
             {
-                Operation.CONSTANT: _number,
-                Operation.CONVERT: _converted,
+                Operation.CONSTANT: lambda _, node, operands: literal(node.number, node.type),
+                Operation.CONVERT: lambda _, node, operands: _conversion(
+                    operands[0], node.operands[0].type, node.type
+                ),
                 Operation.BITCAST: "bits_as<{type}>(({source}){0})",
                 Operation.ROUND: "{0}",
                 Operation.EXPAND: "{0}",

@@ -24,7 +24,7 @@ tools/minimax.py."""
 
 
 def expand(node: Node) -> Node:
-    """The function `node` (one of FUNCTIONS, FLOAT32) in basic operations and EXPONENTIAL."""
+    """Return the function `node` (one of FUNCTIONS, FLOAT32) in basic operations and EXPONENTIAL."""
     if node.operation is Operation.EXPONENTIAL:
         return node
     expansion = _EXPANSIONS.get(node.operation)
@@ -32,31 +32,31 @@ def expand(node: Node) -> Node:
 
 
 def exponential_minus_one(x: Node) -> Node:
-    """exp(x) - 1"""
+    """Return exp(x) - 1."""
     series = x * multiply_add(multiply_add(x, 1 / 6, 0.5), x, 1.0)
     return select(abs(x) < _SMALL, series, exp(x) - 1.0)
 
 
 def scaled_exponential(x: Node, factor: Node) -> Node:
-    """factor exp(x), where exp(x) may be beyond the range of the type"""
+    """Return factor exp(x), where exp(x) may be beyond the range of the type."""
     root = exp(x * 0.5)
     return factor * root * root
 
 
 def hyperbolic_tangent(x: Node) -> Node:
-    """tanh(x) = (t - 1) / (t + 1) for t = exp(2 x)"""
+    """Return tanh(x) = (t - 1) / (t + 1) for t = exp(2 x)."""
     growth = exp(minimum(x + x, 40.0))
     series = x * multiply_add(x * x, -1 / 3, 1.0)
     return select(abs(x) < _SMALL, series, (growth - 1.0) / (growth + 1.0))
 
 
 def power(x: Node, y: Node) -> Node:
-    """|x|^y = exp(y log |x|), the logarithm as exact as FLOAT32 can be"""
+    """Return |x|^y = exp(y log |x|), the logarithm as exact as FLOAT32 can be."""
     return power_of(x, y, exp(vector_math.logarithm(abs(x)) * y))
 
 
 def logarithm_one_plus_exponential(x: Node) -> Node:
-    """log(1 + exp(x)) for x that is not above zero"""
+    """Return log(1 + exp(x)) for x that is not above zero."""
     return half_math.logarithm_one_plus_exponential(x, exp)
 
 

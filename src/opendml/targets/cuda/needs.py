@@ -35,7 +35,7 @@ class Needs:
     def __init__(self, pattern: CudaPattern) -> None:
         self.pattern = pattern
         self.narrow = all(each.type is ScalarType.FLOAT16 for each in (*pattern.loads, *pattern.stores))
-        """Whether only FLOAT16 comes in and goes out."""
+        """True if all loads and stores are FLOAT16."""
         self.values = rebuild(pattern.values, _expanded)
         self.guards: Guards = {}
         if pattern.mode not in COLLECTIVE:
@@ -54,20 +54,21 @@ class Needs:
         self.given, self.kept = self._boundaries()
 
     def element_stores(self) -> list[tuple[int, CudaAccess, Node]]:
-        """Numbers, accesses and values of the stores of elements."""
+        """Return numbers, accesses and values of the stores of elements."""
         return [store for store in self.stores if self.pattern.level(store[1]) is Level.ELEMENT]
 
     def group_stores(self) -> list[tuple[int, CudaAccess, Node]]:
-        """Numbers, accesses and values of the stores of groups."""
+        """Return numbers, accesses and values of the stores of groups."""
         return [store for store in self.stores if self.pattern.level(store[1]) is not Level.ELEMENT]
 
     def needed(self, roots: Iterable[Node]) -> list[Node]:
-        """The nodes for `roots`, operands first; what is reduced is left out, as the reductions are known."""
+        """Return the nodes for `roots`, operands first; what is reduced is left out, as the reductions are
+        known."""
         reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         return ordered(roots, reductions)
 
     def _loads(self) -> tuple[list[int], list[int]]:
-        """Numbers of the loads that are held, and of those that come late."""
+        """Return numbers of the loads that are held, and of those that come late."""
 
         def element_loads(roots: Iterable[Node]) -> list[int]:
             return [
@@ -98,7 +99,8 @@ class Needs:
     def _crossing(
         self, users: Sequence[Node], levels: tuple[Level, ...], roots: Sequence[Node]
     ) -> list[Node]:
-        """Nodes of `levels` that nodes of higher levels among `users` need, or that are roots themselves."""
+        """Return nodes of `levels` that nodes of higher levels among `users` need, or that are roots
+        themselves."""
         highest = max(levels)
         found = {id(o): o for node in users if self.levels[id(node)] > highest for o in node.operands}
         found |= {id(root): root for root in roots}
@@ -106,7 +108,8 @@ class Needs:
 
 
 def _expanded(node: Node) -> Node:
-    """A function in basic operations; of a narrow one its exponential and its quotients are narrow too."""
+    """Return a function in basic operations; of a narrow one its exponential and its quotients are narrow
+    too."""
     if node.operation not in FUNCTIONS:
         return node
     if is_narrow(node):

@@ -39,12 +39,12 @@ def gaussian_error_linear_unit(x: Node) -> Node:
 
 
 def _normal_tail(x: Node) -> Node:
-    """The probability that a standard normal variable is above x (0 to NORMAL_HIGHEST), over
+    """Return the probability that a standard normal variable is above x (0 to NORMAL_HIGHEST), over
     NORMAL_NUMERATOR, times x and 2^TAIL_UNITS, so that it is no denormal number.
 
-    It is exp(-x^2 / 2) times a slowly falling function of x: s = 1 / (x + k) times a polynomial of s, which
-    may be a little off: what s (x + k) differs from 1 is made up for in the exponent, which is twice as great
-    here, and negative.
+    It is exp(-x^2 / 2) times a slowly falling function of x: s = 1 / (x + k) times a polynomial of s. The
+    exponent corrects the error of s, the difference of s (x + k) from 1. It is twice as great here, and
+    negative.
     """
     shifted = multiply_add(x * x, -0.5 * LOG2_E, UNITS + TAIL_UNITS)
     n = shifted - (UNITS + TAIL_UNITS)

@@ -26,7 +26,7 @@ class ScanPrinter(Printer):
             raise TypeError(f"{scan} has no axis")
         _, exclusive, reverse = scan.attribute
         total, type = accumulation_of((scan,)), TYPES[scan.type]
-        identity = literal(total.start[0].attribute, scan.type)  # type: ignore[arg-type]
+        identity = literal(total.start[0].number, scan.type)
         (merged,) = total.merge
         given, given_name = self._compute(self.kept, {}, self._inline_load)
         given += [f"to.{self.names[id(node)]} = {given_name(node)};" for node in self.kept]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.compiler.kernel import number_of
 from opendml.errors import Unsupported
 from opendml.host_memory import host_memory
 from opendml.program.node import (
@@ -32,7 +33,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def evaluate(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
-    """The values of `roots`, in their own types and sizes, for logical `inputs` (any strides)."""
+    """Return the values of `roots`, in their own types and sizes, for logical `inputs` (any strides)."""
     with np.errstate(all="ignore"):
         return [
             np.broadcast_to(converted(value, root.type), root.sizes)
@@ -53,7 +54,7 @@ def _values(roots: Sequence[Node], inputs: Sequence[Array]) -> list[Array]:
 
 
 def _require_memory(node: Node) -> None:
-    """Checks that as many places, and their parts, fit: systems hand out memory that they have not."""
+    """Check that as many places, and their parts, fit: systems hand out memory that they have not."""
     needed, there = 2 * 8 * math.prod(node.sizes), host_memory()
     if needed > there:
         raise _out_of_memory(node, f"{needed:,} bytes; this process may use {there:,}")
@@ -65,7 +66,8 @@ def _out_of_memory(node: Node, problem: str) -> Unsupported:
 
 
 def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
-    """The value of a node: in its own type where it is an input or made of bits, else as `_wide` has it."""
+    """Return the value of a node: in its own type where it is an input or made of bits, else as `_wide` has
+    it."""
     if node.operation is Operation.BITCAST:
         return converted(operands[0], node.operands[0].type).view(node.type.numpy)
     if node.operation is Operation.ROUND:
@@ -74,58 +76,22 @@ def _value(node: Node, operands: list[Array], inputs: Sequence[Array]) -> Array:
     if node.operation in REDUCTIONS or node.operation in _WHOLE:
         # Repeated elements count as often as they are repeated.
         operands = [np.broadcast_to(a, b.sizes) for a, b in zip(operands, node.operands, strict=True)]
-    match node.operation:
-        case Operation.SOURCE if isinstance(node.attribute, int):
-            return inputs[node.attribute]
-        case Operation.CONSTANT:
-            return np.asarray(node.attribute, _numpy_type(node.type))
-        case Operation.INDEX if isinstance(node.attribute, tuple):
-            return converted(_affine(node.attribute[0], node.attribute[1:], node.sizes), node.type)
-        case Operation.VIEW if isinstance(node.attribute, View):
-            return _view(node.attribute, node.sizes, *operands)
-        case Operation.RESHAPE:
-            return operands[0].reshape(node.sizes)
-        case Operation.EXPAND | Operation.MATERIALIZE:
-            return operands[0]
-        case Operation.JOIN if isinstance(node.attribute, int):
-            return np.concatenate(operands, axis=node.attribute)
-        case Operation.RECURRENCE if isinstance(node.attribute, Recurrence):
-            return _recurrence(node.attribute, operands)
-        case Operation.CONTRACTION if isinstance(node.attribute, tuple):
-            return _contraction(operands[0], operands[1], node.attribute)
-        case Operation.CONVERT:
-            return _wide(operands[0], node.type)
-        case Operation.MEAN if isinstance(node.attribute, tuple):
-            return np.asarray(operands[0].mean(axis=node.attribute, keepdims=True))
-        case Operation.VARIANCE if isinstance(node.attribute, tuple):
-            return np.asarray(operands[0].var(axis=node.attribute, keepdims=True))
-        case operation if operation in SEARCHES and isinstance(node.attribute, tuple):
-            return _found(operation, operands[0], operands[1], node.attribute)
-        case operation if operation in SCANS and isinstance(node.attribute, tuple):
-            return _running(operation, operands[0], *node.attribute)
-        case Operation.SCATTER if isinstance(node.attribute, tuple):
-            return _last_positions(operands[0], node.sizes, node.attribute[0], node.type)
-        case Operation.SCATTER_SUM if isinstance(node.attribute, tuple):
-            return _sums_at_places(operands[0], operands[1], node.sizes, node.attribute[:-1])
-        case Operation.SCATTER_LAST if isinstance(node.attribute, tuple):
-            places, values, before = operands
-            return _with_last(places, values, before, node.sizes, node.attribute[0])
-        case Operation.POSITIONS if isinstance(node.attribute, tuple):
-            return _positions(operands[0], node.attribute[0], node.type)
-        case Operation.TOP if isinstance(node.attribute, tuple):
-            axis, count = node.attribute
-            order = np.argsort(operands[0], axis=axis, kind="stable").take(range(count), axis)
-            return order.astype(node.type.numpy)
-        case operation if operation in REDUCTIONS:
-            # The type keeps NumPy from adding narrow integers in wider ones.
-            return np.asarray(_REDUCTIONS[operation](operands[0], axis=node.attribute, keepdims=True)).astype(
-                _numpy_type(node.type)
-            )
+    if node.operation is Operation.SOURCE:
+        return inputs[number_of(node)]
+    if node.operation in _NODES:
+        return np.asarray(_NODES[node.operation](node, *operands))
+    if node.operation in _REDUCTIONS:
+        # The type keeps NumPy from adding narrow integers in wider ones.
+        reduce = _REDUCTIONS[node.operation]
+        return np.asarray(reduce(operands[0], axis=node.attribute, keepdims=True)).astype(
+            _numpy_type(node.type)
+        )
     return np.asarray(_FUNCTIONS[node.operation](*operands))
 
 
 def converted(value: Array, type: ScalarType) -> Array:
-    """A value in the type's own elements: rounded to floats, truncated to integers, where it saturates."""
+    """Return a value in the type's own elements: rounded to floats, truncated to integers, where it
+    saturates."""
     if type.is_float or not np.issubdtype(value.dtype, np.floating):
         return value.astype(type.numpy, copy=False)
     limits = np.iinfo(type.numpy.name)
@@ -137,14 +103,16 @@ def converted(value: Array, type: ScalarType) -> Array:
     )
 
 
-def _affine(offset: int, strides: Sequence[int], sizes: Sequence[int]) -> Array:
-    """offset + i . strides at every index i."""
+def _affine(terms: Sequence[int], sizes: Sequence[int]) -> Array:
+    """Return terms[0] + i . terms[1:] at every index i."""
     indices = np.indices(sizes, np.int64, sparse=True)
-    return np.asarray(sum((i * step for i, step in zip(indices, strides, strict=True)), np.int64(offset)))
+    return np.asarray(sum((i * step for i, step in zip(indices, terms[1:], strict=True)), np.int64(terms[0])))
 
 
 def _view(view: View, sizes: Sequence[int], value: Array, *others: Array) -> Array:
-    places = [_affine(offset, steps, sizes) for offset, steps in zip(view.offsets, view.steps, strict=True)]
+    places = [
+        _affine((offset, *steps), sizes) for offset, steps in zip(view.offsets, view.steps, strict=True)
+    ]
     for dimension, index in zip(view.indexed, others[1:], strict=True):
         places[dimension] = places[dimension] + index
     if not others:
@@ -173,7 +141,8 @@ def _recurrence(steps: Recurrence, operands: Sequence[Array]) -> Array:
 
 
 def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
-    """The sum of a * b over the axes; dimensions of one operand alone are those of products of matrices."""
+    """Return the sum of a * b over the axes; dimensions of one operand alone are those of products of
+    matrices."""
     letters = list(range(max(a.ndim, b.ndim)))
     terms: list[Any] = []
     for value in (a, b):
@@ -185,7 +154,8 @@ def _contraction(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ...]) -> Array:
-    """The position of an extreme element over the axes: of equal ones, NaN among them, the first or last."""
+    """Return the position of an extreme element over the axes: of equal ones, NaN among them, the first or
+    last."""
     greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
     last = operation in (Operation.LAST_LEAST, Operation.LAST_GREATEST)
     extreme = (np.max if greatest else np.min)(x, axis=axes, keepdims=True)
@@ -196,7 +166,7 @@ def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ..
 
 
 def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: ScalarType) -> Array:
-    """For each place along an axis the last position of an index that is it, or -1."""
+    """Return for each index along an axis the last position that has it, or -1."""
     result = np.full(sizes, -1, type.numpy)
     inside = (places >= 0) & (places < sizes[axis])
     own = list(np.nonzero(inside))
@@ -206,7 +176,7 @@ def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: Scalar
 
 
 def _with_last(places: Array, values: Array, before: Array, sizes: Sequence[int], axis: int) -> Array:
-    """What was before, but at the places along an axis the last of the values that go there."""
+    """Return `before`, overwritten at indices along an axis by the last value of each."""
     result = np.array(np.broadcast_to(before, sizes))
     inside = (places >= 0) & (places < sizes[axis])
     own = list(np.nonzero(inside))
@@ -217,13 +187,18 @@ def _with_last(places: Array, values: Array, before: Array, sizes: Sequence[int]
 
 
 def _positions(found: Array, axis: int, type: ScalarType) -> Array:
-    """The positions along an axis that are true, in their order, and -1 behind them."""
+    """Return the positions along an axis that are true, in their order, and -1 behind them."""
     order = np.argsort(~found, axis=axis, kind="stable")
     return np.where(np.take_along_axis(found, order, axis), order, -1).astype(type.numpy)
 
 
+def _top(x: Array, axis: int, count: int) -> Array:
+    """Return the positions of the least elements along an axis, in their order."""
+    return np.argsort(x, axis=axis, kind="stable").take(range(count), axis)
+
+
 def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Sequence[int]) -> Array:
-    """For each place along the first of the axes the sum of the values that go there."""
+    """Return for each index along the first of the axes the sum of its values."""
     places, values = np.broadcast_arrays(places, values)
     result = np.zeros(sizes, values.dtype)
     inside = (places >= 0) & (places < sizes[axes[0]])
@@ -235,7 +210,7 @@ def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Se
 
 
 def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:
-    """A running sum or product along an axis, in the type of x."""
+    """Return a running sum or product along an axis, in the type of x."""
     function = np.add if operation is Operation.RUNNING_SUM else np.multiply
     line = np.moveaxis(x, axis, 0)[:: -1 if reverse else 1]
     result = function.accumulate(line, axis=0, dtype=x.dtype)
@@ -249,7 +224,7 @@ def _numpy_type(type: ScalarType) -> np.dtype[Any]:
 
 
 def _wide(value: Array, type: ScalarType) -> Array:
-    """A value as it is computed with: floats in float64, integers in their own type."""
+    """Return a value as it is computed with: floats in float64, integers in their own type."""
     if not type.is_float:
         return converted(value, type)
     if type is ScalarType.FLOAT32 and value.dtype.kind in "iu":
@@ -259,7 +234,7 @@ def _wide(value: Array, type: ScalarType) -> Array:
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """a / b; of integers truncated, and all bits one where b is 0."""
+    """Return a / b; of integers truncated, and all bits one where b is 0."""
     if a.dtype.kind == "f":
         return np.asarray(np.divide(a, b))
     whole = np.floor_divide(a, np.where(b == 0, 1, b).astype(b.dtype))
@@ -292,7 +267,30 @@ def _gaussian_error_linear_unit(x: Array) -> Array:
 
 _WHOLE = frozenset({Operation.RESHAPE}) | STORED | SCANS | PLACINGS
 
+_NODES: dict[Operation, Callable[..., Any]] = {
+    Operation.CONSTANT: lambda node: np.asarray(node.attribute, _numpy_type(node.type)),
+    Operation.INDEX: lambda node: converted(_affine(node.attribute, node.sizes), node.type),
+    Operation.VIEW: lambda node, *operands: _view(node.attribute, node.sizes, *operands),
+    Operation.RESHAPE: lambda node, x: x.reshape(node.sizes),
+    Operation.EXPAND: lambda node, x: x,
+    Operation.MATERIALIZE: lambda node, x: x,
+    Operation.JOIN: lambda node, *operands: np.concatenate(operands, axis=node.attribute),
+    Operation.RECURRENCE: lambda node, *operands: _recurrence(node.attribute, operands),
+    Operation.CONTRACTION: lambda node, a, b: _contraction(a, b, node.attribute),
+    Operation.CONVERT: lambda node, x: _wide(x, node.type),
+    **dict.fromkeys(SEARCHES, lambda node, x, at: _found(node.operation, x, at, node.attribute)),
+    **dict.fromkeys(SCANS, lambda node, x: _running(node.operation, x, *node.attribute)),
+    Operation.SCATTER: lambda node, x: _last_positions(x, node.sizes, node.attribute[0], node.type),
+    Operation.SCATTER_SUM: lambda node, at, x: _sums_at_places(at, x, node.sizes, node.attribute[:-1]),
+    Operation.SCATTER_LAST: lambda node, at, x, old: _with_last(at, x, old, node.sizes, node.attribute[0]),
+    Operation.POSITIONS: lambda node, x: _positions(x, node.attribute[0], node.type),
+    Operation.TOP: lambda node, x: _top(x, *node.attribute).astype(node.type.numpy),
+}
+"""The operations whose results depend on more of a node than its operands."""
+
 _REDUCTIONS: dict[Operation, Callable[..., Any]] = {
+    Operation.MEAN: np.mean,
+    Operation.VARIANCE: np.var,
     Operation.SUM: np.sum,
     Operation.PRODUCT: np.prod,
     Operation.LEAST: np.min,
