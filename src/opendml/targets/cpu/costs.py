@@ -49,5 +49,5 @@ def many_rows(query: CpuQuery, in_chunks: bool = False) -> dict[str, float]:
 
 def _bytes(query: CpuQuery) -> int:
     """Bytes of the operands that move with the elements."""
-    shape = query.shape
-    return shape.groups * shape.rows * shape.inner * shape.step_bytes
+    nest = query.nest
+    return nest.group_count * nest.row_count * nest.inner.count * nest.step_bytes

@@ -14,7 +14,7 @@ from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
-from opendml.targets.common.passes import pass_count
+from opendml.targets.common.launch import KernelNest, Query, nest_of
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import Machine, machine
@@ -167,48 +167,8 @@ class CpuLaunch:
         return max(self.claims, self.work) if self.claims > 1 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class LoopSizes:
-    """The numbers that a schedule is chosen by."""
-
-    groups: int
-    rows: int
-    inner: int
-    element_bytes: int
-    """Bytes of an element of the widest operand."""
-    step_bytes: int
-    """Bytes of a step of the innermost loop: those of an element of each operand that moves along it."""
-    passes: int
-    """Over a group."""
-    maps: bool
-    """Whether elements are stored after the last pass, and not groups alone."""
-
-    @property
-    def reads_once(self) -> bool:
-        """Whether a group need not stay in a cache: nothing is read twice."""
-        return self.passes == 1 and not self.maps
-
-    @property
-    def reads(self) -> int:
-        """How many times the elements of a group are read."""
-        return self.passes + self.maps
-
-    @property
-    def group_bytes(self) -> int:
-        """Bytes of the widest operand of a group; where groups lie side by side, of all of them."""
-        return self.rows * self.inner * self.element_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class CpuQuery:
-    """A kernel that is to be scheduled, and for which machine."""
-
-    kernel: Kernel
-    nest: LoopNest
-    shape: LoopSizes
-    host: Machine
-
-
+CpuQuery = Query[KernelNest, Machine]
+"""A kernel that is to be scheduled on a processor."""
 Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""
 
@@ -218,27 +178,7 @@ def query_of(kernel: Kernel) -> CpuQuery:
     kernel = interleaved(kernel)
     # Lanes side by side may end their loops together.
     nest = loop_nest(kernel, keeps_inner=bool(bounded_axes(kernel, range(len(kernel.loads)))))
-    return CpuQuery(kernel, nest, shape_of(kernel, nest), machine())
-
-
-def shape_of(kernel: Kernel, nest: LoopNest) -> LoopSizes:
-    """The numbers of a kernel's loops."""
-    accesses = (*kernel.loads, *kernel.stores)
-    moving = [
-        access.type.bytes
-        for access, stride in zip(accesses, nest.inner.strides, strict=True)
-        if stride and access.buffer is not None
-    ]
-    maps = any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
-    return LoopSizes(
-        math.prod(loop.count for loop in nest.groups),
-        math.prod(loop.count for loop in nest.rows),
-        nest.inner.count,
-        max(access.type.bytes for access in accesses if access.buffer is not None),
-        max(sum(moving), 1),
-        pass_count(kernel.values),
-        maps,
-    )
+    return Query(nest_of(kernel, nest), machine())
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +278,7 @@ def _row_steps(pattern: CpuPattern, nest: LoopNest) -> int:
 def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
     """The loops over rows that may end early, each with the load that is the position there. Lanes that lie
     side by side go through as many rows, so what bounds them is the same for all."""
-    if not shape_of(kernel, nest).reads_once:
+    if not nest_of(kernel, nest).reads_once:
         return ()
     uniform = {number for number, _ in enumerate(kernel.loads) if not nest.inner.strides[number]}
     return tuple(

@@ -13,6 +13,7 @@ from opendml.compiler.prices import operation_count
 from opendml.program.node import ordered
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
+from opendml.targets.common.launch import nest_of
 from opendml.targets.cpu.costs import FAR, NEAR
 from opendml.targets.cpu.launch import (
     BLOCK_BYTES,
@@ -24,7 +25,6 @@ from opendml.targets.cpu.launch import (
     is_past_caches,
     launch_of,
     pattern_of,
-    shape_of,
 )
 from opendml.targets.cpu.pattern import LINE, CpuAccess, CpuMode, CpuPattern, ElementWalk, crossed_block
 from opendml.targets.cpu.shared_rows import SharedRows, shared_rows
@@ -55,8 +55,8 @@ class CrossedBlocks:
 
 
 def _in_blocks(query: CpuQuery) -> Estimate[Blocks]:
-    shape = query.shape
-    block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
+    nest = query.nest
+    block = min(nest.inner.count, BLOCK_BYTES // nest.element_bytes)
     terms = {"memory": FAR * _moved_bytes(query.kernel, query.nest)}
     if _is_large(query.kernel):
         pattern = pattern_of(query.kernel, query.nest, CpuMode.POINTWISE)
@@ -65,12 +65,12 @@ def _in_blocks(query: CpuQuery) -> Estimate[Blocks]:
 
 
 def _run_blocks(query: CpuQuery, way: Blocks) -> list[CpuLaunch]:
-    shape = query.shape
-    blocks = -(-shape.inner // way.block)
+    nest = query.nest
+    blocks = -(-nest.inner.count // way.block)
     numbers = Numbers(block=way.block, blocks=blocks, units=blocks)
-    item_bytes = way.block * shape.step_bytes
+    item_bytes = way.block * nest.step_bytes
     return [
-        launch_of(query.kernel, query.nest, CpuMode.POINTWISE, numbers, shape.groups * blocks, item_bytes)
+        launch_of(query.kernel, query.nest, CpuMode.POINTWISE, numbers, nest.group_count * blocks, item_bytes)
     ]
 
 
@@ -114,10 +114,10 @@ def _in_short_rows(query: CpuQuery) -> Estimate[None] | Refusal:
 
 
 def _run_short_rows(query: CpuQuery, way: None) -> list[CpuLaunch]:
-    shape = query.shape
-    numbers = Numbers(block=shape.inner, blocks=1, units=1)
-    item_bytes = shape.inner * shape.step_bytes
-    return [launch_of(query.kernel, query.nest, CpuMode.SHORT_ROWS, numbers, shape.groups, item_bytes)]
+    nest = query.nest
+    numbers = Numbers(block=nest.inner.count, blocks=1, units=1)
+    item_bytes = nest.inner.count * nest.step_bytes
+    return [launch_of(query.kernel, query.nest, CpuMode.SHORT_ROWS, numbers, nest.group_count, item_bytes)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +133,13 @@ def _in_shared_blocks(query: CpuQuery) -> Estimate[SharedBlocks] | Refusal:
     rows = shared_rows(query.kernel, query.nest)
     if rows is None:
         return Refusal("neighbouring rows read nothing in common")
-    shape = shape_of(query.kernel, rows.nest)
-    block = min(shape.inner, BLOCK_BYTES // shape.element_bytes)
+    loops = nest_of(query.kernel, rows.nest)
+    block = min(loops.inner.count, BLOCK_BYTES // loops.element_bytes)
     together = len(rows.together.readings)
     # In a step of a recurrence, threads share all that there is as they share most of the work.
     in_step = any(load.advance for load in query.kernel.loads)
     most = 0 if in_step else CLAIM_BYTES
-    chunk = together * max(1, most // (together * block * shape.step_bytes))
+    chunk = together * max(1, most // (together * block * loops.step_bytes))
     memory = FAR * _moved_bytes(query.kernel, rows.nest) * rows.reads
     return Estimate(
         SharedBlocks(rows, block, chunk), {"memory": memory, "through caches": _through_in_rows(query, rows)}
@@ -157,18 +157,18 @@ def _through_in_rows(query: CpuQuery, rows: SharedRows) -> float:
 
 def _run_shared_blocks(query: CpuQuery, way: SharedBlocks) -> list[CpuLaunch]:
     nest = way.rows.nest
-    shape = shape_of(query.kernel, nest)
-    blocks, chunks = -(-shape.inner // way.block), -(-shape.rows // way.chunk)
+    loops = nest_of(query.kernel, nest)
+    blocks, chunks = -(-loops.inner.count // way.block), -(-loops.row_count // way.chunk)
     numbers = Numbers(
         block=way.block,
         blocks=blocks,
-        units=shape.rows,
+        units=loops.row_count,
         chunk=way.chunk,
         chunks=chunks,
         shared_rows=way.rows.together,
     )
-    items = shape.groups * chunks * blocks
-    item_bytes = way.block * min(way.chunk, shape.rows) * shape.step_bytes
+    items = loops.group_count * chunks * blocks
+    item_bytes = way.block * min(way.chunk, loops.row_count) * loops.step_bytes
     return [launch_of(query.kernel, nest, CpuMode.SHARED_ROWS, numbers, items, item_bytes)]
 
 
@@ -177,7 +177,7 @@ def _in_crossed_blocks(query: CpuQuery) -> Estimate[CrossedBlocks] | Refusal:
     if isinstance(nest, Refusal):
         return nest
     (across,) = nest.rows
-    rows, steps = crossed_block(query.shape.element_bytes)
+    rows, steps = crossed_block(query.nest.element_bytes)
     way = CrossedBlocks(nest, min(nest.inner.count, steps), min(across.count, rows))
     elements = math.prod(query.kernel.domain)
     turned = sum(
@@ -192,11 +192,11 @@ def _in_crossed_blocks(query: CpuQuery) -> Estimate[CrossedBlocks] | Refusal:
 
 
 def _run_crossed_blocks(query: CpuQuery, way: CrossedBlocks) -> list[CpuLaunch]:
-    shape = shape_of(query.kernel, way.nest)
-    blocks, chunks = -(-shape.inner // way.block), -(-shape.rows // way.chunk)
-    numbers = Numbers(block=way.block, blocks=blocks, units=shape.rows, chunk=way.chunk, chunks=chunks)
-    items = shape.groups * chunks * blocks
-    item_bytes = way.block * way.chunk * shape.step_bytes
+    loops = nest_of(query.kernel, way.nest)
+    blocks, chunks = -(-loops.inner.count // way.block), -(-loops.row_count // way.chunk)
+    numbers = Numbers(block=way.block, blocks=blocks, units=loops.row_count, chunk=way.chunk, chunks=chunks)
+    items = loops.group_count * chunks * blocks
+    item_bytes = way.block * way.chunk * loops.step_bytes
     return [launch_of(query.kernel, way.nest, CpuMode.TRANSPOSED, numbers, items, item_bytes)]
 
 

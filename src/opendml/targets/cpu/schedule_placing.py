@@ -11,9 +11,10 @@ from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.launch import Query, nest_of
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.costs import FAR, NEAR, chunked, whole
-from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, launch_of, shape_of
+from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, launch_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import LINE, CpuMode
@@ -74,7 +75,7 @@ class LineTiles:
 def placing_query(kernel: Kernel) -> CpuQuery:
     """Return the query for a kernel that places along lines: its innermost loop goes along a line."""
     nest = line_nest(kernel)
-    return CpuQuery(kernel, nest, shape_of(kernel, nest), machine())
+    return Query(nest_of(kernel, nest), machine())
 
 
 def _placed(query: CpuQuery) -> Node:
@@ -95,26 +96,26 @@ def _line_bytes(query: CpuQuery) -> int:
     """Return the bytes that are read of a line."""
     loads = query.kernel.loads
     element_bytes = sum(load.type.bytes for load in loads if load.buffer is not None)
-    return query.shape.rows * query.shape.inner * element_bytes or 1
+    return query.nest.row_count * query.nest.inner.count * element_bytes or 1
 
 
 def _reading(query: CpuQuery) -> float:
     """Return the cycles to read all lines from memory."""
-    return FAR * query.shape.groups * _line_bytes(query)
+    return FAR * query.nest.group_count * _line_bytes(query)
 
 
 # Positions of elements that hold
 
 
 def _price_positions(query: CpuQuery) -> Estimate[LineChunks]:
-    length = query.shape.inner
+    length = query.nest.inner.count
     chunk = min(length, max(_LEAST_FOUND, -(-length // _MOST_FOUND)))
     return Estimate(LineChunks(chunk), {"memory": _reading(query)})
 
 
 def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     """Construct two launches: all chunks are searched before it is known where their positions go."""
-    kernel, nest, length, lines = query.kernel, query.nest, query.shape.inner, query.shape.groups
+    kernel, nest, length, lines = query.kernel, query.nest, query.nest.inner.count, query.nest.group_count
     position_bytes = _placed(query).type.bytes
     chunk = choice.chunk
     chunks = -(-length // chunk)
@@ -125,7 +126,7 @@ def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     put = launch_of(kernel, nest, CpuMode.POSITIONS, numbers, items, written_bytes)
     scratch = items * ScalarType.INT64.bytes + lines * length * position_bytes
     # Positions are read a vector at a time, of the last ones too.
-    vector_bytes = query.host.vector_bytes // 4 * position_bytes
+    vector_bytes = query.machine.vector_bytes // 4 * position_bytes
     return [replace(launch, partial_bytes=scratch + vector_bytes) for launch in (found, put)]
 
 
@@ -135,14 +136,14 @@ def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
 def _price_lines_in_order(query: CpuQuery) -> Estimate[Batch] | Refusal:
     if _lies_across(query):
         return Refusal("more is contiguous from line to line than along lines")
-    batch = max(1, min(query.shape.groups, CLAIM_BYTES // _line_bytes(query)))
+    batch = max(1, min(query.nest.group_count, CLAIM_BYTES // _line_bytes(query)))
     return Estimate(Batch(batch), {"memory": _reading(query), "placing": FAR * _written(query)})
 
 
 def _lines_in_order(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
-    shape, batch = query.shape, choice.batch
-    numbers = Numbers(shape.inner, 1, shape.rows, batch, 1, _placed_count(query), shape.groups)
-    items, item_bytes = -(-shape.groups // batch), batch * _line_bytes(query)
+    nest, batch = query.nest, choice.batch
+    numbers = Numbers(nest.inner.count, 1, nest.row_count, batch, 1, _placed_count(query), nest.group_count)
+    items, item_bytes = -(-nest.group_count // batch), batch * _line_bytes(query)
     return [launch_of(query.kernel, query.nest, CpuMode.SCATTER, numbers, items, item_bytes)]
 
 
@@ -163,7 +164,7 @@ def _lies_across(query: CpuQuery) -> bool:
 
 def _written(query: CpuQuery) -> int:
     """Return the bytes of all places."""
-    return query.shape.groups * _placed_count(query) * query.kernel.stores[0].type.bytes
+    return query.nest.group_count * _placed_count(query) * query.kernel.stores[0].type.bytes
 
 
 def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusal:
@@ -171,17 +172,17 @@ def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusa
     lie."""
     if not _lies_across(query):
         return Refusal("no more is contiguous from line to line than along lines")
-    count, rows, size = _placed_count(query), query.shape.inner, query.kernel.stores[0].type.bytes
+    count, rows, size = _placed_count(query), query.nest.inner.count, query.kernel.stores[0].type.bytes
     tile, lines = _TILE_BYTES // size, query.nest.groups[-1].count
     if mode is CpuMode.SCATTER_COLUMNS:
         tile *= -(-lines // (_TILES * tile))
         placing = FAR * _written(query)
     else:
-        tile_bytes, vector = count * _TILE_BYTES, query.host.vector_bytes // 4
+        tile_bytes, vector = count * _TILE_BYTES, query.machine.vector_bytes // 4
         if count > _MOST_EMPTY * rows:
             return Refusal(f"{count} places for {rows} elements; at most {_MOST_EMPTY} for each")
-        if tile_bytes > query.host.l2_bytes:
-            return Refusal(f"a tile takes {tile_bytes} bytes; at most {query.host.l2_bytes}")
+        if tile_bytes > query.machine.l2_bytes:
+            return Refusal(f"a tile takes {tile_bytes} bytes; at most {query.machine.l2_bytes}")
         placing = NEAR * _written(query)
         if mode is CpuMode.SCATTER_STRIPS:
             vector_bytes = count * vector * size
@@ -198,7 +199,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
     that meet have cache lines in common."""
     *others, inner = query.nest.groups
     nest, mode, tile = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode, choice.tile
-    count, rows, size = _placed_count(query), query.shape.inner, query.kernel.stores[0].type.bytes
+    count, rows, size = _placed_count(query), query.nest.inner.count, query.kernel.stores[0].type.bytes
     tiles, groups = -(-inner.count // tile), math.prod(loop.count for loop in others)
     numbers = Numbers(tile, tiles, rows, elements=count)
     launch = launch_of(query.kernel, nest, mode, numbers, groups * tiles, tile * _line_bytes(query))
@@ -206,7 +207,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
         launch = replace(launch, grain=-(-launch.items // MOST_KEPT), kept=True)
     scratch = {
         CpuMode.SCATTER_TILES: count * _TILE_BYTES,
-        CpuMode.SCATTER_STRIPS: count * (query.host.vector_bytes // 4) * size,
+        CpuMode.SCATTER_STRIPS: count * (query.machine.vector_bytes // 4) * size,
     }
     return [replace(launch, room_bytes=scratch.get(mode, 0))]
 
@@ -216,7 +217,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
 
 def _width(query: CpuQuery) -> int:
     """Return the words that are sorted together."""
-    lanes = query.host.vector_bytes // 4
+    lanes = query.machine.vector_bytes // 4
     return 1 << (math.ceil(_COLLECTED * _placed_count(query)) + lanes - 1).bit_length()
 
 
@@ -226,7 +227,7 @@ def _word_bytes(query: CpuQuery, width: int) -> int:
 
 
 def _price_top_of_chunks(query: CpuQuery) -> Estimate[LineChunks] | Refusal:
-    length, lines, width = query.shape.inner, query.shape.groups, _width(query)
+    length, lines, width = query.nest.inner.count, query.nest.group_count, _width(query)
     chunk = max(_LEAST_CHUNK, 4 * width, -(-length // _MOST_CHUNKS))
     if lines >= _FEW_LINES:
         return Refusal(f"{lines} lines; below {_FEW_LINES}, threads share them")
@@ -236,7 +237,7 @@ def _price_top_of_chunks(query: CpuQuery) -> Estimate[LineChunks] | Refusal:
 
 
 def _top_of_chunks(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
-    length, lines, width = query.shape.inner, query.shape.groups, choice.width
+    length, lines, width = query.nest.inner.count, query.nest.group_count, choice.width
     chunks = -(-length // choice.chunk)
     numbers = Numbers(length, 1, width, choice.chunk, chunks, _placed_count(query), lines)
     scratch = lines * chunks * _word_bytes(query, width)
@@ -247,16 +248,16 @@ def _top_of_chunks(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
 
 
 def _price_top(query: CpuQuery) -> Estimate[Batch]:
-    lines, width = query.shape.groups, _width(query)
+    lines, width = query.nest.group_count, _width(query)
     least = -(-lines * _word_bytes(query, width) // _SCRATCH_BYTES)
     batch = max(1, min(lines, CLAIM_BYTES // _line_bytes(query)), least)
     return Estimate(Batch(batch, width), whole(query, lines, fits=True, reads=1))
 
 
 def _top(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
-    lines, batch, width = query.shape.groups, choice.batch, choice.width
+    lines, batch, width = query.nest.group_count, choice.batch, choice.width
     items = -(-lines // batch)
-    numbers = Numbers(query.shape.inner, 1, width, batch, 1, _placed_count(query), lines)
+    numbers = Numbers(query.nest.inner.count, 1, width, batch, 1, _placed_count(query), lines)
     launch = launch_of(query.kernel, query.nest, CpuMode.TOP, numbers, items, CLAIM_BYTES)
     return [replace(launch, partial_bytes=items * _word_bytes(query, width))]
 

@@ -28,54 +28,54 @@ from opendml.targets.cpu.schedule_groups import (
 
 
 def _whole_lines(query: CpuQuery) -> Estimate[Batches]:
-    shape = query.shape
-    batch = max(1, CLAIM_BYTES // (shape.inner * shape.step_bytes))
-    return Estimate(Batches(batch), whole(query, shape.groups, fits=True, reads=1))
+    nest = query.nest
+    batch = max(1, CLAIM_BYTES // (nest.inner.count * nest.step_bytes))
+    return Estimate(Batches(batch), whole(query, nest.group_count, fits=True, reads=1))
 
 
 def _run_whole_lines(query: CpuQuery, way: Batches) -> list[CpuLaunch]:
-    shape = query.shape
+    nest = query.nest
     numbers = Numbers(
-        block=shape.inner,
+        block=nest.inner.count,
         blocks=1,
         units=1,
         chunk=way.batch,
-        elements=shape.inner,
-        groups=shape.groups,
+        elements=nest.inner.count,
+        groups=nest.group_count,
     )
-    items, item_bytes = -(-shape.groups // way.batch), way.batch * shape.group_bytes
+    items, item_bytes = -(-nest.group_count // way.batch), way.batch * nest.group_bytes
     return [launch_of(query.kernel, query.nest, CpuMode.SCAN_ROWS, numbers, items, item_bytes)]
 
 
 def _chunks_of_lines(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     if refusal := fits_a_block(query):
         return refusal
-    block = BLOCK_BYTES // query.shape.element_bytes
-    blocks = -(-query.shape.inner // block)
+    block = BLOCK_BYTES // query.nest.element_bytes
+    blocks = -(-query.nest.inner.count // block)
     chunk = -(-blocks // MOST_CHUNKS)
     return Estimate(Chunks(block, chunk), chunked(query, reads=2, is_scan=True))
 
 
 def _run_chunks_of_lines(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
-    blocks = -(-query.shape.inner // way.block)
+    blocks = -(-query.nest.inner.count // way.block)
     chunks = -(-blocks // way.chunk)
-    numbers = Numbers(way.block, blocks, blocks, way.chunk, chunks, query.shape.inner)
+    numbers = Numbers(way.block, blocks, blocks, way.chunk, chunks, query.nest.inner.count)
     modes = (CpuMode.ROWS_PARTIAL, CpuMode.SCAN_ROWS_COMBINE, CpuMode.SCAN_ROWS_MAP)
     return in_chunks(query, modes, numbers)
 
 
 def _whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
-    shape = query.shape
-    tile = min(shape.inner, WIDE_TILE)
-    items = shape.groups * -(-shape.inner // tile)
+    nest = query.nest
+    tile = min(nest.inner.count, WIDE_TILE)
+    items = nest.group_count * -(-nest.inner.count // tile)
     return Estimate(ColumnTiles(tile), whole(query, items, fits=True, reads=1))
 
 
 def _run_whole_tiles(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
-    shape = query.shape
-    tiles = -(-shape.inner // way.tile)
-    numbers = Numbers(way.tile, tiles, shape.rows, shape.rows, elements=shape.rows)
-    items, item_bytes = shape.groups * tiles, shape.rows * way.tile * shape.step_bytes
+    nest = query.nest
+    tiles = -(-nest.inner.count // way.tile)
+    numbers = Numbers(way.tile, tiles, nest.row_count, nest.row_count, elements=nest.row_count)
+    items, item_bytes = nest.group_count * tiles, nest.row_count * way.tile * nest.step_bytes
     return [launch_of(query.kernel, query.nest, CpuMode.SCAN_COLUMNS, numbers, items, item_bytes)]
 
 

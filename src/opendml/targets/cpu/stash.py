@@ -11,10 +11,11 @@ import math
 from dataclasses import replace
 from functools import lru_cache
 
-from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, LoopNest
+from opendml.compiler.kernel import Access
+from opendml.compiler.loops import Loop
 from opendml.program.node import FUNCTIONS, REDUCTIONS, Node, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.launch import KernelNest
 
 STASHED = ScalarType.FLOAT32
 """The type of what is kept."""
@@ -41,18 +42,18 @@ def repeats_functions(values: tuple[Node, ...]) -> bool:
     return any(node.operation in FUNCTIONS and node.sizes for node in both)
 
 
-def with_counter(kernel: Kernel, nest: LoopNest, pitch: int) -> tuple[Kernel, LoopNest]:
-    """The kernel and its loops with the counter: bytes from the first element of the group that is kept."""
-    position = len(kernel.loads)
+def with_counter(nest: KernelNest, pitch: int) -> KernelNest:
+    """Return the nest with one more load, which counts bytes from the first element of a group."""
+    position = len(nest.kernel.loads)
     inner = _with_stride(nest.inner, position, STASHED.bytes)
     rows: list[Loop] = []
     for number, loop in enumerate(nest.rows):
         inside = math.prod(other.count for other in nest.rows[number + 1 :])
         rows.append(_with_stride(loop, position, inside * pitch * STASHED.bytes))
     groups = tuple(_with_stride(loop, position, 0) for loop in nest.groups)
-    counter = Access(None, ScalarType.INT64, 0, (0,) * len(kernel.domain))
-    with_load = replace(kernel, loads=(*kernel.loads, counter))
-    return with_load, LoopNest(groups, tuple(rows), inner, nest.inner_reduced)
+    counter = Access(None, ScalarType.INT64, 0, (0,) * len(nest.kernel.domain))
+    kernel = replace(nest.kernel, loads=(*nest.kernel.loads, counter))
+    return KernelNest(groups, tuple(rows), inner, nest.inner_reduced, kernel)
 
 
 def _with_stride(loop: Loop, position: int, stride: int) -> Loop:

@@ -14,9 +14,10 @@ from functools import partial
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
+from opendml.targets.common.launch import power_of_two, power_of_two_within
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import UNIT_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import CudaQuery, Table, UnitNest, power_of_two, power_of_two_within
+from opendml.targets.cuda.launch import CudaQuery, Table, UnitNest
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, Form, reduced
 

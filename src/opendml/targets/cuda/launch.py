@@ -14,7 +14,7 @@ from opendml.program.node import REDUCTIONS, SCANS, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
-from opendml.targets.common.passes import pass_count
+from opendml.targets.common.launch import NUMBER, KernelNest, Query, inner_words, loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.pattern import CudaAccess, CudaPattern, Form, moves_in_group
@@ -29,8 +29,6 @@ POSTS_BYTES = 2 * 16
 `kernels/posts.cuh`."""
 _STATE_BYTES = 24
 """Bytes that the state of one reduction takes, at most."""
-NUMBER = "number"
-"""How the names of those parameters begin that are a kernel's numbers."""
 _NEAR = 32
 """The greatest distance, and number, that is part of the code: few kernels differ in such numbers alone."""
 
@@ -64,15 +62,15 @@ class CudaLaunch:
         return replace(self, values={**self.values, **bound}) if bound else self
 
 
-@dataclass(frozen=True, slots=True)
-class CudaQuery:
-    """A kernel that is to be scheduled: for which device, and for accesses whose first elements have
-    addresses of these alignments (loads, then stores) in bytes, of which only whether they are multiples of
-    2, 4, 8, 16 counts.
+@dataclass(frozen=True)
+class CudaQuery(Query["UnitNest", Machine]):
+    """A kernel that is to be scheduled on a GPU.
+
+    Attributes:
+        alignments: of the first element of each access (loads, then stores) in bytes. Only whether they are
+            multiples of 2, 4, 8 and 16 counts.
     """
 
-    nest: UnitNest
-    machine: Machine
     alignments: Sequence[int]
 
 
@@ -80,15 +78,10 @@ Table = tuple[Candidate[Any, Any, CudaLaunch], ...]
 """The ways to run the kernels of one kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnitNest:
-    """A kernel's loops, and its accesses as the loops move them, where units run on as `form` says."""
+@dataclass(frozen=True)
+class UnitNest(KernelNest):
+    """The loops of a kernel, and its accesses as the loops move them, where units run on as `form` says."""
 
-    kernel: Kernel
-    groups: tuple[Loop, ...]
-    rows: tuple[Loop, ...]
-    inner: Loop
-    inner_reduced: bool
     form: Form = Form.PLAIN
     accesses: tuple[CudaAccess, ...] = field(init=False)
     _guards: Guards = field(init=False)
@@ -100,7 +93,7 @@ class UnitNest:
         object.__setattr__(self, "accesses", accesses if self.kernel.axes else self._with_numbers(accesses))
 
     def _access(self, number: int) -> CudaAccess:
-        access = (*self.kernel.loads, *self.kernel.stores)[number]
+        access = self.all_accesses[number]
         guards = loads_of(self._guards.get(number, ()))
         groups, rows = (
             tuple(loop.strides[number] != 0 for loop in loops) for loops in (self.groups, self.rows)
@@ -126,7 +119,7 @@ class UnitNest:
     def _with_leaders(self, accesses: Sequence[CudaAccess]) -> tuple[CudaAccess, ...]:
         """The accesses, each with the first one that moves like it, and one that it is near to."""
         result, moving, places = [], dict[object, int](), dict[object, list[int]]()
-        everything = (*self.kernel.loads, *self.kernel.stores)
+        everything = self.all_accesses
         for number, access in enumerate(accesses):
             own = everything[number]
             # At the ends of rows, within units, each finds its own next row.
@@ -144,7 +137,7 @@ class UnitNest:
 
     def _with_numbers(self, accesses: Sequence[CudaAccess]) -> tuple[CudaAccess, ...]:
         """The accesses with the small numbers that are part of the code."""
-        everything = (*self.kernel.loads, *self.kernel.stores)
+        everything = self.all_accesses
         return tuple(
             replace(
                 access,
@@ -164,7 +157,7 @@ class UnitNest:
 
     def _runs_on(self, number: int) -> bool:
         """Whether the loops of the run are one in memory."""
-        access = (*self.kernel.loads, *self.kernel.stores)[number]
+        access = self.all_accesses[number]
         strides = [(loop.strides[number], loop.count) for loop in self.run]
         follows = all(outer[0] == inner[0] * inner[1] for outer, inner in pairwise(strides))
         return follows and _step(strides[-1][0], access) is Step.CONTIGUOUS
@@ -196,16 +189,6 @@ class UnitNest:
             if not still and not (any(access.rows) and nest._runs_on(number)):
                 return None
         return nest
-
-    @property
-    def has_elements(self) -> bool:
-        """Whether there are results for the elements of groups."""
-        return any(store.strides[axis] for store in self.kernel.stores for axis in self.kernel.axes)
-
-    @property
-    def readings(self) -> int:
-        """How many times the elements of groups are needed: in each pass, and for results of theirs."""
-        return pass_count(self.kernel.values) + self.has_elements
 
     @property
     def state_bytes(self) -> int:
@@ -246,25 +229,13 @@ class UnitNest:
         """The accesses that write."""
         return self.accesses[len(self.kernel.loads) :]
 
-    @property
-    def group_count(self) -> int:
-        """Steps of all group loops together."""
-        return math.prod(loop.count for loop in self.groups)
-
-    @property
-    def row_count(self) -> int:
-        """Steps of all row loops together."""
-        return math.prod(loop.count for loop in self.rows)
-
     def wide(self, units: int) -> bool:
         """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
         return needs_64_bits((*self.groups, *self.rows, self.inner), units)
 
     def given(self) -> dict[str, int]:
         """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
-        values = loop_values(self.kernel, self.groups, self.rows)
-        values |= {f"step{number}": stride for number, stride in enumerate(self.inner.strides)}
-        return values
+        return loop_words(self.kernel, self.groups, self.rows) | inner_words(self.inner)
 
     def vector(self, alignments: Sequence[int], whole_rows: bool) -> int:
         """Elements that a thread may move together, a power of two.
@@ -305,37 +276,9 @@ class UnitNest:
         return alignment % needed == 0 and all(stride % needed == 0 for stride in strides)
 
 
-def power_of_two(count: int) -> int:
-    """The least power of two that is not below `count`."""
-    return 1 << (count - 1).bit_length()
-
-
-def power_of_two_within(count: int) -> int:
-    """The greatest power of two that is not above `count`, or 1."""
-    return 1 << max(1, count).bit_length() - 1
-
-
-def needs_64_bits(loops: Sequence[Loop], units: int) -> bool:
-    """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
-    distances = [[(loop.count - 1) * abs(stride) for stride in loop.strides] for loop in loops]
-    reaches = map(sum, zip(*distances, strict=True))
-    # A grid may reach a little past the last unit.
-    return max(*reaches, units, 0) >= 2**31 - 2**22
-
-
-def loop_values(kernel: Kernel, groups: Sequence[Loop], rows: Sequence[Loop]) -> dict[str, int]:
-    """The parameters of outer loops: counts, and the bytes that each moves each access; and the numbers."""
-    values = {f"{NUMBER}{index}": word for index, word in enumerate(kernel.numbers)}
-    for kind, loops in (("group", groups), ("row", rows)):
-        for position, loop in enumerate(loops):
-            values[f"{kind}_count{position}"] = loop.count
-            values |= {f"{kind}{number}_{position}": stride for number, stride in enumerate(loop.strides)}
-    return values
-
-
-def nest_of(kernel: Kernel, loops: LoopNest) -> UnitNest:
+def unit_nest(kernel: Kernel, loops: LoopNest) -> UnitNest:
     """The loops of a kernel as they are."""
-    return UnitNest(kernel, loops.groups, loops.rows, loops.inner, loops.inner_reduced)
+    return UnitNest(loops.groups, loops.rows, loops.inner, loops.inner_reduced, kernel)
 
 
 def _small(number: int) -> int | None:

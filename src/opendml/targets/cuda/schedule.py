@@ -15,7 +15,7 @@ from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.groups import normalizations
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, nest_of
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, unit_nest
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.schedule_chain import ATTENTION
 from opendml.targets.cuda.schedule_contraction import ProductQuery, contractions
@@ -57,7 +57,7 @@ def table_of(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tup
         return _PRODUCTS[kind], ProductQuery(kernel, machine, alignments)
     if kind in _PLACING:
         return _PLACING[kind], placing_query(kernel, machine, alignments)
-    query = CudaQuery(nest_of(kernel, loop_nest(kernel)), machine, alignments)
+    query = CudaQuery(unit_nest(kernel, loop_nest(kernel)), machine, alignments)
     if kind is KernelKind.ELEMENT_WISE:
         return ELEMENTS, query
     if kind is KernelKind.SCAN and not is_normalization(kernel.values):
@@ -75,7 +75,7 @@ def _reductions(query: CudaQuery) -> tuple[Table, CudaQuery]:
 
 def _reductions_of_product(query: ProductQuery, _: None) -> tuple[Table, CudaQuery]:
     kernel = query.kernel
-    return _reductions(CudaQuery(nest_of(kernel, loop_nest(kernel)), query.machine, query.alignments))
+    return _reductions(CudaQuery(unit_nest(kernel, loop_nest(kernel)), query.machine, query.alignments))
 
 
 NORMALIZATIONS: Table = normalizations(GROUPS)

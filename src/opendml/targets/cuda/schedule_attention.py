@@ -24,11 +24,12 @@ from opendml.compiler.loops import Loop
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of
+from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.attention_source import Scores
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
@@ -350,7 +351,7 @@ class AttentionShape:
             pattern,
             min(items, machine.multiprocessors),
             tile.threads,
-            loop_values(self.kernel, self.groups, rows) | words | steps,
+            loop_words(self.kernel, self.groups, rows) | words | steps,
             counters_bytes=4 + 4 * self.batch_count * (slices > 1),
             scratch_bytes=4 * items * self._row_count * (width + 2) if slices > 1 else 0,
             shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + SHARED_SLACK,

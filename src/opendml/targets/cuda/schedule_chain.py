@@ -17,16 +17,10 @@ from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import loads_of
+from opendml.targets.common.launch import loop_words, needs_64_bits, power_of_two
 from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.costs import LANES
-from opendml.targets.cuda.launch import (
-    VECTOR_BYTES,
-    CudaLaunch,
-    Table,
-    loop_values,
-    needs_64_bits,
-    power_of_two,
-)
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
@@ -291,7 +285,7 @@ class ChainShape:
             pattern,
             grid,
             tile.threads,
-            loop_values(self.kernel, self.loops["batch"], rows) | words,
+            loop_words(self.kernel, self.loops["batch"], rows) | words,
             shared_bytes=self.shared_bytes(tile, alignments),
         )
 

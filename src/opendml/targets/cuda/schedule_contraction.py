@@ -19,9 +19,10 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
+from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import LANES, SIDE_BY_SIDE
-from opendml.targets.cuda.launch import CudaLaunch, Table, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import CudaLaunch, Table
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
@@ -338,7 +339,7 @@ class Shape:
             pattern,
             tiles * splits,
             tile.threads,
-            loop_values(self.kernel, self.loops["batch"], self.rows)
+            loop_words(self.kernel, self.loops["batch"], self.rows)
             | words
             | units.lane_steps()
             | a.lane_steps()

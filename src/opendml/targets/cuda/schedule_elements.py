@@ -203,7 +203,7 @@ def _in_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
     if loop is None:
         return Refusal(f"no operand is contiguous along another loop of at least {_LEAST_SIDE} steps")
     others = tuple(other for other in nest.groups if other is not loop)
-    square = UnitNest(nest.kernel, others, (loop,), nest.inner, False)
+    square = UnitNest(others, (loop,), nest.inner, False, nest.kernel)
     turned = _turned(nest, loop)
     loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
     held = sum(access.type.bytes for access in loads if access.turned)
@@ -249,7 +249,7 @@ def _vector_of_squares(
     if any(load.turned and load.guarded for load in loads):
         return 1
     turned = [number for number, load in enumerate(loads) if load.turned]
-    along_rows = UnitNest(square.kernel, (*square.groups, square.inner), (), loop, False)
+    along_rows = UnitNest((*square.groups, square.inner), (), loop, False, square.kernel)
     widest = max(access.type.bytes for access in square.accesses)
     vector = min(VECTOR_BYTES // widest, side * side // _SQUARE_THREADS)
     while vector > 1:
@@ -268,7 +268,7 @@ def _along_stores(nest: UnitNest) -> UnitNest:
         steps = zip(loop.strides[first:], nest.stores, strict=True)
         if all(stride == access.type.bytes for stride, access in steps):
             others = (*(other for other in nest.groups if other is not loop), nest.inner)
-            return UnitNest(nest.kernel, others, (), loop, False)
+            return UnitNest(others, (), loop, False, nest.kernel)
     return nest
 
 

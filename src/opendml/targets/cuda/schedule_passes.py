@@ -11,16 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.launch import power_of_two
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import ELEMENT_STEP, SIDE_BY_SIDE, thread_meeting
-from opendml.targets.cuda.launch import (
-    STATIC_SHARED_BYTES,
-    CudaLaunch,
-    CudaQuery,
-    Table,
-    UnitNest,
-    power_of_two,
-)
+from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
@@ -171,7 +165,7 @@ def windows_abreast(nest: UnitNest) -> UnitNest:
         stores = zip(loop.strides[first:], nest.stores, strict=True)
         if near and all(step == store.type.bytes for step, store in stores):
             groups = tuple(other for other in nest.groups if other is not loop)
-            return UnitNest(nest.kernel, groups, (*nest.rows, nest.inner), loop, False)
+            return UnitNest(groups, (*nest.rows, nest.inner), loop, False, nest.kernel)
     return nest
 
 

@@ -12,7 +12,7 @@ from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import PANEL, reading
-from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, unit_nest
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
@@ -33,8 +33,7 @@ _RESERVED_BYTES = 1024
 
 def placing_query(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaQuery:
     """Return the query for a kernel that places along lines: its innermost loop goes along a line."""
-    loops = line_nest(kernel)
-    return CudaQuery(UnitNest(kernel, loops.groups, loops.rows, loops.inner, True), machine, alignments)
+    return CudaQuery(unit_nest(kernel, line_nest(kernel)), machine, alignments)
 
 
 @dataclass(frozen=True, slots=True)

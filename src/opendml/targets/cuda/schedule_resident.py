@@ -11,16 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.launch import power_of_two, power_of_two_within
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
-from opendml.targets.cuda.launch import (
-    STATIC_SHARED_BYTES,
-    VECTOR_BYTES,
-    CudaLaunch,
-    CudaQuery,
-    power_of_two,
-    power_of_two_within,
-)
+from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 _THREADS = 256

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
-from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery, Table, power_of_two
+from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery, Table
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 

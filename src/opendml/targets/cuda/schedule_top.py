@@ -8,8 +8,9 @@ import math
 from dataclasses import dataclass, replace
 
 from opendml.targets.common.candidates import Estimate, Refusal
+from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, power_of_two
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 

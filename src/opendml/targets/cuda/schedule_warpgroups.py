@@ -23,8 +23,9 @@ from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, loop_values, needs_64_bits
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
 from opendml.targets.cuda.machine import Machine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
@@ -402,7 +403,7 @@ class WarpgroupShape:
             min(clusters * splits, places) * tile.cluster,
             tile.threads,
             {
-                **loop_values(self.kernel, self.groups, (*rows, *columns)),
+                **loop_words(self.kernel, self.groups, (*rows, *columns)),
                 **words,
                 **steps_of_lanes,
             },
