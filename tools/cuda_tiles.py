@@ -9,7 +9,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.program.node import Operation, ordered
 from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_attention import (
     ATTENTION_TILES,
@@ -45,7 +45,7 @@ def modes_of(case: str) -> tuple[str, ...]:
 
 
 def in_tiles(
-    tile: Tile | WarpgroupTile, splits: int, kernel: Kernel, machine: Machine, alignments: Sequence[int]
+    tile: Tile | WarpgroupTile, splits: int, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]
 ) -> CudaLaunch:
     """The launch of a kernel in a tile if that can compute it; else as it is."""
     if any(node.operation is Operation.CONTRACTION for node in ordered(kernel.values)):
@@ -60,7 +60,7 @@ def in_tiles(
 
 
 def in_chain_tile(
-    tile: ChainTile | AttentionTile, kernel: Kernel, machine: Machine, alignments: Sequence[int]
+    tile: ChainTile | AttentionTile, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]
 ) -> CudaLaunch:
     """Return the launch of a softmax between products in a tile if that can compute it; else the launch that
     is chosen."""

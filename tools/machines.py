@@ -6,10 +6,11 @@ from opendml.compiler.kernel import Kernel
 from opendml.program.four_bit import in_bytes
 from opendml.program.program import Program
 from opendml.targets.cpu import executable as cpu
-from opendml.targets.cpu.machine import Machine as Processor
+from opendml.targets.cpu.machine import CpuMachine as Processor
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import executable as cuda
-from opendml.targets.cuda.machine import Machine as Device
+from opendml.targets.cuda.machine import CudaMachine as Device
+from opendml.targets.cuda.machine import memory_rate
 from opendml.targets.planned import Planned
 
 _X86 = "x86_64-unknown-linux-gnu"
@@ -28,8 +29,11 @@ PROCESSORS = {
     "avx2": Processor("haswell", "", _X86, 32, 256 * 1024, 8 * 1024**2, 2),
 }
 """Processors with two threads each: AVX-512 and large caches, AMX and large caches, AVX2 and small caches."""
-DEVICES = {"sm_80": Device(80, 108, 164 * 1024), "sm_90": Device(90, 132, 228 * 1024)}
-"""CUDA devices: an A100 and an H200."""
+DEVICES = {
+    "sm_80": Device(80, 108, 164 * 1024, 40 * 1024**2, memory_rate(1_593_000, 5120, 108, 1_410_000)),
+    "sm_90": Device(90, 132, 228 * 1024, 50 * 1024**2, memory_rate(3_201_000, 6144, 132, 1_980_000)),
+}
+"""CUDA devices: an A100 with 80 GB, and an H200."""
 
 
 def planned(program: Program, machine: str | Device) -> Planned:

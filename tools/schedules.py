@@ -89,13 +89,13 @@ def _choice(one: Considered) -> Choice:
 
 
 def _numbers(choice: object) -> Iterator[str]:
-    """Yield the numbers of a choice by name."""
+    """Yield the numbers of a choice by name, except those that are defaults."""
     if isinstance(choice, Tiles):
         yield f"blocks={choice.rows}x{choice.columns}"
         return
     for field in fields(choice) if is_dataclass(choice) else ():
         value = getattr(choice, field.name)
-        if isinstance(value, int) and not isinstance(value, Enum):
+        if isinstance(value, int) and not isinstance(value, Enum) and value != field.default:
             yield f"{field.name}={value}"
         elif field.name == "block":
             yield from _numbers(value)

@@ -19,7 +19,7 @@ from opendml.program.program import Program
 from opendml.targets.cuda.executable import Scheduler
 from opendml.targets.cuda.kernel_source import kernel_source, own_source, shared_source
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
@@ -28,9 +28,9 @@ from tools.cuda_cases import all_cases
 from tools.cuda_tiles import chain_schedulers, schedulers
 
 MACHINES = {
-    80: Machine(80, 108, 164 * 1024),
-    90: Machine(90, 132, 228 * 1024),
-    100: Machine(100, 148, 228 * 1024),
+    80: CudaMachine(80, 108, 164 * 1024),
+    90: CudaMachine(90, 132, 228 * 1024),
+    100: CudaMachine(100, 148, 228 * 1024),
 }
 OPTIMIZED = 90
 """The generation whose kernels are optimized as in the product."""
@@ -45,7 +45,7 @@ CASES = list(all_cases())
 
 
 @cache
-def fused(case: Case, machine: Machine = MACHINES[80]) -> KernelProgram:
+def fused(case: Case, machine: CudaMachine = MACHINES[80]) -> KernelProgram:
     """Return the kernels of a case; those of a softmax between products depend on the machine."""
     program = case.program
     takes = partial(is_chained, machine=machine)
@@ -55,7 +55,7 @@ def fused(case: Case, machine: Machine = MACHINES[80]) -> KernelProgram:
     )
 
 
-def launches(case: Case, machine: Machine, scheduler: Scheduler = schedule) -> Iterator[CudaLaunch]:
+def launches(case: Case, machine: CudaMachine, scheduler: Scheduler = schedule) -> Iterator[CudaLaunch]:
     """Yield the launches of a case, for the alignments that its offset leaves."""
     of_machine = machine if case.name.startswith("chain") else MACHINES[80]
     for kernel in fused(case, of_machine).kernels:

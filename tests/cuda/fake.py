@@ -20,7 +20,7 @@ from opendml.runtime.calls.plans import Plans
 from opendml.runtime.memory.host_array import Array, memory_of
 from opendml.targets.arenas import Arenas
 from opendml.targets.cuda import backend, dlpack, driver, executable, streams
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.place import place
 from opendml.targets.kept import Kept
 from opendml.targets.memory import HostMemory, TensorMemory
@@ -41,7 +41,7 @@ class FakeMemory(HostMemory):
 class FakeDevice:
     """A device that keeps a log of what was asked of its streams."""
 
-    machine = Machine(90, 132, 228 * 1024)
+    machine = CudaMachine(90, 132, 228 * 1024)
 
     def __init__(self, index: int) -> None:
         self.index, self.alone, self.stream = index, True, OWN_STREAM

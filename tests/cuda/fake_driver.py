@@ -39,6 +39,10 @@ class FakeDriver:
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR="minor",
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT="multiprocessors",
         CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN="shared",
+        CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE="cache",
+        CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE="memory clock",
+        CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH="bus",
+        CU_DEVICE_ATTRIBUTE_CLOCK_RATE="clock",
     )
 
     def __init__(self, initialized: int | Exception = 0, version: int = 13000, major: int = 9) -> None:

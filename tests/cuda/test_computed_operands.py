@@ -16,7 +16,7 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.program.program import Program
 from opendml.targets.cuda import executable, stored_operands
 from opendml.targets.cuda.executable import plan
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import ChainShape
 from opendml.targets.cuda.schedule_contraction import TILES, Shape
@@ -234,7 +234,7 @@ def test_tiles_compute_what_the_reference_does(name: str, monkeypatch: pytest.Mo
     assert error <= 1
 
 
-def any_computed(_: Machine, kernel: Kernel) -> Sequence[Node]:
+def any_computed(_: CudaMachine, kernel: Kernel) -> Sequence[Node]:
     """Choose all computed operands of products, whatever that costs."""
     chain = ChainShape.of(kernel)
     if chain is not None:

@@ -14,7 +14,7 @@ from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.executable import CudaExecutable
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.kept import addresses_within, kept_bytes
 from tests.cuda import fake
 from tests.programs import initialize
@@ -32,7 +32,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
     """Return the kernels that a fake device runs, and the addresses of their accesses."""
     fake.install(monkeypatch)
     monkeypatch.setattr(fake.FakeDevice, "is_current", True, raising=False)
-    monkeypatch.setattr(fake.FakeDevice, "machine", Machine(90, 132, 228 * 1024), raising=False)
+    monkeypatch.setattr(fake.FakeDevice, "machine", CudaMachine(90, 132, 228 * 1024), raising=False)
     monkeypatch.setattr(CudaExecutable, "_prepare", lambda *_: None)
     log: Launched = []
 

@@ -28,7 +28,7 @@ from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
@@ -290,7 +290,7 @@ def test_kernels_of_equal_form_are_judged_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(channels_last, "_known", Memo())
     judged: list[Shape] = []
 
-    def counted(shape: Shape, machine: Machine) -> Iterator[Estimate[TileChoice]]:
+    def counted(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[TileChoice]]:
         judged.append(shape)
         return estimates(shape, machine)
 

@@ -22,7 +22,7 @@ from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, table_of
 from opendml.targets.cuda.schedule_scans import Span, _run
@@ -186,7 +186,7 @@ ALONG, ABREAST = Span(64, 64, 8, team=3, resident=1), Span(128, 4, 8, team=3, re
 WAVE = ALONG.span * ALONG.keep * ALONG.team
 
 
-def _so(way: Span, kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
+def _so(way: Span, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
     _, query = table_of(kernel, machine, alignments)
     return _run(query, way)
 

@@ -20,7 +20,7 @@ from opendml.spec.enums import AxisDirection, ReduceFunction, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES, launches, machine_code
@@ -351,7 +351,7 @@ def test_there_is_room_for_the_bits_of_a_wave_on_each_multiprocessor(
 @pytest.mark.parametrize("lines", [1, 3, 40])
 @pytest.mark.parametrize("length", [3 * 16384, 5 * 16384 + 1, 6 * 32768 - 1])
 def test_waves_follow_each_other(lines: int, length: int) -> None:
-    def narrow(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
+    def narrow(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
         launch = schedule(kernel, replace(machine, multiprocessors=2, shared_bytes=6144), alignments)
         assert launch.values["warp_words"] * 32 * 16 * launch.values["team"] < length
         return launch

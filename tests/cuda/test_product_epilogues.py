@@ -22,7 +22,7 @@ from opendml.spec.fused_activation import fusable_since, fused_activations
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.targets.cuda.executable import CudaExecutable, plan
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES
 from tools.cuda_emulator import COMPILER, emulated
@@ -221,7 +221,7 @@ def test_scaled_products_with_a_scaled_addend_are_those_of_float64(capability: i
     )
     with emulated():
 
-        def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
+        def scheduled(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
             return schedule(kernel, MACHINES[capability], alignments)
 
         instance = CudaExecutable(program, scheduler=scheduled).instantiate()

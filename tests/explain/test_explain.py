@@ -20,7 +20,7 @@ from opendml.runtime.program import program_of
 from opendml.targets.cuda import driver as cuda_driver
 from opendml.targets.cuda.driver import CudaDevice
 from opendml.targets.cuda.executable import plan
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from tests.cuda.fake_driver import FakeDriver, Result
 
 FLOAT32 = dml.FLOAT32
@@ -299,7 +299,7 @@ def test_numbers_have_three_digits(text: str, expected: str) -> None:
     assert text == expected
 
 
-H200 = Machine(90, 132, 233_472)
+H200 = CudaMachine(90, 132, 233_472)
 
 
 def test_each_kernel_of_a_gpu_is_one_launch_whose_mode_is_told() -> None:

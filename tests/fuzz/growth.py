@@ -25,7 +25,7 @@ from opendml.program.program import Program
 from opendml.serialized import SerializedGraph, SerializedNode
 from opendml.targets.cpu.executable import plan as cpu_plan
 from opendml.targets.cuda.executable import plan as cuda_plan
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from tests.fuzz.case import Case
 from tests.fuzz.choices import Choices
 
@@ -38,7 +38,7 @@ FEWEST_ELEMENTS = 1 << 16
 """Elements of kernels for each unit of size, from which on they count."""
 FEWEST_BYTES = 32 << 20
 """Memory that counts."""
-_GPU = Machine(90, 132, 228 * 1024)
+_GPU = CudaMachine(90, 132, 228 * 1024)
 
 Tensor = Any
 ChainStep = Callable[[Tensor, Tensor], Tensor]

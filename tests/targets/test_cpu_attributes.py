@@ -31,7 +31,7 @@ from opendml.targets.cpu import engine
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.engine import compile_object, effort_for
 from opendml.targets.cpu.executable import CpuExecutable
-from opendml.targets.cpu.machine import Machine, assumed, machine
+from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.table_math import expand, expand_narrow, looked_up
 from opendml.targets.cpu.tables import has_tables, table_size
@@ -197,7 +197,7 @@ def compiled(pattern: CpuPattern, processor: Processor) -> bytes:
     """The pattern's object file."""
     module = ir.Module()
     module.triple = processor.triple
-    described = Machine(
+    described = CpuMachine(
         processor.name, processor.features, processor.triple, processor.vector_bytes, *_CACHE_BYTES
     )
     with assumed(described):

@@ -19,7 +19,7 @@ from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
-from opendml.targets.cpu.machine import Machine, assumed, detected
+from opendml.targets.cpu.machine import CpuMachine, assumed, detected
 from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
 from tests.targets.kernels import access, run_launches, with_strips
@@ -42,7 +42,7 @@ CODES: dict[str, dict[str, engine.MachineCode]] = {name: {} for name in FEATURES
 PACKED = {"bytes": ("INT8", "UINT8"), "pairs": ("INT16", "INT16"), "words": ("INT32", "INT32")}
 
 
-def with_features(vector_bytes: int, features: str) -> Machine:
+def with_features(vector_bytes: int, features: str) -> CpuMachine:
     """This machine with other features."""
     names = ",".join(f"+{feature}" for feature in features.split(",") if feature)
     return replace(detected(), vector_bytes=vector_bytes, features=names)

@@ -15,11 +15,11 @@ from opendml.program.node import Operation
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles, families_of
 from opendml.targets.cpu.executable import _fused
-from opendml.targets.cpu.machine import Machine, assumed
+from opendml.targets.cpu.machine import CpuMachine, assumed
 
 THREADS = 2
 CYCLES = 2.75e3  # In a microsecond: two FMAs a cycle took 0.182 ns each.
-XEON = Machine(
+XEON = CpuMachine(
     "sapphirerapids",
     "+avx512f,+avx512vnni,+amx-bf16,+amx-int8",
     "x86_64-unknown-linux-gnu",

@@ -19,7 +19,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import machine as machines
 from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
-from opendml.targets.cpu.machine import Machine, assumed, machine
+from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
@@ -221,7 +221,7 @@ def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
             assert_compiles(pattern)
 
 
-def with_matrix_registers() -> Machine:
+def with_matrix_registers() -> CpuMachine:
     """A machine that has them."""
     name, l2_bytes = "sapphirerapids", 2 * 1024 * 1024
     return replace(machine(), name=name, features=SAPPHIRE_RAPIDS, vector_bytes=64, l2_bytes=l2_bytes)
@@ -246,7 +246,7 @@ SAPPHIRE_RAPIDS = ",".join(
 )
 
 
-def _features_where(granted: int, platform: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def _features_where(granted: int, platform: str, monkeypatch: pytest.MonkeyPatch) -> CpuMachine:
     """This machine, if it had matrix registers and the system answered a request for them so."""
     flags = {"amx-tile": True, "amx-bf16": True, "fma": True, "f16c": True}
 

@@ -31,7 +31,7 @@ from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.contraction.patterns import Tiling
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import CpuLaunch
-from opendml.targets.cpu.machine import Machine, assumed, machine
+from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
@@ -175,7 +175,7 @@ def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features:
     assert executable.instantiate_without_arena()._job.words[THREADS] == threads
 
 
-def _step(batch: int, hidden: int, host: Machine, has_bias: bool = False) -> list[CpuLaunch]:
+def _step(batch: int, hidden: int, host: CpuMachine, has_bias: bool = False) -> list[CpuLaunch]:
     """What is launched in each step of an LSTM, the sums of products first."""
     kernels = fuse(_lstm(hidden, hidden, batch, has_bias))
     (repeat,) = kernels.repeats

@@ -40,7 +40,7 @@ from opendml.targets.cpu.contraction.schedule import (
 )
 from opendml.targets.cpu.contraction.tiles import packed_ahead
 from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
-from opendml.targets.cpu.machine import Machine, assumed, machine
+from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import scheduled
 from tests.nodes import convolution as convolution_tilings
@@ -253,7 +253,7 @@ def test_that_filters_are_constant_changes_no_bit() -> None:
 
 F32 = ScalarType.FLOAT32
 THREADS = (1, 4, 8)
-MACHINES: dict[str, Machine] = {**PROCESSORS, "amx, eight threads": replace(PROCESSORS["amx"], threads=8)}
+MACHINES: dict[str, CpuMachine] = {**PROCESSORS, "amx, eight threads": replace(PROCESSORS["amx"], threads=8)}
 
 
 def kernels_of(result: Node) -> Iterator[Kernel]:

@@ -41,7 +41,7 @@ from opendml.targets.cuda import schedule_passes as cuda_passes
 from opendml.targets.cuda import schedule_placing as cuda_placing
 from opendml.targets.cuda import schedule_scans as cuda_scans
 from opendml.targets.cuda import schedule_shares as cuda_shares
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine, memory_rate
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule as schedule_convolution
 from opendml.targets.cuda.schedule_resident import RESIDENT
@@ -104,6 +104,24 @@ def test_the_cheapest_candidate_is_taken_and_of_equal_ones_the_first() -> None:
     assert [each.cycles for each in considered(table, "kernel")] == [float("inf"), 4.0, 3.0, 3.0]
     with pytest.raises(LookupError, match="no way to run kernel"):
         cheapest(table[:1], "kernel")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rate"),
+    [
+        ((3_201_000, 6144, 132, 1_980_000), 20.0),
+        ((2_619_000, 5120, 132, 1_980_000), 13.5),
+        ((1_593_000, 5120, 108, 1_410_000), 14.0),
+        ((0, 5120, 108, 1_410_000), 20.0),
+    ],
+    ids=["H200", "H100", "A100", "unknown clock"],
+)
+def test_the_rate_of_memory_follows_from_the_attributes_of_a_device(
+    attributes: tuple[int, int, int, int], rate: float
+) -> None:
+    assert memory_rate(*attributes) == rate
+    device = CudaMachine(80, attributes[2], 164 * 1024, memory_rate=rate)
+    assert device.operations_per_byte == 128 / rate
 
 
 def test_another_machine_is_assumed_only_within() -> None:
@@ -188,7 +206,7 @@ def test_the_tool_shows_the_blocks_that_words_name(capsys: pytest.CaptureFixture
     assert "  FLOAT16 | sm_90 | contraction | - | wgmma" in shown
 
 
-DEVICES_CONVOLUTION = {"sm_80": Machine(80, 108, 164 * 1024), "sm_90": Machine(90, 132, 228 * 1024)}
+DEVICES_CONVOLUTION = {"sm_80": CudaMachine(80, 108, 164 * 1024), "sm_90": CudaMachine(90, 132, 228 * 1024)}
 FORWARD, BACKWARD = ConvolutionDirection.FORWARD, ConvolutionDirection.BACKWARD
 
 

@@ -26,13 +26,13 @@ from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.attention_source import products_of_attention
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
 from opendml.targets.cuda.warpgroup_source import PartsPrinter, product_of_warpgroup
 from opendml.targets.memory import HostMemory
 
-MACHINE = Machine(90, 8, 228 * 1024)
+MACHINE = CudaMachine(90, 8, 228 * 1024)
 """What is emulated: few multiprocessors, since all blocks of a cooperative launch run at once."""
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 _FLAGS = (
@@ -110,6 +110,9 @@ class _Device:
     def copy(self, target: int, source: int, size: int) -> None:
         """Copies bytes."""
         ctypes.memmove(target, source, size)
+
+    def free_retired(self, stream: int) -> None:
+        """Do nothing: memory is freed at once."""
 
     def synchronize(self, stream: int) -> None:
         """Everything is done."""

@@ -15,12 +15,14 @@ import numpy as np
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
 from opendml.compiler.memory import aligned
+from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.engine import MachineCode, kernel_codes
 from opendml.targets.cpu.launch import CpuLaunch
+from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import (
     BACKWARDS,
     FIRST,
@@ -156,13 +158,15 @@ def plan(program: Program) -> Planned:
     return Planned(kernels, tuple(map(tuple, modes)))
 
 
-ABILITIES = Abilities(ends_loops=True, scatters_in_order=True, computes_attention=is_chained)
-"""The abilities of the CPU that decide what becomes a kernel."""
+def _abilities() -> Abilities:
+    """Return the abilities and prices of the CPU that decide what becomes a kernel."""
+    prices = Prices(machine().operations_per_byte)
+    return Abilities(ends_loops=True, scatters_in_order=True, computes_attention=is_chained, prices=prices)
 
 
 def _fused(program: Program) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
-    return fuse(simple, ABILITIES)
+    return fuse(simple, _abilities())
 
 
 class CpuInstance:

@@ -17,7 +17,7 @@ from opendml.targets.common.guards import guards_of
 from opendml.targets.common.launch import KernelNest, Query, nest_of
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.interleave import interleaved
-from opendml.targets.cpu.machine import Machine, machine
+from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.pattern import (
     LINE,
     MATRIX_TILE,
@@ -167,7 +167,7 @@ class CpuLaunch:
         return max(self.claims, self.work) if self.claims > 1 else 0.0
 
 
-CpuQuery = Query[KernelNest, Machine]
+CpuQuery = Query[KernelNest, CpuMachine]
 """A kernel that is to be scheduled on a processor."""
 Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""

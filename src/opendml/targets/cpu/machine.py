@@ -1,4 +1,4 @@
-"""The processor at hand: its vector width and caches."""
+"""The processor that code is made for: its vector width, its caches and its rates."""
 
 from __future__ import annotations
 
@@ -16,13 +16,30 @@ import llvmlite.binding as llvm
 
 from opendml.across_forks import compiling
 from opendml.errors import Unsupported
+from opendml.targets.common.machine import Machine
+from opendml.targets.cpu.threads import available_threads
+
+_MEMORY_RATE = 4.0
+"""Bytes that a core moves from or to memory in a cycle: 10 GB/s at 2.6 GHz. Measured on two cores of
+processors with AVX-512 and AVX2, whose candidates change places where measurements put the limits."""
+_CACHE_RATE = 16.0
+"""Bytes that a core reads in a cycle from a cache that holds what it reads again, its own or, in chunks that
+cores share, the last one. Chosen as _MEMORY_RATE is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """The processor that code is made for. Sizes in bytes; `vector_bytes` is the width of its vector
-    registers; `last_cache_bytes` what may be counted on of the cache that cores share; `threads` share work,
-    None: as many as this process may use."""
+class CpuMachine(Machine):
+    """The processor that code is made for.
+
+    Args:
+        name: the name that LLVM has for it.
+        features: its features by LLVM's names.
+        triple: the target triple.
+        vector_bytes: the bytes of a vector register.
+        l2_bytes: the bytes of a core's own second cache.
+        last_cache_bytes: the bytes that may be counted on of the cache that cores share.
+        threads: the threads that share work; None: as many as this process may use.
+    """
 
     name: str
     features: str
@@ -32,33 +49,67 @@ class Machine:
     last_cache_bytes: int
     threads: int | None = None
 
+    @property
+    def cores(self) -> int:
+        """The threads that share work."""
+        return self.threads or available_threads()
+
+    @property
+    def lanes(self) -> int:
+        """The FLOAT32 lanes of a vector register."""
+        return self.vector_bytes // 4
+
+    @property
+    def registers(self) -> int:
+        """The number of vector registers."""
+        return 32 if self.vector_bytes == 64 or not self.triple.startswith("x86_64") else 16
+
+    @property
+    def cache_bytes(self) -> tuple[int, ...]:
+        """The bytes of a core's own second cache and of the one that cores share."""
+        return self.l2_bytes, self.last_cache_bytes
+
+    @property
+    def memory_rate(self) -> float:
+        """The bytes that a core moves from or to memory in a cycle."""
+        return _MEMORY_RATE
+
+    @property
+    def cache_rate(self) -> float:
+        """The bytes that a core reads from a cache in a cycle."""
+        return _CACHE_RATE
+
+    @property
+    def operation_rate(self) -> float:
+        """The operations on single elements of FLOAT32 that a core begins in a cycle: one vector, since
+        loads and stores take the other half of the instructions."""
+        return float(self.lanes)
+
     def has(self, feature: str) -> bool:
-        """Whether the processor has a feature, by LLVM's name for it."""
+        """Return whether the processor has a feature, by LLVM's name for it."""
         return f"+{feature}" in self.features.split(",")
 
     @property
-    def without_matrix_registers(self) -> Machine:
+    def without_matrix_registers(self) -> CpuMachine:
         """Return this processor as if it had no AMX."""
         return replace(self, features=self.features.replace("+amx-", "-amx-"))
 
 
 _NEEDED = {"fma": "FMA", "f16c": "F16C"}
-"""Features without which LLVM calls library functions for single instructions, which no library need have."""
+"""Features without which LLVM calls functions for single instructions, which may exist in no library."""
 
 _LAST_CACHE_SHARE = 2 * 1024 * 1024
-"""Bytes of the last cache for each processor that the system has, at most: of a host's that a virtual machine
-has a few processors of, others use the rest. With two of a 105 MiB cache's, chains of copies of 4 to 34 MB
-take two thirds of the time if they write past the caches."""
-
-
+"""Most bytes of the last cache for each processor of the system. If a virtual machine has few processors of a
+host, others use the rest of its cache. With two processors and a cache of 105 MiB, chains of copies of 4 to
+34 MB take two thirds of the time if they write past the caches."""
 _ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
-"""Linux's system call, what is asked of it, and the part of a processor's state that is asked for."""
+"""The number of Linux's system call, its request, and the part of a processor's state that is requested."""
 
-_assumed: ContextVar[Machine | None] = ContextVar("assumed", default=None)
+_assumed: ContextVar[CpuMachine | None] = ContextVar("assumed", default=None)
 
 
-def machine() -> Machine:
-    """The machine that code is made for: this one, but within `assumed`.
+def machine() -> CpuMachine:
+    """Return the machine that code is made for: this one, except within `assumed`.
 
     Raises:
         Unsupported: an x86 processor without FMA or F16C.
@@ -67,8 +118,8 @@ def machine() -> Machine:
 
 
 @contextmanager
-def assumed(other: Machine) -> Iterator[None]:
-    """As if this machine were another: what is scheduled within is what that one would run."""
+def assumed(other: CpuMachine) -> Iterator[None]:
+    """Schedule within this context as if this machine were another one."""
     token = _assumed.set(other)
     try:
         yield
@@ -77,7 +128,7 @@ def assumed(other: Machine) -> Iterator[None]:
 
 
 @cache
-def detected() -> Machine:
+def detected() -> CpuMachine:
     """Return this machine; the errors are those of `machine`."""
     with compiling:
         features = llvm.get_host_cpu_features()
@@ -91,7 +142,7 @@ def detected() -> Machine:
                 'from 2013 on; use the device "reference"'
             )
     vector_bytes = 64 if features.get("avx512f") else 32 if features.get("avx2") else 16
-    host = Machine(
+    host = CpuMachine(
         name,
         features.flatten(),
         triple,
@@ -103,7 +154,7 @@ def detected() -> Machine:
 
 
 def _may_use_matrix_registers() -> bool:
-    """Asks the system to keep them for this process's threads, which it does for those that ask alone."""
+    """Ask the system to keep matrix registers for this process's threads, and return whether it does."""
     if not sys.platform.startswith("linux"):
         return False
     granted: int = ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS)
@@ -111,7 +162,7 @@ def _may_use_matrix_registers() -> bool:
 
 
 def _cache_bytes(level: int) -> int | None:
-    """The size of a cache of the first processor; None where the system does not tell."""
+    """Return the bytes of a cache of the first processor; None if the system does not tell."""
     try:
         text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{level}/size").read_text("utf-8").strip()
         return int(text.removesuffix("K")) * 1024

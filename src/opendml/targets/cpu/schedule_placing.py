@@ -13,7 +13,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import Query, nest_of
 from opendml.targets.cpu.bitonic import word_bytes
-from opendml.targets.cpu.costs import FAR, NEAR, chunked, whole
+from opendml.targets.cpu.costs import chunked, whole
 from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, launch_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import MOST_KEPT
@@ -101,7 +101,7 @@ def _line_bytes(query: CpuQuery) -> int:
 
 def _reading(query: CpuQuery) -> float:
     """Return the cycles to read all lines from memory."""
-    return FAR * query.nest.group_count * _line_bytes(query)
+    return query.machine.memory_cycles(query.nest.group_count * _line_bytes(query))
 
 
 # Positions of elements that hold
@@ -126,7 +126,7 @@ def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     put = launch_of(kernel, nest, CpuMode.POSITIONS, numbers, items, written_bytes)
     scratch = items * ScalarType.INT64.bytes + lines * length * position_bytes
     # Positions are read a vector at a time, of the last ones too.
-    vector_bytes = query.machine.vector_bytes // 4 * position_bytes
+    vector_bytes = query.machine.lanes * position_bytes
     return [replace(launch, partial_bytes=scratch + vector_bytes) for launch in (found, put)]
 
 
@@ -137,7 +137,9 @@ def _price_lines_in_order(query: CpuQuery) -> Estimate[Batch] | Refusal:
     if _lies_across(query):
         return Refusal("more is contiguous from line to line than along lines")
     batch = max(1, min(query.nest.group_count, CLAIM_BYTES // _line_bytes(query)))
-    return Estimate(Batch(batch), {"memory": _reading(query), "placing": FAR * _written(query)})
+    return Estimate(
+        Batch(batch), {"memory": _reading(query), "placing": query.machine.memory_cycles(_written(query))}
+    )
 
 
 def _lines_in_order(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
@@ -176,14 +178,14 @@ def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusa
     tile, lines = _TILE_BYTES // size, query.nest.groups[-1].count
     if mode is CpuMode.SCATTER_COLUMNS:
         tile *= -(-lines // (_TILES * tile))
-        placing = FAR * _written(query)
+        placing = query.machine.memory_cycles(_written(query))
     else:
-        tile_bytes, vector = count * _TILE_BYTES, query.machine.vector_bytes // 4
+        tile_bytes, vector = count * _TILE_BYTES, query.machine.lanes
         if count > _MOST_EMPTY * rows:
             return Refusal(f"{count} places for {rows} elements; at most {_MOST_EMPTY} for each")
         if tile_bytes > query.machine.l2_bytes:
             return Refusal(f"a tile takes {tile_bytes} bytes; at most {query.machine.l2_bytes}")
-        placing = NEAR * _written(query)
+        placing = query.machine.cache_cycles(_written(query))
         if mode is CpuMode.SCATTER_STRIPS:
             vector_bytes = count * vector * size
             if not vector_bytes <= _VECTOR_TILE_BYTES < tile_bytes:
@@ -207,7 +209,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
         launch = replace(launch, grain=-(-launch.items // MOST_KEPT), kept=True)
     scratch = {
         CpuMode.SCATTER_TILES: count * _TILE_BYTES,
-        CpuMode.SCATTER_STRIPS: count * (query.machine.vector_bytes // 4) * size,
+        CpuMode.SCATTER_STRIPS: count * (query.machine.lanes) * size,
     }
     return [replace(launch, room_bytes=scratch.get(mode, 0))]
 
@@ -217,7 +219,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
 
 def _width(query: CpuQuery) -> int:
     """Return the words that are sorted together."""
-    lanes = query.machine.vector_bytes // 4
+    lanes = query.machine.lanes
     return 1 << (math.ceil(_COLLECTED * _placed_count(query)) + lanes - 1).bit_length()
 
 

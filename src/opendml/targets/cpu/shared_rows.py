@@ -21,12 +21,12 @@ _MOST_LOADS = 128
 
 @dataclass(frozen=True, slots=True)
 class SharedRows:
-    """Rows that are computed together, of the one row loop of `nest`."""
+    """`count` rows that are computed together, of the one row loop of `nest`."""
 
     nest: LoopNest
-    together: SharedReadings
+    count: int
     reads: float
-    """Distinct loads for each load of a row, over all rows: those that are left over share none."""
+    """Distinct loads for each load of a row, over all rows; the rows that are left over share none."""
 
 
 def shared_rows(kernel: Kernel, nest: LoopNest) -> SharedRows | None:
@@ -56,13 +56,19 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
     most = _MOST_LOADS // max(1, len(read))
     counts = [*range(2, min(_MOST_ROWS, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
     counts = [count for count in counts if 1 < count <= most]
-    alone = _readings(kernel, nest, 1, loads) if counts else ()
     for rows in counts:
         together = _readings(kernel, nest, rows, loads)
         distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
         reads = (whole * len(distinct) + rest * len(read)) / (loop.count * len(read)) if read else 1.0
-        yield SharedRows(nest, SharedReadings(together, alone[0], _alike(kernel)), reads)
+        yield SharedRows(nest, rows, reads)
+
+
+def shared_readings(kernel: Kernel, nest: LoopNest, rows: int) -> SharedReadings:
+    """Return what rows that are computed together read."""
+    loads = _loads(kernel, nest)
+    (alone,) = _readings(kernel, nest, 1, loads)
+    return SharedReadings(_readings(kernel, nest, rows, loads), alone, _alike(kernel))
 
 
 def _readings(

@@ -27,7 +27,7 @@ from opendml.program.node import Node, Operation, source
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, estimates
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
@@ -70,7 +70,7 @@ class _Copy:
         return self.sizes[0] * self.strides[0]
 
 
-def with_channels_last(program: KernelProgram, machine: Machine) -> KernelProgram:
+def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelProgram:
     """Return the program whose convolutions read copies with channels last, where that takes less time."""
     if not machine.multiplies_by_warpgroups or program.repeats:
         return program
@@ -140,7 +140,7 @@ def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
 _known = Memo[Sequence[_Copy]]()
 
 
-def _copies_of(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
+def _copies_of(kernel: Kernel, machine: CudaMachine) -> Sequence[_Copy]:
     """Return the copies with which a convolution takes less time; none if there are none. Kernels of equal
     form have equal ones."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
@@ -149,7 +149,7 @@ def _copies_of(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
     return _known.get(form, machine, lambda: _copies(form, machine))
 
 
-def _copies(kernel: Kernel, machine: Machine) -> Sequence[_Copy]:
+def _copies(kernel: Kernel, machine: CudaMachine) -> Sequence[_Copy]:
     """Return the copies of a form, found anew."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)

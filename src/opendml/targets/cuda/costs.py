@@ -6,12 +6,8 @@ it put the limits between them.
 
 from __future__ import annotations
 
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 
-_MEMORY_BYTES = 20
-"""Bytes that each multiprocessor reads from memory in a cycle, when all of them do."""
-LANES = 128
-"""Instructions of single threads that a multiprocessor begins in a cycle."""
 UNIT_INSTRUCTIONS = 8
 """Instructions to load a unit, of 16 bytes at most, and to add it up."""
 SHARED_INSTRUCTIONS = 2
@@ -37,11 +33,11 @@ def thread_meeting(threads: int) -> float:
     return 60 + 1.25 * threads
 
 
-def reading(machine: Machine, bytes: float) -> float:
-    """Cycles to read so many bytes from memory."""
-    return bytes / (_MEMORY_BYTES * machine.multiprocessors)
+def reading(machine: CudaMachine, bytes: float) -> float:
+    """Return the cycles in which all multiprocessors read bytes from memory."""
+    return machine.memory_cycles(bytes) / machine.cores
 
 
-def instructions(machine: Machine, count: float) -> float:
-    """Return the cycles of so many instructions of single threads."""
-    return count / (LANES * machine.multiprocessors)
+def instructions(machine: CudaMachine, count: float) -> float:
+    """Return the cycles in which all multiprocessors run instructions of single threads."""
+    return machine.operation_cycles(count) / machine.cores

@@ -10,7 +10,7 @@ from typing import Any
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.targets.cuda.api import check, driver_module
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine, memory_rate
 from opendml.targets.cuda.memory import Memory
 
 LEAST_CAPABILITY = 80
@@ -76,10 +76,14 @@ class CudaDevice:
         capability = 10 * major + minor
         if capability < LEAST_CAPABILITY:
             raise Unsupported(f"cuda: {self.name} has compute capability {major}.{minor}; 8.0 is needed")
-        self.machine = Machine(
+        multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
+        memory = self._attribute("MEMORY_CLOCK_RATE"), self._attribute("GLOBAL_MEMORY_BUS_WIDTH")
+        self.machine = CudaMachine(
             capability,
-            self._attribute("MULTIPROCESSOR_COUNT"),
+            multiprocessors,
             self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            self._attribute("L2_CACHE_SIZE"),
+            memory_rate(*memory, multiprocessors, self._attribute("CLOCK_RATE")),
         )
         self._context = check(driver.cuDevicePrimaryCtxRetain(self._handle), "opening a context")
         self._entered = _Entered()

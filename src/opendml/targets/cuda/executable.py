@@ -11,6 +11,7 @@ from typing import Any
 
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
+from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
@@ -19,7 +20,7 @@ from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
 from opendml.targets.cuda.launcher import launcher
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.schedule import schedule
@@ -32,7 +33,7 @@ from opendml.targets.planned import Planned, Timer
 _WORD = struct.calcsize("<q")
 
 
-Scheduler = Callable[[Kernel, Machine, Sequence[int]], CudaLaunch]
+Scheduler = Callable[[Kernel, CudaMachine, Sequence[int]], CudaLaunch]
 """The function that finds the launch of a kernel."""
 
 
@@ -151,7 +152,7 @@ class CudaExecutable:
             self._prepared.setdefault(each, PreparedLaunch(launch, code, self.device))
 
 
-def plan(program: Program, machine: Machine) -> Planned:
+def plan(program: Program, machine: CudaMachine) -> Planned:
     """Return the kernels of a program, and the modes in which they are run where all tensors are aligned."""
     kernels = _fused(program, machine)
 
@@ -162,11 +163,12 @@ def plan(program: Program, machine: Machine) -> Planned:
     return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
 
 
-def _fused(program: Program, machine: Machine) -> KernelProgram:
+def _fused(program: Program, machine: CudaMachine) -> KernelProgram:
     simple = replace(program, results=simplify(program.results))
     abilities = Abilities(
         computes_attention=partial(is_chained, machine=machine),
         stored_operands=partial(stored_operands, machine),
+        prices=Prices(machine.operations_per_byte),
     )
     return with_channels_last(fuse(simple, abilities), machine)
 

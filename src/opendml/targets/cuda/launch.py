@@ -16,7 +16,7 @@ from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.launch import NUMBER, KernelNest, Query, inner_words, loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaAccess, CudaPattern, Form, moves_in_group
 from opendml.targets.cuda.tensor_map import TensorMap
 
@@ -63,7 +63,7 @@ class CudaLaunch:
 
 
 @dataclass(frozen=True)
-class CudaQuery(Query["UnitNest", Machine]):
+class CudaQuery(Query["UnitNest", CudaMachine]):
     """A kernel that is to be scheduled on a GPU.
 
     Attributes:

@@ -16,7 +16,7 @@ from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.group_source import is_normalization
 from opendml.targets.cuda.groups import normalizations
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, unit_nest
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule_chain import ATTENTION
 from opendml.targets.cuda.schedule_contraction import ProductQuery, contractions
 from opendml.targets.cuda.schedule_elements import ELEMENTS
@@ -30,7 +30,7 @@ from opendml.targets.cuda.schedule_shares import SHARES
 _known = Memo[CudaLaunch]()
 
 
-def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
+def schedule(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
     """Return the launch that runs `kernel`. Kernels of equal form are scheduled once.
 
     Args:
@@ -45,12 +45,12 @@ def schedule(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> Cud
     return found.bound(binding)
 
 
-def scheduled(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaLaunch:
+def scheduled(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
     """Return the launch that runs `kernel`, without the memo."""
     return cheapest(*table_of(kernel, machine, alignments))
 
 
-def table_of(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> tuple[Table, Any]:
+def table_of(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> tuple[Table, Any]:
     """Return the candidates for a kernel, and the query that they answer."""
     kind = kind_of(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):

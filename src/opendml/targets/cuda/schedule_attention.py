@@ -30,7 +30,7 @@ from opendml.targets.cuda.attention_source import Scores
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
@@ -120,7 +120,7 @@ those of few rows, are estimates."""
 
 
 def attention_tiles(
-    chain: ChainShape, machine: Machine, alignments: Sequence[int]
+    chain: ChainShape, machine: CudaMachine, alignments: Sequence[int]
 ) -> Iterator[tuple[AttentionTile, float]]:
     """Yield the tiles that can compute a softmax between products, and their cycles."""
     shape = AttentionShape(chain, alignments)
@@ -214,7 +214,7 @@ class AttentionShape:
             and max(loop.count for loop in (along, *rows, *around)) < 2**31 - 2**12
         )
 
-    def pays_for_few_rows(self, machine: Machine) -> bool:
+    def pays_for_few_rows(self, machine: CudaMachine) -> bool:
         """Return whether one kernel takes less time than a product, a softmax and another product.
 
         These read keys and values once, too, if there are too few queries for tiles.
@@ -225,7 +225,7 @@ class AttentionShape:
             self.takes(tile, machine) and self.cycles(tile, machine) <= apart for tile in ATTENTION_TILES
         )
 
-    def takes(self, tile: AttentionTile, machine: Machine) -> bool:
+    def takes(self, tile: AttentionTile, machine: CudaMachine) -> bool:
         """Return whether a tile is for heads of this size, and fits in shared memory."""
         # Three warpgroups have too few registers for more than plain scores and weights.
         is_plain = self._parts == 1 and self._scores.scaled_by is not None
@@ -233,7 +233,7 @@ class AttentionShape:
         fits = fits and (tile.rows == _FEW_ROWS) is (self._row_count <= _FEW_ROWS)
         return fits and (is_plain or tile.rows <= _MOST_ROWS)
 
-    def _stages(self, tile: AttentionTile, machine: Machine) -> int:
+    def _stages(self, tile: AttentionTile, machine: CudaMachine) -> int:
         depth, _ = self.padded
         room = machine.shared_bytes - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
         return min(_MOST_STAGES, room // self._stage_bytes(tile))
@@ -241,7 +241,7 @@ class AttentionShape:
     def _stage_bytes(self, tile: AttentionTile) -> int:
         return tile.keys * sum(self.padded) * 2
 
-    def cycles(self, tile: AttentionTile, machine: Machine) -> float:
+    def cycles(self, tile: AttentionTile, machine: CudaMachine) -> float:
         """Return the estimated cycles of the kernel in a tile."""
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
         if tile.rows == _FEW_ROWS:
@@ -265,7 +265,7 @@ class AttentionShape:
         rounds = 1 if rest or self._hides else math.ceil(total / longest / machine.multiprocessors)
         return _BEGIN_CYCLES + max(total / machine.multiprocessors, rounds * longest)
 
-    def _slices(self, tile: AttentionTile, machine: Machine) -> tuple[int, float]:
+    def _slices(self, tile: AttentionTile, machine: CudaMachine) -> tuple[int, float]:
         """Return how many tiles of keys a block reads of each matrix, and the cycles of the kernel."""
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
         each = max(each, reading(machine, machine.multiprocessors * self._stage_bytes(tile)))
@@ -285,7 +285,7 @@ class AttentionShape:
         """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
         return -(-self._visible_keys(row) // tile.keys)
 
-    def launch(self, tile: AttentionTile, machine: Machine) -> CudaLaunch:
+    def launch(self, tile: AttentionTile, machine: CudaMachine) -> CudaLaunch:
         """Return the launch in a tile."""
         down = -(-self._row_count // tile.rows)
         blocks = own_blocks = -(-self._keys.count // tile.keys)

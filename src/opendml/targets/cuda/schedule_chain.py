@@ -19,9 +19,8 @@ from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words, needs_64_bits, power_of_two
 from opendml.targets.cuda.contraction_source import half_of
-from opendml.targets.cuda.costs import LANES
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
@@ -73,7 +72,7 @@ CHAIN_TILES = (
 """The candidates; rates are estimates."""
 
 
-def is_chained(kernel: Kernel, machine: Machine) -> bool:
+def is_chained(kernel: Kernel, machine: CudaMachine) -> bool:
     """Return whether a kernel is a softmax between products that is computed as one."""
     shape = ChainShape.of(kernel)
     if shape is None or (shape.is_wide and not machine.multiplies_by_warpgroups):
@@ -84,7 +83,7 @@ def is_chained(kernel: Kernel, machine: Machine) -> bool:
     return machine.multiplies_by_warpgroups and attention.is_loadable and attention.pays_for_few_rows(machine)
 
 
-def chain_cycles(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> float:
+def chain_cycles(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> float:
     """Return the cycles of a softmax between products in the tile that is taken."""
     best = _price(ProductQuery(kernel, machine, alignments))
     assert isinstance(best, Estimate)
@@ -125,7 +124,7 @@ ATTENTION: Table = (Candidate("attention in tiles", _price, _construct, alternat
 """The ways to compute a softmax between products."""
 
 
-def chain_tiles(shape: ChainShape, machine: Machine, alignments: Sequence[int]) -> Iterator[ChainTile]:
+def chain_tiles(shape: ChainShape, machine: CudaMachine, alignments: Sequence[int]) -> Iterator[ChainTile]:
     """Yield the tiles that have room in shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
@@ -211,7 +210,7 @@ class ChainShape:
         depth, width = (max(_LEAST_WIDTH, power_of_two(count)) for count in (self.depth, self.n))
         return depth, width
 
-    def cycles(self, tile: ChainTile, machine: Machine, alignments: Sequence[int]) -> float:
+    def cycles(self, tile: ChainTile, machine: CudaMachine, alignments: Sequence[int]) -> float:
         """Return the cycles of a tile. The rate has those of operands that are only loaded; computed ones
         take more: queries once in each block, keys and values once for each of its tiles of keys."""
         blocks = self.batch_count * -(-self.m // tile.rows)
@@ -221,7 +220,7 @@ class ChainShape:
         depth, width = self.padded
         tiles = (tile.rows, depth), (tile.keys, depth), (width, tile.keys)
         q, k, v = (
-            0.0 if value.operation is Operation.SOURCE else operand.loading(*sizes) / LANES
+            0.0 if value.operation is Operation.SOURCE else machine.operation_cycles(operand.loading(*sizes))
             for value, operand, sizes in zip(self.values, self.operands(alignments), tiles, strict=True)
         )
         step = max(each + k + v, _STEP_LATENCY / tile.stages / together)

@@ -21,9 +21,9 @@ from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
-from opendml.targets.cuda.costs import LANES, SIDE_BY_SIDE
+from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import CudaLaunch, Table
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.result_units import ResultUnits, result_units
@@ -57,8 +57,6 @@ _MOST_SPLITS = 32
 """Blocks that share a tile along k, at most; an estimate: each leaves a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least; an estimate."""
-_LANES = 128
-"""Instructions of single threads that a multiprocessor begins in a cycle."""
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
@@ -131,7 +129,7 @@ class ProductQuery:
     """A kernel that multiplies matrices, and the device and the alignments that it is scheduled for."""
 
     kernel: Kernel
-    machine: Machine
+    machine: CudaMachine
     alignments: Sequence[int]
 
     @cached_property
@@ -140,14 +138,14 @@ class ProductQuery:
         return Shape(self.kernel, self.alignments)
 
 
-def launch_of(shape: Shape, choice: TileChoice, machine: Machine) -> CudaLaunch:
+def launch_of(shape: Shape, choice: TileChoice, machine: CudaMachine) -> CudaLaunch:
     """Return the launch of a contraction in tiles."""
     if isinstance(choice.tile, WarpgroupTile):
         return in_warpgroups(shape, choice.tile.mode).launch(choice.tile, choice.splits, machine)
     return shape.launch(choice.tile, choice.splits)
 
 
-def estimates(shape: Shape, machine: Machine) -> Iterator[Estimate[TileChoice]]:
+def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[TileChoice]]:
     """Yield the estimates of all tiles that can compute a contraction.
 
     Where the copy engine can load the operands of a product, these are tiles of warpgroups alone: each of 51
@@ -190,7 +188,7 @@ def _price_any_reduction(query: ProductQuery) -> Estimate[None]:
     return Estimate(None, {"products": query.shape.reduced_cycles(query.machine)})
 
 
-def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: Machine, latency: int | None) -> float:
+def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: CudaMachine, latency: int | None) -> float:
     """Return the estimated cycles of a product in a tile that `splits` blocks share.
 
     With a `latency`, for which blocks wait in each step along k, the estimate is close to measured times.
@@ -200,7 +198,9 @@ def tile_cycles(shape: Shape, tile: Tile, splits: int, machine: Machine, latency
     tiles = shape.batch_count * -(-shape.m // tile.rows) * -(-shape.n // tile.columns)
     steps = math.ceil(shape.k / tile.depth)
     step_cycles = tile.rows * tile.columns * tile.depth / tile.rate
-    step_cycles += (a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)) / LANES
+    step_cycles += machine.operation_cycles(
+        a.loading(tile.rows, tile.depth) + b.loading(tile.columns, tile.depth)
+    )
     # Blocks that share a multiprocessor hide each other's loads.
     waves = -(-tiles * splits // machine.multiprocessors)
     together = min(waves, tile.blocks)
@@ -272,13 +272,13 @@ class Shape:
         loads = [loads_of([each]) for each in self.operands]
         return all(any(self.accesses[each].buffer is not None for each in own) for own in loads)
 
-    def reduced_cycles(self, machine: Machine) -> float:
+    def reduced_cycles(self, machine: CudaMachine) -> float:
         """Return the cost without tiles."""
         counters = sum(load.buffer is None for load in self.kernel.loads)
         loops = max(0, len(self.loops["k"]) - 1) + counters
         instructions = _REDUCED_INSTRUCTIONS + _LOOP_INSTRUCTIONS * loops
         sums = self.batch_count * self.m * self.n
-        cycles = sums * self.k * instructions / (LANES * machine.multiprocessors)
+        cycles = machine.operation_cycles(sums * self.k * instructions) / machine.cores
         if self._is_across:
             waves = -(-sums * SIDE_BY_SIDE // (_RESIDENT * machine.multiprocessors))
             cycles = max(cycles, waves * self.k / SIDE_BY_SIDE * _ACROSS_CYCLES)

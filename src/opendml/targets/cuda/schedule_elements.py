@@ -1,4 +1,4 @@
-"""The ways to launch element-wise kernels: in units along rows, or in squares where operands lie across."""
+"""The ways to launch element-wise kernels: in units along rows, or in squares if operands are transposed."""
 
 from __future__ import annotations
 
@@ -15,90 +15,108 @@ from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 
 _THREADS = 128
 _UNITS = 2
-"""Units of 16 bytes that one thread loads before it computes."""
+"""Units of 16 bytes that one thread loads before it computes. This and the next figures are fitted on an
+H200."""
 _HALF_UNITS = 4
-"""The same of 8 bytes: of fewer, blocks would be so many that they could not begin fast enough."""
+"""Units of 8 bytes that it loads. With fewer, there would be more blocks than can begin in time."""
 _SCALAR_UNITS = 8
-"""The same of less."""
+"""Units of fewer bytes that it loads."""
 _MANY_LANES = 16
-"""Elements of a vector, each of which takes instructions, that are enough for a thread."""
+"""Elements of a unit from which on one unit is enough for a thread."""
 _SQUARE_THREADS = 256
 """Threads of a block that transposes."""
 _LEAST_SIDE = 16
-"""Least steps of both loops for which a transposition goes through shared memory."""
+"""Least steps of both loops of a transposition through shared memory."""
 _INTERLEAVED = 2
-"""Elements of a unit where loads leave out some of those between, at most."""
+"""Most elements of a unit whose loads skip elements."""
 _LONGEST_SHORT = 8
-"""Steps of a loop along which units are whole rows, at most."""
+"""Most steps of a loop along which units are whole rows."""
 _MANY_GATHERED = 4 * 1024 * 1024
-"""Elements that are gathered, at least, where panels are worth it."""
+"""Least gathered elements for which panels pay."""
 _SECTOR_BYTES = 32
-"""Bytes that memory moves at once."""
+"""Bytes of a sector, the least that memory moves."""
 _ACROSS = 4
-"""Units of a thread that lie across, at most."""
+"""Most units of a thread that lie across."""
 _ACROSS_LOADS = 4
-"""Loads, none of which is guarded, from which on there is something to be found for units that lie across."""
+"""Least loads without guards whose offsets are worth sharing between units that lie across."""
 _ACROSS_WORDS = 64
-"""Words of 4 bytes that a thread reads before it computes units that lie across, at most."""
+"""Most words of 4 bytes that a thread reads before it computes units that lie across."""
 _ACROSS_BYTES = 128
-"""Bytes at least between results of units of a thread that lie across: what a warp stores at once."""
+"""Least bytes between the results of units that lie across: what a warp stores at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Units of so many elements along the innermost loop of `nest`, so many of them by each thread: all steps
-    of the row loop, if there is one."""
+    """Units of `vector` elements, `per_thread` of them for each thread.
 
-    nest: UnitNest
+    Args:
+        vector: the elements of a unit.
+        per_thread: the units of a thread.
+        in_panels: units lie in panels of the innermost loop, one panel after the other.
+        across: the loop along which the units of a thread lie, by its number; -1: the innermost one.
+        is_short: units lie along short rows of results.
+    """
+
     vector: int
     per_thread: int
+    in_panels: bool = False
+    across: int = -1
+    is_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Squares:
-    """Squares of so many steps of the one row loop and the innermost loop of `nest`, whose elements move in
-    units of `vector` along each; `loads`: which are turned."""
+    """Squares of `side` steps of a loop, by its number, and of the loop along which results are contiguous.
+    Elements move in units of `vector` along each."""
 
-    nest: UnitNest
-    loads: tuple[CudaAccess, ...]
+    loop: int
     side: int
     vector: int
 
 
-def _in_units(query: CudaQuery) -> Estimate[Units]:
-    return _units_of(query, _in_panels(query.nest), _moved_bytes(query.nest))
+def _price_units(query: CudaQuery) -> Estimate[Units]:
+    return _units_of(query, _gathers_much(query.nest), is_short=False)
 
 
-def _in_panels(nest: UnitNest) -> UnitNest:
-    """The nest in panels, one after the other, if elements of a row are gathered from many: what other rows
-    take from the same sectors finds them in the L2 cache."""
+def _price_short_units(query: CudaQuery) -> Estimate[Units] | Refusal:
+    """Price units along rows of few results, such as windows of upsampling and blocks of space: threads
+    beside each other take rows that follow each other."""
+    nest = _along_stores(query.nest)
+    if nest is query.nest or nest.inner.count > _LONGEST_SHORT or nest.inner.count & (nest.inner.count - 1):
+        return Refusal(f"results are contiguous along no other loop of 2, 4 or {_LONGEST_SHORT} steps")
+    return _units_of(query, in_panels=False, is_short=True)
+
+
+def _nest_of_units(nest: UnitNest, in_panels: bool, is_short: bool) -> UnitNest:
+    """Return the nest along whose innermost loop units lie."""
+    if is_short:
+        nest = _along_stores(nest)
+        first = len(nest.loads)
+        groups = tuple(sorted(nest.groups, key=lambda loop: loop.strides[first:], reverse=True))
+        return replace(nest, groups=groups)
+    if in_panels:
+        count, strides = nest.inner.count, nest.inner.strides
+        panels = Loop(count // PANEL, tuple(PANEL * stride for stride in strides))
+        return replace(nest, groups=(panels, *nest.groups), inner=Loop(PANEL, strides))
+    return nest
+
+
+def _gathers_much(nest: UnitNest) -> bool:
+    """Return whether panels pay: elements of a row are gathered from many rows, and other rows find the rest
+    of the same sectors in the L2 cache."""
     loads = zip(nest.loads, nest.inner.strides, strict=False)
     gathers = any(
         load.guarded and load.step is Step.STRIDED and stride == load.type.bytes for load, stride in loads
     )
-    count, strides = nest.inner.count, nest.inner.strides
-    if not gathers or count % PANEL or nest.group_count * count < _MANY_GATHERED:
-        return nest
-    panels = Loop(count // PANEL, tuple(PANEL * stride for stride in strides))
-    return replace(nest, groups=(panels, *nest.groups), inner=Loop(PANEL, strides))
+    count = nest.inner.count
+    return gathers and count % PANEL == 0 and nest.group_count * count >= _MANY_GATHERED
 
 
-def _in_short_units(query: CudaQuery) -> Estimate[Units] | Refusal:
-    """Along rows of few results, as windows of upsampling and blocks of space have: threads beside each other
-    take rows that follow each other."""
-    nest = _along_stores(query.nest)
-    if nest is query.nest or nest.inner.count > _LONGEST_SHORT or nest.inner.count & (nest.inner.count - 1):
-        return Refusal(f"results are contiguous along no other loop of 2, 4 or {_LONGEST_SHORT} steps")
-    first = len(nest.loads)
-    groups = tuple(sorted(nest.groups, key=lambda loop: loop.strides[first:], reverse=True))
-    nest = replace(nest, groups=groups)
-    return _units_of(query, nest, _moved_in_short_units(nest))
-
-
-def _units_of(query: CudaQuery, nest: UnitNest, moved: int) -> Estimate[Units]:
-    machine = query.machine
+def _units_of(query: CudaQuery, in_panels: bool, is_short: bool) -> Estimate[Units]:
+    machine, nest = query.machine, _nest_of_units(query.nest, in_panels, is_short)
+    moved = _moved_in_short_units(nest) if is_short else _moved_bytes(query.nest)
     vector = nest.vector(query.alignments, whole_rows=False)
-    # Where elements lie apart within a sector, threads beside each other take those beside each other.
+    # If elements lie apart within a sector, threads beside each other take those beside each other.
     reads, writes = _interleaved(nest)
     if reads or writes:
         vector = min(vector, 1 if writes else _INTERLEAVED)
@@ -112,26 +130,32 @@ def _units_of(query: CudaQuery, nest: UnitNest, moved: int) -> Estimate[Units]:
     # Small work is spread over the whole device.
     while per_thread > 1 and units < machine.multiprocessors * _THREADS * per_thread:
         per_thread //= 2
-    # More of short units had better be on their way at once.
-    is_short = widest < VECTOR_BYTES // 2 and per_thread > _UNITS
-    counts = (min(per_thread, _ACROSS), min(per_thread, _ACROSS if is_short else _UNITS))
-    across = (_across(nest, vector, count, is_short) for count in dict.fromkeys(counts))
-    nest = next(filter(None, across), nest)
-    way = Units(nest, vector, nest.row_count if nest.rows else per_thread)
-    return Estimate(way, {"memory": reading(machine, moved)})
+    # More loads of narrow units should be in flight at once.
+    is_narrow = widest < VECTOR_BYTES // 2 and per_thread > _UNITS
+    across = -1
+    for count in dict.fromkeys((min(per_thread, _ACROSS), min(per_thread, _ACROSS if is_narrow else _UNITS))):
+        found = _across(nest, vector, count, is_narrow)
+        if found is not None:
+            across, per_thread = found, count
+            break
+    choice = Units(vector, per_thread, in_panels, across, is_short)
+    return Estimate(choice, {"memory": reading(machine, moved)})
 
 
 def _units_of_thread(bytes: int) -> int:
-    """Units of so many bytes that one thread loads before it computes."""
+    """Return how many units of `bytes` bytes one thread loads before it computes."""
     if bytes >= VECTOR_BYTES:
         return _UNITS
     return _HALF_UNITS if bytes >= VECTOR_BYTES // 2 else _SCALAR_UNITS
 
 
-def _across(nest: UnitNest, vector: int, count: int, is_short: bool) -> UnitNest | None:
-    """The nest with so many steps of a loop as rows, which one thread takes: it finds once what is alike for
-    all of them, such as the places of windows. None where there is little to be found, as of places that
-    elements say, where registers do not do, or where short units would be loaded for each step."""
+def _across(nest: UnitNest, vector: int, count: int, is_narrow: bool) -> int | None:
+    """Return the loop along which `count` units of a thread lie across.
+
+    The thread computes once what is equal for all of them, such as the offsets of windows. Return None if
+    little is equal, as for offsets that elements give, if registers do not suffice, or if narrow units would
+    be loaded for each step.
+    """
     first = len(nest.loads)
     read = [n for n, load in enumerate(nest.loads) if not load.counter and load.step is not Step.NONE]
     is_simple = len(read) < _ACROSS_LOADS and not any(nest.accesses[number].guarded for number in read)
@@ -140,7 +164,7 @@ def _across(nest: UnitNest, vector: int, count: int, is_short: bool) -> UnitNest
         return None
 
     def moved(place: int) -> tuple[int, int]:
-        """How many elements are others with every step, and if any are, how many numbers."""
+        """Return how many loads move elements with every step, and if any does, how many loads move."""
         strides = nest.groups[place].strides
         elements = sum(strides[number] != 0 for number in read)
         return elements, sum(map(bool, strides[:first])) if elements else 0
@@ -151,8 +175,11 @@ def _across(nest: UnitNest, vector: int, count: int, is_short: bool) -> UnitNest
         if loop.count % count == 0 and min(map(abs, loop.strides[first:])) >= _ACROSS_BYTES
     ]
     place = min(reversed(places), key=moved, default=None)
-    if place is None or (is_short and moved(place)[0]):
-        return None
+    return None if place is None or (is_narrow and moved(place)[0]) else place
+
+
+def _with_rows(nest: UnitNest, place: int, count: int) -> UnitNest:
+    """Return the nest with `count` steps of a loop as rows, which one thread takes."""
     loop = nest.groups[place]
     rest = Loop(loop.count // count, tuple(count * stride for stride in loop.strides))
     others = () if rest.count == 1 else (rest,)
@@ -161,7 +188,7 @@ def _across(nest: UnitNest, vector: int, count: int, is_short: bool) -> UnitNest
 
 
 def _interleaved(nest: UnitNest) -> tuple[bool, bool]:
-    """Whether a load, and whether a store, leaves out elements of the sectors that it moves."""
+    """Return whether a load, and whether a store, leaves out elements of the sectors that it moves."""
     found = [
         access.step is Step.STRIDED and not access.counter and access.type.bytes < abs(stride) < _SECTOR_BYTES
         for access, stride in zip(nest.accesses, nest.inner.strides, strict=True)
@@ -169,15 +196,17 @@ def _interleaved(nest: UnitNest) -> tuple[bool, bool]:
     return any(found[: len(nest.loads)]), any(found[len(nest.loads) :])
 
 
-def _run_units(_: CudaQuery, way: Units) -> CudaLaunch:
-    nest = way.nest
-    row_units = -(-nest.inner.count // way.vector)
+def _units(query: CudaQuery, choice: Units) -> CudaLaunch:
+    nest, per_thread = _nest_of_units(query.nest, choice.in_panels, choice.is_short), choice.per_thread
+    if choice.across >= 0:
+        nest = _with_rows(nest, choice.across, per_thread)
+    row_units = -(-nest.inner.count // choice.vector)
     units = nest.group_count * row_units
     across = bool(nest.rows)
-    constants = (("THREADS", _THREADS), ("UNITS", way.per_thread), ("ACROSS", int(across)))
+    constants = (("THREADS", _THREADS), ("UNITS", per_thread), ("ACROSS", int(across)))
     pattern = CudaPattern(
         CudaMode.POINTWISE,
-        way.vector,
+        choice.vector,
         False,
         nest.wide(units),
         nest.loads,
@@ -185,33 +214,30 @@ def _run_units(_: CudaQuery, way: Units) -> CudaLaunch:
         nest.kernel.values,
         constants,
     )
-    full, rest = divmod(nest.inner.count, way.vector)
+    full, rest = divmod(nest.inner.count, choice.vector)
     words = launch_words(pattern.mode, all_units=units, row_length=row_units, full_units=full, rest=rest)
-    grid = -(-units // (_THREADS if across else _THREADS * way.per_thread))
+    grid = -(-units // (_THREADS if across else _THREADS * per_thread))
     return CudaLaunch(pattern, grid, _THREADS, nest.given() | words)
 
 
-def _in_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
+def _price_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
     nest = _along_stores(query.nest)
     if any(access.step is not Step.CONTIGUOUS for access in nest.stores):
         return Refusal("results are contiguous along no loop")
     if nest.inner.count < _LEAST_SIDE:
         return Refusal(f"results have {nest.inner.count} steps in a row; at least {_LEAST_SIDE}")
-    loop = next(
-        (loop for loop in nest.groups if loop.count >= _LEAST_SIDE and any(_turned(nest, loop))), None
+    place = next(
+        (n for n, loop in enumerate(nest.groups) if loop.count >= _LEAST_SIDE and any(_turned(nest, loop))),
+        None,
     )
-    if loop is None:
+    if place is None:
         return Refusal(f"no operand is contiguous along another loop of at least {_LEAST_SIDE} steps")
-    others = tuple(other for other in nest.groups if other is not loop)
-    square = UnitNest(others, (loop,), nest.inner, False, nest.kernel)
-    turned = _turned(nest, loop)
-    loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
-    held = sum(access.type.bytes for access in loads if access.turned)
-    side = 32 if held > 8 else 64
-    way = Squares(square, loads, side, _vector_of_squares(square, loads, query.alignments, side))
+    square, loads, turned = _nest_of_squares(query.nest, place)
+    side = 32 if sum(access.type.bytes for access in loads if access.turned) > 8 else 64
+    choice = Squares(place, side, _vector_of_squares(square, loads, query.alignments, side))
     elements = nest.group_count * nest.inner.count
     return Estimate(
-        way,
+        choice,
         {
             "memory": reading(query.machine, _moved_bytes(square, turned)),
             "shared": instructions(query.machine, SHARED_INSTRUCTIONS * elements * sum(turned)),
@@ -219,18 +245,18 @@ def _in_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
     )
 
 
-def _run_squares(query: CudaQuery, way: Squares) -> CudaLaunch:
-    nest, side = way.nest, way.side
-    (loop,) = nest.rows
+def _squares(query: CudaQuery, choice: Squares) -> CudaLaunch:
+    nest, loads, _ = _nest_of_squares(query.nest, choice.loop)
+    (loop,), side = nest.rows, choice.side
     across, down = -(-nest.inner.count // side), -(-loop.count // side)
     tiles = nest.group_count * across * down
     constants = (("THREADS", _SQUARE_THREADS), ("SIDE", side))
     pattern = CudaPattern(
         CudaMode.TRANSPOSED,
-        way.vector,
+        choice.vector,
         False,
         nest.wide(tiles),
-        way.loads,
+        loads,
         nest.stores,
         nest.kernel.values,
         constants,
@@ -241,10 +267,21 @@ def _run_squares(query: CudaQuery, way: Squares) -> CudaLaunch:
     return CudaLaunch(pattern, tiles, _SQUARE_THREADS, nest.given() | words)
 
 
+def _nest_of_squares(nest: UnitNest, place: int) -> tuple[UnitNest, tuple[CudaAccess, ...], list[bool]]:
+    """Return the nest of squares along a loop, its loads, and which of them are transposed."""
+    nest = _along_stores(nest)
+    loop = nest.groups[place]
+    others = (*nest.groups[:place], *nest.groups[place + 1 :])
+    square = UnitNest(others, (loop,), nest.inner, False, nest.kernel)
+    turned = _turned(nest, loop)
+    loads = tuple(replace(access, turned=turn) for access, turn in zip(square.loads, turned, strict=True))
+    return square, loads, turned
+
+
 def _vector_of_squares(
     square: UnitNest, loads: Sequence[CudaAccess], alignments: Sequence[int], side: int
 ) -> int:
-    """Elements that move together along both loops of squares."""
+    """Return the elements that move together along both loops of squares."""
     (loop,) = square.rows
     if any(load.turned and load.guarded for load in loads):
         return 1
@@ -262,7 +299,7 @@ def _vector_of_squares(
 
 
 def _along_stores(nest: UnitNest) -> UnitNest:
-    """The nest with the loop innermost along which all results are contiguous, if there is one."""
+    """Return the nest with the loop innermost along which all results are contiguous, if there is one."""
     first = len(nest.loads)
     for loop in nest.groups:
         steps = zip(loop.strides[first:], nest.stores, strict=True)
@@ -273,7 +310,7 @@ def _along_stores(nest: UnitNest) -> UnitNest:
 
 
 def _turned(nest: UnitNest, loop: Loop) -> list[bool]:
-    """For each load whether it is contiguous along a loop, but not along the innermost one."""
+    """Return for each load whether it is contiguous along a loop, but not along the innermost one."""
     return [
         access.step is Step.STRIDED and stride == access.type.bytes
         for access, stride in zip(nest.loads, loop.strides, strict=False)
@@ -281,7 +318,8 @@ def _turned(nest: UnitNest, loop: Loop) -> list[bool]:
 
 
 def _moved_bytes(nest: UnitNest, turned: list[bool] | None = None) -> int:
-    """Bytes that move: of an access that is neither contiguous nor turned up to a sector for each element."""
+    """Return the bytes that move. An access that is neither contiguous nor transposed moves up to a sector
+    for each element."""
     moved = 0
     for number, access in enumerate(nest.accesses):
         size = access.type.bytes
@@ -294,7 +332,7 @@ def _moved_bytes(nest: UnitNest, turned: list[bool] | None = None) -> int:
 
 
 def _moved_in_short_units(nest: UnitNest) -> int:
-    """The same of rows of few elements: what neighbouring threads access may lie side by side, too."""
+    """Return the bytes that move in rows of few elements. Neighbouring threads may access contiguous rows."""
     moved, count = 0, nest.inner.count
     for number, access in enumerate(nest.accesses):
         along, between = abs(nest.inner.strides[number]), abs(nest.groups[-1].strides[number])
@@ -309,8 +347,8 @@ def _moved_in_short_units(nest: UnitNest) -> int:
 
 
 ELEMENTS: Table = (
-    Candidate("squares", _in_squares, _run_squares),
-    Candidate("units", _in_units, _run_units),
-    Candidate("units of short rows", _in_short_units, _run_units),
+    Candidate("squares", _price_squares, _squares),
+    Candidate("units", _price_units, _units),
+    Candidate("units of short rows", _price_short_units, _units),
 )
 """The ways to run a kernel without axes."""

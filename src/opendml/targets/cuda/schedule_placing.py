@@ -13,7 +13,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import PANEL, reading
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, unit_nest
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_positions import construct_positions, price_positions
@@ -31,7 +31,7 @@ _RESERVED_BYTES = 1024
 """Bytes of shared memory that a block cannot have."""
 
 
-def placing_query(kernel: Kernel, machine: Machine, alignments: Sequence[int]) -> CudaQuery:
+def placing_query(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaQuery:
     """Return the query for a kernel that places along lines: its innermost loop goes along a line."""
     return CudaQuery(unit_nest(kernel, line_nest(kernel)), machine, alignments)
 

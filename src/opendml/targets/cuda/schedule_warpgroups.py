@@ -26,7 +26,7 @@ from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.launch import loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import (
@@ -135,7 +135,7 @@ class WarpgroupTile:
         """Bytes of shared memory of one tile of each operand."""
         return (self.rows + self.columns) * ROW_BYTES
 
-    def stages(self, machine: Machine, staged_bytes: int) -> int:
+    def stages(self, machine: CudaMachine, staged_bytes: int) -> int:
         """Return the stages of the ring, beside so many staged bytes for each warp that multiplies."""
         room = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.parts_bytes
         return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
@@ -194,7 +194,7 @@ PARTS_TILES = (
 """The candidates of products of FLOAT32."""
 
 
-def warpgroup_tiles(shape: Shape, machine: Machine) -> Iterator[tuple[WarpgroupTile, int, float]]:
+def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[WarpgroupTile, int, float]]:
     """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
@@ -301,7 +301,7 @@ class WarpgroupShape:
     def _along_k(self, load: int) -> bool:
         return self._is_contiguous(load, self._k[0])
 
-    def cycles(self, tile: WarpgroupTile, splits: int, machine: Machine) -> float:
+    def cycles(self, tile: WarpgroupTile, splits: int, machine: CudaMachine) -> float:
         """Return the estimated cycles of all tiles."""
         down = -(-self.m // (tile.rows * tile.cluster))
         items = self.batch_count * down * -(-self.n // tile.columns) * splits
@@ -317,7 +317,7 @@ class WarpgroupShape:
         lines = tile.rows * self._line_factor(a) + columns * self._line_factor(b)
         # All multiprocessors share the bandwidth of the L2 cache.
         busy = min(items, places) * tile.cluster / machine.multiprocessors
-        reading = lines * ROW_BYTES * busy / machine.cached_bytes
+        reading = lines * ROW_BYTES * busy / machine.cache_rate
         step = max(together * max(products, reading), self.least_step)
         between = self.tile_cycles + area / _STORE_RATE
         if splits > 1:
@@ -334,7 +334,7 @@ class WarpgroupShape:
         whole = all(stride % _LINE_BYTES == 0 for stride in strides if stride > ROW_BYTES)
         return 1.0 if whole else _BROKEN_LINES
 
-    def launch(self, tile: WarpgroupTile, splits: int, machine: Machine) -> CudaLaunch:
+    def launch(self, tile: WarpgroupTile, splits: int, machine: CudaMachine) -> CudaLaunch:
         """Return the launch in a tile."""
         steps = -(-self.k // self.depth)
         slice_steps = -(-steps // splits)

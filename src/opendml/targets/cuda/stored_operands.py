@@ -18,7 +18,7 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES
-from opendml.targets.cuda.machine import Machine
+from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
 from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, estimates, tile_cycles
@@ -35,7 +35,7 @@ _UNDERESTIMATE = 1.15
 4096 x 4096). Estimates for stored operands need no correction."""
 
 
-def stored_operands(machine: Machine, kernel: Kernel) -> Sequence[Node]:
+def stored_operands(machine: CudaMachine, kernel: Kernel) -> Sequence[Node]:
     """Return the operands of a kernel's products that are stored first, since all kernels together then take
     fewer cycles than in any other way."""
     products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
@@ -64,13 +64,13 @@ _Ways = tuple[Sequence[Node], Callable[[Kernel], float]]
 """The operands that a kernel computes, and what gives the cycles of it or of what is left of it."""
 
 
-def _ways_of_product(kernel: Kernel, machine: Machine) -> _Ways:
+def _ways_of_product(kernel: Kernel, machine: CudaMachine) -> _Ways:
     shape = _shape(kernel)
     is_other = not shape.is_summed or shape.mode is CudaMode.IMMA
     return () if is_other else _computed(kernel, shape.operands), lambda each: _cycles(_shape(each), machine)
 
 
-def _ways_of_attention(kernel: Kernel, machine: Machine) -> _Ways:
+def _ways_of_attention(kernel: Kernel, machine: CudaMachine) -> _Ways:
     shape = ChainShape.of(kernel)
 
     def cycles(each: Kernel) -> float:
@@ -98,7 +98,7 @@ def _computed(kernel: Kernel, operands: Sequence[Node]) -> list[Node]:
     ]
 
 
-def _cycles(shape: Shape, machine: Machine) -> float:
+def _cycles(shape: Shape, machine: CudaMachine) -> float:
     """Return the cycles of a product in the way that is taken."""
     reduced = shape.reduced_cycles(machine)
     best = min(estimates(shape, machine), key=lambda each: each.cycles, default=None)
@@ -112,7 +112,7 @@ def _cycles(shape: Shape, machine: Machine) -> float:
     return tile_cycles(shape, tile, splits, machine, COPIED_LATENCY)
 
 
-def _storing(kernel: Kernel, machine: Machine) -> float:
+def _storing(kernel: Kernel, machine: CudaMachine) -> float:
     """Return the cycles of a kernel that stores operands."""
     elements = math.prod(kernel.domain)
     bytes = elements * sum(value.type.bytes for value in kernel.values)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.machine import Machine
+from opendml.targets.cpu.machine import CpuMachine
 from opendml.targets.cpu.values import intrinsic, llvm_type, overloaded
 
 F32, I32 = ScalarType.FLOAT32, ScalarType.INT32
@@ -38,13 +38,13 @@ def multiply_add(packed: ScalarType) -> MultiplyAdd:
     return _MULTIPLY_ADD[packed]
 
 
-def has_bytes(host: Machine) -> bool:
+def has_bytes(host: CpuMachine) -> bool:
     """Whether a processor adds the products of four bytes at once."""
     wide = host.has("avx512vnni") and (host.vector_bytes == 64 or host.has("avx512vl"))
     return wide or (host.vector_bytes < 64 and host.has("avxvnni"))
 
 
-def has_pairs(host: Machine) -> bool:
+def has_pairs(host: CpuMachine) -> bool:
     """Whether a processor adds the products of pairs of 16 bits at once."""
     if not host.triple.startswith("x86_64"):
         return False

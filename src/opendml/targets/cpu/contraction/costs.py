@@ -98,16 +98,10 @@ def block_sizes(count: int, unit: int, most: int) -> list[int]:
 
 
 def lane_count() -> int:
-    """How many FLOAT32 a vector register has."""
-    return machine().vector_bytes // F32.bytes
-
-
-def register_count() -> int:
-    """How many vector registers there are."""
-    host = machine()
-    return 32 if host.vector_bytes == 64 or not host.triple.startswith("x86_64") else 16
+    """Return the FLOAT32 lanes of a vector register."""
+    return machine().lanes
 
 
 def largest_tiles() -> tuple[MicroKernel, ...]:
     """The largest tiles that leave some vector registers for the operands."""
-    return _MICRO_KERNELS[register_count()]
+    return _MICRO_KERNELS[machine().registers]

@@ -18,7 +18,6 @@ from opendml.targets.cpu.contraction.costs import (
     far_cycles,
     largest_tiles,
     packing_cycles,
-    register_count,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.image import Seen
@@ -83,7 +82,7 @@ def _micro_kernels(m: int) -> list[MicroKernel]:
         for largest in largest_tiles()
         for most in (largest.rows, largest.rows - 1)
     }
-    registers = register_count() - 1
+    registers = machine().registers - 1
     if m <= FEW_ROWS:
         sizes.add((m, registers // (m + 1)))
     return [MicroKernel(*size) for size in sorted(sizes)]

@@ -50,7 +50,7 @@ from opendml.targets.cpu.contraction.tilings import (
     usual_form,
 )
 from opendml.targets.cpu.launch import Table, query_of
-from opendml.targets.cpu.machine import Machine
+from opendml.targets.cpu.machine import CpuMachine
 from opendml.targets.cpu.schedule_groups import reductions, takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
 
@@ -200,7 +200,7 @@ class ProductQuery:
     """A kernel that multiplies, and the machine that it is scheduled for."""
 
     kernel: Kernel
-    host: Machine
+    host: CpuMachine
 
     @cached_property
     def threads(self) -> int:

@@ -20,7 +20,6 @@ from opendml.targets.cpu.contraction.costs import (
     lane_count,
     largest_tiles,
     packing_cycles,
-    register_count,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.operands import (
@@ -47,6 +46,7 @@ from opendml.targets.cpu.contraction.tiles import (
     most_results_apart,
     steps_of,
 )
+from opendml.targets.cpu.machine import machine
 
 _MOST_ROWS, _MOST_VECTORS = 8, 4
 """Of tiles then."""
@@ -159,7 +159,7 @@ def _tile_shapes(roles: Roles) -> list[MicroKernel]:
     m = roles.count(roles.rows)
     shapes = [replace(each, rows=even_part(m, each.rows)) for each in largest_tiles()]
     if m <= FEW_ROWS and steps_of(roles.b) > 1:
-        most = (register_count() - 1) // (m + 1)
+        most = (machine().registers - 1) // (m + 1)
         shapes += [MicroKernel(m, vectors) for vectors in (8, most) if vectors <= most]
     return shapes
 
@@ -193,7 +193,7 @@ def tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Family]:
     if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
         return
     costs = packing_cycles(roles, lanes)
-    for vectors in range(1, min(_MOST_VECTORS, (register_count() - 1) // (m + 1)) + 1):
+    for vectors in range(1, min(_MOST_VECTORS, (machine().registers - 1) // (m + 1)) + 1):
         micro = MicroKernel(m, vectors)
         tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
         least = outer * -(-n // (vectors * lanes)) * tile
@@ -230,7 +230,7 @@ def tilings_of_dots(roles: Roles, lanes: int) -> Iterator[Family]:
         return
     a, _ = packing_cycles(roles, lanes)
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
-    together = max(1, min(_MOST_ROWS, lanes, _SUMS[register_count()] // m))
+    together = max(1, min(_MOST_ROWS, lanes, _SUMS[machine().registers] // m))
     vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
     vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
     parts = -(-k // (VECTORS_TOGETHER * lanes))
