@@ -111,9 +111,6 @@ class _Device:
         """Copies bytes."""
         ctypes.memmove(target, source, size)
 
-    def free_retired(self, stream: int) -> None:
-        """Do nothing: memory is freed at once."""
-
     def synchronize(self, stream: int) -> None:
         """Everything is done."""
 

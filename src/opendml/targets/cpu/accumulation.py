@@ -1,5 +1,5 @@
-"""The accumulations of a kernel in LLVM: on scalars and on vectors alike, whose lanes are accumulations of
-their own."""
+"""The accumulations of a kernel as LLVM values: scalars, or vectors whose lanes are accumulations of their
+own."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class AccumulationCode:
         self._graphs = graphs
         self.nodes, self.operands, self.parts = graphs.nodes, graphs.operands, graphs.parts
         self.lanes_at_once = 2 if self.nodes[0].operation in MOMENTS else 4
-        """Independent vectors of states: enough to hide the latency of taking in an element."""
+        """Independent vectors of states that hide the latency of adding an element."""
 
     def start(self, builder: ir.IRBuilder, lanes: int, first: State) -> State:
-        """The state before any element; `first` are the operands at the group's first element."""
+        """Return the state before any element. `first` are the operands at the group's first element."""
         return emitted(builder, self._graphs.start, lanes, first)
 
     def add(self, builder: ir.IRBuilder, lanes: int, state: State, element: State, in_order: bool) -> State:
-        """The state with an element's operands; `in_order` if positions only grow."""
+        """Return the state with an element. `in_order`: positions only grow."""
         graph = self._graphs.add_in_order if in_order else self._graphs.add
         return emitted(builder, graph, lanes, [*state, *element])
 
     @property
     def adds_together(self) -> bool:
-        """Whether TOGETHER elements are taken in at less cost than one by one."""
+        """Return whether TOGETHER elements are added at less cost than one by one."""
         return self._graphs.add_together is not None
 
     def add_together(
         self, builder: ir.IRBuilder, lanes: int, state: State, elements: Sequence[State], in_order: bool
     ) -> State:
-        """The state with the operands of several elements: TOGETHER of them at once, if that is less."""
+        """Return the state with several elements: TOGETHER of them at once, if that costs less."""
         if self._graphs.add_together is not None and len(elements) == accumulations.TOGETHER:
             given = [*state, *(operand for element in elements for operand in element)]
             return emitted(builder, self._graphs.add_together, lanes, given)
@@ -55,11 +55,11 @@ class AccumulationCode:
         return state
 
     def merge(self, builder: ir.IRBuilder, lanes: int, left: State, right: State) -> State:
-        """The state of two parts of one group."""
+        """Return the state of two parts of one group."""
         return emitted(builder, self._graphs.merge, lanes, [*left, *right])
 
     def folded(self, builder: ir.IRBuilder, lanes: int, state: State) -> State:
-        """The state of all lanes as one."""
+        """Return the state of all lanes as one."""
         if lanes > 1 and self.nodes[0].operation in SEARCHES:
             return self._found_in_lanes(builder, lanes, state)
         return self._in_halves(builder, lanes, state)
@@ -67,7 +67,7 @@ class AccumulationCode:
     def results(
         self, builder: ir.IRBuilder, lanes: int, state: State, count: ir.Value
     ) -> dict[int, ir.Value]:
-        """The reductions, by identity, of a group of `count` elements (an integer)."""
+        """Return the reductions, by identity, of a group of `count` elements (an integer)."""
         given = list(state)
         if self.nodes[0].operation in MOMENTS:
             one = number(ScalarType.FLOAT64, 1, 1.0)
@@ -77,7 +77,7 @@ class AccumulationCode:
         return {id(node): value for node, value in zip(self.nodes, values, strict=True)}
 
     def _in_halves(self, builder: ir.IRBuilder, lanes: int, state: State) -> State:
-        """Halves of the lanes onto halves."""
+        """Merge halves of the lanes until one is left."""
         while lanes > 1:
             halves = [_halves(builder, part, lanes) for part in state]
             lanes //= 2
@@ -86,8 +86,8 @@ class AccumulationCode:
         return state
 
     def _found_in_lanes(self, builder: ir.IRBuilder, lanes: int, state: State) -> State:
-        """Of a search, the extreme element of all lanes, then the first or last position of those lanes that
-        have it."""
+        """Return the state of a search: the extreme element of all lanes, and the first or last position of
+        the lanes that have it."""
         (values, positions), (type, position_type) = state, self.parts
         operation = self.nodes[0].operation
         is_greatest = operation in (Operation.FIRST_GREATEST, Operation.LAST_GREATEST)
@@ -96,7 +96,7 @@ class AccumulationCode:
         best = splat(builder, extreme, lanes)
         if type.is_float:
             nan = builder.fcmp_unordered("uno", values, values)
-            # Beside a NaN, which is the extreme then, only NaN is found.
+            # If a lane is NaN, NaN is the extreme, and only NaN is found.
             equal = builder.or_(builder.fcmp_ordered("==", values, best), nan)
         else:
             equal = builder.icmp_signed("==", values, best)
@@ -108,17 +108,17 @@ class AccumulationCode:
 
 
 def accumulations_of(values: Iterable[Node]) -> list[list[AccumulationCode]]:
-    """The accumulations that `values` need, by the pass over a group in which each can be made."""
+    """Return the accumulations that `values` need, by pass over a group."""
     return [list(map(AccumulationCode, stage)) for stage in accumulations.accumulations_of(values)]
 
 
 def part_count(values: Iterable[Node]) -> int:
-    """The number of parts of all accumulations."""
+    """Return the number of parts of all accumulations."""
     return sum(len(each.parts) for stage in accumulations.accumulations_of(values) for each in stage)
 
 
 def emitted(builder: ir.IRBuilder, roots: Sequence[Node], lanes: int, given: State) -> State:
-    """The values of a graph, whose SOURCEs stand for those that are given."""
+    """Emit a graph whose SOURCEs stand for given values."""
     values: dict[int, ir.Value] = {}
     for node in ordered(roots):
         if node.operation is Operation.SOURCE and isinstance(node.attribute, int):
@@ -132,7 +132,7 @@ def emitted(builder: ir.IRBuilder, roots: Sequence[Node], lanes: int, given: Sta
 def _extreme(
     builder: ir.IRBuilder, type: ScalarType, vector: ir.Value, lanes: int, is_greatest: bool
 ) -> ir.Value:
-    """The least or the greatest of all lanes; NaN if one is."""
+    """Return the least or the greatest of all lanes. Return NaN if one is."""
     name = "maximum" if is_greatest else "minimum"
     if not type.is_float:
         name = f"{'s' if type.is_signed else 'u'}{'max' if is_greatest else 'min'}"
@@ -144,7 +144,7 @@ def _extreme(
 
 
 def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Value, ir.Value]:
-    """The lower and the upper half of a vector of `lanes`; of two lanes, the scalars."""
+    """Return the lower and the upper half of a vector of `lanes`. The halves of two lanes are scalars."""
     if lanes == 2:
         return builder.extract_element(vector, _I32(0)), builder.extract_element(vector, _I32(1))
     undefined = ir.Constant(vector.type, ir.Undefined)

@@ -1,6 +1,6 @@
-"""Sorts words in memory by a network of comparisons, in vectors.
+"""Bitonic networks that sort words in memory, in vectors.
 
-A word is a key and a position, both without signs, in two arrays; words with lesser keys come first, those of
+A word is a key and a position, both without signs, in two arrays. Words with lesser keys come first, words of
 equal keys in the order of their positions. So no two words of different elements are equal, and every way to
 sort them gives the same result.
 """
@@ -14,66 +14,60 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.code import I32, I64, Code
+from opendml.targets.cpu.code import I32, I64, Code, internal_function
 from opendml.targets.cpu.values import number, splat, vector_constant
 
 _POSITION = ScalarType.UINT32
 _BLOCK = 2048
-"""Words that are gone through together, while they are in a level 1 cache."""
+"""Words of a block that all strides visit in turn, while it is in a level 1 cache (8 to 24 KiB of words)."""
 
 Word = tuple[ir.Value, ir.Value]
 """A key and a position, or vectors of them."""
 
 
 class Words(NamedTuple):
-    """Where words lie: their keys, their positions."""
+    """The addresses of words: those of their keys, those of their positions."""
 
     keys: ir.Value
     positions: ir.Value
 
 
 def word_bytes(key: ScalarType) -> int:
-    """The bytes of a word."""
+    """Return the bytes of a word with keys of a type."""
     return key.bytes + _POSITION.bytes
 
 
 class BitonicNetwork:
-    """Emits code that sorts `width` words with keys of a type: a power of two, and at least two vectors. What
-    is long is a function of its own in the module."""
+    """Emits code that sorts `width` words with keys of a type. The width is a power of two, and at least two
+    vectors. Long parts are functions of their own in the module."""
 
     def __init__(self, code: Code, key: ScalarType, width: ir.Value) -> None:
         self.code, self.builder, self.lanes = code, code.builder, code.lanes
         self.types, self.width = (key, _POSITION), width
 
     def sort(self, words: Words) -> None:
-        """Sorts all words."""
+        """Sort all words."""
         self._call("sort", words, lambda network, given: network._sort(given))
 
     def take_lesser(self, words: Words, others: Words) -> None:
-        """The lesser half of two times as many words as are sorted, in `words`."""
+        """Merge sorted words with as many sorted others, and keep the lesser half in `words`."""
         reverse = vector_constant(I32, reversed(range(self.lanes)))
         last = self.builder.sub(self.width, I64(self.lanes))
         with self._vectors(I64(0), self.width) as place:
             mine, (key, position) = self.load(words, place), self.load(others, self.builder.sub(last, place))
-            opposite = (
-                self.builder.shuffle_vector(key, key, reverse),
-                self.builder.shuffle_vector(position, position, reverse),
-            )
+            key, position = (self.builder.shuffle_vector(part, part, reverse) for part in (key, position))
+            opposite = key, position
             self.store(words, place, self._chosen(self._less(opposite, mine), opposite, mine))
         self._merge(words, self.width)
 
     def _call(
         self, name: str, words: Words, emit: Callable[[BitonicNetwork, Words], None], *more: ir.Value
     ) -> None:
-        """Calls a function over words, which `emit` fills when it is first called."""
+        """Call a function over words. `emit` fills it at the first call."""
         module, arguments = self.builder.module, [*words, self.width, *more]
         function = module.globals.get(name)
         if function is None:
-            signature = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
-            function = ir.Function(module, signature, name)
-            function.linkage = "internal"
-            function.attributes.add("noinline")
-            function.attributes.add("nounwind")
+            function = internal_function(module, name, [argument.type for argument in arguments])
             network = BitonicNetwork(Code(function, self.lanes), self.types[0], function.args[2])
             emit(network, Words(*function.args[:2]))
             network.builder.ret_void()
@@ -91,50 +85,44 @@ class BitonicNetwork:
             self._merge(words, size_of_parts)
 
     def clear(self, words: Words) -> None:
-        """Makes all words greater than those of elements."""
+        """Make all words greater than those of elements."""
         greatest = tuple(number(type, self.lanes, -1) for type in self.types)
         with self._vectors(I64(0), self.width) as place:
             self.store(words, place, greatest)
 
     def positions(self, first: ir.Value) -> ir.Value:
-        """A vector of positions from the first on."""
+        """Return a vector of positions from the first on."""
         steps = vector_constant(I32, range(self.lanes))
         return self.builder.add(self.code.broadcast(self.builder.trunc(first, I32)), steps)
 
-    def load(self, words: Words, place: ir.Value) -> Word:
-        """A vector of words."""
+    def load(self, words: Words, number: ir.Value, lanes: int | None = None) -> Word:
+        """Return a vector of words, or another number of them, from one on."""
         key, position = (
-            self.code.load(self._place(address, type, place), type, self.lanes)
+            self.code.load(self._address(address, type, number), type, lanes or self.lanes)
             for address, type in zip(words, self.types, strict=True)
         )
         return key, position
 
-    def store(self, words: Words, place: ir.Value, word: Word) -> None:
-        """Writes a vector of words."""
+    def store(self, words: Words, first: ir.Value, word: Word) -> None:
+        """Store a vector of words."""
         for address, type, part in zip(words, self.types, word, strict=True):
-            self.code.store(self._place(address, type, place), part, type)
+            self.code.store(self._address(address, type, first), part, type)
 
-    def together(self, word: Word, mask: ir.Value) -> Word:
-        """The words of the lanes of a mask in the first lanes, and behind them words greater than all."""
+    def compressed(self, word: Word, mask: ir.Value) -> Word:
+        """Return the words of the lanes of a mask in the first lanes, and behind them words greater than
+        all."""
         key, position = (
-            self.code.together(part, mask, number(type, self.lanes, -1), type)
+            self.code.compressed(part, mask, number(type, self.lanes, -1), type)
             for part, type in zip(word, self.types, strict=True)
         )
         return key, position
 
-    def load_one(self, words: Words, place: ir.Value) -> Word:
-        """One word."""
-        key, position = (
-            self.code.load(self._place(address, type, place), type, 1)
-            for address, type in zip(words, self.types, strict=True)
-        )
-        return key, position
-
-    def _place(self, address: ir.Value, type: ScalarType, place: ir.Value) -> ir.Value:
-        return self.code.offset(address, self.builder.mul(place, I64(type.bytes)))
+    def _address(self, address: ir.Value, type: ScalarType, number: ir.Value) -> ir.Value:
+        return self.code.element_at(address, number, I64(type.bytes))
 
     def _merge(self, words: Words, size: ir.Value) -> None:
-        """Sorts parts of a size, each of which goes up, then down: those with an even number up."""
+        """Sort parts of a size, each of which goes up, then down. Parts of even numbers are sorted
+        upwards."""
         self._call("merge", words, lambda network, given: network._merge_here(given), size)
 
     def _merge_here(self, words: Words) -> None:
@@ -158,7 +146,7 @@ class BitonicNetwork:
     def _exchange(
         self, words: Words, first: ir.Value, last: ir.Value, stride: ir.Value, size: ir.Value
     ) -> None:
-        """Puts each word and the one a stride after it in order, in pairs of vectors."""
+        """Order each word and the one a stride after it, in pairs of vectors."""
         below = self.builder.sub(stride, I64(1))
         count = self.builder.lshr(self.builder.sub(last, first), I64(1))
         with self._vectors(I64(0), count) as pair:
@@ -172,7 +160,7 @@ class BitonicNetwork:
             self.store(words, high, self._chosen(turned, a, b))
 
     def _exchanged_lanes(self, word: Word, stride: int, is_down: ir.Value) -> Word:
-        """A vector of words, in which each lane and the one a stride after it are put in order."""
+        """Order each lane of a vector of words and the one a stride after it."""
         lanes = range(self.lanes)
         partners = vector_constant(I32, [lane ^ stride for lane in lanes])
         key, position = (self.builder.shuffle_vector(part, part, partners) for part in word)
@@ -181,7 +169,7 @@ class BitonicNetwork:
         return self._chosen(turned, (key, position), word)
 
     def _is_down(self, place: ir.Value, size: int | ir.Value) -> ir.Value:
-        """Whether the words of a vector are in parts of a size that are sorted downwards."""
+        """Return whether the words of a vector are in parts of a size that are sorted downwards."""
         if isinstance(size, int) and size < self.lanes:
             lanes = [bool(lane & size) for lane in range(self.lanes)]
             return vector_constant(ir.IntType(1), lanes)
@@ -202,15 +190,15 @@ class BitonicNetwork:
 
     @contextmanager
     def _powers(self, first: ir.Value, last: ir.Value, *, up: bool) -> Iterator[ir.Value]:
-        """A loop over the powers of two from the first to the last."""
+        """Loop over the powers of two from the first to the last."""
         power = self.code.local(I64)
         self.code.set(power, first)
         head, body, done = (self.builder.append_basic_block(name) for name in ("head", "power", "done"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
         current = self.code.get(power)
-        goes_on: Callable[..., ir.Value] = self.builder.icmp_signed
-        self.builder.cbranch(goes_on("<=" if up else ">=", current, last), body, done)
+        goes_on = self.builder.icmp_signed("<=" if up else ">=", current, last)
+        self.builder.cbranch(goes_on, body, done)
         self.builder.position_at_end(body)
         yield current
         step = self.builder.shl if up else self.builder.lshr

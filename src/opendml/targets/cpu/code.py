@@ -29,7 +29,7 @@ Body = Callable[[ir.Value, ir.Value | None], None]
 
 
 def internal_function(module: ir.Module, name: str, arguments: Sequence[ir.Type]) -> ir.Function:
-    """A function of a kernel's own that returns nothing, without a body yet."""
+    """Declare a function that only this module calls, and that returns nothing."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
     function.linkage = "internal"
     for attribute in ("nounwind", "noinline"):
@@ -38,7 +38,7 @@ def internal_function(module: ir.Module, name: str, arguments: Sequence[ir.Type]
 
 
 class Code:
-    """Emits into one function. Indices and offsets are 64-bit, offsets in bytes; `lanes` is the width of
+    """Emits into one function. Indices and offsets are 64-bit, offsets in bytes. `lanes` is the width of
     vectors."""
 
     def __init__(self, function: ir.Function, lanes: int) -> None:
@@ -50,7 +50,7 @@ class Code:
         self.builder.position_at_end(body)
 
     def local(self, type: ir.Type, initial: ir.Value | None = None) -> ir.Value:
-        """A variable that lives as long as the function."""
+        """Return a variable that lives as long as the function."""
         slot = self.once(lambda: self.builder.alloca(type))
         slot.align = 64
         slot.type = POINTER
@@ -59,26 +59,26 @@ class Code:
         return slot
 
     def once(self, emit: Callable[[], ir.Value]) -> ir.Value:
-        """What `emit` emits, before everything else in the function."""
+        """Return what `emit` emits, before everything else in the function."""
         with self.builder.goto_block(self.entry):
             self.builder.position_before(self.entry.terminator)
             return emit()
 
-    def room(self, type: ScalarType, count: int) -> ir.Value:
-        """Memory for so many elements that lives as long as the function; a truth value takes a byte."""
+    def array(self, type: ScalarType, count: int) -> ir.Value:
+        """Return an array on the stack that lives as long as the function. A truth value takes a byte."""
         return self.local(ir.ArrayType(ir.IntType(8 * type.bytes), count))
 
     def get(self, slot: ir.Value) -> ir.Value:
-        """The value of a local."""
+        """Return the value of a local."""
         return self.builder.load(slot)
 
     def set(self, slot: ir.Value, value: ir.Value) -> None:
-        """Assigns a local."""
+        """Assign a local."""
         self.builder.store(value, slot)
 
     @contextmanager
     def loop(self, start: ir.Value, stop: ir.Value, step: int = 1) -> Iterator[ir.Value]:
-        """for (index = start; index + step <= stop; index += step); yields the index."""
+        """Loop as for (index = start; index + step <= stop; index += step). Yields the index."""
         counter = self.local(I64, start)
         head, body, done = (self.builder.append_basic_block(name) for name in ("head", "loop", "done"))
         self.builder.branch(head)
@@ -93,8 +93,8 @@ class Code:
         self.builder.position_at_end(done)
 
     def vector_loop(self, start: ir.Value, stop: ir.Value, body: Body) -> None:
-        """Calls `body(index, mask)` for every vector of lanes between start and stop: without a mask while
-        vectors are full."""
+        """Call `body(index, mask)` for every vector of lanes between start and stop. Full vectors have no
+        mask."""
         with self.loop(start, stop, self.lanes) as index:
             body(index, None)
         count = self.builder.sub(stop, start)
@@ -103,52 +103,52 @@ class Code:
             body(self.builder.sub(stop, rest), self.first_lanes(rest))
 
     def hidden(self, index: ir.Value) -> ir.Value:
-        """The same number, of which LLVM does not know how it changes."""
+        """Return an index without LLVM's knowledge of how it changes."""
         return self.builder.asm(ir.FunctionType(index.type, [index.type]), "", "=r,0", [index], False)
 
     def elements_to_boundary(self, pointer: ir.Value, type: ScalarType, width: int = 1) -> ir.Value:
-        """How many elements, or bundles of so many, lie between an address and the next multiple of the
-        size of a vector."""
+        """Return the number of elements, or bundles of `width` elements, up to the next address that is a
+        multiple of the size of a vector."""
         address = self.builder.ptrtoint(pointer, I64)
         distance = self.builder.and_(self.builder.neg(address), I64(type.bytes * self.lanes - 1))
         return self.builder.udiv(distance, I64(width * type.bytes))
 
     def first_lanes(self, count: ir.Value) -> ir.Value:
-        """The mask of the first `count` lanes."""
+        """Return the mask of the first `count` lanes."""
         indices = vector_constant(I32, range(self.lanes))
         bound = self.broadcast(self.builder.trunc(count, I32))
         return self.builder.icmp_unsigned("<", indices, bound)
 
     def count(self, mask: ir.Value) -> ir.Value:
-        """How many lanes of a mask are set."""
+        """Return the number of lanes of a mask that are set."""
         bits = self.builder.bitcast(mask, ir.IntType(self.lanes))
         return self.builder.zext(intrinsic(self.builder, f"llvm.ctpop.i{self.lanes}", bits.type, [bits]), I64)
 
-    def together(self, value: ir.Value, mask: ir.Value, others: ir.Value, type: ScalarType) -> ir.Value:
-        """The lanes of a mask, integers of 32 or 64 bits, in their order in the first lanes; those behind are
-        as in `others`. Of 64 bits the halves are moved: what is wider than a register LLVM would store as if
-        it were aligned."""
+    def compressed(self, value: ir.Value, mask: ir.Value, others: ir.Value, type: ScalarType) -> ir.Value:
+        """Return the lanes of a mask, integers of 32 or 64 bits, in the first lanes. The lanes behind are
+        those of `others`. Of 64 bits the halves are moved, because LLVM would store vectors that are wider
+        than a register as if they were aligned."""
         if type.bits == 32:
             name = f"llvm.experimental.vector.compress.{type_suffix(type, self.lanes)}"
             return intrinsic(self.builder, name, value.type, [value, mask, others])
         low, high = (
-            self.together(self._half(value, shift), mask, self._half(others, shift), ScalarType.UINT32)
+            self.compressed(self._half(value, shift), mask, self._half(others, shift), ScalarType.UINT32)
             for shift in (0, 32)
         )
         shifted = self.builder.shl(self.builder.zext(high, value.type), number(type, self.lanes, 32))
         return self.builder.or_(shifted, self.builder.zext(low, value.type))
 
     def _half(self, value: ir.Value, shift: int) -> ir.Value:
-        """32 bits of each lane of 64, from one on."""
+        """Return 32 bits of each lane of 64, from bit `shift` on."""
         shifted = self.builder.lshr(value, number(ScalarType.UINT64, self.lanes, shift))
         return self.builder.trunc(shifted, vector_type(I32, self.lanes))
 
     def broadcast(self, value: ir.Value) -> ir.Value:
-        """A scalar in every lane."""
+        """Return a scalar in every lane."""
         return splat(self.builder, value, self.lanes)
 
     def offset(self, pointer: ir.Value, byte_offset: ir.Value) -> ir.Value:
-        """The address so many bytes on."""
+        """Return the address `byte_offset` bytes further on."""
         return self.builder.gep(pointer, [byte_offset], source_etype=I8)
 
     def element_at(self, pointer: ir.Value, index: ir.Value, step: ir.Value) -> ir.Value:
@@ -156,12 +156,12 @@ class Code:
         return self.offset(pointer, self.builder.mul(index, step))
 
     def element(self, array: ir.Value, index: int, type: ir.Type = I64) -> ir.Value:
-        """The `index`-th 64-bit entry of an array."""
+        """Return an entry of an array of 64-bit entries."""
         address = self.builder.gep(array, [I64(index)], source_etype=I64)
         return self.builder.load(address, typ=type)
 
     def split(self, index: ir.Value, counts: Sequence[ir.Value]) -> list[ir.Value]:
-        """The indices of nested loops with `counts`, outermost first, at a running index."""
+        """Return the indices of nested loops with `counts`, outermost first, at a running index."""
         result: list[ir.Value] = []
         for count in reversed(counts[1:]):
             result.append(self.builder.urem(index, count))
@@ -173,15 +173,15 @@ class Code:
         return reduce(self.builder.add, values)
 
     def minimum(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """The lesser of two signed integers."""
+        """Return the lesser of two signed integers."""
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
     def maximum(self, a: ir.Value, b: ir.Value) -> ir.Value:
-        """The greater of two signed integers."""
+        """Return the greater of two signed integers."""
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
     def load(self, pointer: ir.Value, type: ScalarType, lanes: int, mask: ir.Value | None = None) -> ir.Value:
-        """Neighbouring elements, or one; lanes outside the mask are zero and are not read."""
+        """Load neighbouring elements, or one. Lanes outside the mask are zero and are not read."""
         value_type = llvm_type(type, lanes)
         if type is ScalarType.BOOLEAN:
             return self.builder.trunc(self.load(pointer, ScalarType.UINT8, lanes, mask), value_type)
@@ -194,7 +194,7 @@ class Code:
         return self.builder.bitcast(loaded, value_type)
 
     def stream(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
-        """Writes a vector past the caches, to an address that is a multiple of its size."""
+        """Store a vector past the caches, to an address that is a multiple of its size."""
         if type is ScalarType.BOOLEAN:
             value = self.builder.zext(value, llvm_type(ScalarType.UINT8, self.lanes))
         elif type is ScalarType.FLOAT16:
@@ -208,7 +208,7 @@ class Code:
     def store(
         self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None
     ) -> None:
-        """Writes neighbouring elements, or one; lanes outside the mask are not written."""
+        """Store neighbouring elements, or one. Lanes outside the mask are not written."""
         if type is ScalarType.BOOLEAN:
             lanes = value.type.count if isinstance(value.type, ir.VectorType) else 1
             type, value = ScalarType.UINT8, self.builder.zext(value, llvm_type(ScalarType.UINT8, lanes))
@@ -221,7 +221,7 @@ class Code:
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
     def prefetch(self, pointer: ir.Value, written: bool = False, level: int = 1) -> None:
-        """Asks for the cache line of an address that will be read, or written, into a cache; it need not be
+        """Prefetch the cache line of an address that will be read, or written. The address need not be
         valid."""
         operands = [pointer, I32(int(written)), I32(4 - level), I32(1)]
         intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
@@ -234,8 +234,8 @@ class Code:
         mask: ir.Value | None,
         distance: ir.Value | None = None,
     ) -> ir.Value:
-        """Elements `stride` bytes apart (None: one and the same), each so many bytes further on as `distance`
-        says, integers of 32 or 64 bits; lanes outside the mask are zero and are not read."""
+        """Load elements `stride` bytes apart (None: the same one). Each is also moved by its lane of
+        `distance`, in bytes of 32 or 64 bits. Lanes outside the mask are zero and are not read."""
         if type is ScalarType.BOOLEAN:
             found = self.gather(pointer, stride, ScalarType.UINT8, mask, distance)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
@@ -253,8 +253,8 @@ class Code:
         mask: ir.Value | None,
         distance: ir.Value | None,
     ) -> ir.Value:
-        """Elements of less than 32 bits, as parts of the aligned 32 bits around them: processors gather no
-        less, and what is aligned lies in one page."""
+        """Load elements of less than 32 bits as parts of the aligned 32 bits around them. Processors gather
+        no less, and aligned words do not reach into another page."""
         odd = self.builder.and_(self.builder.ptrtoint(pointer, I64), I64(3))
         distances = self._distances(stride, distance)
         if distances is None:
@@ -280,29 +280,30 @@ class Code:
         return intrinsic(self.builder, name, vector, operands, alignment=(0, bits // 8))
 
     def load_every_other(self, pointer: ir.Value, type: ScalarType, mask: ir.Value | None) -> ir.Value:
-        """Every other element; those between and lanes outside the mask are not read, and the latter zero."""
+        """Load every other element. Lanes outside the mask are zero. They and elements between are not
+        read."""
         if type is ScalarType.BOOLEAN:
             found = self.load_every_other(pointer, ScalarType.UINT8, mask)
             return self.builder.trunc(found, llvm_type(type, self.lanes))
         even = vector_constant(I1, [lane % 2 == 0 for lane in range(self.lanes)])
         halves = []
         for half in range(2):
-            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
-            read = even if mask is None else self.builder.and_(even, self._spread(mask, half))
-            halves.append(self.load(place, type, self.lanes, read))
+            address = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            read = even if mask is None else self.builder.and_(even, self._repeated(mask, half))
+            halves.append(self.load(address, type, self.lanes, read))
         return self._picked(halves, [2 * lane for lane in range(self.lanes)])
 
-    def _spread(self, value: ir.Value, part: int, width: int = 2) -> ir.Value:
-        """Every lane so many times, of which a vector is one part."""
+    def _repeated(self, value: ir.Value, part: int, width: int = 2) -> ir.Value:
+        """Repeat every lane `width` times, and return one vector of the result."""
         return self._picked([value], [(part * self.lanes + lane) // width for lane in range(self.lanes)])
 
     def _picked(self, vectors: Sequence[ir.Value], elements: Sequence[int]) -> ir.Value:
-        """The elements of these numbers of vectors one after the other."""
+        """Return elements by their numbers in several vectors."""
         lanes = len(elements)
         first, *others = sorted({each // lanes for each in elements})
         second = others[0] if others else first
-        places = {first: 0, second: lanes if others else 0}
-        chosen = [places.get(each // lanes, 0) + each % lanes for each in elements]
+        begins = {first: 0, second: lanes if others else 0}
+        chosen = [begins.get(each // lanes, 0) + each % lanes for each in elements]
         result = self._shuffled(vectors[first], vectors[second], chosen)
         for other in others[1:]:
             chosen = [
@@ -312,15 +313,15 @@ class Code:
         return result
 
     def _shuffled(self, first: ir.Value, second: ir.Value, lanes: Sequence[int]) -> ir.Value:
-        """Lanes of two vectors."""
+        """Return lanes of two vectors."""
         chosen = vector_constant(I32, lanes)
         return self.builder.shuffle_vector(first, second, chosen)
 
     def load_bundle(
         self, pointer: ir.Value, width: int, type: ScalarType, mask: ir.Value | None
     ) -> list[ir.Value]:
-        """Neighbouring elements taken apart: each `width`-th one from the first on, from the second on, and
-        so on. Lanes outside the mask are zero and are not read."""
+        """Load neighbouring elements and deinterleave them into `width` vectors. Lanes outside the mask are
+        zero and are not read."""
         if type is ScalarType.BOOLEAN:
             narrow = llvm_type(type, self.lanes)
             read = self.load_bundle(pointer, width, ScalarType.UINT8, mask)
@@ -330,7 +331,7 @@ class Code:
                 self.offset(pointer, I64(part * self.lanes * type.bytes)),
                 type,
                 self.lanes,
-                None if mask is None else self._spread(mask, part, width),
+                None if mask is None else self._repeated(mask, part, width),
             )
             for part in range(width)
         ]
@@ -347,26 +348,26 @@ class Code:
         mask: ir.Value | None,
         streamed: bool = False,
     ) -> None:
-        """Writes the lanes of vectors in turns; those outside the mask are not written. Where they are
-        `streamed`, whole vectors go past the caches, to an address that is a multiple of their size."""
+        """Interleave the lanes of vectors and store them. Lanes outside the mask are not written. If
+        `streamed`, full vectors bypass the caches, and the address is a multiple of their size."""
         width = len(values)
         for part in range(width):
-            places = [part * self.lanes + lane for lane in range(self.lanes)]
-            elements = [place % width * self.lanes + place // width for place in places]
-            place = self.offset(pointer, I64(part * self.lanes * type.bytes))
-            together = self._picked(values, elements)
+            numbers = range(part * self.lanes, (part + 1) * self.lanes)
+            elements = [number % width * self.lanes + number // width for number in numbers]
+            address = self.offset(pointer, I64(part * self.lanes * type.bytes))
+            interleaved = self._picked(values, elements)
             if streamed and mask is None:
-                self.stream(place, together, type)
+                self.stream(address, interleaved, type)
             else:
-                inside = None if mask is None else self._spread(mask, part, width)
-                self.store(place, together, type, inside)
+                inside = None if mask is None else self._repeated(mask, part, width)
+                self.store(address, interleaved, type, inside)
 
     def store_every_other(self, pointer: ir.Value, value: ir.Value, type: ScalarType) -> None:
-        """Writes every other element; those between stay as they are."""
+        """Store every other element. The elements between stay as they are."""
         even = vector_constant(I1, [lane % 2 == 0 for lane in range(self.lanes)])
         for half in range(2):
-            place = self.offset(pointer, I64(half * self.lanes * type.bytes))
-            self.store(place, self._spread(value, half), type, even)
+            address = self.offset(pointer, I64(half * self.lanes * type.bytes))
+            self.store(address, self._repeated(value, half), type, even)
 
     def scatter(
         self,
@@ -377,8 +378,8 @@ class Code:
         mask: ir.Value | None,
         distance: ir.Value | None = None,
     ) -> None:
-        """Writes elements `stride` bytes apart (None: in one place), each so many bytes further on as
-        `distance` says, in the order of the lanes."""
+        """Store elements `stride` bytes apart (None: at one address), each moved by its lane of `distance`,
+        in the order of the lanes."""
         bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.scatter.v{self.lanes}i{type.bits}.v{self.lanes}p0"
         operands = [
@@ -389,29 +390,25 @@ class Code:
         intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
 
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
-        """A 64-bit integer as one of `type`, which holds it."""
+        """Return a 64-bit integer in a type that holds it."""
         return value if value.type == type else self.builder.trunc(value, type)
 
     def unsigned(self, value: ir.Value, type: ir.Type) -> ir.Value:
-        """An integer that is not negative, or a vector of such, in a type that is no narrower."""
+        """Return integers that are not negative in a type that is no narrower."""
         if is_vector(value):
             type = vector_type(type, value.type.count)
         return value if value.type == type else self.builder.zext(value, type)
 
     def total(self, values: Sequence[ir.Value]) -> ir.Value | None:
-        """The sum of vectors of integers, in the widest of their types; None of none."""
+        """Return the sum of vectors of integers, in the widest of their types. Return None for no vectors."""
         if not values:
             return None
         widest = max((value.type for value in values), key=lambda type: int(type.element.width))
-        return reduce(self.builder.add, [self.widened(value, widest) for value in values])
-
-    def widened(self, value: ir.Value, type: ir.Type) -> ir.Value:
-        """A signed integer, or a vector of such, in a type that is no narrower."""
-        return value if value.type == type else self.builder.sext(value, type)
+        return self.sum(each if each.type == widest else self.builder.sext(each, widest) for each in values)
 
     def _distances(self, stride: ir.Value | None, distance: ir.Value | None) -> ir.Value | None:
-        """How far on the lanes lie. Beside distances of 32 bits strides are such too: no tensor that these
-        reach is larger."""
+        """Return the distances of the lanes in bytes. If computed distances have 32 bits, so have those of
+        strides, because no tensor that these reach is larger."""
         if stride is None:
             return distance
         vector = vector_type(I64, self.lanes) if distance is None else distance.type
@@ -420,7 +417,7 @@ class Code:
         return along if distance is None else self.builder.add(distance, along)
 
     def _addresses(self, pointer: ir.Value, distances: ir.Value | None) -> ir.Value:
-        """The addresses of lanes."""
+        """Return the addresses of lanes."""
         if distances is None:
             return self.broadcast(pointer)
         addresses = self.builder.gep(pointer, [distances], source_etype=I8)

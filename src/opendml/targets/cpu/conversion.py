@@ -14,10 +14,10 @@ _F16, _F32, _F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64
 def conversion(
     builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int
 ) -> ir.Value:
-    """Return `value` of type `source` as `target`, with CONVERT's rules."""
+    """Convert a value from one type to another by the rules of CONVERT."""
     result = llvm_type(target, lanes)
     if _F16 in (source, target) and _F32 not in (source, target):
-        # Processors know FLOAT16 from FLOAT32 alone. It holds all integers that do not overflow.
+        # Processors convert FLOAT16 from and to FLOAT32 alone, which holds all integers that do not overflow.
         wide = (
             _to_odd(builder, value, lanes)
             if source is _F64
@@ -40,7 +40,7 @@ def conversion(
 
 
 def rounded_to_float32(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """Return FLOAT64 as FLOAT32, for which LLVM may not go on to FLOAT16 in one step: processors can't."""
+    """Round FLOAT64 to FLOAT32. LLVM may not fuse this with a rounding to FLOAT16, which processors lack."""
     rounded = builder.fptrunc(value, llvm_type(_F32, lanes))
     return overloaded(builder, "arithmetic.fence", _F32, lanes, [rounded])
 
@@ -48,8 +48,7 @@ def rounded_to_float32(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir
 def _truncated(
     builder: ir.IRBuilder, value: ir.Value, source: ScalarType, target: ScalarType, lanes: int
 ) -> ir.Value:
-    """Return a float as an integer that saturates, and is 0 for NaN. (LLVM's own saturation goes lane by
-    lane.)."""
+    """Convert a float to an integer that saturates and is 0 for NaN. LLVM's own saturation is scalar."""
     limits = np.iinfo(target.numpy.name)
     greatest = _at_most(limits.max, source)
     low, high = number(source, lanes, limits.min), number(source, lanes, greatest)
@@ -75,8 +74,7 @@ def _at_most(limit: int, type: ScalarType) -> float:
 
 
 def _to_odd(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
-    """Return FLOAT64 as FLOAT32 for a second rounding: cut off, with the last bit set where that lost
-    something."""
+    """Round FLOAT64 to FLOAT32 to odd, for a second rounding: an inexact result has its last bit set."""
     int32 = ScalarType.INT32
     nearest = builder.fptrunc(value, llvm_type(_F32, lanes))
     back = builder.fpext(nearest, value.type)

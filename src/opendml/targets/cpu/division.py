@@ -1,4 +1,4 @@
-"""Quotients and remainders as LLVM values: no processor divides vectors of integers, and none may trap."""
+"""Quotients and remainders as LLVM values. No processor divides vectors of integers, and none may trap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _F32, _F64 = ScalarType.FLOAT32, ScalarType.FLOAT64
 
 
 def quotient(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Return a / b with DIVIDE's rules."""
+    """Return a / b by the rules of DIVIDE."""
     if type.is_float:
         return builder.fdiv(a, b)
     whole = (_exact_quotient if type.bits == 64 else _float_quotient)(builder, type, lanes, a, b)
@@ -26,7 +26,7 @@ def quotient(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b
 
 
 def remainder(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Return the remainder of the truncated quotient, with REMAINDER's rules."""
+    """Return the remainder of the truncated quotient by the rules of REMAINDER."""
     if type.is_float:
         return builder.call(_float_remainder(builder.module, type, lanes), [a, b])
     return builder.sub(a, builder.mul(quotient(builder, type, lanes, a, b), b))
@@ -35,8 +35,9 @@ def remainder(builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, 
 def _float_quotient(
     builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value
 ) -> ir.Value:
-    """Return the quotient of floats, truncated: their precision is more than the width of the integers, so it
-    is not rounded up to a whole number. Undefined for a divisor of zero, and for the least integer by -1."""
+    """Return the truncated quotient of the integers as floats. These have more digits than the integers, so
+    it is not rounded up to an integer. It is undefined for a divisor of zero, and for the least integer by
+    -1."""
     floats = llvm_type(_F64 if type.bits == 32 else _F32, lanes)
     to_float = builder.sitofp if type.is_signed else builder.uitofp
     divided = builder.fdiv(to_float(a, floats), to_float(b, floats))
@@ -48,7 +49,7 @@ def _float_quotient(
 def _exact_quotient(
     builder: ir.IRBuilder, type: ScalarType, lanes: int, a: ir.Value, b: ir.Value
 ) -> ir.Value:
-    """Return the processor's own division; by one, where it would trap."""
+    """Return the quotient of the processor's division. If that would trap, divide by one."""
     traps = builder.icmp_signed("==", b, number(type, lanes, 0))
     if type.is_signed:
         traps = builder.or_(traps, builder.icmp_signed("==", b, number(type, lanes, -1)))
@@ -57,8 +58,7 @@ def _exact_quotient(
 
 
 def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Function:
-    """Return a function of FLOAT32 that subtracts quotients, as exact as FLOAT64 has them, until none is
-    left.
+    """Define a function of FLOAT32 that subtracts quotients in FLOAT64 until none is left.
 
     Every difference is exact, as it is less than the last place of the quotient times b. A quotient that was
     rounded up leaves a rest of the other sign. Mostly one quotient is enough.

@@ -24,7 +24,7 @@ from opendml.targets.cpu.loads import (
     Values,
 )
 from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern, ElementWalk
-from opendml.targets.cpu.short_rows import LONGEST_ROW, ROOM_BYTES
+from opendml.targets.cpu.short_rows import GATHERED_BYTES, LONGEST_ROW
 
 _BLOCK_LOADS: dict[CpuMode, type[BlockLoads]] = {
     CpuMode.TRANSPOSED: CrossedLoads,
@@ -141,7 +141,7 @@ class GatheredRows:
         self._lanes = lanes
         self._line = max(LINE, max(store.type.bytes for store in pattern.stores) * lanes)
         """Bytes that are written at once: those of a cache line, or of a vector that is longer."""
-        size = ROOM_BYTES + LONGEST_ROW + 2 * self._line
+        size = GATHERED_BYTES + LONGEST_ROW + 2 * self._line
         self._streams = [
             _Stream(
                 numbers,
@@ -176,7 +176,7 @@ class GatheredRows:
             end = self._builder.add(self._address(row[number]), size)
             after = self._address(following[number])
             is_done = self._builder.or_(is_last, self._builder.icmp_signed("!=", after, end))
-            is_full = self._builder.icmp_signed(">=", self._builder.sub(end, begin), I64(ROOM_BYTES))
+            is_full = self._builder.icmp_signed(">=", self._builder.sub(end, begin), I64(GATHERED_BYTES))
             with self._builder.if_then(self._builder.or_(is_done, is_full), likely=False):
                 stop = self._builder.select(is_done, end, self._boundary(end))
                 self._write(stream, begin, stop)

@@ -32,17 +32,12 @@ from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
 from opendml.targets.cpu.element_code import ElementCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import ColumnWalk, CpuMode, CpuPattern
-from opendml.targets.cpu.placing_code import (
-    ScatterCode,
-    ScatterColumnCode,
-    ScatterStripCode,
-    ScatterTileCode,
-    TopCode,
-)
+from opendml.targets.cpu.placing_code import ScatterCode, ScatterColumnCode
 from opendml.targets.cpu.positions_code import PositionsCode
 from opendml.targets.cpu.row_code import RowCode
 from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.tables import has_tables
+from opendml.targets.cpu.top_code import TopCode
 
 _CODE: dict[CpuMode, type[KernelCode]] = {
     CpuMode.POINTWISE: ElementCode,
@@ -65,8 +60,8 @@ _CODE: dict[CpuMode, type[KernelCode]] = {
     CpuMode.SCAN_COLUMNS_MAP: ScanColumnCode,
     CpuMode.SCATTER: ScatterCode,
     CpuMode.SCATTER_COLUMNS: ScatterColumnCode,
-    CpuMode.SCATTER_TILES: ScatterTileCode,
-    CpuMode.SCATTER_STRIPS: ScatterStripCode,
+    CpuMode.SCATTER_TILES: ScatterColumnCode,
+    CpuMode.SCATTER_STRIPS: ScatterColumnCode,
     CpuMode.POSITIONS_CHUNKS: PositionsCode,
     CpuMode.POSITIONS: PositionsCode,
     CpuMode.TOP: TopCode,

@@ -1,7 +1,7 @@
-"""Kernels over bundles: a loop of a few steps between neighbours in memory, inside of a long one, is put
-together element by element, so that all are read or written as whole vectors.
+"""Kernels over bundles: a short loop over neighbours in memory inside of a long loop.
 
-So is what doubles a width, takes a row's even and odd elements apart, or makes pixels of three channels.
+The short loop is unrolled, so that bundles are read or written as whole vectors. Kernels that double a width,
+deinterleave the elements of a row, or make pixels of three channels have such loops.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cpu.machine import machine
 
 _MOST_NODES = 256
-"""In the values of a kernel whose code has been multiplied."""
+"""Nodes of a kernel whose loop is unrolled, at most: they bound the time of compilation."""
 
 
 def interleaved(kernel: Kernel) -> Kernel:
-    """The kernel without the loop over a bundle, if it has one."""
+    """Return the kernel without the loop over a bundle, if it has one."""
     if kernel.axes:
         return kernel
     few = [each for each, count in enumerate(kernel.domain) if 2 <= count <= WIDEST_BUNDLE]
@@ -29,12 +29,12 @@ def interleaved(kernel: Kernel) -> Kernel:
         return kernel
     if _has_rows_of_vectors(kernel, bundle):
         return kernel
-    return _put_together(kernel, bundle)
+    return _unrolled(kernel, bundle)
 
 
 def _is_bundle(kernel: Kernel, bundle: int) -> bool:
-    """Whether a dimension is a few neighbours of all results, between which another dimension moves, along
-    which neighbours of all that is read lie; or the other way round."""
+    """Return whether a dimension is a bundle of all results along another dimension, while all loads are
+    contiguous along that; or the other way round."""
     loads = [access for access in kernel.loads if access.buffer is not None and any(access.strides)]
     width = kernel.domain[bundle]
     return any(
@@ -48,9 +48,11 @@ def _is_bundle(kernel: Kernel, bundle: int) -> bool:
 
 
 def _has_rows_of_vectors(kernel: Kernel, bundle: int) -> bool:
-    """Whether rows at computed distances, of an index each, are whole vectors along a dimension: these take a
-    third of the time that their elements take one by one, or less (of 8 FLOAT32 with AVX2; of 8 FLOAT16 a
-    tenth)."""
+    """Return whether rows at computed distances, of an index each, are whole vectors along a dimension.
+
+    Such rows take a third of the time that their elements take one by one, or less (8 FLOAT32 with AVX2; 8
+    FLOAT16 take a tenth).
+    """
     width = kernel.domain[bundle]
     if width < LONG or width % (machine().vector_bytes // 4):
         return False
@@ -73,19 +75,19 @@ def _are_bundles(accesses: Sequence[Access], bundle: int, along: int, width: int
     )
 
 
-def _put_together(kernel: Kernel, bundle: int) -> Kernel:
+def _unrolled(kernel: Kernel, bundle: int) -> Kernel:
     loads: list[Access] = []
     stores: list[Access] = []
     values: list[Node] = []
     for number in range(kernel.domain[bundle]):
-        places = {}
+        numbers = {}
         for source, access in enumerate(kernel.loads):
             at = _at(access, bundle, number)
             if at not in loads:
                 loads.append(at)
-            places[source] = loads.index(at)
+            numbers[source] = loads.index(at)
         stores += [_at(access, bundle, number) for access in kernel.stores]
-        values += renumbered(kernel.values, places)
+        values += renumbered(kernel.values, numbers)
     domain = tuple(1 if each == bundle else count for each, count in enumerate(kernel.domain))
     return replace(
         kernel,
@@ -97,6 +99,6 @@ def _put_together(kernel: Kernel, bundle: int) -> Kernel:
 
 
 def _at(access: Access, bundle: int, number: int) -> Access:
-    """An access at one of the steps."""
+    """Return an access at one of the steps."""
     strides = tuple(0 if each == bundle else stride for each, stride in enumerate(access.strides))
     return replace(access, offset=access.offset + number * access.strides[bundle], strides=strides)

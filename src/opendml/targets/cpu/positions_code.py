@@ -1,6 +1,6 @@
-"""Kernels that find the positions of what holds along lines, in order, and compute with them.
+"""Kernels that find the positions along lines at which a condition holds, in order, and compute with them.
 
-Threads find those of a chunk each, before it is known how many the chunks before it have.
+Threads find the positions of a chunk each, before it is known how many the chunks before it have.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from opendml.targets.cpu.values import Literal, llvm_type
 
 
 class PositionsCode(PlacingCode):
-    """The positions of what holds in a chunk of a line, and their number, into the arena; or what is made of
-    those positions where they belong, and of -1 behind those of all chunks.
+    """The positions of a chunk of a line, in two launches.
 
-    The arena has the numbers of all chunks, then a line of positions for each of the lines."""
+    The first stores the positions and their number to the arena. The second stores results of the positions
+    where they belong, and results of -1 behind those of all chunks. The arena has the numbers of all chunks,
+    then a line of positions for each line."""
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         self.counts = [node for node in self.nodes if node.operation in REDUCTIONS]
-        """What is the number of the positions of a line."""
+        """The nodes that count the positions of a line."""
         self.reductions = {id(self.placed), *map(id, self.counts)}
 
     def item(self, item: ir.Value) -> None:
-        """One chunk."""
+        """Emit one chunk."""
         line, chunk = self.code.split(item, [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.inner)
         pointers = self.group_pointers(line)
@@ -41,26 +42,27 @@ class PositionsCode(PlacingCode):
             self._put(item, pointers, positions, first, last)
 
     def _number_of(self, item: ir.Value) -> ir.Value:
-        """Where the number of a chunk's positions lies."""
-        return self.code.offset(self.arena(), self.builder.mul(item, I64(ScalarType.INT64.bytes)))
+        """Return the address of the number of a chunk's positions."""
+        return self.code.element_at(self.arena(), item, I64(ScalarType.INT64.bytes))
 
     def _positions_from(self, element: ir.Value) -> ir.Value:
-        """Where positions of a chunk lie that begins at an element of all lines."""
+        """Return the address of the positions of a chunk, given its first element among those of all
+        lines."""
         numbers = self.builder.mul(self.builder.mul(self.groups, self.chunks), I64(ScalarType.INT64.bytes))
         behind = self.builder.mul(element, I64(self.placed.type.bytes))
         return self.code.offset(self.arena(), self.builder.add(numbers, behind))
 
     def _find(self, pointers: Pointers, positions: ir.Value, first: ir.Value, last: ir.Value) -> ir.Value:
-        """Writes the positions of what holds, and returns their number."""
+        """Store the positions of a chunk, and return their number."""
         known = self.outside_loops(Level.GROUP, pointers, {})
         number = self.code.local(I64, I64(0))
         others = Literal(llvm_type(self.placed.type, self.lanes), "undef")
 
         def step(index: ir.Value, mask: ir.Value | None) -> None:
-            (found,) = self.elements_at(pointers, known, index, self.lanes, mask)
+            (found,) = self.elements_at(pointers, known, index, mask)
             if mask is not None:
                 found = self.builder.and_(found, mask)
-            together = self.code.together(self.positions(index), found, others, self.placed.type)
+            together = self.code.compressed(self.positions(index), found, others, self.placed.type)
             there = self.code.get(number)
             after = self.builder.add(there, self.code.count(found))
             # A full vector ends no further than the elements that were read.
@@ -74,8 +76,8 @@ class PositionsCode(PlacingCode):
     def _put(
         self, item: ir.Value, pointers: Pointers, positions: ir.Value, first: ir.Value, last: ir.Value
     ) -> None:
-        """Stores what is made of a chunk's positions behind those of the chunks before it, and of -1 in that
-        part of the chunk which is behind all. With the first chunk, stores what is made of their number."""
+        """Store the results of a chunk's positions behind those of the chunks before it, and results of -1 in
+        the part of the chunk that is behind all. With the first chunk, store results of their number."""
         before, after, end = self._ends(item)
         known = {id(node): self.code.narrowed(end, llvm_type(node.type, 1)) for node in self.counts}
         for level in (Level.STATISTIC, Level.GROUP):
@@ -95,7 +97,7 @@ class PositionsCode(PlacingCode):
         self.store_range(pointers, behind, last, lambda index: known | {id(self.placed): nothing})
 
     def _ends(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """How many positions the chunks of a line have before one, with it, and together."""
+        """Return how many positions the chunks of a line have before one, with it, and in all."""
         chunk = self.builder.urem(item, self.chunks)
         line = self.builder.sub(item, chunk)
         total, ends = self.code.local(I64, I64(0)), []
@@ -109,5 +111,5 @@ class PositionsCode(PlacingCode):
         return before, after, end
 
     def _behind(self, positions: ir.Value, number: ir.Value) -> ir.Value:
-        """The address so many positions on."""
-        return self.code.offset(positions, self.builder.mul(number, I64(self.placed.type.bytes)))
+        """Return the address of a position by its number."""
+        return self.code.element_at(positions, number, I64(self.placed.type.bytes))

@@ -62,7 +62,7 @@ class RowCode(GroupCode):
             return self.code.element_at(slot, self.builder.sub(group, first), I64(type.bytes))
 
         for number, stage in enumerate(self.passes):
-            slots = [[self.code.room(part, BATCH) for part in each.parts] for each in stage]
+            slots = [[self.code.array(part, BATCH) for part in each.parts] for each in stage]
             with self.walk_groups(first, last) as (group, pointers):
                 enter(group)
                 self.accumulate(number, pointers, I64(0), self.units)
@@ -80,7 +80,7 @@ class RowCode(GroupCode):
             values = self.evaluate(Level.STATISTIC, BATCH, [], values, roots=found.values())
             for key, node in found.items():
                 if key not in kept:
-                    kept[key] = node, self.code.room(node.type, BATCH)
+                    kept[key] = node, self.code.array(node.type, BATCH)
                     self.code.store(kept[key][1], splat(self.builder, values[key], BATCH), node.type)
         with self.walk_groups(first, last) as (group, pointers):
             enter(group)

@@ -1,9 +1,9 @@
-"""Finds what neighbouring rows of an element-wise kernel have in common: a row of windows reads again most of
-what the row before it did."""
+"""The search for rows of element-wise kernels that read the same elements: a row of windows reads most of
+what the row before it read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, number_of
@@ -12,11 +12,11 @@ from opendml.program.node import Node, Operation, ordered
 from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings
 
 _MOST_ROWS = 4
-"""Rows of many that are computed together, at most."""
+"""Rows that are computed together, at most, if there are more of them."""
 _ALL_ROWS = 8
 """Rows of a kernel that are computed together if it has no more."""
 _MOST_LOADS = 128
-"""Loads of all rows that are computed together, at most: each is code of its own."""
+"""Loads of all rows that are computed together, at most. Each is code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class SharedRows:
 
 
 def shared_rows(kernel: Kernel, nest: LoopNest) -> SharedRows | None:
-    """The way to compute rows together in which they share the most; None if none share anything. However
-    short, rows are what is stored contiguous."""
+    """Return the rows that share the most loads, or None if none share any. Rows are what is stored
+    contiguously, however short."""
     ways = [way for each in _nests(kernel, nest) for way in _ways(kernel, each)]
     best = min(ways, key=lambda way: way.reads, default=None)
     return best if best and best.reads < 1 else None
 
 
 def _nests(kernel: Kernel, nest: LoopNest) -> Iterator[LoopNest]:
-    """The nests in which each of the other loops is the one of rows."""
+    """Yield the nests in which each of the other loops is the row loop."""
     loops = (*nest.groups, nest.inner)
     size, store = kernel.stores[0].type.bytes, len(kernel.loads)
     inner = next((loop for loop in loops if loop.strides[store] == size), nest.inner)
@@ -49,7 +49,7 @@ def _nests(kernel: Kernel, nest: LoopNest) -> Iterator[LoopNest]:
 
 
 def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
-    """Each number of rows together."""
+    """Yield the rows of a nest, for each number of rows that may be computed together."""
     loads = _loads(kernel, nest)
     read = [number for number in loads if kernel.loads[number].buffer is not None]
     (loop,) = nest.rows
@@ -74,20 +74,13 @@ def shared_readings(kernel: Kernel, nest: LoopNest, rows: int) -> SharedReadings
 def _readings(
     kernel: Kernel, nest: LoopNest, rows: int, loads: Mapping[int, Node]
 ) -> tuple[tuple[Reading | None, ...], ...]:
-    """What loads read in each of so many rows together."""
-    names = _Names(kernel, nest, rows)
-    return tuple(
-        tuple(
-            names.reading(loads[number], row) if number in loads else None
-            for number in range(len(kernel.loads))
-        )
-        for row in range(rows)
-    )
+    """Return what loads read in each of some rows that are computed together."""
+    numbering = _Numbering(kernel, nest, rows, loads)
+    return tuple(tuple(map(numbering.readings(row).get, range(len(kernel.loads)))) for row in range(rows))
 
 
 def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
-    """The loads that move along a row, by their numbers; under several guards a load is several, and none of
-    these."""
+    """Return the loads that move along a row, by number, without those that are read under several guards."""
     nodes: dict[int, list[Node]] = {}
     for node in ordered(kernel.values):
         if node.operation is Operation.SOURCE:
@@ -98,126 +91,100 @@ def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
 
 
 def _alike(kernel: Kernel) -> tuple[int, ...]:
-    """For each access the first one that moves like it."""
+    """Return for each access the first one that moves like it."""
     strides = [access.strides for access in (*kernel.loads, *kernel.stores)]
     return tuple(strides.index(each) for each in strides)
 
 
-class _Names:
-    """What is read along rows of which so many are computed together. It is equal for equal computations,
-    apart from conditions that always hold."""
+class _Numbering:
+    """Numbers for the values that loads depend on, in rows that are computed together. Equal computations
+    have equal numbers, whatever conditions they contain that always hold."""
 
-    def __init__(self, kernel: Kernel, nest: LoopNest, rows: int) -> None:
-        self._kernel, self._rows = kernel, rows
+    def __init__(self, kernel: Kernel, nest: LoopNest, rows: int, loads: Mapping[int, Node]) -> None:
+        self._kernel, self._rows, self._loads = kernel, rows, loads
         (self._loop,) = nest.rows
         self._others = (*nest.groups, nest.inner)
-        self._inner = nest.inner
+        self._order = ordered(loads.values())
         self._numbers: dict[object, int] = {}
-        self._known: dict[tuple[int, int], int] = {}
-        """The numbers of nodes, by identity, in rows: a value may be used many times."""
-        self._always: dict[tuple[int, int], bool] = {}
-        """Whether conditions hold, likewise."""
-        self._changing: dict[int, bool] = {}
-        """Whether nodes change along a row."""
         self._lines: dict[object, list[tuple[int, int]]] = {}
+        """The lines that are read alike: their numbers, and the offsets of their first loads."""
+        self._changing = set[int]()
+        """The nodes that change along a row."""
+        for node in self._order:
+            moves = node.operation is Operation.SOURCE and nest.inner.strides[number_of(node)]
+            if moves or any(id(each) in self._changing for each in node.operands):
+                self._changing.add(id(node))
 
-    def reading(self, node: Node, row: int) -> Reading:
-        """What a load reads in the row that is one of those together."""
-        conditions = [self._of(each, row) for each in self._scalars(node, row)]
-        load = self._kernel.loads[number_of(node)]
-        lines = self._lines.setdefault((*_moves(load), *conditions), [])
-        offset = load.offset + row * self._stride(node)
+    def readings(self, row: int) -> dict[int, Reading]:
+        """Return what loads read in one of the rows."""
+        always, numbers = set[int](), dict[int, int]()
+        for node in self._order:
+            if self._holds(node, row, always):
+                always.add(id(node))
+            parts = tuple(numbers[id(each)] for each in node.operands if id(each) not in always)
+            if node.operation is Operation.AND and len(parts) == 1:
+                numbers[id(node)] = parts[0]
+                continue
+            attribute: object = repr(node.attribute)
+            if node.operation is Operation.SOURCE:
+                attribute = self._offset(node, row), *_moves(self._kernel.loads[number_of(node)])
+            key = node.operation, node.type, attribute, parts
+            numbers[id(node)] = self._numbers.setdefault(key, len(self._numbers))
+        result = {}
+        for number, node in self._loads.items():
+            conditions = [
+                numbers[id(each)]
+                for guard in node.operands[:1]
+                for each in conditions_of(guard)
+                if id(each) not in self._changing and id(each) not in always
+            ]
+            line, distance = self._line(node, row, conditions)
+            result[number] = Reading(numbers[id(node)], line, distance)
+        return result
+
+    def _line(self, node: Node, row: int, conditions: Sequence[int]) -> tuple[int, int]:
+        """Return the number of a load's line, and the distance from the begin of the line."""
+        lines = self._lines.setdefault((*_moves(self._kernel.loads[number_of(node)]), *conditions), [])
+        offset = self._offset(node, row)
         for line, first in lines:
             if abs(offset - first) <= LINE:
-                return Reading(self._of(node, row), line, offset - first)
+                return line, offset - first
         line = sum(map(len, self._lines.values()))
         lines.append((line, offset))
-        return Reading(self._of(node, row), line, 0)
+        return line, 0
 
-    def _scalars(self, node: Node, row: int) -> Iterator[Node]:
-        """The conditions of a guard that are the same for all columns."""
-        for each in node.operands[:1]:
-            for condition in conditions_of(each):
-                if not self._changes(condition) and not self._holds(condition, row):
-                    yield condition
-
-    def _changes(self, node: Node) -> bool:
-        """Whether a node changes along a row."""
-        if id(node) not in self._changing:
-            below = [part for part in ordered([node]) if part.operation is Operation.SOURCE]
-            self._changing[id(node)] = any(self._inner.strides[number_of(part)] for part in below)
-        return self._changing[id(node)]
-
-    def _of(self, node: Node, row: int) -> int:
-        """Return the number of a value."""
-        pending = [node]
-        while pending:
-            value = pending[-1]
-            operands = [each for each in value.operands if not self._holds(each, row)]
-            missing = [each for each in operands if (id(each), row) not in self._known]
-            if (id(value), row) not in self._known and not missing:
-                self._known[id(value), row] = self._numbered(value, operands, row)
-            if (id(value), row) in self._known:
-                pending.pop()
-            else:
-                pending += reversed(missing)
-        return self._known[id(node), row]
-
-    def _numbered(self, node: Node, operands: Sequence[Node], row: int) -> int:
-        """Return the number of a value whose `operands` that matter have numbers."""
-        numbers = tuple(self._known[id(each), row] for each in operands)
-        if node.operation is Operation.AND and len(operands) == 1:
-            return numbers[0]
-        attribute: object = node.attribute
-        if node.operation is Operation.SOURCE:
-            load = self._kernel.loads[number_of(node)]
-            attribute = load.offset + row * self._stride(node), *_moves(load)
-        key = node.operation, node.type, repr(attribute), numbers
-        return self._numbers.setdefault(key, len(self._numbers))
-
-    def _holds(self, node: Node, row: int) -> bool:
-        """Return whether a condition of guards is true in all such rows."""
-        pending = [node]
-        while pending:
-            condition = pending[-1]
-            parts = condition.operands if condition.operation is Operation.AND else ()
-            missing = [each for each in parts if (id(each), row) not in self._always]
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            if parts:
-                holds = all(self._always[id(each), row] for each in parts)
-            else:
-                holds = condition.operation is Operation.LESS and self._is_less(condition, row)
-            self._always[id(condition), row] = holds
-        return self._always[id(node), row]
-
-    def _is_less(self, node: Node, row: int) -> bool:
+    def _holds(self, node: Node, row: int, always: Container[int]) -> bool:
+        """Return whether a condition of guards is true in all such rows, given those of its parts that
+        are."""
+        if node.operation is Operation.AND:
+            return all(id(each) in always for each in node.operands)
+        if node.operation is not Operation.LESS:
+            return False
         left, right = (self._range(each, row) for each in node.operands)
         return left is not None and right is not None and left[0] >= 0 and left[1] < right[0]
 
     def _range(self, node: Node, row: int) -> tuple[int, int] | None:
-        """The least and the greatest value of a counter in such rows."""
+        """Return the least and the greatest value of a counter in such rows. Return None for other nodes."""
         if node.operation is not Operation.SOURCE or node.operands:
             return None
         number = number_of(node)
-        load = self._kernel.loads[number]
-        if load.buffer is not None:
+        if self._kernel.loads[number].buffer is not None:
             return None
         last = row + (self._loop.count // self._rows - 1) * self._rows
         ends = [(loop.count - 1) * loop.strides[number] for loop in self._others]
-        rows = [each * self._stride(node) for each in (row, last)]
-        least = sum(min(each, 0) for each in ends) + min(rows)
-        most = sum(max(each, 0) for each in ends) + max(rows)
-        return load.offset + least, load.offset + most
+        offsets = [self._offset(node, each) for each in (row, last)]
+        return min(offsets) + sum(min(each, 0) for each in ends), max(offsets) + sum(
+            max(each, 0) for each in ends
+        )
 
-    def _stride(self, node: Node) -> int:
-        return self._loop.strides[number_of(node)]
+    def _offset(self, node: Node, row: int) -> int:
+        """Return the offset of a load in a row."""
+        number = number_of(node)
+        return self._kernel.loads[number].offset + row * self._loop.strides[number]
 
 
 def _moves(load: Access) -> tuple[object, ...]:
-    """What loads have in common that keep their distance: in all steps of a recurrence, too."""
+    """Return a key of loads that keep their distance, in all steps of a recurrence too."""
     return load.buffer, load.strides, load.advance
 
 

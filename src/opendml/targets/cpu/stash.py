@@ -1,8 +1,7 @@
-"""Elements that the last pass over a group computes and the results need again, kept instead of computed
-twice: the exponentials of a softmax.
+"""Elements that the last pass over a group keeps for the results, such as the exponentials of a softmax.
 
-They lie in the thread's room, in the order of the loops. Where they do is counted like any access: the
-last load of the kernel is a counter of bytes.
+They lie in the thread's scratch, in the order of the loops. Their offsets are counted like those of any
+access: the last load of the kernel is a counter of bytes.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.launch import KernelNest
 
 STASHED = ScalarType.FLOAT32
-"""The type of what is kept."""
+"""The type of elements that are kept."""
 MOST_STASHED = 32 * 1024
-"""Elements that a thread keeps at once."""
+"""Elements that a thread keeps at once, at most: 128 KiB of FLOAT32."""
 _ROW = 16
-"""Rows are multiples of so many elements: a vector that reaches beyond a row's end spoils no other."""
+"""Elements of which rows are multiples: a vector that reaches beyond a row's end spoils no other."""
 
 
 def row_pitch(elements: int) -> int:
-    """The elements from one row to the next."""
+    """Return the elements from one row to the next."""
     return -(-elements // _ROW) * _ROW
 
 
 @lru_cache
 def repeats_functions(values: tuple[Node, ...]) -> bool:
-    """Whether results need a transcendental function of elements that is reduced as well."""
+    """Return whether results need a transcendental function of elements that is reduced as well."""
     nodes = ordered(values)
     reductions = {id(node) for node in nodes if node.operation in REDUCTIONS}
     operands = [operand for node in nodes if node.operation in REDUCTIONS for operand in node.operands]

@@ -141,7 +141,7 @@ def polynomial_of(tables: Sequence[Table], piece: Node, x: Node) -> Node:
     return result
 
 
-def _rows(size: int, numbers: str) -> tuple[Table, ...]:
+def table_rows(size: int, numbers: str) -> tuple[Table, ...]:
     """Return tables of `size` numbers each."""
     values = list(map(float, numbers.split()))
     return tuple(tuple(values[first : first + size]) for first in range(0, len(values), size))
@@ -149,7 +149,7 @@ def _rows(size: int, numbers: str) -> tuple[Table, ...]:
 
 _ERF_HIGHEST = 3.925
 """The least x whose erf rounds to 1."""
-_ERF_TABLES = _rows(
+_ERF_TABLES = table_rows(
     8,
     """
     0 0.523712158 1.04817593 1.57231188 2.09622383 2.61996007 3.14356828 3.65383983
@@ -169,7 +169,7 @@ _ERF_TABLES = _rows(
     2.66850057e-05
     """,
 )
-_WIDE_ERF_TABLES = _rows(
+_WIDE_ERF_TABLES = table_rows(
     16,
     """
     0 0.138715714 0.340552926 0.546922684 0.759051025 0.977242887 1.20142257 1.43237674 1.67231393
@@ -199,7 +199,7 @@ rounded. The piece at 0 is that of erf(x) - x."""
 
 _NORMAL_HIGHEST = 5.395
 """The upper end of the last piece, in both tables."""
-_NORMAL_TABLES = _rows(
+_NORMAL_TABLES = table_rows(
     8,
     """
     0 1.60646915 2.42166638 3.1331389 3.76978803 4.35412979 4.89353609 5.4036603
@@ -223,7 +223,7 @@ _NORMAL_TABLES = _rows(
     2.32531238e-06 5.55977522e-07
     """,
 )
-_WIDE_NORMAL_TABLES = _rows(
+_WIDE_NORMAL_TABLES = table_rows(
     16,
     """
     0 1.09751153 1.61617935 2.05577469 2.44657922 2.80045366 3.12801123 3.43611598 3.72107959 3.99074268
@@ -259,7 +259,7 @@ _FAR_TAIL = (0.398942113, -0.39887467, 1.18712687, -5.33867741, 20.25494)
 NORMAL_HIGHEST."""
 
 _NARROW_ERF_HIGHEST, _NARROW_ERF_WIDTH = 2.69, 0.36
-_NARROW_ERF_TABLES = _rows(
+_NARROW_ERF_TABLES = table_rows(
     8,
     """
     0 0.359950572 0.720054924 1.08044493 1.44019771 1.79978025 2.15986824 2.52219176
@@ -275,7 +275,7 @@ _NARROW_ERF_TABLES = _rows(
 )
 
 _NARROW_NORMAL_HIGHEST, _NARROW_NORMAL_WIDTH = 5.7598, 0.768
-_NARROW_NORMAL_TABLES = _rows(
+_NARROW_NORMAL_TABLES = table_rows(
     8,
     """
     0 1.15259767 1.91985357 2.68570304 3.45584178 4.22445107 4.9923048 5.76008797

@@ -18,7 +18,7 @@ _FLOATS = {
 _SUFFIXES = {ScalarType.FLOAT16: "f16", ScalarType.FLOAT32: "f32", ScalarType.FLOAT64: "f64"}
 
 
-# llvmlite writes each type and constant once: those that kernels use again and again are the same ones.
+# llvmlite writes each type and constant object once, so kernels share the objects.
 
 
 @cache
@@ -29,19 +29,19 @@ def scalar_llvm_type(type: ScalarType) -> ir.Type:
 
 @cache
 def llvm_type(type: ScalarType, lanes: int) -> ir.Type:
-    """Return the LLVM type of `lanes` elements; one lane is a scalar."""
+    """Return the LLVM type of `lanes` elements. One lane is a scalar."""
     element = scalar_llvm_type(type)
     return element if lanes == 1 else vector_type(element, lanes)
 
 
 @cache
 def vector_type(element: ir.Type, lanes: int) -> ir.Type:
-    """Return the LLVM type of a vector of `lanes` elements."""
+    """Return the LLVM type of a vector."""
     return ir.VectorType(element, lanes)
 
 
 def vector_constant(element: ir.Type, values: Iterable[int]) -> ir.Constant:
-    """Return a vector of these integers."""
+    """Return a constant vector of integers."""
     return _vector_constant(element, tuple(values))
 
 
@@ -51,7 +51,7 @@ def _vector_constant(element: ir.Type, values: tuple[int, ...]) -> ir.Constant:
 
 
 class Literal(ir.Constant):  # type: ignore[misc]
-    """A constant in LLVM's own notation: llvmlite writes the elements of vectors one by one, which takes long
+    """A constant in LLVM's own notation. llvmlite writes the elements of vectors one by one, which takes long
     to parse."""
 
     def __init__(self, type: ir.Type, text: str) -> None:
@@ -79,7 +79,7 @@ def _literal(type: ScalarType, value: float) -> str:
 
 
 def float32_literal(value: float) -> str:
-    """Return a number, rounded to FLOAT32, in LLVM's notation: as the FLOAT64 that it is, too."""
+    """Return a number, rounded to FLOAT32, in LLVM's notation, which is that of FLOAT64."""
     return _float64_literal(_rounded_to_float32(value))
 
 
@@ -117,7 +117,7 @@ def intrinsic(
     alignment: tuple[int, int] | None = None,
     flags: tuple[str, ...] = (),
 ) -> ir.Value:
-    """Return a call of LLVM's intrinsic `name`, declared on first use; `alignment` is an operand's number and
+    """Call LLVM's intrinsic `name`, which is declared on first use. `alignment` is an operand's number and
     its alignment."""
     function = builder.module.globals.get(name)
     if function is None:
@@ -140,7 +140,7 @@ def overloaded(
     values: list[ir.Value],
     flags: tuple[str, ...] = (),
 ) -> ir.Value:
-    """Return a call of LLVM's intrinsic `name`, from values of a type to another one."""
+    """Call LLVM's intrinsic `name` on values of a type."""
     name = f"llvm.{name}.{type_suffix(type, lanes)}"
     return intrinsic(builder, name, llvm_type(type, lanes), values, flags=flags)
 
