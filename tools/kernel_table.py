@@ -23,7 +23,7 @@ from opendml.compiler.kernel import Kernel, KernelProgram, operations_of, placin
 from opendml.program.node import SCANS, Operation
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.contraction.patterns import Chaining, Tiling
+from opendml.targets.cpu.contraction.tiling import Chaining, Tiling
 from opendml.targets.cpu.launch import CpuLaunch as ProcessorLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.pattern import CpuMode as ProcessorMode
@@ -54,7 +54,6 @@ _PACKED_UNITS = {
     ScalarType.INT32: "integers",
 }
 """Units of a processor's vectors, by the type in which operands are packed. Other types use FMA."""
-_PACKING = (ProcessorMode.CONTRACTION_PANELS, ProcessorMode.CONTRACTION_STRIPS)
 _HEADER = f"""\
 # The kernels of every public operator and of some models on every target. Renew the table with: {COMMAND}
 # types | targets | kernels | bytes that they write for each other | units that multiply
@@ -153,19 +152,17 @@ def _on_processor(plan: Planned) -> KernelSummary:
         launches = schedule_on_processor(kernel)
         units[_unit_of(launches[-1])] += times
         first = launches[0]
-        if first.pattern.mode in _PACKING and not first.fixed:
+        if first.pattern.mode is ProcessorMode.CONTRACTION_PACK and not first.fixed:
             packed += first.partial_bytes * (1 if first.steady else times)
     return _summary(plan, units, packed)
 
 
 def _unit_of(launch: ProcessorLaunch) -> str:
     """Return the unit that multiplies in a launch on a processor."""
-    if "MATRICES" in launch.pattern.mode.name:
-        return "AMX"
     walk = launch.pattern.walk
-    if isinstance(walk, Tiling):
-        return _PACKED_UNITS.get(walk.a.packing.type, "FMA")
-    return "FMA" if isinstance(walk, Chaining) else UNTILED
+    if not isinstance(walk, Tiling | Chaining):
+        return UNTILED
+    return "AMX" if walk.a.instructions.are_amx else _PACKED_UNITS.get(walk.a.packing.type, "FMA")
 
 
 def _multiplying(plan: Planned) -> Iterator[tuple[Kernel, int]]:

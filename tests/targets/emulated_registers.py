@@ -13,9 +13,9 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu import values
 from opendml.targets.cpu.code import I8, I64, POINTER, Code, internal_function
-from opendml.targets.cpu.contraction import matrix_micro
-from opendml.targets.cpu.contraction.patterns import REGISTER_BYTES, REGISTER_ROWS, REGISTERS
-from opendml.targets.cpu.contraction.pieces import LANES
+from opendml.targets.cpu.contraction import amx
+from opendml.targets.cpu.contraction.bf16_parts import LANES
+from opendml.targets.cpu.contraction.tiling import REGISTER_BYTES, REGISTER_ROWS, REGISTERS
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import llvm_type, number
@@ -120,7 +120,7 @@ def _call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[
 @contextmanager
 def emulated_registers(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run a test as if this machine had matrix registers."""
-    patch.setattr(matrix_micro, "intrinsic", _call)
+    patch.setattr(amx, "intrinsic", _call)
     host = machine()
     with assumed(replace(host, features=f"{host.features},+amx-bf16", vector_bytes=64, threads=1)):
         yield

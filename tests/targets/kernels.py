@@ -4,7 +4,7 @@ target."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
-from opendml.targets.cpu.contraction.tiles import Family, Tiles
-from opendml.targets.cpu.contraction.tilings import strips_ahead
+from opendml.targets.cpu.contraction.tiles import Family, Tiles, Way
+from opendml.targets.cpu.contraction.tiling import Instructions, Storage
+from opendml.targets.cpu.contraction.tilings import packed_ahead_b
 from opendml.targets.cpu.engine import kernel_codes
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.pattern import ParameterTable
@@ -93,9 +94,16 @@ def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once
     assert (arena[first + partial_bytes :] == 0xFF).all()
 
 
-def with_strips(tiles: Tiles) -> Tiles | None:
-    """The same tiles where b is packed ahead; None: the part of each tile is not packed apart from others."""
-    windows = tiles.seen is not None and not tiles.seen.broadcast
-    packs = not (tiles.in_pieces or tiles.apart or tiles.b_in_place or tiles.dots or windows)
-    strips = strips_ahead(Family(tiles.roles, 0.0, lambda worth: iter(()), packs, tiles.seen is not None))
-    return strips.of(tiles) if strips else None
+def with_b_ahead(tiles: Tiles) -> Tiles | None:
+    """Return the tiles with B packed ahead; None if tiles of B are not packed one by one."""
+    packs = tiles.b in (Storage.PACKED, Storage.AHEAD) and tiles.a is not Storage.APART
+    if not packs or tiles.instructions is Instructions.AMX_BF16:
+        return None
+    family = Family(tiles.roles, tiles.instructions, tiles.micro, 0.0, (), no_ways, tiles.seen, True)
+    ahead = packed_ahead_b(family)
+    return ahead.of(tiles) if ahead else None
+
+
+def no_ways(rows: int, columns: int) -> Iterator[Way]:
+    """Yield no ways to store operands."""
+    return iter(())

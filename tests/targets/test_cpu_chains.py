@@ -21,13 +21,14 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.chain import (
     ChainedRoles,
     Way,
+    amx_ways,
     chained_roles,
     is_chained,
     launch_of_way,
-    matrix_ways,
     vector_ways,
     ways,
 )
+from opendml.targets.cpu.contraction.tiling import Chaining
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
@@ -103,7 +104,7 @@ def across(array: Array) -> Array:
     return np.ascontiguousarray(array.swapaxes(1, 2)).swapaxes(1, 2)
 
 
-KINDS = pytest.mark.parametrize("kind", [vector_ways, pytest.param(matrix_ways, marks=HERE)])
+KINDS = pytest.mark.parametrize("kind", [vector_ways, pytest.param(amx_ways, marks=HERE)])
 
 
 @KINDS
@@ -228,15 +229,15 @@ def test_small_weights_beside_large_ones_count(kind: Kind) -> None:
 def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
     with assumed(with_matrix_registers()):
         roles = roles_of(*tensors(2, 128, 128, 64, 64))
-        patterns = {way: launch_of_way(roles, way).pattern for way in matrix_ways(roles)}
-        assert {pattern.mode for pattern in patterns.values()} == {CpuMode.CONTRACTION_CHAIN_MATRICES}
+        patterns = {way: launch_of_way(roles, way).pattern for way in amx_ways(roles)}
+        assert all(pattern.walk_as(Chaining).a.instructions.are_amx for pattern in patterns.values())
         assert_compiles(next(iter(patterns.values())))
 
 
 @HERE
 def test_matrix_registers_are_taken_where_the_processor_has_them() -> None:
     roles = roles_of(*tensors(1, 128, 128, 64, 64))
-    assert all(way.in_pieces for way in ways(roles))
+    assert all(way.instructions.are_amx for way in ways(roles))
     with assumed(machine().without_matrix_registers):
         found = ways(roles)
         assert found == list(vector_ways(roles))
@@ -250,7 +251,7 @@ def test_threads_change_no_bits_in_matrix_registers(sizes: tuple[int, ...]) -> N
     for threads in (1, 2, 7):
         with assumed(replace(machine(), threads=threads)):
             launches = schedule(chain(attended(*sources(*arrays)), *arrays))
-        assert [launch.pattern.mode for launch in launches] == [CpuMode.CONTRACTION_CHAIN_MATRICES]
+        assert [launch.pattern.walk_as(Chaining).a.instructions.are_amx for launch in launches] == [True]
         out = np.full((*sizes[:2], sizes[4]), np.nan, np.float32)
         run_launches(launches, [*arrays, out])
         found.add(out.tobytes())

@@ -16,12 +16,14 @@ from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.costs import block_sizes, largest_tiles
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
+from opendml.targets.cpu.contraction.launches import launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates
+from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.machine import assumed, detected, machine
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
 from tests.pairwise import pairwise
-from tests.targets.kernels import contraction_kernel, run_launches, with_strips
+from tests.targets.kernels import contraction_kernel, run_launches, with_b_ahead
 from tests.tolerances import assert_within
 
 RANDOM = np.random.default_rng(9)
@@ -87,7 +89,7 @@ def every_tiling(
     ways: dict[str, Tiles] = {}
     for candidate in estimates(kernel):
         tiles = candidate.choice
-        reads = tiles.ahead, tiles.in_place
+        reads = tiles.a.is_ahead, tiles.a.is_in_place
         if tiles.micro.vectors in vectors and reads == (ahead, in_place):
             known = ways.get(candidate.name)
             if known is None or known.rows * known.columns > tiles.rows * tiles.columns:
@@ -111,7 +113,7 @@ def check_tilings(
         out[...] = np.nan
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, a, b, axes, name)
-        strips = with_strips(tiles)
+        strips = with_b_ahead(tiles)
         if strips and not ahead:
             check_strips(strips, [a, b], out)
 
@@ -122,7 +124,7 @@ def check_strips(tiles: Tiles, arrays: list[Array], out: Array) -> None:
     out[...] = np.nan
     strips, products = launches_of(tiles)
     run_launches([strips, products], [*arrays, out])
-    assert strips.pattern.mode is CpuMode.CONTRACTION_STRIPS
+    assert strips.pattern.mode is CpuMode.CONTRACTION_PACK
     np.testing.assert_array_equal(out, expected)
 
 
@@ -203,7 +205,11 @@ def test_few_rows_are_multiplied_by_matrices_where_these_lie(sizes: tuple[int, i
 
 def tilings_in_rows(kernel: Kernel) -> list[Tiles]:
     """Those that read the operand whose elements are vectors where it lies."""
-    return [each.choice for each in estimates(kernel) if each.choice.b_in_place]
+    return [
+        each.choice
+        for each in estimates(kernel)
+        if each.choice.b is Storage.IN_PLACE and each.choice.instructions is Instructions.FMA
+    ]
 
 
 def test_only_matrices_in_memory_are_multiplied_where_they_lie() -> None:
@@ -247,7 +253,7 @@ def test_dots_are_only_of_rows_that_lie_along_what_is_summed() -> None:
 
 def dots(kernel: Kernel) -> list[Tiles]:
     """The ways whose vectors lie along what is summed."""
-    return [each.choice for each in estimates(kernel) if each.choice.dots]
+    return [each.choice for each in estimates(kernel) if each.choice.instructions is Instructions.DOTS]
 
 
 def test_of_ways_that_take_as_long_the_one_with_less_work_is_taken() -> None:
@@ -322,24 +328,24 @@ def test_operands_are_computed_while_they_are_packed() -> None:
     for name, tiles in every_tiling(kernel).items():
         run_launches(launches_of(tiles), [a, b, out])
         assert_accurate(out, *(each.astype("f") * np.abs(each.astype("f")) for each in (a, b)), (2,), name)
-        strips = with_strips(tiles)
+        strips = with_b_ahead(tiles)
         assert strips is not None
         check_strips(strips, [a, b], out)
 
 
-@pytest.mark.parametrize("in_pieces", [False, True])
-def test_results_depend_neither_on_blocks_nor_on_who_computes_them(in_pieces: bool) -> None:
+@pytest.mark.parametrize("in_bf16", [False, True])
+def test_results_depend_neither_on_blocks_nor_on_who_computes_them(in_bf16: bool) -> None:
     a, b = values("float32", 150, 1, 800), values("float32", 1, 300, 800)
     out = np.zeros((150, 300, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
     results = set()
     ways = [way.choice for way in estimates(kernel) if "exchanged" not in way.name]
     for tiles in ways:
-        if tiles.in_pieces is in_pieces:
+        if (tiles.instructions is Instructions.AMX_BF16) is in_bf16:
             for at_once in (None, 1):
                 run_launches(launches_of(tiles), [a, b, out], at_once)
                 results.add(out.tobytes())
-    assert len(results) == (1 if not in_pieces or machine().has("amx-bf16") else 0)
+    assert len(results) == (1 if not in_bf16 or machine().has("amx-bf16") else 0)
 
 
 def as_float32(value: Node) -> Node:
@@ -383,7 +389,7 @@ def test_rows_that_lie_apart_in_place_change_no_bit(sizes: tuple[int, int, int],
     a = laid_out(values("float32", 2, m, 1, k), (0, 1, 2, 3), gap)
     b, out = values("float32", 2, 1, k, n).transpose(0, 1, 3, 2), np.zeros((2, m, n, 1), "f")
     kernel = contraction_kernel(a, b, (3,), [out])
-    apart = {way.name: way.choice for way in estimates(kernel) if way.choice.apart}
+    apart = {way.name: way.choice for way in estimates(kernel) if way.choice.a is Storage.APART}
     packed = next(iter(every_tiling(kernel, (2, 3, 4)).values()))
     assert apart
     require_same_bits([packed, *apart.values()], [a, b], out)
@@ -401,7 +407,7 @@ def test_only_matrices_of_many_rows_are_read_in_place_where_these_lie_apart() ->
         (rows, 23, False),
     ]:
         kernel = contraction_kernel(a[:m], b, (2,), [out[:m]], operand=as_float32)
-        assert any(way.choice.apart for way in estimates(kernel)) is can
+        assert any(way.choice.a is Storage.APART for way in estimates(kernel)) is can
 
 
 @pytest.mark.parametrize("sizes", [(512, 512, 512), (128, 768, 768), (33, 65, 127), (1, 512, 512)], ids=str)
@@ -489,7 +495,8 @@ def test_errors_stay_within_the_bound_in_every_way(k: int, positive: bool) -> No
     for name, (tiles, result) in product.results.items():
         assert errors(result, product.a, product.b).max() <= bound, name
         # Of numbers in pieces it matters which operand's are multiplied first.
-        alike = tiles.in_pieces, tiles.in_pieces and "exchanged" in name
+        is_amx = tiles.instructions.are_amx
+        alike = is_amx, is_amx and "exchanged" in name
         results.setdefault(alike, set()).add(result.tobytes())
     assert all(len(each) == 1 for each in results.values())
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from opendml.compiler.kernel import Kernel
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
+from opendml.targets.cpu.contraction.launches import launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates
+from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.pattern import CpuMode
 from tests.targets.emulated_registers import emulated_registers
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_contraction import assert_accurate, values
@@ -43,8 +44,12 @@ def smallest(ways: list[Tiles]) -> Tiles:
 
 
 def of_an_image(kernel: Kernel) -> list[Tiles]:
-    """Return the smallest and the largest blocks of windows in pieces."""
-    ways = [way.choice for way in estimates(kernel) if way.choice.in_pieces and way.choice.seen]
+    """Return the smallest and the largest blocks of windows in bfloat16 parts."""
+    ways = [
+        way.choice
+        for way in estimates(kernel)
+        if way.choice.instructions is Instructions.AMX_BF16 and way.choice.seen
+    ]
     return [smallest(ways), max(ways, key=lambda tiles: tiles.rows * tiles.columns)]
 
 
@@ -55,7 +60,7 @@ def test_strips_of_windows_are_copied_from_an_image(form: Form) -> None:
     found = set()
     for tiles in of_an_image(kernel):
         launches = launches_of(tiles)
-        assert launches[-1].pattern.mode is CpuMode.CONTRACTION_MATRICES_IMAGE
+        assert launches[-1].pattern.walk_as(Tiling).windows == "b"
         run_launches(launches, arrays)
         assert_accurate(arrays[2], *arrays[:2], AXES)
         found.add(arrays[2].tobytes())
@@ -80,8 +85,8 @@ def test_parts_that_are_packed_ahead_are_multiplied(fixed: str) -> None:
     m, n, k = 40, 70, 300
     a, b, out = values("float32", m, 1, k), values("float32", 1, n, k), np.zeros((m, n, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
-    ways = [way.choice for way in estimates(kernel) if way.choice.in_pieces]
+    ways = [way.choice for way in estimates(kernel) if way.choice.instructions is Instructions.AMX_BF16]
     packed = {"a": (True, False), "b": (False, True), "neither": (False, False)}[fixed]
-    tiles = smallest([tiles for tiles in ways if (tiles.ahead, tiles.b_ahead) == packed])
+    tiles = smallest([tiles for tiles in ways if (tiles.a.is_ahead, tiles.b.is_ahead) == packed])
     run_launches(launches_of(tiles), [a, b, out])
     assert_accurate(out, a, b, (2,))

@@ -17,12 +17,13 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu import engine
+from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.roles import roles_of
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates
 from opendml.targets.cpu.machine import CpuMachine, assumed, detected
 from opendml.targets.cpu.pattern import CpuMode
 from tests.running import launches
-from tests.targets.kernels import access, run_launches, with_strips
+from tests.targets.kernels import access, run_launches, with_b_ahead
 from tests.targets.test_cpu_attributes import PROCESSORS, Processor, compiled, undefined_symbols
 from tests.targets.test_cpu_contraction import laid_out
 from tests.targets.test_cpu_windows import FORMS, Form, windows_of
@@ -113,13 +114,13 @@ class Product:
             for way in estimates(self.kernel)
             if way.choice.micro.vectors == 2 and ("exchanged" in way.name) is exchanged
         ]
-        return min((way for way in ways if way.ahead is ahead), key=lambda way: way.rows * way.columns)
+        return min((way for way in ways if way.a.is_ahead is ahead), key=lambda way: way.rows * way.columns)
 
     def check(self, exchanged: bool = False, ahead: bool = False, strips: bool = False) -> None:
         """That way is exact; `strips`: with b packed ahead."""
         tiles = self.tiles(exchanged, ahead)
         if strips:
-            packed_ahead = with_strips(tiles)
+            packed_ahead = with_b_ahead(tiles)
             assert packed_ahead is not None
             tiles = packed_ahead
         self.check_tiles(tiles)
@@ -212,7 +213,7 @@ def test_channels_of_an_image_share_words(
     ways = [way.choice for way in estimates(one.kernel) if way.choice.seen]
     assert bool(ways) is (packed[0] != "INT32")
     for ahead, choose in ((False, min), (True, max)):
-        alike = [tiles for tiles in ways if tiles.ahead is ahead and tiles.micro.vectors == 2]
+        alike = [tiles for tiles in ways if tiles.a.is_ahead is ahead and tiles.micro.vectors == 2]
         if alike:
             one.check_tiles(choose(alike, key=lambda tiles: tiles.rows * tiles.columns))
 
@@ -291,7 +292,6 @@ def test_quantized_operators_multiply_what_they_read() -> None:
     for desc in operators:
         assert {launch.pattern.mode for launch in launches(desc)} <= {
             CpuMode.CONTRACTION,
-            CpuMode.CONTRACTION_IMAGE,
-            CpuMode.CONTRACTION_PANELS,
+            CpuMode.CONTRACTION_PACK,
         }
         assert fuse(program_of(desc)).arena_bytes == 0

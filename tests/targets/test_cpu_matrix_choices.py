@@ -101,7 +101,7 @@ def _on_the_xeon() -> Iterator[None]:
 def test_no_layer_is_slower_with_matrix_registers_than_without(layer: Measured) -> None:
     answer = chosen_tiles(ProductQuery(layer.kernel(), replace(XEON, threads=THREADS)))
     assert isinstance(answer, Estimate)
-    taken = layer.matrices if answer.choice.in_registers else layer.vectors
+    taken = layer.matrices if answer.choice.instructions.are_amx else layer.vectors
     assert taken <= layer.vectors
     assert taken <= 1.2 * layer.matrices
 
@@ -113,7 +113,7 @@ def test_estimated_times_are_within_a_factor_of_those_that_were_measured(layer: 
     for priced in families_of(layer.kernel()):
         for tiles in priced.tiles():
             cycles = priced.cycles_on(tiles, THREADS)
-            least[tiles.in_registers] = min(least[tiles.in_registers], cycles)
+            least[tiles.instructions.are_amx] = min(least[tiles.instructions.are_amx], cycles)
     for in_registers, measured in ((False, layer.vectors), (True, layer.matrices)):
         ratio = measured / (least[in_registers] / CYCLES)
         assert 1 / 1.6 <= ratio <= (1.6 if measured > 200 else 2.5), f"{in_registers}: {ratio:.2f}"

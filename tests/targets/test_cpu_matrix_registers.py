@@ -17,10 +17,12 @@ import pytest
 import opendml as dml
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu import machine as machines
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates, launches_of
+from opendml.targets.cpu.contraction.launches import launches_of
+from opendml.targets.cpu.contraction.schedule import Tiles, estimates
+from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.engine import Effort, compile_object, kernel_assembly
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
-from opendml.targets.cpu.pattern import CpuMode, CpuPattern
+from opendml.targets.cpu.pattern import CpuPattern
 from opendml.targets.cpu.schedule import schedule
 from tests.targets.kernels import contraction_kernel, run_launches
 from tests.targets.test_cpu_windows import Form, convolution
@@ -53,13 +55,13 @@ WITHIN = {
 }
 
 
-def in_pieces(a: Array, b: Array, out: Array) -> dict[str, Tiles]:
+def in_bf16(a: Array, b: Array, out: Array) -> dict[str, Tiles]:
     """The ways to multiply two matrices in pieces, those of the smallest blocks."""
     ways: dict[str, Tiles] = {}
     spread = a[:, None], b.T[None]
     for way in estimates(contraction_kernel(*spread, (2,), [out[..., None]])):
-        if way.choice.in_pieces:
-            name = f"{way.name} {way.choice.ahead}"
+        if way.choice.instructions is Instructions.AMX_BF16:
+            name = f"{way.name} {way.choice.a.is_ahead}"
             known = ways.get(name)
             if known is None or known.rows * known.columns > way.choice.rows * way.choice.columns:
                 ways[name] = way.choice
@@ -103,7 +105,7 @@ def test_sums_are_accurate_whatever_the_sizes(sizes: tuple[int, int, int]) -> No
     m, n, k = sizes
     random = np.random.default_rng(m)
     a, b = random.standard_normal((m, k), np.float32), random.standard_normal((k, n), np.float32)
-    ways = in_pieces(a, b, np.empty((m, n), np.float32))
+    ways = in_bf16(a, b, np.empty((m, n), np.float32))
     assert ways
     for name, tiles in ways.items():
         assert_right(multiplied(tiles, a, b), a, b, name)
@@ -123,7 +125,7 @@ def test_one_number_among_others_is_multiplied_as_it_is(value: float, transposed
         for operand in places:
             array = a if operand == "a" else b
             array[tuple(random.integers(array.shape))] = value
-        for name, tiles in in_pieces(a, b, np.empty((m, n), np.float32)).items():
+        for name, tiles in in_bf16(a, b, np.empty((m, n), np.float32)).items():
             assert_right(multiplied(tiles, a, b), a, b, f"{places} {name}")
 
 
@@ -132,7 +134,7 @@ def test_one_number_among_others_is_multiplied_as_it_is(value: float, transposed
 def test_a_product_with_one_is_the_number_itself(value: float) -> None:
     b = np.full((64, 64), value, np.float32)
     a = np.eye(64, dtype=np.float32)
-    for tiles in in_pieces(a, b, np.empty((64, 64), np.float32)).values():
+    for tiles in in_bf16(a, b, np.empty((64, 64), np.float32)).values():
         # Of NaN and infinities, times zero, the sums are NaN.
         expected = b if np.isfinite(value) else np.full_like(b, np.nan)
         np.testing.assert_array_equal(multiplied(tiles, a, b), expected)
@@ -144,7 +146,7 @@ def test_numbers_of_all_magnitudes_are_multiplied() -> None:
     bits = random.integers(0, 2**32, (2, 96, 160), np.uint32, endpoint=False)
     a, b = bits.view(np.float32)
     a, b = (np.where(np.isfinite(each), each, np.float32(1)) * np.float32(2.0**-70) for each in (a, b))
-    for name, tiles in in_pieces(a, b.T.copy(), np.empty((96, 96), np.float32)).items():
+    for name, tiles in in_bf16(a, b.T.copy(), np.empty((96, 96), np.float32)).items():
         assert_right(multiplied(tiles, a, b.T.copy()), a, b.T, name)
 
 
@@ -173,14 +175,14 @@ def test_the_number_of_threads_changes_no_bit_of_an_image(value: float) -> None:
     for threads in (1, 2, 3, 8):
         with assumed(replace(machine(), threads=threads)):
             launches = schedule(kernel)
-        assert launches[-1].pattern.mode is CpuMode.CONTRACTION_MATRICES_IMAGE
+        assert launches[-1].pattern.walk_as(Tiling).windows == "b"
         run_launches(launches, arrays)
         results.add(arrays[-1].tobytes())
     assert len(results) == 1
 
 
 @HERE
-def test_a_convolution_by_another_is_computed_in_pieces() -> None:
+def test_a_convolution_by_another_is_computed_in_bfloat16_parts() -> None:
     """Windows of an image, and filters that are no constants."""
     random = np.random.default_rng(8)
     x, filters = (
@@ -212,7 +214,7 @@ def test_code_for_matrix_registers_is_made_on_any_machine() -> None:
     """Of both operands packed by items, of either packed ahead, and of an image."""
     a, b, out = (np.empty(sizes, np.float32) for sizes in ((64, 300), (300, 64), (64, 64)))
     with assumed(with_matrix_registers()):
-        ways = in_pieces(a, b, out).values()
+        ways = in_bf16(a, b, out).values()
         patterns = {
             each.pattern.text(): each.pattern for tiles in list(ways)[:3] for each in launches_of(tiles)
         }

@@ -28,7 +28,7 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.tensor_desc import reach
-from opendml.targets.cpu.contraction.patterns import Tiling
+from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.executable import CpuExecutable, _scheduled
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
@@ -105,7 +105,7 @@ def test_what_all_steps_multiply_by_is_packed_once() -> None:
     kernels = fuse(program)
     (repeat,) = kernels.repeats
     launches = [schedule(kernel) for kernel in kernels.kernels]
-    packing = [each[0] for each in launches if each[0].pattern.mode is CpuMode.CONTRACTION_STRIPS]
+    packing = [each[0] for each in launches if each[0].pattern.mode is CpuMode.CONTRACTION_PACK]
     assert len(packing) == repeat.count
     assert all(launch.steady and not launch.fixed for launch in packing)
     assert CpuExecutable(program).launch_count == sum(map(len, launches)) - (repeat.count - 1)
@@ -191,9 +191,9 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
     host = replace(with_matrix_registers(), threads=2)
     products, *others = _step(32, 128, host, has_bias)
     assert len(others) == 2
-    assert isinstance(products.pattern.walk, Tiling)
-    assert products.pattern.mode is CpuMode.CONTRACTION_MATRICES
-    assert products.pattern.walk.micro.rows == 16
+    tiling = products.pattern.walk_as(Tiling)
+    assert tiling.instructions is Instructions.AMX_BF16
+    assert tiling.micro.rows == 16
     assert [(each.claims, each.kept) for each in (products, *others)] == [(2, True)] * 3
     with assumed(host):
         assert_compiles(products.pattern)
@@ -203,8 +203,8 @@ def test_threads_keep_rows_in_all_launches_of_a_step(has_bias: bool) -> None:
 @pytest.mark.parametrize("hidden", [256, 512])
 def test_threads_keep_columns_of_what_no_cache_has_room_for(hidden: int) -> None:
     products, *_ = _step(32, hidden, replace(with_matrix_registers(), threads=2))
-    assert products.pattern.mode is CpuMode.CONTRACTION_MATRICES
-    assert isinstance(products.pattern.walk, Tiling)
+    tiling = products.pattern.walk_as(Tiling)
+    assert tiling.instructions is Instructions.AMX_BF16
     assert products.pattern.walk.micro.rows == 32
 
 
@@ -339,7 +339,7 @@ def test_what_no_caller_gets_is_joined_in_the_type_of_the_past(target: str) -> N
         ("sm_80", "mma_chain"),
         ("sm_90", "wgmma_chain"),
         ("avx512", "contraction_chain"),
-        ("amx", "contraction_chain_matrices"),
+        ("amx", "contraction_chain"),
         ("avx2", "contraction_chain"),
     ],
 )

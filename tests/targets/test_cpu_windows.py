@@ -6,7 +6,7 @@ import ctypes
 import math
 import mmap
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 from random import Random
 from typing import NamedTuple
@@ -21,9 +21,8 @@ from opendml.program.node import Node, Operation, contraction, convert
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.common.candidates import Estimate
-from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen, seen_by
-from opendml.targets.cpu.contraction.patterns import ImageWindow, Tiling
+from opendml.targets.cpu.contraction.launches import construct, launches_of
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
     NEARLY,
@@ -35,17 +34,17 @@ from opendml.targets.cpu.contraction.schedule import (
     columns_of_all,
     estimates,
     families_of,
-    launches_of,
     sums_alike,
 )
-from opendml.targets.cpu.contraction.tiles import packed_ahead
-from opendml.targets.cpu.contraction.tilings import UsualForm, few_rows_in_strips, usual_form
+from opendml.targets.cpu.contraction.tiling import ImageWindow, Storage, Tiling
+from opendml.targets.cpu.contraction.tilings import UsualForm, streamed_tiles, usual_form
+from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import scheduled
 from tests.nodes import convolution as convolution_tilings
 from tests.nodes import matrix_product, operands_of, program
-from tests.targets.kernels import contraction_kernel, run_launches, with_strips
+from tests.targets.kernels import contraction_kernel, run_launches, with_b_ahead
 from tests.targets.test_cpu_contraction import assert_accurate, values
 from tools.cuda_contraction_cases import contraction_cases
 from tools.machines import PROCESSORS
@@ -102,7 +101,7 @@ def ways_with_an_image(kernel: Kernel, all: bool = False) -> list[Tiles]:
     kinds: dict[str, list[Tiles]] = {}
     for way in estimates(kernel):
         tiles = way.choice
-        if tiles.seen and tiles.micro.vectors == 2 and (all or not tiles.ahead):
+        if tiles.seen and tiles.micro.vectors == 2 and (all or not tiles.a.is_ahead):
             kinds.setdefault(way.name, []).append(tiles)
     ordered = [sorted(tiles, key=lambda each: each.rows * each.columns) for tiles in kinds.values()]
     return [tiles for each in ordered for tiles in (each[0], each[-1])[: 1 + all]]
@@ -131,7 +130,7 @@ def test_windows_are_multiplied_and_broadcast_where_their_image_lies(form: Form)
 def test_neither_blocks_nor_what_is_packed_ahead_change_a_bit() -> None:
     kernel, arrays = convolution(FORMS[0])
     ways = ways_with_an_image(kernel, all=True)
-    strips = list(filter(None, map(with_strips, ways)))
+    strips = list(filter(None, map(with_b_ahead, ways)))
     assert strips
     check_ways([*ways, *strips[:1]], arrays)
 
@@ -141,7 +140,7 @@ def test_one_tile_of_filters_after_the_other_is_multiplied_by_all_windows() -> N
     kernel, arrays = convolution(Form((7, 9), (3, 3)), channels=64, filters=100)
     ways = [each for each in ways_with_an_image(kernel, all=True) if each.seen and each.seen.broadcast]
     assert len({(each.rows, each.columns) for each in ways}) > 1
-    strips = list(filter(None, map(with_strips, ways)))
+    strips = list(filter(None, map(with_b_ahead, ways)))
     assert len(strips) == len(ways)
     check_ways([*ways, *strips], arrays)
 
@@ -154,8 +153,9 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
     kernel = replace(kernel, loads=(replace(kernel.loads[0], fixed=True), *kernel.loads[1:]))
     host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=threads)
     with assumed(host):
-        modes = [launch.pattern.mode for launch in scheduled(kernel)]
-    assert modes == [CpuMode.CONTRACTION_STRIPS, CpuMode.CONTRACTION_BROADCAST_IMAGE]
+        packing, block = scheduled(kernel)
+    assert packing.pattern.mode is CpuMode.CONTRACTION_PACK
+    assert block.pattern.walk_as(Tiling).windows == "a"
 
 
 @pytest.mark.usefixtures("no_matrix_registers")
@@ -163,8 +163,8 @@ def test_filters_that_several_images_meet_are_packed_once() -> None:
     kernel, _ = convolution(Form((4, 4), (3, 3)), channels=256, filters=256)
     with assumed(replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=1)):
         strips, block = scheduled(kernel)
-    assert (strips.pattern.mode, strips.fixed) == (CpuMode.CONTRACTION_STRIPS, False)
-    assert block.pattern.mode is CpuMode.CONTRACTION_BROADCAST_IMAGE
+    assert (strips.pattern.mode, strips.fixed) == (CpuMode.CONTRACTION_PACK, False)
+    assert block.pattern.walk_as(Tiling).windows == "a"
 
 
 def test_sums_of_many_channels_are_added_part_by_part() -> None:
@@ -244,7 +244,6 @@ def test_that_filters_are_constant_changes_no_bit() -> None:
         tiling = launches[-1].pattern.walk
         assert isinstance(tiling, Tiling)
         assert tiling.image
-        assert launches[-1].pattern.mode in (CpuMode.CONTRACTION_IMAGE, CpuMode.CONTRACTION_BROADCAST_IMAGE)
         run_launches(launches, arrays)
         assert_accurate(arrays[-1], *arrays[:2], AXES)
         results.append(arrays[-1].copy())
@@ -317,7 +316,7 @@ def chosen(kernel: Kernel, threads: int) -> Tiles | None:
 def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
     """The tiles that win where all are tried, by the number of threads."""
     both_roles = (roles_of(kernel, exchanged) for exchanged in (False, True))
-    few = [few_rows_in_strips(roles, lane_count()) for roles in both_roles if roles]
+    few = [streamed_tiles(roles) for roles in both_roles if roles]
     if any(few):
         return [next(filter(None, few)) for _ in all_threads]
     families = list(families_of(kernel))
@@ -330,13 +329,13 @@ def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
         return [None for _ in all_threads]
     best = least.choice
     alike = [(priced, way.choice) for priced, found in ways for way in found if sums_alike(way.choice, best)]
-    if best.in_registers and best.seen:
+    if best.instructions.are_amx and best.seen:
         columns = columns_of_all(best, families)
         alike = [(priced, tiles) for priced, tiles in alike if tiles.columns == columns]
     alike += [
-        (priced, priced.fixed_strips.of(tiles))
+        (priced, priced.fixed_b_ahead.of(tiles))
         for priced, tiles in alike
-        if priced.fixed_strips and packed_ahead(tiles) is None
+        if priced.fixed_b_ahead and tiles.packed_ahead is None
     ]
     return [cheapest_or_usual(alike, threads) for threads in all_threads]
 
@@ -368,10 +367,19 @@ def test_the_search_finds_what_trying_all_does_and_bounds_are_bounds(name: str) 
         for kernel in (*all_kernels(), *large_products()):
             found = [chosen(kernel, threads) for threads in THREADS]
             assert list(map(facts, found)) == list(map(facts, tried(kernel, THREADS)))
+            for tiles in filter(None, found):
+                launches = zip(construct(kernel, tiles.choice), launches_of(tiles), strict=True)
+                assert all(words_of(one) == words_of(other) for one, other in launches)
+
+
+def words_of(launch: CpuLaunch) -> object:
+    """Return all that a launch consists of."""
+    values = [getattr(launch, field.name) for field in fields(launch) if field.name != "pattern"]
+    return launch.pattern.text(), values
 
 
 @pytest.mark.parametrize("name", MACHINES)
-def test_few_rows_read_a_large_constant_from_the_strips_of_many(name: str) -> None:
+def test_few_rows_stream_a_large_constant_from_the_panels_of_many(name: str) -> None:
     with assumed(MACHINES[name]):
         for m, turned in product((2, 5, 8, 64, 200), (False, True)):
             (kernel,) = kernels_of(matrix_product(F32, (m, 3072, 768), b_turned=turned))
@@ -379,8 +387,8 @@ def test_few_rows_read_a_large_constant_from_the_strips_of_many(name: str) -> No
             for threads in THREADS:
                 tiles = chosen(replace(kernel, loads=tuple(loads)), threads)
                 assert tiles
-                assert usual_form(tiles) is UsualForm.STRIPS
-                assert tiles.in_strips == (m <= 8)
+                assert usual_form(tiles) is UsualForm.B
+                assert (tiles.b is Storage.STREAMED) == (m <= 8)
 
 
 INTEGERS = [case for case in contraction_cases() if "INT" in case.name]
@@ -403,7 +411,7 @@ def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
     with assumed(MACHINES["amx, eight threads"]):
         (kernel,) = kernels_of(total)
         assert facts(chosen(kernel, 8)) == facts(tried(kernel, [8])[0])
-        assert not any(tiles.in_place for priced in families_of(kernel) for tiles in priced.tiles())
+        assert not any(tiles.a.is_in_place for priced in families_of(kernel) for tiles in priced.tiles())
 
 
 @pytest.mark.parametrize("name", PROCESSORS)

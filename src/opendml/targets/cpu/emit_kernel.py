@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 
@@ -13,22 +14,9 @@ from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu import exponential_math, table_math
 from opendml.targets.cpu.code import I64, POINTER
 from opendml.targets.cpu.column_code import BoundedColumnCode, ColumnCode
-from opendml.targets.cpu.contraction.chain_code import ChainCode
-from opendml.targets.cpu.contraction.code import ContractionCode
-from opendml.targets.cpu.contraction.dot_code import DotCode
-from opendml.targets.cpu.contraction.image_code import BroadcastImageCode, ImageContractionCode
-from opendml.targets.cpu.contraction.matrix_chain_code import MatrixChainCode
-from opendml.targets.cpu.contraction.matrix_code import (
-    MatrixCode,
-    MatrixImageCode,
-    MatrixPanelCode,
-    MatrixStripCode,
-    WordMatrixCode,
-    WordMatrixPanelCode,
-)
-from opendml.targets.cpu.contraction.packing import PanelCode, StripCode
-from opendml.targets.cpu.contraction.patterns import Chaining, Packing, Panels, Strips, Tiling
-from opendml.targets.cpu.contraction.words import WordPanelCode, WordStripCode
+from opendml.targets.cpu.contraction.dispatch import chain_code, contraction_code
+from opendml.targets.cpu.contraction.packers import pack_ahead_code
+from opendml.targets.cpu.contraction.tiling import expanded_walk
 from opendml.targets.cpu.element_code import ElementCode
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import ColumnWalk, CpuMode, CpuPattern
@@ -39,7 +27,7 @@ from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.tables import has_tables
 from opendml.targets.cpu.top_code import TopCode
 
-_CODE: dict[CpuMode, type[KernelCode]] = {
+_CODE: dict[CpuMode, Callable[[ir.Function, CpuPattern, int], KernelCode]] = {
     CpuMode.POINTWISE: ElementCode,
     CpuMode.TRANSPOSED: ElementCode,
     CpuMode.SHORT_ROWS: ElementCode,
@@ -67,29 +55,10 @@ _CODE: dict[CpuMode, type[KernelCode]] = {
     CpuMode.TOP: TopCode,
     CpuMode.TOP_CHUNKS: TopCode,
     CpuMode.TOP_MERGE: TopCode,
-    CpuMode.CONTRACTION: ContractionCode,
-    CpuMode.CONTRACTION_DOTS: DotCode,
-    CpuMode.CONTRACTION_MATRICES: MatrixCode,
-    CpuMode.CONTRACTION_MATRICES_IMAGE: MatrixImageCode,
-    CpuMode.CONTRACTION_IMAGE: ImageContractionCode,
-    CpuMode.CONTRACTION_BROADCAST_IMAGE: BroadcastImageCode,
-    CpuMode.CONTRACTION_PANELS: PanelCode,
-    CpuMode.CONTRACTION_STRIPS: StripCode,
-    CpuMode.CONTRACTION_CHAIN: ChainCode,
-    CpuMode.CONTRACTION_CHAIN_MATRICES: MatrixChainCode,
+    CpuMode.CONTRACTION: contraction_code,
+    CpuMode.CONTRACTION_PACK: pack_ahead_code,
+    CpuMode.CONTRACTION_CHAIN: chain_code,
 }
-
-_WORD_CODE: dict[CpuMode, type[KernelCode]] = {
-    CpuMode.CONTRACTION_PANELS: WordPanelCode,
-    CpuMode.CONTRACTION_STRIPS: WordStripCode,
-}
-"""Of operands whose elements are narrower than words."""
-
-_MATRIX_CODE: dict[CpuMode, type[KernelCode]] = {
-    CpuMode.CONTRACTION_PANELS: MatrixPanelCode,
-    CpuMode.CONTRACTION_STRIPS: MatrixStripCode,
-}
-"""Of operands in pieces."""
 
 
 class _Numbers:
@@ -116,44 +85,17 @@ def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -
     _code_of(pattern)(function, _with_expanded(pattern), lanes).emit()
 
 
-def _code_of(pattern: CpuPattern) -> type[KernelCode]:
-    """What writes the code of a pattern."""
-    tiling = pattern.walk
-    if isinstance(tiling, Tiling) and tiling.a.turned:
-        return WordMatrixCode
-    if isinstance(tiling, Panels | Strips):
-        if isinstance(tiling, Panels) and tiling.turned:
-            return WordMatrixPanelCode
-        if tiling.packing.in_pieces:
-            return _MATRIX_CODE[pattern.mode]
-        if tiling.packing.group > 1:
-            return _WORD_CODE[pattern.mode]
-    if isinstance(tiling, ColumnWalk) and tiling.bounded:
+def _code_of(pattern: CpuPattern) -> Callable[[ir.Function, CpuPattern, int], KernelCode]:
+    """Return what creates the code of a pattern."""
+    if isinstance(pattern.walk, ColumnWalk) and pattern.walk.bounded:
         return BoundedColumnCode
     return _CODE[pattern.mode]
 
 
 def _with_expanded(pattern: CpuPattern) -> CpuPattern:
-    """The pattern with all functions in basic operations."""
-    tiling = pattern.walk
-    if isinstance(tiling, Tiling):
-        a = replace(tiling.a, packing=_packing(tiling.a.packing))
-        tiling = replace(tiling, a=a, b=_packing(tiling.b))
-    elif isinstance(tiling, Chaining):
-        tiling = replace(
-            tiling,
-            a=replace(tiling.a, packing=_packing(tiling.a.packing)),
-            b=_packing(tiling.b),
-            weighted=_packing(tiling.weighted),
-            scores=_with_expanded(tiling.scores),
-        )
-    elif isinstance(tiling, Panels | Strips):
-        tiling = replace(tiling, packing=_packing(tiling.packing))
-    return replace(pattern, values=rebuild(pattern.values, _expanded), walk=tiling)
-
-
-def _packing(packing: Packing) -> Packing:
-    return replace(packing, pattern=_with_expanded(packing.pattern))
+    """Return the pattern with all functions in basic operations."""
+    walk = expanded_walk(pattern.walk, _with_expanded)
+    return replace(pattern, values=rebuild(pattern.values, _expanded), walk=walk)
 
 
 def _expanded(node: Node) -> Node:

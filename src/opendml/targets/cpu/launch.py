@@ -68,13 +68,7 @@ _NEVER_STREAMED = {
     CpuMode.POSITIONS_CHUNKS,
     CpuMode.TOP,
     CpuMode.TOP_MERGE,
-    CpuMode.CONTRACTION_DOTS,
-    CpuMode.CONTRACTION_MATRICES,
-    CpuMode.CONTRACTION_MATRICES_IMAGE,
-    CpuMode.CONTRACTION_IMAGE,
-    CpuMode.CONTRACTION_BROADCAST_IMAGE,
     CpuMode.CONTRACTION_CHAIN,
-    CpuMode.CONTRACTION_CHAIN_MATRICES,
 }
 """Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
 does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is

@@ -82,20 +82,10 @@ class CpuMode(Enum):
 
     CONTRACTION = "contraction"
     """Sums of products in tiles; an item is a block of rows and columns of the results."""
-    CONTRACTION_DOTS = "contraction of rows"
-    CONTRACTION_MATRICES = "contraction in matrix registers"
-    CONTRACTION_IMAGE = "contraction of windows"
-    """Likewise, of windows of an image; a block's columns are whole rows of windows."""
-    CONTRACTION_MATRICES_IMAGE = "contraction of windows in matrix registers"
-    CONTRACTION_BROADCAST_IMAGE = "contraction of broadcast windows"
-    """Likewise, where windows are the rows of a block."""
-    CONTRACTION_PANELS = "contraction panels"
-    """Packs an operand of them ahead; an item is a panel of its rows."""
-    CONTRACTION_STRIPS = "contraction strips"
-    """Packs the other operand ahead; an item is a strip of its columns."""
+    CONTRACTION_PACK = "contraction pack"
+    """Packs an operand of a contraction ahead; an item is a panel."""
     CONTRACTION_CHAIN = "contraction chain"
     """Products, a softmax of these, and products with its weights; an item is a block of rows."""
-    CONTRACTION_CHAIN_MATRICES = "contraction chain in matrix registers"
 
     @property
     def columns(self) -> bool:

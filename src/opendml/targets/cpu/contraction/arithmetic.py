@@ -1,5 +1,5 @@
-"""How products are added, by the type of the elements that are packed: of floats one at a time, of narrow
-integers as many as share a word of 32 bits."""
+"""The instructions that add products, by the type of packed elements. Floats are added one at a time, narrow
+integers in groups that share 32 bits."""
 
 from __future__ import annotations
 
@@ -14,38 +14,37 @@ from opendml.targets.cpu.values import intrinsic, llvm_type, overloaded
 F32, I32 = ScalarType.FLOAT32, ScalarType.INT32
 
 BYTES = ScalarType.INT8, ScalarType.UINT8
-"""The types of operands of 8 bits: that whose elements are broadcast is signed, the other one is not, as the
-instruction wants them."""
+"""The types of 8-bit operands, as the instruction requires: A is signed, B is unsigned."""
 
 _PAIRS_INTRINSICS = {
     16: "llvm.x86.avx512.pmaddw.d.512",
     8: "llvm.x86.avx2.pmadd.wd",
     4: "llvm.x86.sse2.pmadd.wd",
 }
-"""The sums of products of pairs, by lanes."""
+"""The instructions for sums of products of pairs, by lanes."""
 
 MultiplyAdd = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, int], ir.Value]
-"""From totals, and of both operands a word for each, the new totals in so many lanes."""
+"""Returns new totals from totals, a group of either operand for each, and the number of lanes."""
 
 
 def total_type(packed: ScalarType) -> ScalarType:
-    """The type of sums of products."""
+    """Return the type of sums of products."""
     return F32 if packed is F32 else I32
 
 
 def multiply_add(packed: ScalarType) -> MultiplyAdd:
-    """What adds the products of words, where the operand that is broadcast is packed in a type."""
+    """Return the function that adds the products of groups, if A is packed in a type."""
     return _MULTIPLY_ADD[packed]
 
 
 def has_bytes(host: CpuMachine) -> bool:
-    """Whether a processor adds the products of four bytes at once."""
+    """Return whether a processor adds the products of four bytes at once."""
     wide = host.has("avx512vnni") and (host.vector_bytes == 64 or host.has("avx512vl"))
     return wide or (host.vector_bytes < 64 and host.has("avxvnni"))
 
 
 def has_pairs(host: CpuMachine) -> bool:
-    """Whether a processor adds the products of pairs of 16 bits at once."""
+    """Return whether a processor adds the products of pairs of 16 bits at once."""
     if not host.triple.startswith("x86_64"):
         return False
     return host.vector_bytes < 64 or host.has("avx512bw")
@@ -54,7 +53,7 @@ def has_pairs(host: CpuMachine) -> bool:
 def dot_bytes(
     builder: ir.IRBuilder, total: ir.Value, signed: ir.Value, unsigned: ir.Value, lanes: int
 ) -> ir.Value:
-    """Adds four products of bytes to each total: exactly, and wrapping."""
+    """Return the totals plus four products of bytes each, exact and wrapping."""
     name = f"llvm.x86.avx512.vpdpbusd.{32 * lanes}"
     return intrinsic(builder, name, llvm_type(I32, lanes), [total, unsigned, signed])
 

@@ -1,6 +1,6 @@
-"""Decides how a softmax between products is computed: the tiles in registers, and the blocks of rows.
+"""The choice of how a softmax between products is computed: the tiles in registers, and the blocks of rows.
 
-How rows are divided changes no bit of the results: each row takes the same keys in, in the same parts.
+The division of rows changes no bit of the results: each row takes in the same keys in the same parts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import merged_neighbours
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.cpu.contraction.amx_tilings import AMX_TILE, SPLIT, amx_tile_cycles
+from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     CLAIMED,
     COPIED,
@@ -23,71 +25,76 @@ from opendml.targets.cpu.contraction.costs import (
     packing_cycles,
     tile_cycles,
 )
-from opendml.targets.cpu.contraction.matrix_tilings import MATRIX_TILE, SPLIT, matrix_tile_cycles
 from opendml.targets.cpu.contraction.operands import (
-    a_along_depth,
-    a_order,
     b_along_depth,
-    b_order,
     common_loops,
     epilogue_nest,
-    packing_of,
+    packing_of_a,
+    packing_of_b,
 )
-from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.patterns import STEP, Chaining, MicroKernel, Panels, pieces_bytes
 from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
 from opendml.targets.cpu.contraction.schedule import ProductQuery
+from opendml.targets.cpu.contraction.tiling import (
+    STEP,
+    Chaining,
+    Instructions,
+    MicroKernel,
+    OperandA,
+    OperandB,
+    Storage,
+    bf16_bytes,
+)
 from opendml.targets.cpu.launch import CpuLaunch, Numbers, Table, buffers_of, parameters_of, pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import CpuMode
 
 _KEYS = 256
-"""Keys that are taken in at a time: scores of a panel of queries stay in the first cache, and so does the
-tile of what they weigh. So many products are also added to one sum."""
+"""Keys that are taken in at a time. Scores of a panel of queries and a tile of values stay in the first
+cache. It is also the number of products that are added to one sum."""
 _WIDEST = 256
-"""Elements of a query, or of what is weighted, at most: so many products are added to one sum."""
+"""The most elements of a query or value; it is also the number of products that are added to one sum."""
 _FEWEST_ROWS = 16
-"""Queries that share keys from which on it pays to pack these."""
+"""The fewest queries for which packing their keys pays."""
 _WEIGHT = 24.0
 """Cycles for a vector of scores to become weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainedRoles:
-    """The two products of a chain over the same rows. The first one's epilogue computes scores, and stores
-    none; the operand `a` of the second are the weights, which are nowhere."""
+    """The two products of a chain over the same rows. The epilogue of the first computes scores, and stores
+    none. The operand A of the second is the weights, which are not in memory."""
 
     scores: Roles
     results: Roles
 
     @property
     def parts(self) -> tuple[Kernel, ...]:
-        """What is walked, in the order of its parameters."""
+        """The parts of the chain, in the order of their parameters."""
         scores, results = self.scores, self.results
         return results.epilogue, scores.a, scores.b, scores.epilogue, results.b
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Tiles in registers, so many rows for each item, and the estimated cycles of one item; whether numbers
-    are multiplied in pieces, in matrix registers."""
+    """Tiles in registers, the rows of each item, the estimated cycles of one item, and the instructions that
+    multiply."""
 
     micro: MicroKernel
     weighting: MicroKernel
     rows: int
     item_cycles: float
-    in_pieces: bool = False
+    instructions: Instructions = Instructions.FMA
 
     @property
     def name(self) -> str:
         """The name of this kind of tiles."""
         micro, weighting = self.micro, self.weighting
-        kind = "matrices" if self.in_pieces else "tiles"
+        kind = "matrices" if self.instructions.are_amx else "tiles"
         return f"attention in {kind} of {micro.rows}x{micro.vectors} and {weighting.rows}x{weighting.vectors}"
 
 
 def is_chained(kernel: Kernel) -> bool:
-    """Whether a kernel is a softmax between products that is better computed as one."""
+    """Return whether a kernel is a softmax between products that is better computed as one."""
     roles = chained_roles(kernel)
     return roles is not None and bool(ways(roles))
 
@@ -123,7 +130,7 @@ ATTENTION: Table = (Candidate("attention in tiles", _price_chain, _construct, al
 
 
 def chained_roles(kernel: Kernel) -> ChainedRoles | None:
-    """The products of a kernel; None if it has no chain, or one whose operands cannot be walked so."""
+    """Return the products of a kernel; None if it has no chain, or one that cannot be walked in tiles."""
     chain = attention_of(kernel.values)
     if chain is None:
         return None
@@ -158,8 +165,8 @@ def _axes(attribute: object) -> tuple[int, ...]:
 
 
 def _is_walked(roles: ChainedRoles) -> bool:
-    """Whether neighbours in tiles are neighbours wherever operands, scores and results are walked, and sums
-    are short enough."""
+    """Return whether operands, scores and results are walked in one loop each along tiles, and sums are short
+    enough."""
     scores, results = roles.scores, roles.results
     if max(scores.count(scores.depth), results.count(results.columns)) > _WIDEST:
         return False
@@ -171,12 +178,12 @@ def _is_walked(roles: ChainedRoles) -> bool:
 
 
 def ways(roles: ChainedRoles) -> list[Way]:
-    """The tiles, with each division of the rows; none where few rows share keys. All are in matrix registers,
-    or none is, since that changes bits: whichever takes one thread less time."""
+    """Return the tiles, with each division of the rows; none if few rows share keys. All are in matrix
+    registers, or none is, since that changes bits. Those are chosen that take one thread less time."""
     rows = roles.scores.count(roles.scores.rows)
     if rows < _FEWEST_ROWS:
         return []
-    found = [list(vector_ways(roles)), list(matrix_ways(roles))]
+    found = [list(vector_ways(roles)), list(amx_ways(roles))]
 
     def cycles(alike: list[Way]) -> float:
         return min(-(-rows // way.rows) * way.item_cycles for way in alike)
@@ -185,13 +192,13 @@ def ways(roles: ChainedRoles) -> list[Way]:
 
 
 def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
-    """Those whose tiles are in vector registers."""
+    """Yield the ways whose tiles are in vector registers."""
     scores, results = roles.scores, roles.results
     lanes = lane_count()
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     depth, width = scores.count(scores.depth), results.count(results.columns)
-    a, b = packing_cycles(scores, lanes)
-    _, weighted = packing_cycles(results, lanes)
+    a, b = packing_cycles(scores)
+    _, weighted = packing_cycles(results)
     packed = keys * (depth * b + width * weighted) / lanes
     for largest in largest_tiles():
         micro = replace(largest, rows=even_part(m, largest.rows))
@@ -204,78 +211,81 @@ def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
         panel += tiles * keys * tile_cycles(weighting)
         row = depth * a + keys * _WEIGHT + width * COPIED
         pitch = -(-micro.rows // lanes) * lanes
-        most = _most_panels(weighting, (depth + lanes) * pitch, width, lanes, False) * micro.rows
+        most = _most_panels(weighting, (depth + lanes) * pitch, width, lanes, Instructions.FMA) * micro.rows
         for rows in block_sizes(m, micro.rows, most):
             item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
             yield Way(micro, weighting, rows, item)
 
 
-def matrix_ways(roles: ChainedRoles) -> Iterator[Way]:
-    """Return the ways whose tiles are in matrix registers, where the processor has them."""
+def amx_ways(roles: ChainedRoles) -> Iterator[Way]:
+    """Yield the ways whose tiles are in matrix registers, if the processor has them."""
     if not machine().has("amx-bf16"):
         return
     scores, results = roles.scores, roles.results
     lanes = lane_count()
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     depth, width = scores.count(scores.depth), results.count(results.columns)
-    a, b = packing_cycles(scores, lanes)
-    _, weighted = packing_cycles(results, lanes)
+    a, b = packing_cycles(scores)
+    _, weighted = packing_cycles(results)
     packed = keys * (depth * (b + SPLIT) + width * (weighted + SPLIT)) / lanes
     row = depth * (a + SPLIT) + keys * (_WEIGHT + SPLIT) + width * COPIED
-    tile = MATRIX_TILE.vectors * lanes
+    tile = AMX_TILE.vectors * lanes
     # Queries, keys, values and weights of a panel stay in the first caches.
-    panel = -(-keys // tile) * matrix_tile_cycles(depth, _WIDEST, waited=0.0)
-    panel += -(-width // tile) * matrix_tile_cycles(keys, _KEYS, waited=0.0)
-    queries = pieces_bytes(MATRIX_TILE.rows, depth) // F32.bytes
-    most = _most_panels(MATRIX_TILE, queries, width, lanes, True) * MATRIX_TILE.rows
-    for rows in block_sizes(m, MATRIX_TILE.rows, most):
-        item = STARTED + packed + -(-rows // MATRIX_TILE.rows) * panel + rows * row / lanes
-        yield Way(MATRIX_TILE, MATRIX_TILE, rows, item, in_pieces=True)
+    panel = -(-keys // tile) * amx_tile_cycles(depth, _WIDEST, waited=0.0)
+    panel += -(-width // tile) * amx_tile_cycles(keys, _KEYS, waited=0.0)
+    queries = bf16_bytes(AMX_TILE.rows, depth) // F32.bytes
+    most = _most_panels(AMX_TILE, queries, width, lanes, Instructions.AMX_BF16) * AMX_TILE.rows
+    for rows in block_sizes(m, AMX_TILE.rows, most):
+        item = STARTED + packed + -(-rows // AMX_TILE.rows) * panel + rows * row / lanes
+        yield Way(AMX_TILE, AMX_TILE, rows, item, Instructions.AMX_BF16)
 
 
-def _room(in_pieces: bool) -> int:
-    """Elements of packed queries, and of results, of an item: each take a quarter of a core's own cache, and
-    hold a panel at least."""
-    panel = pieces_bytes(MATRIX_TILE.rows, _WIDEST) // F32.bytes if in_pieces else 32 * _WIDEST
+def _most_elements(instructions: Instructions) -> int:
+    """Return the most elements of packed queries, and of results, of an item. Each takes a quarter of a
+    core's own cache, and holds a panel at least."""
+    panel = 32 * _WIDEST
+    if instructions.are_amx:
+        panel = bf16_bytes(AMX_TILE.rows, _WIDEST) // F32.bytes
     return max(machine().l2_bytes // 4 // F32.bytes, panel)
 
 
-def _most_panels(weighting: MicroKernel, queries: int, width: int, lanes: int, in_pieces: bool) -> int:
-    """How many panels an item may have, of which each takes so many elements for queries."""
+def _most_panels(
+    weighting: MicroKernel, queries: int, width: int, lanes: int, instructions: Instructions
+) -> int:
+    """Return the most panels of an item, each of which has `queries` packed elements of queries."""
     tile = weighting.vectors * lanes
     results = -(-width // tile) * tile * weighting.rows
-    return max(1, _room(in_pieces) // max(queries, results))
+    return max(1, _most_elements(instructions) // max(queries, results))
 
 
 def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)
-    a, a_nest = packing_of(scores.a, others[0], *a_order(scores), a_along_depth(scores), F32, way.in_pieces)
+    a, a_nest = packing_of_a(scores, scores.a, others[0])
     (b, b_nest), (weighted, weighted_nest) = (
-        packing_of(each.b, outer, *b_order(each), b_along_depth(each), F32, way.in_pieces)
-        for each, outer in ((scores, others[1]), (results, others[3]))
+        packing_of_b(each, each.b, outer) for each, outer in ((scores, others[1]), (results, others[3]))
     )
     scores_nest = epilogue_nest(scores, others[2])
     nest = epilogue_nest(results, epilogue)
-    mode, depth, width = CpuMode.CONTRACTION_CHAIN, _WIDEST, _WIDEST
-    if way.in_pieces:
-        mode = CpuMode.CONTRACTION_CHAIN_MATRICES
+    depth = width = _WIDEST
+    if way.instructions.are_amx:
         depth, width = (
             -(-count // STEP) * STEP for count in (scores.count(scores.depth), results.count(results.columns))
         )
+    lanes, packed = lane_count(), (way.instructions, Storage.PACKED)
     chaining = Chaining(
-        Panels(a, way.micro.rows, depth),
-        b,
+        OperandA(a, *packed, way.micro.rows, depth),
+        OperandB(b, *packed, way.micro.vectors * lanes, depth),
         pattern_of(scores.epilogue, scores_nest, CpuMode.CONTRACTION),
-        weighted,
+        OperandB(weighted, *packed, way.weighting.vectors * lanes, _KEYS),
         way.micro,
         way.weighting,
         _KEYS,
-        _room(way.in_pieces),
+        _most_elements(way.instructions),
         width,
     )
-    pattern = replace(pattern_of(results.epilogue, nest, mode), walk=chaining)
+    pattern = replace(pattern_of(results.epilogue, nest, CpuMode.CONTRACTION_CHAIN), walk=chaining)
     groups, chunks = results.count(results.outer), -(-m // way.rows)
     parameters = parameters_of(
         results.epilogue,

@@ -1,13 +1,13 @@
-"""A softmax between products: products of queries and keys, and sums of values by the weights that follow.
+"""Code of a softmax between products (a chain): products of queries and keys, and sums of weighted values.
 
-An item is a block of queries. It packs them, then for some keys at a time these and their values. For one
-panel of queries after the other it computes the scores, in the thread's room, and makes weights of them: exp
-of the distance from the greatest score so far. Sums of weights and of weighted values so far are scaled down
-where the greatest has changed; behind the last keys the one divides the other.
+An item is a block of queries. It packs them, then some keys and their values at a time. For one micro-panel
+of queries after the other it computes the scores in scratch memory, and makes weights of them: exp of the
+distance from the greatest score so far. If the greatest changes, the sums of weights and of weighted values
+so far are scaled down. Behind the last keys the one divides the other.
 
-Weights are times a power of two by which the least of them are no denormal numbers. If results are not finite
-then, their block is computed once more, with weights that are too small for sums of finite values to
-overflow: what is finite now takes the place of what was not.
+Weights are multiplied by a power of two, so that the least of them are no denormal numbers. If results are
+not finite then, their block is computed once more, with weights that are too small for sums of finite values
+to overflow. Results that are finite now replace those that were not.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from opendml.program.softmax_math import WIDEST, weight, weight_by
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I1, I64, Code
-from opendml.targets.cpu.contraction.micro import Strides, emit_micro_kernel
-from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
-from opendml.targets.cpu.contraction.patterns import Chaining, MicroKernel, odd_lines
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.fma import Strides, emit_micro_kernel
+from opendml.targets.cpu.contraction.packing import PackingCode, Range
+from opendml.targets.cpu.contraction.tiling import Chaining, MicroKernel, odd_lines
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuPattern
@@ -35,21 +36,24 @@ from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type
 
 _WEIGHT = weight(*(source(number, F32) for number in range(4)))
 _FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
-"""How much less what is relative to one number weighs relative to another."""
+"""The factor of a weight relative to one number for that relative to another."""
 
 Weigh = Callable[[ir.Value, ir.Value | None], ir.Value]
-"""Emits the weights of a vector of keys, from an index on; those outside a mask are zero."""
+"""Emits the weights of a vector of keys, from an index on. Weights outside a mask are zero."""
 
 
 class ChainCode(KernelCode):
-    """The pattern itself is that of what follows the results, whose last load they are: its row loops run
-    over queries, its innermost over the columns of the results."""
+    """Emits a chain in tiles of vector registers.
+
+    The pattern itself is that of the epilogue, whose last load is the results. Its row loops run over
+    queries, its innermost loop over the columns of the results.
+    """
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
         chaining = pattern.walk_as(Chaining)
         first = self.layout.length
-        self.a = PackingCode(function, chaining.a.packing, lanes, self.code, first)
+        self.a = PackingCode(function, chaining.a, lanes, self.code, first)
         first += self.a.layout.length
         self.b = PackingCode(function, chaining.b, lanes, self.code, first)
         first += self.b.layout.length
@@ -58,18 +62,21 @@ class ChainCode(KernelCode):
         self.weighted = PackingCode(function, chaining.weighted, lanes, self.code, first)
         self.panels, self.keys, self.rows = chaining.a, chaining.keys, chaining.micro.rows
         self.depth = self.a.elements
-        by_keys = (self.b, chaining.b.along_depth), (self.weighted, not chaining.weighted.along_depth)
-        self.asked = [part for part, lies_so in by_keys if lies_so]
-        """The operands of which each key has its own part of the memory."""
-        self.asked_queries = [self.a] if chaining.a.packing.along_depth else []
+        by_keys = (
+            (self.b, chaining.b.packing.along_depth),
+            (self.weighted, not chaining.weighted.packing.along_depth),
+        )
+        self._prefetched = [part for part, lies_by_keys in by_keys if lies_by_keys]
+        """The operands in which each key has a part of the memory of its own."""
+        self._prefetched_queries = [self.a] if chaining.a.packing.along_depth else []
         self.total = _sums_of(self)
         self._lay_out(chaining)
         self.again = self.code.local(I64)
-        """How many rows are computed once more."""
+        """The number of rows that are computed once more."""
         self.weigh_by: tuple[ir.Value, ...] = ()
 
     def _lay_out(self, chaining: Chaining) -> None:
-        """The room, and the micro-kernels, which know how it is divided."""
+        """Take scratch memory, and create the micro-kernels, which know its layout."""
         lanes, keys, widest, size = self.lanes, chaining.keys, chaining.widest, F32.bytes
         self.width, self.result_width = (
             each.vectors * lanes for each in (chaining.micro, chaining.weighting)
@@ -79,22 +86,22 @@ class ChainCode(KernelCode):
         )
         self.across, self.result_columns = across, result_columns
         self.pitch = odd_lines(across + lanes)
-        self.a_room, self.first_results, self.second_results = (
-            self.room(F32, chaining.room) for _ in range(3)
+        self.a_scratch, self.first_results, self.second_results = (
+            self.room(F32, chaining.elements) for _ in range(3)
         )
-        self.results_room = self.first_results
-        self.scores_room = self.room(F32, self.rows * self.pitch // size)
-        self.greatest_room = self.room(F32, chaining.room // lanes)
-        self.sums_room = self.room(F32, chaining.room)
-        self.factors_room = self.room(F32, -(-self.rows // lanes) * lanes)
-        self.again_room = self.room(F32, chaining.room // lanes)
+        self.results_scratch = self.first_results
+        self.scores_scratch = self.room(F32, self.rows * self.pitch // size)
+        self.greatest_scratch = self.room(F32, chaining.elements // lanes)
+        self.sums_scratch = self.room(F32, chaining.elements)
+        self.factors_scratch = self.room(F32, -(-self.rows // lanes) * lanes)
+        self.again_scratch = self.room(F32, chaining.elements // lanes)
         self.lay_out_products(chaining)
 
     def lay_out_products(self, chaining: Chaining) -> None:
-        """The room of packed keys and of what is weighted, and the micro-kernels."""
+        """Take scratch memory for packed keys and values, and create the micro-kernels."""
         lanes, size = self.lanes, F32.bytes
-        self.b_room = self.room(F32, self.across * (chaining.widest + lanes))
-        self.weighted_room = self.room(F32, self.result_columns * (chaining.keys + lanes))
+        self.b_scratch = self.room(F32, self.across * (chaining.widest + lanes))
+        self.weighted_scratch = self.room(F32, self.result_columns * (chaining.keys + lanes))
         (_, a_pitch), result_pitch = chaining.a.strides(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)
@@ -107,9 +114,12 @@ class ChainCode(KernelCode):
         return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
 
     def _weigh_by(self, again: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """What weights take apart from scores: the units that say 2^n of the weight of a greatest score, and
-        the least distance from it that they tell from lesser ones. Once more that weight is no more than one
-        over the keys, so sums of weighted values overflow no sooner than their means."""
+        """Return the two numbers beside scores that weights depend on: the exponent n of the weight 2^n of a
+        greatest score, and the least distance from it that weights distinguish.
+
+        When rows are computed again, that weight is at most one over the keys. So sums of weighted values
+        overflow no sooner than their means.
+        """
         wanted = [self.builder.sub(self.elements, I64(1)), I1(0)]
         bits = self.builder.sub(I64(64), intrinsic(self.builder, "llvm.ctlz.i64", I64, wanted))
         share = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
@@ -118,7 +128,7 @@ class ChainCode(KernelCode):
         return self.code.broadcast(given[0]), self.code.broadcast(given[1])
 
     def item(self, item: ir.Value) -> None:
-        """One block of queries."""
+        """Compute one block of queries."""
         group, chunk = self.code.split(item, [I64(0), self.chunks])
         first, last = self.chunk_range(chunk, self.units)
         pointers = self.group_pointers(group)
@@ -126,21 +136,21 @@ class ChainCode(KernelCode):
         for part in (self.a, self.b, self.scores, self.weighted):
             part.begin(group)
         self.code.set(self.again, I64(1))
-        with self.code.loop(I64(0), I64(2)) as times, self.builder.if_then(self._is_asked()):
+        with self.code.loop(I64(0), I64(2)) as times, self.builder.if_then(self._has_rows()):
             self.code.set(self.again, I64(0))
             again = self.builder.icmp_signed("!=", times, I64(0))
             self.weigh_by = self._weigh_by(again)
-            self.results_room = self.builder.select(again, self.second_results, self.first_results)
+            self.results_scratch = self.builder.select(again, self.second_results, self.first_results)
             self._attend(item, (first, last), pointers, known, again)
 
-    def _is_asked(self) -> ir.Value:
-        """Whether there are rows to compute."""
+    def _has_rows(self) -> ir.Value:
+        """Return whether there are rows to compute."""
         return self.builder.icmp_signed("!=", self.code.get(self.again), I64(0))
 
     def _attend(
         self, item: ir.Value, queries: Range, pointers: Pointers, known: Values, again: ir.Value
     ) -> None:
-        """The results of a block of queries."""
+        """Compute the results of a block of queries."""
         first, last = queries
         count = self.builder.sub(last, first)
         panels = self.a.parts(count, self.rows)
@@ -153,7 +163,7 @@ class ChainCode(KernelCode):
             self.pack_keys(keys)
             following = self._following(item, keys, is_last)
             with self.code.loop(I64(0), panels) as panel:
-                self._ask_for(*following, panel, panels)
+                self._prefetch(*following, panel, panels)
                 row = self.builder.mul(panel, I64(self.rows))
                 rows = row, self.code.minimum(self.builder.add(row, I64(self.rows)), count)
                 results = self._results_at(panel)
@@ -167,7 +177,7 @@ class ChainCode(KernelCode):
                     self._store(pointers, known, panel, first, rows, again)
 
     def _begin(self, first: ir.Value, last: ir.Value, panels: ir.Value) -> None:
-        """Packs the queries; there is no greatest score yet, and nothing is summed."""
+        """Pack the queries. There is no greatest score yet, and nothing is summed."""
         rows = I64(self.rows)
         with self.code.loop(I64(0), panels) as panel:
             row = self.builder.add(first, self.builder.mul(panel, rows))
@@ -175,11 +185,11 @@ class ChainCode(KernelCode):
             self.pack_queries(panel, (row, behind))
             for vector in self._vectors():
                 lowest = number(F32, self.lanes, -math.inf)
-                self.code.store(self._state_at(self.greatest_room, panel, vector), lowest, F32)
+                self.code.store(self._state_at(self.greatest_scratch, panel, vector), lowest, F32)
             self.a.clear(self._sums_at(panel, I64(0)), I64(self.rows * self.lanes))
 
     def _vectors(self) -> Iterator[ir.Value]:
-        """The first row of each vector of a panel's rows."""
+        """Yield the first row of each vector of a panel's rows."""
         return (I64(row) for row in range(0, self.rows, self.lanes))
 
     # Places
@@ -187,80 +197,80 @@ class ChainCode(KernelCode):
     def _element(self, place: ir.Value, index: ir.Value) -> ir.Value:
         return self.code.offset(place, self.builder.mul(index, I64(F32.bytes)))
 
-    def _state_at(self, room: ir.Value, panel: ir.Value, row: ir.Value) -> ir.Value:
-        """Where a number of a row of a panel lies, beside those of the others in whole vectors."""
+    def _state_at(self, scratch: ir.Value, panel: ir.Value, row: ir.Value) -> ir.Value:
+        """Return where a number of a row of a panel lies, beside those of the others in whole vectors."""
         before = self.builder.mul(panel, I64(-(-self.rows // self.lanes) * self.lanes))
-        return self._element(room, self.builder.add(before, row))
+        return self._element(scratch, self.builder.add(before, row))
 
     def panel_at(self, panel: ir.Value) -> ir.Value:
-        """Where a panel of queries lies."""
-        return self.code.offset(self.a_room, self.builder.mul(panel, self.panel_bytes()))
+        """Return where a panel of queries lies."""
+        return self.code.offset(self.a_scratch, self.builder.mul(panel, self.panel_bytes()))
 
     def panel_bytes(self) -> ir.Value:
-        """From one panel of queries to the next: its columns, and those that packing may write."""
+        """Return the bytes from one panel of queries to the next, with those that packing may write."""
         columns = self.builder.add(self.depth, I64(self.lanes))
         return self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
 
-    def _results_at(self, panel: ir.Value, room: ir.Value | None = None) -> ir.Value:
-        """Where the results of a panel lie, tile by tile."""
+    def _results_at(self, panel: ir.Value, scratch: ir.Value | None = None) -> ir.Value:
+        """Return where the results of a panel lie, tile by tile."""
         tiles = self.a.parts(self.inner, self.result_width)
         before = self.builder.mul(panel, self.builder.mul(tiles, I64(self._tile_elements)))
-        return self._element(self.results_room if room is None else room, before)
+        return self._element(self.results_scratch if scratch is None else scratch, before)
 
     @property
     def _tile_elements(self) -> int:
-        """Of a tile of results."""
+        """The elements of a tile of results."""
         return self.rows * self.result_width
 
     def _b_bytes(self) -> ir.Value:
-        """From one tile of the keys to the next."""
+        """Return the bytes from one tile of the keys to the next."""
         rows = self.builder.add(self.depth, I64(self.lanes))
         return self.builder.mul(rows, I64(self.width * F32.bytes))
 
     def _b_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
-        """The place of an element of the keys."""
+        """Return the place of an element of the keys."""
         tile, within = self.code.split(column, [I64(0), I64(self.width)])
-        place = self.code.offset(self.b_room, self.builder.mul(tile, self._b_bytes()))
+        place = self.code.offset(self.b_scratch, self.builder.mul(tile, self._b_bytes()))
         return self.b.rows_at(place, self.width * F32.bytes)(row, within)
 
     @property
     def _weighted_bytes(self) -> int:
-        """From one tile of what is weighted to the next."""
+        """The bytes from one tile of the values to the next."""
         return (self.keys + self.lanes) * self.result_width * F32.bytes
 
     def _weighted_at(self, row: ir.Value, column: ir.Value) -> ir.Value:
-        """The place of an element of what is weighted."""
+        """Return the place of an element of the values."""
         tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
-        place = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
+        place = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._weighted_bytes)))
         return self.weighted.rows_at(place, self.result_width * F32.bytes)(row, within)
 
     # Products
 
     def pack_queries(self, panel: ir.Value, rows: Range) -> None:
-        """One panel of them."""
-        self.a.pack_panel(self.panel_at(panel), self.panels, rows, (I64(0), self.depth))
+        """Pack a panel of queries."""
+        self.a.pack_a(self.panel_at(panel), rows, (I64(0), self.depth))
 
     def pack_keys(self, keys: Range) -> None:
-        """Some keys, and what is weighted by their weights."""
-        self.b.pack_tiles(self._b_at, self.width, (I64(0), self.depth), keys)
-        self.weighted.pack_tiles(self._weighted_at, self.result_width, keys, (I64(0), self.inner))
+        """Pack some keys and their values."""
+        self.b.pack_b(self._b_at, self.width, keys, (I64(0), self.depth))
+        self.weighted.pack_b(self._weighted_at, self.result_width, (I64(0), self.inner), keys)
 
     def multiply_panel(self, panel: ir.Value, keys: Range) -> None:
-        """The products of a panel of queries and some keys."""
+        """Compute the products of a panel of queries and some keys."""
         a = self.panel_at(panel)
         with self.tiles_of_scores(keys) as (tile, c):
-            b = self.code.offset(self.b_room, self.builder.mul(tile, self._b_bytes()))
+            b = self.code.offset(self.b_scratch, self.builder.mul(tile, self._b_bytes()))
             self.builder.call(self.multiply, [a, b, c, c, I64(self.pitch), self.depth, I1(0)])
 
     @contextmanager
     def tiles_of_scores(self, keys: Range) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """A loop over the tiles of some keys: yields the tile and where its scores lie."""
+        """Loop over the tiles of some keys: yields the tile and where its scores lie."""
         tiles = self.a.parts(self.builder.sub(keys[1], keys[0]), self.width)
         with self.code.loop(I64(0), tiles) as tile:
-            yield tile, self._element(self.scores_room, self.builder.mul(tile, I64(self.width)))
+            yield tile, self._element(self.scores_scratch, self.builder.mul(tile, I64(self.width)))
 
     def put_weights(self, row: ir.Value, count: ir.Value, weigh: Weigh) -> None:
-        """Puts down so many weights of a row, for the second products."""
+        """Store `count` weights of a row, for the second products."""
         place = self._scores_at(row)
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
@@ -269,20 +279,20 @@ class ChainCode(KernelCode):
         self.code.vector_loop(I64(0), count, put)
 
     def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
-        """Adds what some keys contribute to a panel's results, if there are any so far."""
+        """Add the contribution of some keys to a panel's results if it `adds`, else store it."""
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
         with self.tiles_of_results() as tile:
-            b = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._weighted_bytes)))
+            b = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._weighted_bytes)))
             c = self.result_at(results, tile, I64(0))
-            self.builder.call(self.add_weighted, [self.scores_room, b, c, c, pitch, count, adds])
+            self.builder.call(self.add_weighted, [self.scores_scratch, b, c, c, pitch, count, adds])
 
     def pass_row(self) -> None:
-        """Between products, for each row of what is made of them."""
+        """Emit code between products, for each row of the scores and results."""
 
     # Steps
 
     def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range, Range]:
-        """The group and the keys that are taken in after some, and the queries that are packed before."""
+        """Return the group and the keys that follow some, and the queries that are packed before."""
         items = self.builder.mul(self.groups, self.chunks)
         later = self.code.minimum(self.builder.add(item, I64(1)), self.builder.sub(items, I64(1)))
         group, chunk = self.code.split(self.builder.select(is_last, later, item), [I64(0), self.chunks])
@@ -291,34 +301,34 @@ class ChainCode(KernelCode):
         stop = self.code.minimum(self.builder.add(start, I64(self.keys)), self.elements)
         return group, (start, stop), (first, self.builder.select(is_last, last, first))
 
-    def _ask_for(
+    def _prefetch(
         self, group: ir.Value, keys: Range, queries: Range, panel: ir.Value, panels: ir.Value
     ) -> None:
-        """Asks for the part of some keys, of their values and of some queries that falls to a panel."""
-        for parts, wanted in ((self.asked, keys), (self.asked_queries, queries)):
+        """Prefetch a panel's share of some keys, of their values and of some queries."""
+        for parts, wanted in ((self._prefetched, keys), (self._prefetched_queries, queries)):
             count = self.builder.sub(wanted[1], wanted[0])
             first, last = (
                 self.builder.add(wanted[0], self.builder.udiv(self.builder.mul(count, number), panels))
                 for number in (panel, self.builder.add(panel, I64(1)))
             )
             for part in parts:
-                part.ask(group, (first, last))
+                part.prefetch(group, (first, last))
 
     def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range) -> None:
-        """Makes scores of products, then weights, relative to the greatest score so far; puts down by how
-        much less weigh those before."""
+        """Compute scores from products, then weights relative to the greatest score so far, and the factors
+        of the weights before."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.scores.walk(*queries) as (query, pointers):
             self.pass_row()
             row = self.builder.sub(query, queries[0])
-            at = self._state_at(self.greatest_room, panel, row)
+            at = self._state_at(self.greatest_scratch, panel, row)
             before = self.code.load(at, F32, 1)
             found = self.scores.compute(pointers, self._scores_at(row), keys)
-            self.code.store(self._element(self.factors_room, row), before, F32)
+            self.code.store(self._element(self.factors_scratch, row), before, F32)
             self.code.store(at, _greater(self.builder, found, before), F32)
         for row in self._vectors():
-            at = self._element(self.factors_room, row)
-            greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, self.lanes)
+            at = self._element(self.factors_scratch, row)
+            greatest = self.code.load(self._state_at(self.greatest_scratch, panel, row), F32, self.lanes)
             given = [self.code.load(at, F32, self.lanes), self._origin(greatest, self.lanes)]
             self.code.store(at, emitted(self.builder, [_FACTOR], self.lanes, given)[0], F32)
         with self.code.loop(I64(0), self.builder.sub(rows[1], rows[0])) as row:
@@ -326,17 +336,17 @@ class ChainCode(KernelCode):
             self._weigh_row(panel, row, keys)
 
     def _scores_at(self, row: ir.Value) -> ir.Value:
-        return self.code.offset(self.scores_room, self.builder.mul(row, I64(self.pitch)))
+        return self.code.offset(self.scores_scratch, self.builder.mul(row, I64(self.pitch)))
 
     def _origin(self, greatest: ir.Value, lanes: int) -> ir.Value:
-        """What scores are relative to: the greatest, but where all are -infinity, which then weigh
-        nothing."""
+        """Return the number that scores are relative to: the greatest, or zero if all are -infinity, which
+        then weigh nothing."""
         lowest, zero = (number(F32, lanes, value) for value in (-math.inf, 0.0))
         return self.builder.select(self.builder.fcmp_ordered("==", greatest, lowest), zero, greatest)
 
     def _weigh_row(self, panel: ir.Value, row: ir.Value, keys: Range) -> None:
-        """Makes weights of a row of scores, and adds them to the row's sums, one in each lane."""
-        greatest = self.code.load(self._state_at(self.greatest_room, panel, row), F32, 1)
+        """Compute the weights of a row of scores, and add them to the row's sums, one in each lane."""
+        greatest = self.code.load(self._state_at(self.greatest_scratch, panel, row), F32, 1)
         base = self.code.broadcast(self._origin(greatest, 1))
         sums_at, zero = self._sums_at(panel, row), number(F32, self.lanes, 0.0)
         before = self.builder.fmul(self.code.load(sums_at, F32, self.lanes), self._factor(row))
@@ -355,17 +365,17 @@ class ChainCode(KernelCode):
         self.code.store(sums_at, self.code.get(sums), F32)
 
     def _factor(self, row: ir.Value) -> ir.Value:
-        """By how much less what a row of a panel had so far weighs now."""
-        return self.code.broadcast(self.code.load(self._element(self.factors_room, row), F32, 1))
+        """Return the factor of a row's weights so far."""
+        return self.code.broadcast(self.code.load(self._element(self.factors_scratch, row), F32, 1))
 
     def _sums_at(self, panel: ir.Value, row: ir.Value) -> ir.Value:
-        """Where the vector of a row's sums of weights lies."""
+        """Return where the vector of a row's sums of weights lies."""
         before = self.builder.mul(panel, I64(self.rows))
         number = self.builder.add(before, row)
-        return self._element(self.sums_room, self.builder.mul(number, I64(self.lanes)))
+        return self._element(self.sums_scratch, self.builder.mul(number, I64(self.lanes)))
 
     def _scale(self, results: ir.Value, count: ir.Value) -> None:
-        """Multiplies so many rows of a panel's results by how much less they weigh now."""
+        """Multiply `count` rows of a panel's results by their factors."""
         with self.code.loop(I64(0), count) as row:
             factor = self._factor(row)
             with self.tiles_of_results() as tile:
@@ -376,11 +386,11 @@ class ChainCode(KernelCode):
                     self.code.store(at, self.builder.fmul(value, factor), F32)
 
     def tiles_of_results(self) -> AbstractContextManager[ir.Value]:
-        """A loop over the tiles of results."""
+        """Loop over the tiles of results."""
         return self.code.loop(I64(0), self.a.parts(self.inner, self.result_width))
 
     def result_at(self, results: ir.Value, tile: ir.Value, row: ir.Value) -> ir.Value:
-        """Where a row of a tile of a panel's results lies."""
+        """Return where a row of a tile of a panel's results lies."""
         before = self.builder.mul(tile, I64(self._tile_elements))
         return self._element(results, self.builder.add(before, self.builder.mul(row, I64(self.result_width))))
 
@@ -393,7 +403,7 @@ class ChainCode(KernelCode):
         rows: Range,
         again: ir.Value,
     ) -> None:
-        """What follows the results, of a panel's rows: of those that are done, and then of the others."""
+        """Emit the epilogue of a panel's rows: at first of those that are done, then of the others."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.walk_rows(pointers, *queries) as (query, row_pointers):
             self.pass_row()
@@ -408,8 +418,8 @@ class ChainCode(KernelCode):
                 self.store_range(row_pointers, I64(0), self.inner, known_at)
 
     def _is_done(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
-        """Divides a row of results by the sum of its weights. Returns whether it is to be stored: at first
-        where all results are finite or the sum is NaN, the second time where it was not before."""
+        """Divide a row of results by the sum of its weights, and return whether to store it. The first time
+        it is stored if all results are finite or the sum is NaN, the second time if it was not before."""
         sum = self._sum_of(panel, row)
         share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), sum))
         sums, before = self._results_at(panel), self._results_at(panel, self.first_results)
@@ -434,7 +444,7 @@ class ChainCode(KernelCode):
             self.builder.fcmp_unordered("uno", *[self._added(self.code.get(found))] * 2),
             self.builder.fcmp_ordered("ord", sum, sum),
         )
-        at = self._state_at(self.again_room, panel, row)
+        at = self._state_at(self.again_scratch, panel, row)
         was_open = self.builder.fcmp_ordered("!=", self.code.load(at, F32, 1), number(F32, 1, 0.0))
         with self.builder.if_then(self.builder.not_(again)):
             self.code.store(at, self.builder.uitofp(is_open, llvm_type(F32, 1)), F32)
@@ -447,23 +457,23 @@ class ChainCode(KernelCode):
         return self.builder.fcmp_ordered("==", self.builder.fmul(vector, zero), zero)
 
     def _element_of_results(self, results: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
-        """Where an element of a panel's results lies."""
+        """Return where an element of a panel's results lies."""
         tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
         return self._element(self.result_at(results, tile, row), within)
 
     def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
-        """The sum of a row's weights."""
+        """Return the sum of a row's weights."""
         return self._added(self.code.load(self._sums_at(panel, row), F32, self.lanes))
 
     def _added(self, lanes: ir.Value) -> ir.Value:
-        """The sum of the lanes of a vector."""
+        """Return the sum of the lanes of a vector."""
         name = f"llvm.vector.reduce.fadd.{type_suffix(F32, self.lanes)}"
         operands = [number(F32, 1, 0.0), lanes]
         return intrinsic(self.builder, name, llvm_type(F32, 1), operands, flags=("reassoc",))
 
 
 class _ScoresCode(KernelCode):
-    """The scores, of products. The pattern's row loops run over queries, its innermost over keys."""
+    """Emits the scores from products. The pattern's row loops run over queries, its innermost over keys."""
 
     def __init__(
         self, function: ir.Function, pattern: CpuPattern, lanes: int, code: Code, first_parameter: int
@@ -474,17 +484,17 @@ class _ScoresCode(KernelCode):
         self._known: Values = {}
 
     def begin(self, group: ir.Value) -> None:
-        """Goes to the first query and key of a group."""
+        """Go to the first query and key of a group."""
         self._pointers = self.group_pointers(group)
         self._known = self.evaluate(Level.GROUP, 1, self._pointers, {})
 
     def walk(self, first: ir.Value, last: ir.Value) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
-        """A loop over queries: yields the query and where the accesses stand there."""
+        """Loop over queries: yields the query and where the accesses are there."""
         return self.walk_rows(self._pointers, first, last)
 
     def compute(self, pointers: Pointers, place: ir.Value, keys: Range) -> ir.Value:
-        """Makes the scores of one query with some keys of the products that lie at a place; returns the
-        greatest that is a number, or -infinity."""
+        """Compute the scores of one query with some keys from the products at a place. Returns the greatest
+        that is a number, or -infinity."""
         known = self.evaluate(Level.ROW, 1, pointers, self._known)
         lowest = number(F32, self.lanes, -math.inf)
         greatest = self.code.local(llvm_type(F32, self.lanes), lowest)
@@ -507,11 +517,11 @@ class _ScoresCode(KernelCode):
 
 
 def _greater(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The greater of two; the second where the first is NaN."""
+    """Return the greater of two; the second if the first is NaN."""
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
 def _sums_of(code: KernelCode) -> Node:
-    """The last load of a pattern: sums of products, which lie nowhere yet."""
+    """Return the last load of a pattern: sums of products, which are not in memory yet."""
     last = len(code.pattern.loads) - 1
     return next(node for node in code.nodes if node.operation is Operation.SOURCE and number_of(node) == last)

@@ -1,61 +1,43 @@
-"""Sums of products of a few rows with a matrix whose rows lie along k: vectors of several rows at once are
-read where they lie, and multiplied by those of all few. Lanes are put together at the end of a part."""
+"""Contractions of few rows with a matrix whose columns lie along k: vectors of several columns are read where
+they lie, and multiplied by those of all rows. Lanes are added up at the end of a part."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
 from opendml.targets.cpu.code import I64
-from opendml.targets.cpu.contraction.code import ContractionCode, Sums
-from opendml.targets.cpu.contraction.micro import Strides
-from opendml.targets.cpu.contraction.packing import F32, Range
-from opendml.targets.cpu.contraction.words import packing_code
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.packing import Range
+from opendml.targets.cpu.contraction.storages import Panel, Place
 from opendml.targets.cpu.values import llvm_type, overloaded, vector_constant
 from opendml.targets.cpu.values import number as constant
 
 
 class DotCode(ContractionCode):
-    """A tile is `micro.rows` rows of a and `micro.vectors` columns of b."""
+    """Emits a contraction in tiles of `micro.rows` rows of A and `micro.vectors` columns of B."""
 
-    _lies_in_rows = False
+    results_lie_as_tiles = False
 
-    def _lay_out_vectors(self, first_parameter: int) -> None:
-        self.b = packing_code(self.function, self.tiling.b, self.lanes, self.code, first_parameter)
+    def emit_micro_kernel(self) -> None:
+        """Emit nothing: the tiles are part of the loop."""
 
-    def _emit_micro_kernel(self, strides: Strides) -> None:
-        """There is none."""
-
-    def _block(
-        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        """Nothing is packed."""
-        return start, I64(0)
-
-    def _multiply(
-        self,
-        a: ir.Value,
-        block: tuple[ir.Value, ir.Value],
-        depth: Range,
-        part: ir.Value,
-        columns: Range,
-        sums: Sums,
-        row_bytes: list[ir.Value],
-    ) -> None:
-        start, stop = columns
-        _, adds = self._products(depth, part)
+    def multiply(self, a: ir.Value, row_bytes: list[ir.Value], block: Place, panel: Panel) -> None:
+        start, stop = panel.columns
+        _, adds = self.products(panel.part)
         together = self.tiling.micro.vectors
-        with self.code.loop(I64(0), self.b.parts(self.builder.sub(stop, start), together)) as number:
+        with self.code.loop(I64(0), self.b.reader.parts(self.builder.sub(stop, start), together)) as number:
             before = self.builder.mul(number, I64(together))
-            totals = self._totals(a, (self.builder.add(start, before), stop), depth)
-            place = self.code.offset(sums.held, self.builder.mul(before, I64(F32.bytes)))
+            totals = self._totals(a, (self.builder.add(start, before), stop), panel.part.depth)
+            place = self.code.offset(panel.c, self.builder.mul(before, I64(F32.bytes)))
             for row, each in enumerate(totals):
                 for column, total in enumerate(each):
                     at = self.code.offset(place, I64(row * self.column_pitch + column * F32.bytes))
-                    held = self.builder.fadd(self.code.load(at, F32, 1), total)
-                    self.code.store(at, self.builder.select(adds, held, total), F32)
+                    added = self.builder.fadd(self.code.load(at, F32, 1), total)
+                    self.code.store(at, self.builder.select(adds, added, total), F32)
 
     def _totals(self, a: ir.Value, columns: Range, depth: Range) -> list[list[ir.Value]]:
-        """The sums of each row, with the next few columns; those behind the last are anything."""
+        """Return the sums of each row with the next columns; those behind the last are anything."""
         micro, zero = self.tiling.micro, constant(F32, self.lanes, 0.0)
         vector = llvm_type(F32, self.lanes)
         slots = [[self.code.local(vector, zero) for _ in range(micro.vectors)] for _ in range(micro.rows)]
@@ -71,11 +53,11 @@ class DotCode(ContractionCode):
                     new = overloaded(self.builder, "fma", F32, self.lanes, [factor, other, old])
                     self.code.set(slot, new if mask is None else self.builder.select(mask, new, old))
 
-        self.b.read_together(columns, micro.vectors, depth, take_in)
-        return [[self._folded(self.code.get(slot)) for slot in each] for each in slots]
+        self.b.reader.read_together(columns, micro.vectors, depth, take_in)
+        return [[self._add_lanes(self.code.get(slot)) for slot in each] for each in slots]
 
-    def _folded(self, vector: ir.Value) -> ir.Value:
-        """The sum of all lanes: of halves onto halves."""
+    def _add_lanes(self, vector: ir.Value) -> ir.Value:
+        """Return the sum of all lanes, by adding halves to halves."""
         lanes = self.lanes
         while lanes > 1:
             lanes //= 2

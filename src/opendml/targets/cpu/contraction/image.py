@@ -1,4 +1,4 @@
-"""Finds the windows of an image among the operands of sums of products, and says how the image is packed."""
+"""The operands of sums of products that are windows of an image, and how the image is packed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functools import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
 from opendml.program.node import Operation, ordered
-from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.patterns import PIECES, STEP, Image, ImageWindow, Packing
+from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
+from opendml.targets.cpu.contraction.tiling import BF16_PARTS, STEP, Image, ImageWindow, Packing
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import LINE, CpuMode
@@ -22,74 +22,75 @@ _ONE = ImageWindow(1, 1, 1)
 
 @dataclass(frozen=True)
 class Seen:
-    """Windows of an image that are multiplied: the roles in which they are, the dimensions of each along the
-    rows and columns of the image (None: there is none), and the channels."""
+    """The windows of an image that are an operand.
+
+    `rows` and `columns` are the windows along the rows and columns of the image. Each has the dimensions of
+    positions and of elements, if there are any.
+    """
 
     roles: Roles
     broadcast: bool
-    """Whether their elements are broadcast, and not those of vectors."""
+    """True if they are A, and not B."""
     rows: tuple[ImageWindow, int | None, int | None]
     columns: tuple[ImageWindow, int | None, int | None]
     channels: tuple[int, ...]
-    """Those of narrow integers in groups that share words."""
+    """The dimensions of channels, of narrow integers those of groups."""
     sharing: tuple[int, ...] = ()
-    """The channels of a group, if there are several."""
-    in_pieces: bool = False
-    """Whether matrix registers multiply them: STEP channels at a time."""
+    """The dimension of the channels of a group, if there are several."""
+    in_bf16: bool = False
+    """True if AMX multiplies them in bfloat16 parts, STEP channels at a time."""
 
     @cached_property
     def image(self) -> Image:
-        """How the image is packed."""
+        """The way to pack the image."""
         return Image(self.rows[0], self.columns[0], machine().l2_bytes // 4 // F32.bytes)
 
     @cached_property
     def part(self) -> Kernel:
-        """The operand that they are."""
+        """The operand."""
         return self.roles.a if self.broadcast else self.roles.b
 
     @cached_property
     def width(self) -> int:
-        """Windows beside each other."""
+        """The windows beside each other."""
         return _size(self.roles, self.columns[1])
 
     @cached_property
     def height(self) -> int:
-        """Rows of windows."""
+        """The rows of windows."""
         return _size(self.roles, self.rows[1])
 
     @cached_property
     def pitch(self) -> int:
-        """Elements from one row of the image to the next."""
+        """The elements from one row of the image to the next."""
         return self.width + self.image.columns.reach
 
     @property
     def part_taps(self) -> int:
-        """Return the elements of a window in a part that matrix registers multiply: a row of the window, or
-        all of it if its rows have one element each."""
+        """The elements of a window in a part that AMX multiplies: a row of the window, or all of it if its
+        rows have one element each."""
         rows, columns = self.rows[0].extent, self.columns[0].extent
         return columns if columns > 1 else rows
 
-    def depth(self, words: int) -> int:
-        """Return how many products of whole channels, or of words of several, are added up at a time, at most
-        so many. Where matrix registers multiply them, these are the products of a row of a window of STEP
-        channels."""
-        if self.in_pieces:
+    def depth(self, most: int) -> int:
+        """Return the products (or groups) of whole channels in a part, at most `most`. For AMX these are the
+        products of a row of a window of STEP channels."""
+        if self.in_bf16:
             return STEP * self.part_taps
-        return words // self.image.taps * self.image.taps
+        return most // self.image.taps * self.image.taps
 
-    def elements(self, rows: int, words: int) -> int:
-        """Return the elements of the image's part that so many rows of windows see of so many words'
-        channels."""
+    def elements(self, rows: int, products: int) -> int:
+        """Return the elements of the image's part that `rows` rows of windows see for a part of products."""
         image = self.image
         line = LINE // F32.bytes
         plane = -(-(rows + image.rows.reach) * self.pitch // line) * line + line
-        if self.in_pieces:
-            return STEP * image.phases * plane * PIECES // 2
-        return words // image.taps * image.phases * plane
+        if self.in_bf16:
+            return STEP * image.phases * plane * BF16_PARTS // 2
+        return products // image.taps * image.phases * plane
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:
-        """How the image is read, and its loops: those of channels, then of phases, rows, channels that share
-        words, and columns."""
+        """Return how the image is read, and its loops: those of channels, then of phases, rows, channels of a
+        group, and columns."""
         domain = list(self.part.domain)
         phases = []
         for window, position, tap in (self.rows, self.columns):
@@ -109,17 +110,17 @@ class Seen:
         nest = LoopNest(tuple(outer), (*majors, rows, *loops_over(part, self.sharing)), columns, False)
         type = self.roles.types[0 if self.broadcast else 1]
         pattern = pattern_of(part, nest, CpuMode.CONTRACTION)
-        return Packing(pattern, len(majors), False, type, self.in_pieces), nest
+        return Packing(pattern, len(majors), False, type), nest
 
 
 def _size(roles: Roles, dimension: int | None) -> int:
     return 1 if dimension is None else roles.a.domain[dimension]
 
 
-def seen_by(roles: Roles, broadcast: bool, in_pieces: bool = False) -> Seen | None:
-    """The windows that an operand consists of, the one whose elements are broadcast or the other one; None if
-    it does not, or if words would have elements of several windows."""
-    group = STEP if in_pieces else roles.group
+def seen_by(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Seen | None:
+    """Return the windows of which A (if `broadcast`) or B consists. None: it does not, or groups would have
+    elements of several windows."""
+    group = STEP if in_bf16 else roles.group
     if roles.types[0] is not F32 and (broadcast or roles.group == 1):
         return None
     part, dimensions = (roles.a, roles.rows) if broadcast else (roles.b, roles.columns)
@@ -139,29 +140,29 @@ def seen_by(roles: Roles, broadcast: bool, in_pieces: bool = False) -> Seen | No
     found = [(_ONE, None, None)] * (2 - len(found)) + found
     sharing: tuple[int, ...] = ()
     if group > 1:
-        if not channels or not _fills_words(roles, channels[-1], group) or _subtracts_by(roles.b, image):
+        if not channels or not _fills_groups(roles, channels[-1], group) or _subtracts_by(roles.b, image):
             return None
         sharing = (len(roles.a.domain),)
         roles = _divided(roles, channels[-1], group)
     roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
-    return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_pieces)
+    return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_bf16)
 
 
-def _fills_words(roles: Roles, channel: int, group: int) -> bool:
-    """Whether neighbours along a dimension fill groups, and lie alike apart from where they lie."""
+def _fills_groups(roles: Roles, channel: int, group: int) -> bool:
+    """Return whether neighbours along a dimension of B fill groups, and are equal functions of memory."""
     counted = any(load.strides[channel] for load in roles.b.loads if load.buffer is None)
     return not counted and roles.a.domain[channel] % group == 0
 
 
 def _subtracts_by(part: Kernel, dimensions: Sequence[int]) -> bool:
-    """Whether what is subtracted from the elements of an operand differs along some dimensions."""
+    """Return whether what is subtracted from elements differs along some dimensions."""
     loads = [node for node in ordered(part.values[1:]) if node.operation is Operation.SOURCE]
     return any(part.loads[number_of(load)].strides[each] for load in loads for each in dimensions)
 
 
 def _divided(roles: Roles, channel: int, group: int) -> Roles:
-    """The same where the channels of a group are a dimension of their own, behind all others."""
+    """Return the roles with the channels of a group as a dimension of their own, behind all others."""
 
     def divided(part: Kernel) -> Kernel:
         domain = list(part.domain)
@@ -179,8 +180,8 @@ def _divided(roles: Roles, channel: int, group: int) -> Roles:
 
 
 def _window(part: Kernel, position: int, tap: int) -> ImageWindow | None:
-    """The windows that lie one after the other along one dimension, and have their elements along another
-    one, where neighbours share some; None if there are none."""
+    """Return the windows that follow each other along one dimension, have their elements along another one,
+    and share some. None: there are none."""
     strides = {(load.strides[position], load.strides[tap]) for load in part.loads} - {(0, 0)}
     if not strides or any(not one or not other for one, other in strides):
         return None

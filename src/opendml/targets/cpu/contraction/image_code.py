@@ -1,44 +1,52 @@
-"""Sums of products with windows of an image, which is packed once for all windows that see it."""
+"""Code that packs the image of an operand of windows, once for all windows that see it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I32, I64, Code
-from opendml.targets.cpu.contraction.arithmetic import BYTES, dot_bytes
-from opendml.targets.cpu.contraction.code import ContractionCode, Sums
-from opendml.targets.cpu.contraction.micro import DISTANCE_BYTES
-from opendml.targets.cpu.contraction.packing import F32, PackingCode, Range
-from opendml.targets.cpu.contraction.patterns import Image, ImageWindow, Packing, Strips
-from opendml.targets.cpu.contraction.words import WordPackingCode
-from opendml.targets.cpu.loads import Pointers, Values
+from opendml.targets.cpu.contraction.arithmetic import F32, dot_bytes
+from opendml.targets.cpu.contraction.bf16_parts import Splitter
+from opendml.targets.cpu.contraction.fma import DISTANCE_BYTES
+from opendml.targets.cpu.contraction.integer_packing import IntegerPackingCode
+from opendml.targets.cpu.contraction.packing import PackingCode, Range
+from opendml.targets.cpu.contraction.tiling import (
+    BF16_PARTS,
+    REGISTER_ROWS,
+    STEP,
+    Image,
+    ImageWindow,
+    Instructions,
+    OperandA,
+    OperandB,
+)
+from opendml.targets.cpu.loads import Pointers
 from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import llvm_type
 from opendml.targets.cpu.values import number as constant
 
-GAP = 2 * LINE // F32.bytes
-"""Elements between two planes of an image, at most."""
-
 
 class ImageCode(PackingCode):
-    """The image. Its row loops are those of channels, of phases where there are several, and of rows; its
-    innermost is that of columns."""
+    """Packs an image of float32.
+
+    Its row loops are those of channels, of phases if there are several, and of rows. Its innermost loop is
+    that of columns.
+    """
 
     def __init__(
         self,
         function: ir.Function,
-        packing: Packing,
+        operand: OperandA | OperandB,
         image: Image,
         lanes: int,
         code: Code,
         first_parameter: int,
     ) -> None:
-        super().__init__(function, packing, lanes, code, first_parameter)
+        super().__init__(function, operand, lanes, code, first_parameter)
         self.image = image
         self.pitch = self.builder.mul(self.inner, I64(F32.bytes))
         self.width = self.builder.sub(self.inner, I64(image.columns.reach))
@@ -46,20 +54,20 @@ class ImageCode(PackingCode):
 
     @property
     def channels(self) -> int:
-        """Those of a group, which are packed together."""
-        return self.packing.group
+        """The channels that are packed together."""
+        return self.operand.packing.group
 
     def group_bytes(self, plane: ir.Value) -> ir.Value:
-        """From one group's phase to the next."""
+        """Return the bytes from one group's phase to the next."""
         return plane
 
     def line(self, window: ir.Value) -> ir.Value:
-        """The row of windows that one belongs to."""
+        """Return the row of windows to which one belongs."""
         return self.builder.udiv(window, self.width)
 
     def plane_bytes(self, rows: ir.Value) -> ir.Value:
-        """From one phase of one channel to the next, where windows begin in so many rows: an odd number of
-        lines, so that they lie in different sets of a cache."""
+        """Return the bytes from one phase of one channel to the next, if windows begin in `rows` rows. It is
+        an odd number of cache lines, so that phases lie in different sets of a cache."""
         count = self.builder.add(rows, I64(self.image.rows.reach))
         lines = self.builder.udiv(
             self.builder.add(self.builder.mul(count, self.pitch), I64(LINE - 1)), I64(LINE)
@@ -67,10 +75,11 @@ class ImageCode(PackingCode):
         return self.builder.mul(self.builder.or_(lines, I64(1)), I64(LINE))
 
     def pack_image(self, place: ir.Value, channels: Range, rows: Range, plane: ir.Value, behind: int) -> None:
-        """What the windows that begin in some rows see of some channels; `behind` elements follow.
+        """Pack what the windows that begin in a range of rows see of some channels; `behind` elements follow.
 
-        What no window sees is multiplied too, but not stored. It is zero where nothing else is: some numbers
-        that may be left there, which are denormal, would take long."""
+        What no window sees is multiplied too, but not stored. It is zero if nothing else is, because denormal
+        numbers that may be left there would take long.
+        """
         self._pack_planes(self._pointers, place, channels, rows, plane, [I64(0)])
         count = self.builder.mul(self.builder.sub(channels[1], channels[0]), I64(self.image.phases))
         self.clear(self.code.offset(place, self.builder.mul(count, plane)), I64(behind))
@@ -84,8 +93,8 @@ class ImageCode(PackingCode):
         plane: ir.Value,
         distances: Sequence[ir.Value],
     ) -> None:
-        """The planes of some channels, of which the accesses stand at the first; `distances`: of the planes
-        that are put down together."""
+        """Pack the planes of some channels; at `origin` the accesses are at the first. `distances` are those
+        of the planes that are stored together."""
         phases = I64(self.image.phases)
         first, last = (self.builder.mul(channel, phases) for channel in channels)
         counts = self.row_counts[: self._majors]
@@ -108,10 +117,10 @@ class ImageCode(PackingCode):
             behind = self.code.offset(at(rows[0]), plane)
             rest = self.builder.sub(*(self.builder.ptrtoint(each, I64) for each in (behind, at(stop))))
             for distance in distances:
-                self._clear_exactly(self.code.offset(at(stop), distance), rest)
+                self._clear_bytes(self.code.offset(at(stop), distance), rest)
 
     def _moved_channels(self, pointers: Pointers, count: ir.Value) -> Pointers:
-        """Where the accesses stand so many channels further on in each group. What counts does not count
+        """Return where the accesses are `count` channels further on in each group. Counters do not count
         these, so guards are computed once."""
         moved = list(pointers)
         for position, access in enumerate(self.accesses):
@@ -120,8 +129,8 @@ class ImageCode(PackingCode):
                 moved[position] = self.code.offset(pointers[position], self.builder.mul(count, step))
         return moved
 
-    def _clear_exactly(self, place: ir.Value, size: ir.Value) -> None:
-        """Zeros in so many bytes, and in none behind them."""
+    def _clear_bytes(self, place: ir.Value, size: ir.Value) -> None:
+        """Store zeros in `size` bytes, and in none behind them."""
         zero = constant(F32, self.lanes, 0.0)
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
@@ -130,7 +139,7 @@ class ImageCode(PackingCode):
         self.code.vector_loop(I64(0), self.builder.udiv(size, I64(F32.bytes)), put)
 
     def rows_from(self, place: ir.Value, first: ir.Value) -> Callable[[ir.Value], ir.Value]:
-        """The places of rows, of which the first lies at a place."""
+        """Return the places of rows, the first of which lies at a place."""
 
         def at(row: ir.Value) -> ir.Value:
             return self.code.offset(place, self.builder.mul(self.builder.sub(row, first), self.pitch))
@@ -138,7 +147,7 @@ class ImageCode(PackingCode):
         return at
 
     def _seen(self, phase: ir.Value) -> Range:
-        """The rows and columns of a phase that windows see."""
+        """Return the rows and columns of a phase that windows see."""
         rows, columns = self.image.rows, self.image.columns
         height, width = self.row_counts[self._majors], self.inner
         if rows.phases > 1:
@@ -154,9 +163,9 @@ class ImageCode(PackingCode):
         return self.builder.add(self.builder.sub(count, I64(window.reach)), beyond)
 
 
-class WordImageCode(ImageCode, WordPackingCode):
-    """An image of narrow integers, of which the channels of a group share words. Its last row loop is that of
-    these channels."""
+class IntegerImageCode(ImageCode, IntegerPackingCode):
+    """Packs an image of narrow integers. Channels form groups; the last row loop is that of a group's
+    channels."""
 
     def _pack_run(
         self,
@@ -166,7 +175,7 @@ class WordImageCode(ImageCode, WordPackingCode):
         position: ir.Value,
         ahead: int,
     ) -> None:
-        rows = [self._moved_channels(run, I64(each)) for each in range(self.packing.group)]
+        rows = [self._moved_channels(run, I64(each)) for each in range(self.channels)]
         known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
@@ -177,30 +186,30 @@ class WordImageCode(ImageCode, WordPackingCode):
         self.code.vector_loop(*part, put)
 
     def put_differences(
-        self, image: ir.Value, taps: ir.Value, words: ir.Value, windows: ir.Value, places: Sequence[ir.Value]
+        self, image: ir.Value, taps: ir.Value, groups: ir.Value, windows: ir.Value, places: Sequence[ir.Value]
     ) -> None:
-        """Of so many windows, and of those between two rows, the sums of the bytes that they see, less what
-        is subtracted from these, and what that is of each.
+        """Store the sums of the bytes of windows less what is subtracted, and what is subtracted from each
+        byte. Windows include those between two rows.
 
         Args:
-            image, taps: where it lies, and the distances of a window's words.
-            words: how many these are.
+            image, taps: where it lies, and the distances of a window's groups.
+            groups: how many these are.
             windows: a multiple of the lanes.
-            places: where both go.
+            places: where both are stored.
         """
         vector = llvm_type(ScalarType.INT32, self.lanes)
         ones = self.builder.bitcast(constant(ScalarType.INT8, 4 * self.lanes, 1), vector)
         subtracted = self.subtracted(1, self._pointers, self._known, None, None)
-        count = self.builder.trunc(self.builder.mul(words, I64(self.packing.group)), I32)
+        count = self.builder.trunc(self.builder.mul(groups, I64(self.channels)), I32)
         less, each = (
             self.code.broadcast(value) for value in (self.builder.mul(subtracted, count), subtracted)
         )
         with self.code.loop(I64(0), windows, self.lanes) as window:
             start = self._element(image, window)
             total = self.code.local(vector, constant(ScalarType.INT32, self.lanes, 0))
-            with self.code.loop(I64(0), words) as word:
+            with self.code.loop(I64(0), groups) as group:
                 distance = self.builder.load(
-                    self.code.offset(taps, self.builder.mul(word, I64(DISTANCE_BYTES))), typ=I64
+                    self.code.offset(taps, self.builder.mul(group, I64(DISTANCE_BYTES))), typ=I64
                 )
                 bytes = self.code.load(self.code.offset(start, distance), ScalarType.INT32, self.lanes)
                 before = self.code.get(total)
@@ -210,230 +219,98 @@ class WordImageCode(ImageCode, WordPackingCode):
                 self.code.store(self._element(place, window), value, ScalarType.INT32)
 
 
-class _SeeingCode(ContractionCode):
-    """One of the operands consists of windows of an image."""
+class Bf16ImageCode(ImageCode):
+    """Packs an image in bfloat16 parts: of STEP channels the pairs, part by part. The last row loop is that
+    of these channels."""
 
-    def _see(self, packing: Packing, first_parameter: int) -> ImageCode:
-        """The code of that operand, and room for its image, which lies in `image_room`."""
-        image = self.tiling.image
-        if image is None:
-            raise TypeError("windows see an image")
-        self.seen = self._image_code(packing)(
-            self.function, packing, image, self.lanes, self.code, first_parameter
-        )
-        # A tile may reach beyond the last window, and what is cleared a vector beyond its end.
-        self.image_room = self.room(F32, image.room + self.width + self.lanes + GAP)
-        self.tap_distances = self.room(ScalarType.INT64, self.tiling.a.depth)
-        self.further = [self.tap_distances]
-        self._subtracts = packing.type in BYTES
-        whole = self.tiling.columns + self.width
-        self._differences = [self.room(F32, whole if self._subtracts else 0) for _ in range(2)]
-        """Of windows of bytes: the sums of these, less what is subtracted from them, and what that is."""
-        return self.seen
-
-    def _image_code(self, packing: Packing) -> type[ImageCode]:
-        return WordImageCode if packing.group > 1 else ImageCode
-
-    def _pack_seen(self, windows: Range, block: ir.Value, depth: Range, part: ir.Value) -> ir.Value:
-        """What a range of windows, whole rows of them, see of the channels of some products; a block has
-        `block` windows. Returns the bytes of a plane."""
-        taps = I64(self.seen.image.taps * self.seen.channels)
-        first, last = (self.builder.udiv(each, taps) for each in depth)
-        rows = self.seen.line(windows[0]), self.seen.line(windows[1])
-        plane = self.seen.plane_bytes(self.seen.line(block))
-        with self.builder.if_then(self.builder.icmp_signed("==", part, I64(0))):
-            self._put_distances(self.builder.sub(last, first), self.seen.group_bytes(plane))
-        self.seen.pack_image(self.image_room, (first, last), rows, plane, self.width)
-        if isinstance(self.seen, WordImageCode) and self._subtracts:
-            self._subtract(
-                self.seen, rows, self.builder.mul(self.builder.sub(last, first), I64(self.seen.image.taps))
-            )
-        return plane
-
-    def _subtract(self, seen: WordImageCode, rows: Range, words: ir.Value) -> None:
-        """Prepares what the micro-kernel makes of what is subtracted from bytes. Behind the distances of a
-        window's words follow those of both."""
-        taps = self.tap_distances
-        span = self.builder.mul(self.builder.sub(rows[1], rows[0]), seen.inner)
-        tiles = self.b.parts(self.builder.sub(span, I64(seen.image.columns.reach)), self.width)
-        windows = self.builder.mul(tiles, I64(self.width))
-        seen.put_differences(self.image_room, taps, words, windows, self._differences)
-        for number, place in enumerate(self._differences):
-            distance = self.builder.sub(
-                *(self.builder.ptrtoint(each, I64) for each in (place, self.image_room))
-            )
-            index = self.builder.add(words, I64(number))
-            self.builder.store(distance, self.code.offset(taps, self.builder.mul(index, I64(DISTANCE_BYTES))))
-
-    def _put_distances(self, channels: ir.Value, plane: ir.Value) -> None:
-        """How far from where a window begins its elements lie, in the order in which they are multiplied."""
-        image = self.seen.image
-        with self.code.loop(I64(0), channels) as channel:
-            base = self.builder.mul(channel, self.builder.mul(plane, I64(image.phases)))
-            first = self.builder.mul(channel, I64(image.taps * DISTANCE_BYTES))
-            place = self.code.offset(self.tap_distances, first)
-            for number, (phase, row, column) in enumerate(_taps(image)):
-                distance = self.builder.add(base, self.builder.mul(plane, I64(phase)))
-                distance = self.builder.add(distance, self.builder.mul(self.seen.pitch, I64(row)))
-                distance = self.builder.add(distance, I64(column * F32.bytes))
-                self.builder.store(distance, self.code.offset(place, I64(number * DISTANCE_BYTES)))
-
-
-def _taps(image: Image) -> Iterator[tuple[int, int, int]]:
-    """Of each element of a window the phase, and how many rows and columns further on it lies there."""
-    rows, columns = image.rows, image.columns
-    for row, column in product(range(rows.extent), range(columns.extent)):
-        (row_phase, down), (column_phase, along) = rows.place(row), columns.place(column)
-        yield row_phase * columns.phases + column_phase, down, along
-
-
-class BroadcastImageCode(_SeeingCode):
-    """The elements of the windows are broadcast. An item's rows are whole rows of windows, and of a panel's
-    windows each lies beside the one before.
-
-    Panels need not be packed, so each tile of b is multiplied by all of them before the next one: it is
-    fetched once, and the next one meanwhile."""
-
-    _lies_in_rows = False
+    def __init__(
+        self,
+        function: ir.Function,
+        operand: OperandA | OperandB,
+        image: Image,
+        lanes: int,
+        code: Code,
+        first_parameter: int,
+    ) -> None:
+        super().__init__(function, operand, image, lanes, code, first_parameter)
+        self._splitter = Splitter(code)
+        self.state = code.local(I32)
+        """True if the image that was packed last is in float32."""
 
     @property
-    def _asks(self) -> bool:
-        """Whether the next strip is asked for."""
-        return self.tiling.b_ahead
+    def channels(self) -> int:
+        return STEP
 
-    def _lay_out_rows(self, first_parameter: int) -> tuple[int, None]:
-        self.a = self._see(self.tiling.a.packing, first_parameter)
-        return F32.bytes, None
+    def group_bytes(self, plane: ir.Value) -> ir.Value:
+        return self.builder.mul(plane, I64(BF16_PARTS * REGISTER_ROWS))
 
-    def _parts_of(self, item: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        if not self.tiling.b_ahead:
-            return super()._parts_of(item)
-        # All images meet the same strips while these are in a core's own cache.
-        along, group, across = self.code.split(item, [I64(0), self.groups, self.chunks])
-        return group, along, across
+    def pack_image(self, place: ir.Value, channels: Range, rows: Range, plane: ir.Value, behind: int) -> None:
+        self._splitter.reset()
+        parts = [self.builder.mul(plane, I64(part * REGISTER_ROWS)) for part in range(BF16_PARTS)]
+        with self.code.loop(I64(0), I64(REGISTER_ROWS)) as pair:
+            self._pack_pair(place, channels, rows, plane, (pair, pair), parts)
+        phases = self.builder.mul(self.builder.sub(channels[1], channels[0]), I64(self.image.phases))
+        self.clear(self.code.offset(place, self.builder.mul(phases, self.group_bytes(plane))), I64(behind))
+        with (
+            self.builder.if_then(self._splitter.store_state(self.state)),
+            self.code.loop(I64(0), I64(REGISTER_ROWS)) as pair,
+        ):
+            first = self.builder.mul(pair, I64(2))
+            self._pack_pair(place, channels, rows, plane, (pair, first), [I64(0), plane])
 
-    def _begin_part(self, first: ir.Value, last: ir.Value, depth: Range, part: ir.Value) -> None:
-        self._rows_of_item = first, last
-        self._pack_seen((first, last), self.chunk, depth, part)
-
-    def _multiply_block(
-        self, block: tuple[ir.Value, ir.Value], depth: Range, part: ir.Value, columns: Range
-    ) -> None:
-        first, last = self._rows_of_item
-        count, adds = self._products(depth, part)
-        tiles = self.b.parts(self.builder.sub(columns[1], columns[0]), self.width)
-        panels = self.a.parts(self.builder.sub(last, first), self.tiling.a.rows)
-        pitch = I64(self.column_pitch)
-        with self.code.loop(I64(0), tiles) as tile:
-            b = self.code.offset(block[0], self.builder.mul(tile, block[1]))
-            next_strip, step = self._next_strip(b, block[1], tile, tiles, panels)
-            with self.code.loop(I64(0), panels) as panel:
-                row = self.builder.mul(panel, I64(self.tiling.a.rows))
-                at = self.builder.mul(tile, I64(self.width * F32.bytes))
-                held = self.code.offset(self._c_row(row), at)
-                share = self.builder.mul(panel, self.builder.mul(step, count))
-                asked = [self.code.offset(next_strip, share), step] if self._asks else []
-                operands = [self._window(row), b, held, held, pitch, count, adds]
-                self.builder.call(self.micro, [*operands, *self.further, *asked])
-
-    def _next_strip(
-        self, b: ir.Value, strip_bytes: ir.Value, tile: ir.Value, tiles: ir.Value, panels: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        """Where the part of a strip lies that is multiplied next, of this range of products or of the next
-        one, and the bytes of it that each product of a panel asks for."""
-        part_bytes = self.b.part_bytes(self.elements, Strips(self.tiling.b, self.width, self.tiling.a.depth))
-        is_last = self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
-        below = self.builder.sub(part_bytes, self.builder.mul(tile, strip_bytes))
-        distance = self.builder.select(is_last, below, strip_bytes)
-        step = self.builder.udiv(I64(self.width * F32.bytes), panels)
-        return self.code.offset(b, distance), self.builder.add(step, I64(1))
-
-    def _multiply(
+    def _pack_pair(
         self,
-        a: ir.Value,
-        block: tuple[ir.Value, ir.Value],
-        depth: Range,
-        part: ir.Value,
-        columns: Range,
-        sums: Sums,
-        row_bytes: list[ir.Value],
+        place: ir.Value,
+        channels: Range,
+        rows: Range,
+        plane: ir.Value,
+        numbers: tuple[ir.Value, ir.Value],
+        distances: Sequence[ir.Value],
     ) -> None:
-        """All panels are multiplied already."""
+        """Pack the two channels of one pair of each group into planes at these distances. Two planes hold
+        float32, others bfloat16 parts. `numbers` are those of the pair and of the first plane."""
+        self._distances = distances
+        pair, first = numbers
+        origin = self._moved_channels(self._pointers, self.builder.mul(pair, I64(2)))
+        start = self.code.offset(place, self.builder.mul(first, plane))
+        self._pack_planes(origin, start, channels, rows, plane, distances)
 
-    def _panel(
-        self, rows: Range, depth: Range, part: ir.Value, parts: ir.Value
-    ) -> tuple[ir.Value, list[ir.Value]]:
-        return self._window(self.builder.sub(rows[0], self._rows_of_item[0])), []
-
-    def _window(self, number: ir.Value) -> ir.Value:
-        """Where a window of the item begins."""
-        line, column = self.code.split(number, [I64(0), self.seen.width])
-        place = self.seen.rows_from(self.image_room, I64(0))(line)
-        return self.code.offset(place, self.builder.mul(column, I64(F32.bytes)))
-
-
-class ImageContractionCode(_SeeingCode):
-    """Neighbouring windows are the lanes of vectors. An item's columns are whole rows of windows."""
-
-    _lies_in_rows = False
-    _panel_rows: tuple[Pointers, ir.Value, ir.Value]
-    """Where the rows of the panel lie that are computed now, the first of them and the one behind."""
-
-    def _lay_out_vectors(self, first_parameter: int) -> None:
-        self.b = self._see(self.tiling.b, first_parameter)
-
-    def _block(
-        self, start: ir.Value, stop: ir.Value, depth: Range, part: ir.Value, parts: ir.Value
-    ) -> tuple[ir.Value, ir.Value]:
-        self._pack_seen((start, stop), self.block, depth, part)
-        return self.image_room, I64(self.width * F32.bytes)
-
-    def _ask_for_results(
-        self, pointers: Pointers, row: ir.Value, behind: ir.Value, start: ir.Value, stop: ir.Value
-    ) -> None:
-        """Each tile asks for a share, or the first would wait for what all ask for."""
-        self._panel_rows = pointers, row, behind
-
-    def _ask_for_share(self, tile: ir.Value, columns: Range) -> None:
-        """For as many columns as a tile has: tiles have some more than there are results."""
-        first = self.builder.add(columns[0], self.builder.mul(tile, I64(self.width)))
-        end = self.code.minimum(self.builder.add(first, I64(self.width)), columns[1])
-        _, _, is_last = self._panel_of_results
-        with self.builder.if_then(is_last):
-            super()._ask_for_results(*self._panel_rows, first, end)
-
-    def _multiply(
+    def _pack_run(
         self,
-        a: ir.Value,
-        block: tuple[ir.Value, ir.Value],
-        depth: Range,
-        part: ir.Value,
-        columns: Range,
-        sums: Sums,
-        row_bytes: list[ir.Value],
+        run: Pointers,
+        part: Range,
+        place: Callable[[ir.Value], ir.Value],
+        position: ir.Value,
+        ahead: int,
     ) -> None:
-        """Emit the products of a block. Windows between two rows are multiplied too, but not stored."""
-        count, adds = self._products(depth, part)
-        tiles = self._tiles_of(columns)
-        with self.code.loop(I64(0), tiles) as tile:
-            self._ask_for_share(tile, columns)
-            at = self.builder.mul(tile, block[1])
-            b, held = self.code.offset(block[0], at), self.code.offset(sums.held, at)
-            further = [*self.further, *self._share_of_next(a, tile, tiles)]
-            self.builder.call(self.micro, [a, b, held, held, sums.results[1], count, adds, *further])
+        rows = [run, self._moved_channels(run, I64(1))]
+        known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
 
-    def _tiles_of(self, columns: Range) -> ir.Value:
-        """Return the tiles of a block, whose windows include those between two of its rows."""
-        lines = self.seen.line(self.builder.sub(columns[1], columns[0]))
-        between = I64(self.seen.image.columns.reach)
-        span = self.builder.sub(self.builder.mul(lines, self.seen.inner), between)
-        return self.b.parts(span, self.width)
+        def put(index: ir.Value, mask: ir.Value | None) -> None:
+            vectors = [self._vector(*pair, index, mask) for pair in zip(rows, known, strict=True)]
+            if mask is not None:
+                zero = constant(F32, self.lanes, 0.0)
+                vectors = [self.builder.select(mask, each, zero) for each in vectors]
+            parts = vectors
+            if len(self._distances) == BF16_PARTS:
+                parts = self._splitter.pairs_of(*map(self._splitter.split_checked, vectors))
+            type = F32 if parts is vectors else ScalarType.INT32
+            for distance, value in zip(self._distances, parts, strict=True):
+                self.code.store(self.code.offset(place(index), distance), value, type, mask)
 
-    def _store_row(
-        self, pointers: Pointers, known: Values, totals: ir.Value, columns: Range, first: ir.Value
-    ) -> None:
-        at = self.seen.rows_from(totals, I64(0))
-        with self.code.loop(I64(0), self.seen.line(self.builder.sub(columns[1], columns[0]))) as line:
-            start = self.builder.add(columns[0], self.builder.mul(line, self.seen.width))
-            stop = self.builder.add(start, self.seen.width)
-            super()._store_row(pointers, known, at(line), (start, stop), start)
+        self.code.vector_loop(*part, put)
+
+
+def image_code(
+    function: ir.Function,
+    operand: OperandA | OperandB,
+    image: Image,
+    lanes: int,
+    code: Code,
+    first_parameter: int,
+) -> ImageCode:
+    """Return the code that packs an image in its type, for its instructions."""
+    kind = IntegerImageCode if operand.packing.group > 1 else ImageCode
+    if operand.instructions is Instructions.AMX_BF16:
+        kind = Bf16ImageCode
+    return kind(function, operand, image, lanes, code, first_parameter)

@@ -1,4 +1,4 @@
-"""In which types the operands of sums of products of integers are packed."""
+"""The types in which operands of sums of products of integers are packed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from opendml.targets.cpu.machine import machine
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What of an operand is packed, in a type; of 8 bits the elements, then what is subtracted from them, if
-    anything is."""
+    """The values of an operand that are packed in a type: the elements, and what is subtracted from 8-bit
+    elements, if anything is."""
 
     type: ScalarType
     values: tuple[Node, ...]
 
 
 def packed_operands(kernel: Kernel, a: Node, b: Node) -> tuple[Packed, Packed] | None:
-    """How a, whose elements are broadcast, and b are packed on this machine; None: they are not."""
+    """Return how A and B are packed on this machine; None if their type is not multiplied in tiles."""
     if a.type is ScalarType.FLOAT32:
         return Packed(a.type, (a,)), Packed(b.type, (b,))
     if a.type is not ScalarType.INT32:

@@ -1,62 +1,87 @@
-"""Operands of products, computed and put down as micro-kernels read them."""
+"""Code that packs operands of products: elements are computed, and stored as micro-kernels read them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Protocol
 
 from llvmlite import ir
 
-from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I64, Code
-from opendml.targets.cpu.contraction.patterns import STEP, Packing, Panels, Strips, pieces_bytes
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.tiling import STEP, Instructions, OperandA, OperandB, bf16_bytes
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
-from opendml.targets.cpu.pattern import LINE, CpuPattern
+from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.shuffles import transposed
 from opendml.targets.cpu.values import number as constant
 from opendml.targets.cpu.values import splat
 
-F32 = ScalarType.FLOAT32
-"""The type in which products are added."""
-
 AHEAD = 12
-"""Rows of k by which operands are asked for before they are read."""
+"""Rows of k by which operands are prefetched; fitted on an Intel Xeon with AVX-512."""
 
 Range = tuple[ir.Value, ir.Value]
 """The first index, and the one behind the last."""
 
 Place = Callable[[ir.Value, ir.Value], ir.Value]
-"""The address of an element of what is packed, by its row and its column."""
+"""The address of a packed element, by its row and its column."""
+
+
+class Packer(Protocol):
+    """Packs parts of panels of an operand in the format that its instructions read."""
+
+    def pack(self, place: ir.Value, across: Range, depth: Range) -> None:
+        """Pack one part: a range of m or n, and a range of k."""
 
 
 class PackingCode(KernelCode):
-    """One operand. Its row loops are those of its major dimension, then the outer ones of its minor
-    dimension, whose innermost is the innermost of all."""
+    """Reads and packs one operand.
+
+    The row loops of its pattern are those of the major dimension, then the outer loops of the minor
+    dimension. The innermost loop is that of the minor dimension. As a kernel of its own the code packs all
+    panels with its packer, one behind the other: [group][panel][part]. An item is a panel then.
+    """
+
+    packer: Packer
 
     def __init__(
         self,
         function: ir.Function,
-        packing: Packing,
+        operand: OperandA | OperandB,
         lanes: int,
         code: Code | None = None,
         first_parameter: int = 0,
     ) -> None:
-        super().__init__(function, packing.pattern, lanes, code, first_parameter)
-        self.packing = packing
-        self._majors, self._along_depth = packing.majors, packing.along_depth
+        super().__init__(function, operand.packing.pattern, lanes, code, first_parameter)
+        self.operand = operand
+        self._majors, self._along_depth = operand.packing.majors, operand.packing.along_depth
         self._pointers: Pointers = ()
         self._known: Values = {}
 
+    def item(self, item: ir.Value) -> None:
+        """Pack one panel."""
+        group, panel = self.code.split(item, [I64(0), self.chunks])
+        self.begin(group)
+        across = self.chunk_range(panel, self.units)
+        depth = I64(self.operand.depth)
+        parts = self.parts(self.elements, self.operand.depth)
+        with self.code.loop(I64(0), parts) as part:
+            first = self.builder.mul(part, depth)
+            last = self.code.minimum(self.builder.add(first, depth), self.elements)
+            position = self.builder.add(self.builder.mul(item, parts), part)
+            distance = self.builder.mul(position, self.part_bytes(self.elements))
+            self.packer.pack(self.code.offset(self.arena(), distance), across, (first, last))
+
     def begin(self, group: ir.Value) -> None:
-        """Goes to the first element of a group."""
+        """Go to the first element of a group."""
         self._pointers = self.group_pointers(group)
         self._known = self.evaluate(Level.GROUP, 1, self._pointers, {})
 
-    def ask(self, group: ir.Value, majors: Range) -> None:
-        """Asks for rows of a group that will be packed later."""
+    def prefetch(self, group: ir.Value, majors: Range) -> None:
+        """Prefetch rows of a group that will be packed later."""
         counts = self.row_counts[: self._majors]
         pointers = self.group_pointers(group)
         with self._walk(pointers, counts, self.layout.row_stride, *majors) as (_, row):
@@ -66,67 +91,78 @@ class PackingCode(KernelCode):
                     with self.code.loop(I64(0), self.builder.add(length, I64(LINE - 1)), LINE) as at:
                         self.code.prefetch(self.code.offset(pointer, at), level=2)
 
-    def counted(self) -> ir.Value:
-        """The bytes that the one load of an operand packed ahead counts to its group."""
+    def group_distance(self) -> ir.Value:
+        """Return the bytes to a group of an operand that is packed ahead: the value of its one load."""
         (pointer,) = self._pointers
         return self.builder.ptrtoint(pointer, I64)
 
-    def pack(self, place: Place, majors: Range, minors: Range, ahead: int) -> None:
-        """Rows of the minor dimension. What lies behind a row may be overwritten, by less than a vector. What
-        will be read `ahead` rows later is asked for."""
-        outer = self._outer(minors)
-        counts = self.row_counts[: self._majors]
-        with self._walk(self._pointers, counts, self.layout.row_stride, *majors) as (major, pointers):
-            row = self.builder.sub(major, majors[0])
-            with self._runs(pointers, minors, outer) as (run, start, stop, position):
-                self._pack_run(run, (start, stop), partial(place, row), position, ahead)
+    def part_bytes(self, elements: ir.Value) -> ir.Value:
+        """Return the bytes of a part if `elements` products are summed, a number known at run time."""
+        operand = self.operand
+        if isinstance(operand, OperandA):
+            return I64(operand.part_bytes(self.lanes))
+        depth = self.code.minimum(elements, I64(operand.depth))
+        if operand.instructions is Instructions.AMX_BF16:
+            step_bytes = I64(bf16_bytes(operand.columns, STEP) - LINE)
+            return self.builder.add(self.builder.mul(self.parts(depth, STEP), step_bytes), I64(LINE))
+        rows = self.parts(depth, operand.packing.group)
+        rows = self.builder.add(rows, I64(self.lanes))
+        return self.builder.mul(rows, I64(operand.columns * F32.bytes))
 
-    def pack_panel(self, place: ir.Value, panels: Panels, rows: Range, depth: Range) -> None:
-        """One part of a panel, `depth` of its columns; rows that the last panel lacks are anything."""
-        row_bytes, column_bytes = panels.strides(self.lanes)
-        at = self.rows_at(place, column_bytes)
-        if panels.lies_in_rows:
-            self._pack_rows(self.rows_at(place, row_bytes), panels.rows, rows, depth)
-        elif panels.is_line and panels.packing.along_depth:
-            self.pack(lambda row, column: at(column, row), rows, depth, 0)
-        else:
-            self.put_down(at, rows, depth, panels.rows)
-
-    def _pack_rows(self, at: Place, count: int, rows: Range, depth: Range) -> None:
-        """So many rows, of which those that are missing are zero."""
-        self.pack(at, rows, depth, 0)
-        present, columns = self.builder.sub(rows[1], rows[0]), self.builder.sub(depth[1], depth[0])
-        with self.code.loop(present, I64(count)) as row:
-            self.clear(at(row, I64(0)), columns)
-
-    def lies_at(self, major: ir.Value, minor: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Of an operand that is plain: where an element lies, and the bytes from one row to the next."""
+    def at(self, major: ir.Value, minor: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Return where an element of a plain operand lies, and the bytes from one row to the next."""
         row_bytes = self.parameter(self.layout.row_stride(0, 0))
         row = self.code.offset(self._pointers[0], self.builder.mul(major, row_bytes))
         return self._element(row, minor), row_bytes
 
-    def pack_tiles(self, place: Place, width: int, depth: Range, columns: Range) -> None:
-        """Tiles of so many columns; those that the last one lacks are finite."""
-        self.clear_behind(place, width, depth, columns)
-        self.put_down(place, columns, depth)
+    # Formats
 
-    def put_down(self, place: Place, across: Range, depth: Range, ahead: int = 0) -> None:
-        """One part of a range of m or n, along columns. As many of both may be overwritten as make whole
-        vectors. Where it lies along k, what is read `ahead` rows of m or n later, if any, is asked for."""
-        if self._along_depth:
-            self.pack_transposed(place, across, depth, ahead)
+    def pack_a(self, place: ir.Value, rows: Range, depth: Range) -> None:
+        """Pack a part of a micro-panel of A for vectors. Rows that a last panel lacks are anything."""
+        operand = self.operand
+        assert isinstance(operand, OperandA)
+        row_bytes, column_bytes = operand.strides(self.lanes)
+        at = self.rows_at(place, column_bytes)
+        if operand.lies_in_rows:
+            self._pack_rows(self.rows_at(place, row_bytes), operand.rows, rows, depth)
+        elif operand.is_line and self._along_depth:
+            self._pack(lambda row, column: at(column, row), rows, depth, 0)
         else:
-            self.pack(place, depth, across, AHEAD)
+            self.pack_k_rows(at, rows, depth, operand.rows)
 
-    def put_rows(self, place: Place, rows: Range, depth: Range) -> None:
-        """The same along rows, which lie along k then."""
+    def _pack_rows(self, at: Place, count: int, rows: Range, depth: Range) -> None:
+        """Pack `count` rows along k. Rows that are missing become zero."""
+        self._pack(at, rows, depth, 0)
+        present, columns = self.builder.sub(rows[1], rows[0]), self.builder.sub(depth[1], depth[0])
+        with self.code.loop(present, I64(count)) as row:
+            self.clear(at(row, I64(0)), columns)
+
+    def pack_b(self, place: Place, width: int, columns: Range, depth: Range) -> None:
+        """Pack a part of panels of B for vectors, each of `width` columns. Columns that the last panel lacks
+        become finite."""
+        self._clear_missing(place, width, depth, columns)
+        self.pack_k_rows(place, columns, depth)
+
+    def pack_k_rows(self, place: Place, across: Range, depth: Range, ahead: int = 0) -> None:
+        """Pack a range of m or n as rows along k, and columns across.
+
+        As many of both may be overwritten as make whole vectors. If the operand lies along k, elements
+        `ahead` rows of m or n later are prefetched.
+        """
         if self._along_depth:
-            self.pack(place, rows, depth, 0)
+            self._pack_transposed(place, across, depth, ahead)
         else:
-            self.pack_transposed(place, depth, rows)
+            self._pack(place, depth, across, AHEAD)
 
-    def clear_behind(self, place: Place, width: int, depth: Range, columns: Range) -> None:
-        """Zeros in the columns that the last tile lacks."""
+    def pack_m_rows(self, place: Place, rows: Range, depth: Range) -> None:
+        """Pack a range of m as rows, and columns along k."""
+        if self._along_depth:
+            self._pack(place, rows, depth, 0)
+        else:
+            self._pack_transposed(place, depth, rows)
+
+    def _clear_missing(self, place: Place, width: int, depth: Range, columns: Range) -> None:
+        """Store zeros in the columns that the last panel lacks."""
         present = self.builder.sub(columns[1], columns[0])
         whole = self.builder.mul(self.parts(present, width), I64(width))
         with self.builder.if_then(self.builder.icmp_signed("!=", whole, present)):
@@ -134,34 +170,17 @@ class PackingCode(KernelCode):
             with self.code.loop(I64(0), self.builder.sub(depth[1], depth[0])) as row:
                 self.clear(place(row, last), I64(width))
 
-    def part_bytes(self, elements: ir.Value, strips: Strips) -> ir.Value:
-        """Strips.part_bytes of a number that is known when the code runs."""
-        depth = self.code.minimum(elements, I64(strips.depth))
-        if strips.packing.in_pieces:
-            step_bytes = I64(pieces_bytes(strips.width, STEP) - LINE)
-            return self.builder.add(self.builder.mul(self.parts(depth, STEP), step_bytes), I64(LINE))
-        rows = self.parts(depth, strips.packing.group)
-        rows = self.builder.add(rows, I64(self.lanes))
-        return self.builder.mul(rows, I64(strips.width * F32.bytes))
+    # Rows of the major dimension
 
-    def rows_at(self, place: ir.Value, pitch: int) -> Place:
-        """The places of rows that many bytes apart."""
-
-        def at(row: ir.Value, column: ir.Value) -> ir.Value:
-            return self._element(self.code.offset(place, self.builder.mul(row, I64(pitch))), column)
-
-        return at
-
-    def clear(self, place: ir.Value, count: ir.Value) -> None:
-        """Zeros, in whole vectors."""
-        zero = constant(F32, self.lanes, 0.0)
-        with self.code.loop(I64(0), self.parts(count, self.lanes)) as vector:
-            at = self.builder.mul(vector, I64(F32.bytes * self.lanes))
-            self.code.store(self.code.offset(place, at), zero, F32)
-
-    def parts(self, count: ir.Value, size: int) -> ir.Value:
-        """How many parts of a size a count has."""
-        return self.builder.udiv(self.builder.add(count, I64(size - 1)), I64(size))
+    def _pack(self, place: Place, majors: Range, minors: Range, ahead: int) -> None:
+        """Pack rows along the minor dimension. Less than a vector behind a row may be overwritten. Elements
+        `ahead` rows later are prefetched."""
+        outer = self._outer(minors)
+        counts = self.row_counts[: self._majors]
+        with self._walk(self._pointers, counts, self.layout.row_stride, *majors) as (major, pointers):
+            row = self.builder.sub(major, majors[0])
+            with self._runs(pointers, minors, outer) as (run, start, stop, position):
+                self._pack_run(run, (start, stop), partial(place, row), position, ahead)
 
     def _pack_run(
         self,
@@ -184,7 +203,7 @@ class PackingCode(KernelCode):
         self.code.vector_loop(*part, put)
 
     def _later(self, run: Pointers, rows: int) -> list[tuple[ir.Value, ir.Value]]:
-        """Where contiguous accesses will stand so many rows of the major dimension later, and their steps."""
+        """Return where contiguous accesses will be `rows` of the major dimension later, and their steps."""
         if not (rows and self._majors):
             return []
         result = []
@@ -195,9 +214,9 @@ class PackingCode(KernelCode):
                 result.append((self.code.offset(run[position], distance), self.steps[position]))
         return result
 
-    def pack_transposed(self, place: Place, majors: Range, minors: Range, ahead: int = 0) -> None:
-        """The minor dimension along columns, the major one along rows. As many of both may be overwritten as
-        make whole vectors. What will be read `ahead` majors later, if any, is asked for."""
+    def _pack_transposed(self, place: Place, majors: Range, minors: Range, ahead: int = 0) -> None:
+        """Pack the minor dimension along columns, and the major one along rows. As many of both may be
+        overwritten as make whole vectors. Elements `ahead` majors later are prefetched."""
         outer = self._outer(minors)
         first, last = majors
         rest = self.builder.and_(self.builder.sub(first, last), I64(self.lanes - 1))
@@ -207,35 +226,6 @@ class PackingCode(KernelCode):
                 rows = [self._at_major(run, major, lane, last) for lane in range(self.lanes)]
                 before = self.builder.sub(position, start)
                 self._pack_columns(rows, (start, stop), place, before, column, ahead)
-
-    def read_together(
-        self,
-        majors: Range,
-        count: int,
-        minors: Range,
-        take_in: Callable[[ir.Value, ir.Value | None, list[ir.Value]], None],
-    ) -> None:
-        """Calls `take_in(index, mask, vectors)` for every vector along a range of the minor dimension, which
-        has but one loop: with those of `count` majors, of which those behind the last are the last. The next
-        majors are asked for."""
-        first, last = majors
-        rows = [self._at_major(self._pointers, first, number, last) for number in range(count)]
-        known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
-
-        def read(index: ir.Value, mask: ir.Value | None) -> None:
-            self._ask_for(rows, index, count)
-            pairs = zip(rows, known, strict=True)
-            take_in(index, mask, [self._vector(row, values, index, mask) for row, values in pairs])
-
-        self.code.vector_loop(*minors, read)
-
-    def _at_major(self, run: Pointers, major: ir.Value, lane: int, last: ir.Value) -> Pointers:
-        """Where the accesses stand at an index of the major dimension; behind the last, that of the last."""
-        final = self.builder.sub(last, I64(1))
-        index = self.code.minimum(self.builder.add(major, I64(lane)), final)
-        return self.moved(
-            run, self.code.split(index, self.row_counts[: self._majors]), self.layout.row_stride
-        )
 
     def _pack_columns(
         self,
@@ -249,7 +239,7 @@ class PackingCode(KernelCode):
         known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
-            self._ask_for(rows, index, ahead)
+            self._prefetch_majors(rows, index, ahead)
             pairs = zip(rows, known, strict=True)
             vectors = [self._vector(pointers, values, index, mask) for pointers, values in pairs]
             first = self.builder.add(before, index)
@@ -258,8 +248,39 @@ class PackingCode(KernelCode):
 
         self.code.vector_loop(*part, put)
 
-    def _ask_for(self, rows: list[Pointers], index: ir.Value, ahead: int) -> None:
-        """Asks for the elements at an index of so many majors later."""
+    def read_together(
+        self,
+        majors: Range,
+        count: int,
+        minors: Range,
+        take_in: Callable[[ir.Value, ir.Value | None, list[ir.Value]], None],
+    ) -> None:
+        """Call `take_in(index, mask, vectors)` for each vector along a range of the minor dimension.
+
+        The minor dimension has one loop. `vectors` are those of `count` majors; majors behind the last are
+        the last. The next majors are prefetched.
+        """
+        first, last = majors
+        rows = [self._at_major(self._pointers, first, number, last) for number in range(count)]
+        known = [self.evaluate(Level.ROW, 1, row, self._known) for row in rows]
+
+        def read(index: ir.Value, mask: ir.Value | None) -> None:
+            self._prefetch_majors(rows, index, count)
+            pairs = zip(rows, known, strict=True)
+            take_in(index, mask, [self._vector(row, values, index, mask) for row, values in pairs])
+
+        self.code.vector_loop(*minors, read)
+
+    def _at_major(self, run: Pointers, major: ir.Value, lane: int, last: ir.Value) -> Pointers:
+        """Return where the accesses are at an index of the major dimension; behind the last, at the last."""
+        final = self.builder.sub(last, I64(1))
+        index = self.code.minimum(self.builder.add(major, I64(lane)), final)
+        return self.moved(
+            run, self.code.split(index, self.row_counts[: self._majors]), self.layout.row_stride
+        )
+
+    def _prefetch_majors(self, rows: list[Pointers], index: ir.Value, ahead: int) -> None:
+        """Prefetch the elements at an index of the next `ahead` majors."""
         if not (ahead and self._majors):
             return
         for position, access in enumerate(self.accesses):
@@ -270,13 +291,15 @@ class PackingCode(KernelCode):
                 for row in rows[:ahead]:
                     self.code.prefetch(self.code.offset(row[position], distance), level=2)
 
+    # Runs of the minor dimension
+
     @property
     def is_in_vectors(self) -> bool:
-        """Whether vectors of what is packed begin at multiples of their lanes."""
+        """True if vectors of packed elements begin at multiples of their lanes."""
         return len(self.row_counts) == self._majors
 
     def _outer(self, minors: Range) -> Range | None:
-        """The indices of the minor dimension's outer loops that a range touches; None if it has none."""
+        """Return the indices of the minor dimension's outer loops in a range; None if it has none."""
         if self.is_in_vectors:
             return None
         first, last = minors
@@ -287,8 +310,8 @@ class PackingCode(KernelCode):
     def _runs(
         self, pointers: Pointers, minors: Range, outer: Range | None
     ) -> Iterator[tuple[Pointers, ir.Value, ir.Value, ir.Value]]:
-        """A loop over the parts of a range of the minor dimension within one innermost loop: where the
-        accesses stand, the part's range of that loop, and its place within the whole range."""
+        """Loop over the parts of a range of the minor dimension within one innermost loop. Yields where the
+        accesses are, the part's range of that loop, and its position within the whole range."""
         first, last = minors
         if outer is None:
             yield pointers, first, last, I64(0)
@@ -304,58 +327,31 @@ class PackingCode(KernelCode):
     def _minor_stride(self, access: int, loop: int) -> int:
         return self.layout.row_stride(access, self._majors + loop)
 
+    # Elements
+
     def _vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> ir.Value:
-        """The operand's value at a vector of the innermost loop."""
+        """Return the operand's value at a vector of the innermost loop."""
         values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask)
         return splat(self.builder, self.value(self.pattern.values[0], self.lanes, values), self.lanes)
 
     def _element(self, place: ir.Value, number: ir.Value) -> ir.Value:
         return self.code.offset(place, self.builder.mul(number, I64(F32.bytes)))
 
+    def rows_at(self, place: ir.Value, pitch: int) -> Place:
+        """Return the places of rows that are `pitch` bytes apart."""
 
-class PanelCode(PackingCode):
-    """Packs all panels of an operand, one after the other: [group][panel][part]. An item is a panel."""
+        def at(row: ir.Value, column: ir.Value) -> ir.Value:
+            return self._element(self.code.offset(place, self.builder.mul(row, I64(pitch))), column)
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        self._panels = pattern.walk_as(Panels)
-        super().__init__(function, self._panels.packing, lanes)
+        return at
 
-    def item(self, item: ir.Value) -> None:
-        """One panel."""
-        group, panel = self.code.split(item, [I64(0), self.chunks])
-        self.begin(group)
-        rows = self.chunk_range(panel, self.units)
-        depth, parts = I64(self._panels.depth), self.parts(self.elements, self._panels.depth)
-        with self.code.loop(I64(0), parts) as part:
-            first = self.builder.mul(part, depth)
-            last = self.code.minimum(self.builder.add(first, depth), self.elements)
-            position = self.builder.add(self.builder.mul(item, parts), part)
-            distance = self.builder.mul(position, I64(self._panels.part_bytes(self.lanes)))
-            self.pack_panel(self.code.offset(self.arena(), distance), self._panels, rows, (first, last))
+    def clear(self, place: ir.Value, count: ir.Value) -> None:
+        """Store zeros, in whole vectors."""
+        zero = constant(F32, self.lanes, 0.0)
+        with self.code.loop(I64(0), self.parts(count, self.lanes)) as vector:
+            at = self.builder.mul(vector, I64(F32.bytes * self.lanes))
+            self.code.store(self.code.offset(place, at), zero, F32)
 
-
-class StripCode(PackingCode):
-    """Packs all strips of an operand, one after the other: [group][strip][part]. An item is a strip."""
-
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        self._strips = pattern.walk_as(Strips)
-        super().__init__(function, self._strips.packing, lanes)
-
-    def item(self, item: ir.Value) -> None:
-        """One strip."""
-        group, strip = self.code.split(item, [I64(0), self.chunks])
-        self.begin(group)
-        columns = self.chunk_range(strip, self.units)
-        parts = self.parts(self.elements, self._strips.depth)
-        with self.code.loop(I64(0), parts) as part:
-            first = self.builder.mul(part, I64(self._strips.depth))
-            last = self.code.minimum(self.builder.add(first, I64(self._strips.depth)), self.elements)
-            position = self.builder.add(self.builder.mul(item, parts), part)
-            distance = self.builder.mul(position, self.part_bytes(self.elements, self._strips))
-            place = self.code.offset(self.arena(), distance)
-            self.pack_part(place, (first, last), columns)
-
-    def pack_part(self, place: ir.Value, depth: Range, columns: Range) -> None:
-        """One part of a strip."""
-        at = self.rows_at(place, self._strips.width * F32.bytes)
-        self.pack_tiles(at, self._strips.width, depth, columns)
+    def parts(self, count: ir.Value, size: int) -> ir.Value:
+        """Return the number of parts of a size in a count."""
+        return self.builder.udiv(self.builder.add(count, I64(size - 1)), I64(size))

@@ -1,4 +1,5 @@
-"""The parts of a kernel of sums of products: its operands, what follows, and which loops move which."""
+"""The roles of the parts and loops of a kernel of sums of products: operands, epilogue, rows, columns,
+depth."""
 
 from __future__ import annotations
 
@@ -16,50 +17,52 @@ from opendml.targets.cpu.contraction.integers import packed_operands
 
 @dataclass(frozen=True)
 class Roles:
-    """A sum of products, of an operand `a` whose elements are broadcast and `b` whose are vectors.
+    """A sum of products of an operand A, whose elements are broadcast, and B, whose vectors are loaded.
 
-    The three kernels run over one domain and have no axes. The last load of the epilogue is the sum, which
-    lies nowhere yet. Dimensions are listed outermost first.
+    The three kernels run over one domain and have no axes. The last load of the epilogue is the sum, which is
+    not in memory yet. Dimensions are listed outermost first.
     """
 
     a: Kernel
     b: Kernel
     types: tuple[ScalarType, ScalarType]
-    """Those in which a and b are packed."""
+    """The types in which A and B are packed."""
     epilogue: Kernel
     outer: tuple[int, ...]
     """The dimensions that are neither of rows and columns of one product, nor summed."""
     rows: tuple[int, ...]
-    """Those along which a moves and b does not: m."""
+    """The dimensions along which A moves and B does not: m."""
     columns: tuple[int, ...]
-    """Those along which b moves and a does not, n, and which the epilogue's accesses walk as one."""
+    """The dimensions along which B moves and A does not: n. The epilogue walks them as one."""
     depth: tuple[int, ...]
-    """Those that are summed: k."""
+    """The dimensions that are summed: k."""
+    exchanged: bool = False
+    """True if B is the first operand."""
 
     @cached_property
     def sizes(self) -> tuple[int, int, int, int]:
-        """How many products there are, and the rows, columns and depth of each."""
+        """The number of products, and the rows, columns and depth of each."""
         outer, m, n, k = map(self.count, (self.outer, self.rows, self.columns, self.depth))
         return outer, m, n, k
 
     @property
     def group(self) -> int:
-        """Products whose operands share words."""
+        """The neighbours along k that share 32 bits."""
         return 4 // self.types[0].bytes
 
     @property
-    def words(self) -> int:
-        """Words of each row and column."""
+    def k_groups(self) -> int:
+        """The groups of each row and column along k."""
         return -(-self.count(self.depth) // self.group)
 
     def count(self, dimensions: Iterable[int]) -> int:
-        """The product of the sizes of dimensions."""
+        """Return the product of the sizes of dimensions."""
         return math.prod(self.a.domain[dimension] for dimension in dimensions)
 
 
 def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
-    """The parts of a kernel whose one reduction is a sum of products, in a type in which tiles are summed;
-    None if it is none. `exchanged`: the first operand is the one whose elements are vectors."""
+    """Return the roles of a kernel whose one reduction is a sum of products in a type that tiles can sum;
+    None for other kernels. If `exchanged`, B is the first operand."""
     reductions = [node for node in ordered(kernel.values) if node.operation in REDUCTIONS]
     if len(reductions) != 1 or reductions[0].operation is not Operation.CONTRACTION:
         return None
@@ -84,18 +87,18 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
     outer = tuple(number for number in kept if number not in rows and number not in columns)
     depth = [number for number in depth if number in dimensions]
     types = packed[0].type, packed[1].type
-    return Roles(a, b, types, epilogue, outer, tuple(rows), tuple(columns), tuple(depth))
+    return Roles(a, b, types, epilogue, outer, tuple(rows), tuple(columns), tuple(depth), exchanged)
 
 
 def part_of(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
-    """The kernel that computes some values of another one, and stores none."""
+    """Return the kernel that computes some values of another one, and stores none."""
     loads, values, numbers = _with_own_loads(kernel, roots, ())
     return Kernel(kernel.domain, (), loads, (), values, numbers)
 
 
 def epilogue_of(kernel: Kernel, roots: tuple[Node, ...], total: Node, stores: tuple[Access, ...]) -> Kernel:
-    """The kernel that stores some values of another one, which need one contraction, and finds its sums in
-    its last load."""
+    """Return the kernel that stores some values of another one, which need one contraction. Its last load is
+    the sums."""
     loads, values, numbers = _with_own_loads(kernel, roots, {id(total)})
     leaf = source(len(loads), total.type, total.sizes)
     values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
@@ -106,8 +109,8 @@ def epilogue_of(kernel: Kernel, roots: tuple[Node, ...], total: Node, stores: tu
 def _with_own_loads(
     kernel: Kernel, roots: tuple[Node, ...], known: Container[int]
 ) -> tuple[tuple[Access, ...], tuple[Node, ...], tuple[int, ...]]:
-    """The loads and numbers that values need apart from what is known, and the values with their places
-    among these."""
+    """Return the loads and numbers that values need beside known nodes, and the values with loads and numbers
+    renumbered."""
     nodes = ordered(roots, known)
     loads = _places(node for node in nodes if node.operation is Operation.SOURCE)
     numbers = _places(node for node in nodes if node.operation is Operation.PARAMETER)
@@ -119,17 +122,17 @@ def _with_own_loads(
 
 
 def _places(nodes: Iterable[Node]) -> dict[int, int]:
-    """The numbers of nodes, counted anew."""
+    """Return new numbers of nodes, by their old ones."""
     return {number: place for place, number in enumerate(dict.fromkeys(map(number_of, nodes)))}
 
 
 def moves(kernel: Kernel, dimension: int) -> bool:
-    """Whether some access moves along a dimension."""
+    """Return whether some access moves along a dimension."""
     return any(load.strides[dimension] for load in kernel.loads)
 
 
 def _walked_as_one(kernel: Kernel, dimensions: Sequence[int]) -> list[int]:
-    """The innermost dimensions that all accesses walk as one."""
+    """Return the innermost dimensions that all accesses walk as one."""
     for first in range(len(dimensions)):
         if len(merged_neighbours(loops_over(kernel, dimensions[first:]))) == 1:
             return list(dimensions[first:])
@@ -137,7 +140,7 @@ def _walked_as_one(kernel: Kernel, dimensions: Sequence[int]) -> list[int]:
 
 
 def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
-    """The loops over some dimensions of a kernel."""
+    """Return the loops over some dimensions of a kernel."""
     accesses = (*kernel.loads, *kernel.stores)
     return [
         Loop(kernel.domain[dimension], tuple(access.strides[dimension] for access in accesses))

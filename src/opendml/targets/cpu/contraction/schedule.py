@@ -1,8 +1,9 @@
-"""Decides how sums of products are computed: which operand is broadcast, the tile in registers, the blocks.
+"""The choice of how sums of products are computed: which operand is A, the tile in registers, the blocks, and
+where operands are stored.
 
-Tiles are one candidate, which searches for the best ones; reducing without tiles is the other. How results
+Tiles are one candidate, which searches for the best ones. Reducing without tiles is the other. How results
 are divided among tiles and items changes no bit of them: the products of each are added in the same order.
-The search passes over tiles that take more than the best at any rate; `launches_of` makes launches of the
+The search passes over tiles that take more than the best at any rate. `launches_of` makes launches of the
 winner.
 """
 
@@ -17,33 +18,30 @@ from typing import Generic, TypeVar
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.cpu.contraction.amx_tilings import amx_image_tilings, amx_int8_tilings, amx_tilings
+from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import CLAIMED, GATHERED, ROW, far_cycles, lane_count
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
-from opendml.targets.cpu.contraction.launches import launches_of
-from opendml.targets.cpu.contraction.matrix_tilings import (
-    matrix_image_tilings,
-    matrix_tilings,
-    word_matrix_tilings,
-)
-from opendml.targets.cpu.contraction.packing import F32
+from opendml.targets.cpu.contraction.launches import construct
 from opendml.targets.cpu.contraction.roles import Roles, roles_of
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ITEMS,
     Family,
+    TileChoice,
     Tiles,
     Worth,
     groups_of,
     is_fixed,
-    packed_ahead,
     steps_of,
 )
+from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import (
-    StripsAhead,
+    PackedAheadB,
     UsualForm,
-    few_rows_in_strips,
-    strips_ahead,
+    packed_ahead_b,
+    streamed_tiles,
     tilings,
     tilings_in_rows,
     tilings_of_dots,
@@ -56,27 +54,34 @@ from opendml.targets.cpu.threads import available_threads
 
 # Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 _REDUCED, _READ = 3.0, 2.0
-"""Cycles for a vector of products of a reduction like any other, and to read one that lies contiguous."""
+"""Cycles for a vector of products in a reduction without tiles, and to read one that lies contiguous."""
 _IN_ROWS = 2.5
-"""The first two where many rows are taken in at once."""
+"""Cycles for a vector of products, with reading it, if many rows are reduced at once."""
 _CLAIMED_AWAKE = 20_000
 """Cycles of work for which a thread joins that has worked on the step before, and is awake."""
 _THREADS = (1, 2, 4, 8)
-"""What must not depend on how many threads there are suits so many."""
+"""The numbers of threads for which a choice is good that must not depend on that number."""
 NEARLY = 1.15
-"""By how much a way may be more expensive than the cheapest, which packs constants in another form: a form
+"""The factor by which tiles that pack constants in a usual form may cost more than the cheapest. Each form
 takes as much memory as the constant itself."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
 
-def name_of(tiles: Tiles, exchanged: bool) -> str:
-    """Return the name of a kind of tiles; `exchanged`: the elements of the first operand are vectors."""
-    kind = "dots" if tiles.dots else "matrices" if tiles.in_registers else "tiles"
-    name = f"{kind} of {tiles.micro.rows}x{tiles.micro.vectors}"
+def name_of(tiles: Tiles) -> str:
+    """Return the name of a kind of tiles."""
+    name = f"{_KINDS.get(tiles.instructions, 'tiles')} of {tiles.micro.rows}x{tiles.micro.vectors}"
     name += " of an image" if tiles.seen else ""
-    name += (" exchanged" if exchanged else "") + (" packed ahead" if packed_ahead(tiles) else "")
-    return name + (" in place" if tiles.in_place else " by rows" if tiles.b_in_place else "")
+    name += (" exchanged" if tiles.roles.exchanged else "") + (" packed ahead" if tiles.packed_ahead else "")
+    is_by_rows = tiles.b is Storage.IN_PLACE and tiles.instructions is Instructions.FMA
+    return name + (" in place" if tiles.a.is_in_place else " by rows" if is_by_rows else "")
+
+
+_KINDS = {
+    Instructions.DOTS: "dots",
+    Instructions.AMX_BF16: "matrices",
+    Instructions.AMX_INT8: "matrices",
+}
 
 
 Found = TypeVar("Found")
@@ -91,42 +96,41 @@ class Priced:
     """A family of tilings, and the costs of its divisions as candidates."""
 
     family: Family
-    exchanged: bool
-    strips_wanted: bool = False
-    """Whether tilings with b packed ahead are candidates of their own."""
+    wants_b_ahead: bool = False
+    """True if tilings with B packed ahead are candidates of their own."""
 
     @cached_property
-    def strips(self) -> StripsAhead | None:
-        """Those, if they are candidates of their own."""
-        return strips_ahead(self.family) if self.strips_wanted else None
+    def b_ahead(self) -> PackedAheadB | None:
+        """B packed ahead in candidates of their own."""
+        return packed_ahead_b(self.family) if self.wants_b_ahead else None
 
     @cached_property
-    def fixed_strips(self) -> StripsAhead | None:
-        """Those, if b is a constant, among tilings with equal bits: when constants are packed decides
-        neither the bits nor the roles."""
-        return strips_ahead(self.family) if is_fixed(self.family.roles.b) else None
+    def fixed_b_ahead(self) -> PackedAheadB | None:
+        """A constant B packed ahead, among tilings with equal bits. When constants are packed decides neither
+        the bits nor the roles."""
+        return packed_ahead_b(self.family) if is_fixed(self.family.roles.b) else None
 
     @cached_property
     def stays(self) -> bool:
-        """Whether b stays the same in all steps of a recurrence."""
+        """True if B stays the same in all steps of a recurrence."""
         return steps_of(self.family.roles.b) > 1
 
     @cached_property
     def again(self) -> bool:
-        """Whether an operand does."""
+        """True if an operand stays the same in all steps of a recurrence."""
         return self.stays or steps_of(self.family.roles.a) > 1
 
     def tiles(self, worth: Worth = _always) -> Iterator[Tiles]:
-        """The tiles of the candidates."""
+        """Yield the tiles that are worth it."""
         for tiles in self.family.divisions(worth):
             yield tiles
-            if self.strips and packed_ahead(tiles) is None:
-                yield self.strips.of(tiles)
+            if self.b_ahead and tiles.packed_ahead is None:
+                yield self.b_ahead.of(tiles)
 
     def estimate(self, tiles: Tiles) -> Estimate[Tiles]:
         """Return the estimate of one division."""
         cycles, work = self.order(tiles)
-        return Estimate(tiles, {"products": cycles}, work, name_of(tiles, self.exchanged))
+        return Estimate(tiles, {"products": cycles}, work, name_of(tiles))
 
     def order(self, tiles: Tiles) -> tuple[int, float]:
         """Return the cycles of the thread that works longest, of as many threads as ITEMS, and those of all
@@ -134,63 +138,61 @@ class Priced:
         ITEMS threads need take equally long; then the second number decides."""
         items, work = self.work(tiles.item_cycles, tiles.rows, tiles.columns)
         cycles = _shared(work, items, self.again)
-        part = packed_ahead(tiles)
+        part = tiles.packed_ahead
         if part:
-            roles, micro = tiles.roles, tiles.micro
-            across, size = (
-                (roles.rows, micro.rows) if tiles.ahead else (roles.columns, micro.vectors * lane_count())
-            )
+            roles, packs_a = tiles.roles, tiles.a.is_ahead
+            across, size = (roles.rows, tiles.micro.rows) if packs_a else (roles.columns, tiles.width)
             parts = groups_of(roles, part) * -(-roles.count(across) // size)
             cycles += (_LAUNCHED + _shared(tiles.packing_work, parts, self.again)) / steps_of(part)
         return round(cycles), work + tiles.packing_work
 
     def work(self, item: float, rows: int, columns: int) -> tuple[int, float]:
-        """How many blocks of so many rows and columns there are, and their cycles, if each takes `item`."""
+        """Return the number of blocks of these rows and columns, and their cycles, if each takes `item`."""
         outer, m, n, _ = self.family.roles.sizes
         items = outer * (-(-m // rows) * -(-n // columns))
         return items, item * items
 
     @property
     def least_of_all(self) -> tuple[int, float]:
-        """What of a candidate's `order` any of them has at least."""
+        """The least order of any tiles."""
         return round(_shared(self.family.least, ITEMS, self.again)), self.family.least
 
     def least(self, item: float, rows: int, columns: int) -> tuple[int, float]:
-        """What of a candidate's `order` such blocks have at least, with b packed ahead or not."""
-        if self.strips:
-            item = min(item, self.strips.item(item, columns))
+        """Return the least order of tiles with such blocks, with B packed ahead or not."""
+        if self.b_ahead:
+            item = min(item, self.b_ahead.item(item, columns))
         items, work = self.work(item, rows, columns)
         return round(_shared(work, items, self.again)), work
 
     def cycles_on(self, tiles: Tiles, threads: int) -> float:
-        """Of the thread that works longest of so many, without the packing of constants, which is done
+        """Return the cycles of the thread that works longest, without the packing of constants, which is done
         once."""
         longest = self._longest(
             tiles.item_cycles, *self.work(tiles.item_cycles, tiles.rows, tiles.columns), threads
         )
-        part = packed_ahead(tiles)
+        part = tiles.packed_ahead
         if part is None or is_fixed(part):
             return longest
         return longest + (_LAUNCHED + tiles.packing_work / threads) / steps_of(part)
 
     def on_threads(self, tiles: Tiles, threads: int) -> tuple[int, float]:
-        """Tiles with less are better on so many threads."""
+        """Return a key that is less for better tiles on `threads` threads."""
         _, work = self.work(tiles.item_cycles, tiles.rows, tiles.columns)
         return round(self.cycles_on(tiles, threads)), work
 
     def least_on_threads(self, item: float, rows: int, columns: int, threads: int) -> tuple[int, float]:
-        """What such blocks have of that at least."""
+        """Return the least key of tiles with such blocks on `threads` threads."""
         items, work = self.work(item, rows, columns)
         least = round(self._longest(item, items, work, threads)), work
-        for strips in (self.strips, self.fixed_strips):
-            if strips:
-                ahead = strips.item(item, columns)
+        for b_ahead in (self.b_ahead, self.fixed_b_ahead):
+            if b_ahead:
+                ahead = b_ahead.item(item, columns)
                 items, work = self.work(ahead, rows, columns)
                 least = min(least, (round(self._longest(ahead, items, work, threads)), work))
         return least
 
     def _longest(self, item: float, items: int, work: float, threads: int) -> float:
-        """The cycles of the thread that works longest."""
+        """Return the cycles of the thread that works longest."""
         claimed = _CLAIMED_AWAKE if self.stays else CLAIMED
         return -(-items // max(1, min(threads, work // claimed))) * item
 
@@ -209,12 +211,12 @@ class ProductQuery:
 
     @cached_property
     def few_rows(self) -> Estimate[Tiles] | None:
-        """Tiles of few rows that read a large constant from strips. No others are compared with them."""
+        """The tiles of few rows that stream a large constant. No others are compared with them."""
         for exchanged in (False, True):
             roles = roles_of(self.kernel, exchanged)
-            few = few_rows_in_strips(roles, lane_count()) if roles else None
+            few = streamed_tiles(roles) if roles else None
             if few is not None:
-                return Estimate(few, {"products": few.item_cycles}, name=name_of(few, exchanged))
+                return Estimate(few, {"products": few.item_cycles}, name=name_of(few))
         return None
 
     @cached_property
@@ -226,8 +228,8 @@ class ProductQuery:
 def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """Return the tiles that compute sums of products best.
 
-    Few rows read a large constant from strips, at any rate. Else the tiles with the least order decide what
-    bits depend on. Among the tiles with equal bits, the threads at hand decide, and the form in which
+    Few rows stream a large constant, at any rate. Else the tiles with the least order decide what bits depend
+    on. Among the tiles with equal bits, the threads at hand decide, and the form in which
     constants are packed.
     """
     if query.few_rows is not None:
@@ -236,8 +238,17 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     best = _least_tiles(families, query.any_reduction)
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
-    chosen, tiles = _best_of_equal_bits(best.choice, families, query.threads)
-    return Estimate(tiles, best.terms, best.work, name_of(tiles, chosen.exchanged))
+    tiles = _best_of_equal_bits(best.choice, families, query.threads)
+    return Estimate(tiles, best.terms, best.work, name_of(tiles))
+
+
+def _price_tiles(query: ProductQuery) -> Estimate[TileChoice] | Refusal:
+    answer = chosen_tiles(query)
+    return answer if isinstance(answer, Refusal) else _in_plain_numbers(answer)
+
+
+def _in_plain_numbers(estimate: Estimate[Tiles]) -> Estimate[TileChoice]:
+    return Estimate(estimate.choice.choice, estimate.terms, estimate.work, estimate.name)
 
 
 def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
@@ -247,19 +258,19 @@ def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
     return Estimate(None, {"products": cycles}, work)
 
 
-def _alternatives(query: ProductQuery) -> Iterator[Estimate[Tiles]]:
+def _alternatives(query: ProductQuery) -> Iterator[Estimate[TileChoice]]:
     """Yield the estimates of all tiles."""
-    return iter([query.few_rows]) if query.few_rows else estimates(query.kernel)
+    return map(_in_plain_numbers, [query.few_rows] if query.few_rows else estimates(query.kernel))
 
 
 class _Least(Generic[Found]):
-    """What has the least cost so far; of equal ones, what comes first."""
+    """The thing with the least cost so far; of equal ones, the one that comes first."""
 
     def __init__(self, found: Found, cost: tuple[float, float], place: tuple[int, ...]) -> None:
         self.found, self.cost, self._place = found, cost, place
 
     def offer(self, found: Found, cost: tuple[float, float], place: tuple[int, ...]) -> None:
-        """Takes what costs less than all before."""
+        """Take a thing that costs less than all before."""
         if (cost, place) < (self.cost, self._place):
             self.found, self.cost, self._place = found, cost, place
 
@@ -280,22 +291,21 @@ def _least_tiles(families: Sequence[Priced], bound: tuple[int, float]) -> Estima
     return best.found and best.found[0].estimate(best.found[1])
 
 
-def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> tuple[Priced, Tiles]:
-    """Return the tiles that take so many threads least time, of all that give the bits of `best`; of equal
+def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> Tiles:
+    """Return the tiles that take these threads least time, of all that give the bits of `best`; of equal
     ones, the first. Those with a constant in a usual form win if they take little more."""
-    # Among blocks of an image whose bits depend on their columns, all have as many.
-    only = columns_of_all(best, families) if best.in_registers and best.seen else None
+    # The bits of an image's blocks in AMX depend on their columns, so all blocks have as many.
+    only = columns_of_all(best, families) if best.instructions.are_amx and best.seen else None
     is_constant = any(is_fixed(part) for part in (best.roles.a, best.roles.b))
-    none = families[0], best
-    cheapest = _Least(none, (math.inf, math.inf), ())
-    usual = {form: _Least(none, (math.inf, math.inf), ()) for form in UsualForm}
+    cheapest = _Least(best, (math.inf, math.inf), ())
+    usual = {form: _Least(best, (math.inf, math.inf), ()) for form in UsualForm}
 
     def offer(priced: Priced, tiles: Tiles, place: tuple[int, ...]) -> None:
         cost = priced.on_threads(tiles, threads)
-        cheapest.offer((priced, tiles), cost, place)
+        cheapest.offer(tiles, cost, place)
         form = usual_form(tiles)
         if form is not None:
-            usual[form].offer((priced, tiles), cost, place)
+            usual[form].offer(tiles, cost, place)
 
     for number, priced in enumerate(families):
 
@@ -310,8 +320,8 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -
                 break
             if only in (None, tiles.columns):
                 offer(priced, tiles, (0, number, count))
-                if priced.fixed_strips and packed_ahead(tiles) is None:
-                    offer(priced, priced.fixed_strips.of(tiles), (1, number, count))
+                if priced.fixed_b_ahead and tiles.packed_ahead is None:
+                    offer(priced, priced.fixed_b_ahead.of(tiles), (1, number, count))
     # Weights stay in as few forms as possible, whatever the other operand's size.
     for nearest in usual.values():
         if nearest.cost[0] <= NEARLY * cheapest.cost[0]:
@@ -320,14 +330,15 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -
 
 
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:
-    """Whether two divisions into tiles add the same products in the same order, to the same bits. Integers
-    may be added in any order."""
+    """Return whether two divisions into tiles add the same products in the same order, to the same bits.
+    Integers may be added in any order."""
     if tiles.roles.types[0] is not F32:
         return tiles.roles.types == others.roles.types
-    if tiles.in_registers != others.in_registers:
+    is_amx = tiles.instructions.are_amx
+    if is_amx != others.instructions.are_amx:
         return False
-    if tiles.in_registers and tiles.micro != others.micro:
-        # All rows of a tile that has a number that cannot be taken apart are multiplied in another way.
+    if is_amx and tiles.micro != others.micro:
+        # If a number cannot be split, all rows of its tile are multiplied by FMAs.
         return False
     if tiles.seen and others.seen:
         windows = tiles.seen.image.taps == others.seen.image.taps
@@ -363,32 +374,31 @@ def estimates(kernel: Kernel) -> Iterator[Estimate[Tiles]]:
 
 
 def families_of(kernel: Kernel) -> Iterator[Priced]:
-    """The families of tilings that may compute a kernel's sums of products."""
-    lanes = lane_count()
+    """Yield the families of tilings that may compute a kernel's sums of products."""
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is None:
             continue
         stays = steps_of(roles.b) > 1
-        found = [(stays, tilings(roles, lanes)), (False, _in_pieces(roles, lanes))]
+        found = [(stays, tilings(roles)), (False, _amx_tilings(roles))]
         if roles.types[0] is F32 and not stays:
-            # What all steps multiply by is packed once, for all of them.
-            found += [(False, tilings_in_rows(roles, lanes)), (False, tilings_of_dots(roles, lanes))]
-        found.append((stays, word_matrix_tilings(roles, lanes)))
+            # A matrix that all steps multiply by is packed once, for all of them.
+            found += [(False, tilings_in_rows(roles)), (False, tilings_of_dots(roles))]
+        found.append((stays, amx_int8_tilings(roles)))
         for broadcast, in_images in ((False, image_tilings), (True, broadcast_image_tilings)):
             seen = seen_by(roles, broadcast)
             if seen is not None and seen.depth(DEPTH):
-                found.append((broadcast and bool(roles.outer), in_images(seen, lanes)))
-        for strips_wanted, families in found:
+                found.append((broadcast and bool(roles.outer), in_images(seen)))
+        for wants_b_ahead, families in found:
             for family in families:
-                yield Priced(family, exchanged, strips_wanted)
+                yield Priced(family, wants_b_ahead)
 
 
-def _in_pieces(roles: Roles, lanes: int) -> Iterator[Family]:
-    """The ways in matrix registers, for numbers in pieces. What several windows see is taken apart once."""
-    seen = seen_by(roles, False, in_pieces=True) if roles.types[0] is F32 else None
-    images = [] if seen is None else list(matrix_image_tilings(seen, lanes))
-    yield from images or matrix_tilings(roles, lanes)
+def _amx_tilings(roles: Roles) -> Iterator[Family]:
+    """Yield the families of float32 in AMX. Elements that several windows see are split once."""
+    seen = seen_by(roles, False, in_bf16=True) if roles.types[0] is F32 else None
+    images = [] if seen is None else list(amx_image_tilings(seen))
+    yield from images or amx_tilings(roles)
 
 
 def any_reduction(kernel: Kernel) -> tuple[int, float]:
@@ -408,15 +418,22 @@ def any_reduction(kernel: Kernel) -> tuple[int, float]:
 
 
 def _shared(cycles: float, items: int, again: bool = False) -> float:
-    """The cycles of the thread that works longest, where threads share so many items. A thread joins for as
-    much work as it claims. Of what they do `again` and again, two threads count, however much it is: more
-    would join for a way that takes more work, which then seemed to take no longer."""
+    """Return the cycles of the thread that works longest, if threads share items.
+
+    A thread joins for as much work as it claims. Two threads count at most for work that is done `again` and
+    again. More would join for tiles that take more work, which then seemed to take no longer.
+    """
     joining = min(2.0, cycles / _CLAIMED_AWAKE) if again else cycles / CLAIMED
     return cycles / max(1.0, min(ITEMS, items, joining))
 
 
 CONTRACTIONS: Table = (
-    Candidate("tiles", chosen_tiles, lambda query, tiles: launches_of(tiles), alternatives=_alternatives),
+    Candidate(
+        "tiles",
+        _price_tiles,
+        lambda query, choice: construct(query.kernel, choice),
+        alternatives=_alternatives,
+    ),
     Candidate(
         "as any reduction",
         _price_any_reduction,

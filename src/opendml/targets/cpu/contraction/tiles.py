@@ -1,102 +1,166 @@
-"""Divisions of results into tiles in registers and blocks, and what of an operand is packed ahead of them."""
+"""Divisions of results into tiles in registers and blocks, and where their operands are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Kernel
-from opendml.targets.cpu.contraction.costs import lane_count
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.costs import CLAIMED, lane_count
 from opendml.targets.cpu.contraction.image import Seen
-from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.patterns import MicroKernel
 from opendml.targets.cpu.contraction.roles import Roles, moves
+from opendml.targets.cpu.contraction.tiling import Instructions, MicroKernel, Storage
 from opendml.targets.cpu.machine import machine
 
 DEPTH = 256
-"""Products, or words of several, that are added up before they are added to the result: a panel of a and a
-tile of b stay in the first cache."""
+"""Products (or groups) of a part (kc): a micro-panel of A and a tile of B stay in the first cache."""
 PARTS_TOGETHER = 8
-"""Parts of so many products whose sums are added up before they are added to those of others, where there are
-more: so rounding errors grow with the eighth part of k / 256."""
+"""Parts whose sums are added up before they are added to those of others. So rounding errors grow with k /
+2048."""
 ROWS_TOGETHER = 32
-"""The same where b is read in place: so many rows are read side by side, a tile of each."""
+"""Products of a part if B is read by few rows: the rows are read side by side, a tile of each."""
 VECTORS_TOGETHER = 128
-"""The same of vectors along k, whose lanes then are put together."""
+"""Vectors of a part of DOTS, whose lanes are added up then."""
 PRODUCTS_IN_REGISTERS = 128
-"""The same where matrix registers multiply them: a part of a panel and one of a strip, of numbers in pieces
-or of words, stay in the first cache."""
+"""Products (or groups) of a part for AMX: parts of a micro-panel and of a panel stay in the first cache."""
 ITEMS = 8
 """Items that a job should have, at least, so that threads finish together."""
+COLUMNS_IN_ROWS = 4096
+"""The most columns of a block whose B is read in place."""
+COLUMNS_OF_DOTS = 1024
+"""The most columns of a block of DOTS."""
+MOST_AMX_RESULTS = 512, 512
+"""The most rows and columns of a block for AMX."""
+
+
+_ALONE = 10_000
+"""Cycles of a launch up to which the caller does it alone: sharing saves less than it costs to wait for a
+thread that is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileChoice:
+    """The choice of tiles in plain numbers. With the sizes of a kernel it determines the launches."""
+
+    exchanged: bool
+    """True if B is the first operand."""
+    instructions: Instructions
+    micro: MicroKernel
+    rows: int
+    columns: int
+    a: Storage
+    b: Storage
+    grain: int
+    """The items that a thread takes at a time."""
+    work: float
+    """The estimated cycles of all threads, in units of CLAIMED."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """A division of results into tiles in registers, and blocks of so many rows and columns."""
+    """A priced division of results into tiles in registers, and blocks of `rows` x `columns`."""
 
     roles: Roles
+    instructions: Instructions
     micro: MicroKernel
     rows: int
     columns: int
     item_cycles: float
-    """Estimated, for one block."""
-    ahead: bool = False
-    """Whether the operand whose elements are broadcast is packed by a launch of its own, not by each item."""
+    """The estimated cycles of one block."""
+    a: Storage = Storage.PACKED
+    b: Storage = Storage.PACKED
     packing_work: float = 0.0
-    """Estimated cycles of all threads in a launch that packs one of the operands."""
-    b_ahead: bool = False
-    """Whether the other operand is: a constant, the same in all steps of a recurrence, or what several images
-    meet."""
+    """The estimated cycles of all threads in a launch that packs one of the operands."""
     seen: Seen | None = None
-    """The windows of which one operand consists, if they are packed as an image."""
-    in_place: bool = False
-    """Whether whole panels of the operand whose elements are broadcast are read where they lie."""
-    apart: bool = False
-    """Whether the rows of these do not follow each other, or have several parts."""
-    b_in_place: bool = False
-    """Whether whole tiles of the other operand are."""
-    in_strips: bool = False
-    """Whether such tiles are read from strips instead, packed ahead as for many rows."""
-    dots: bool = False
-    """Whether vectors lie along k, of b where it lies."""
-    in_registers: bool = False
-    """Whether they are multiplied in matrix registers: FLOAT32 in pieces, integers in words."""
-
-    @property
-    def in_pieces(self) -> bool:
-        """Whether operands are packed in pieces."""
-        return self.in_registers and self.roles.types[0] is F32
+    """The windows of which the operand consists whose storage is WINDOWS."""
 
     @property
     def depth(self) -> int:
-        """Products, or words of several, that are added up before they are added to the result."""
+        """The products (or groups) of a part."""
         if self.seen:
             return self.seen.depth(DEPTH)
-        if self.in_registers:
+        if self.instructions.are_amx:
             return PRODUCTS_IN_REGISTERS
-        if self.dots:
+        if self.instructions is Instructions.DOTS:
             return VECTORS_TOGETHER * lane_count()
         return ROWS_TOGETHER if self.has_few_rows else DEPTH
 
     @property
     def has_few_rows(self) -> bool:
-        """Whether sums are those of few rows, which read the other operand once."""
-        return self.b_in_place or self.in_strips
+        """True if few rows read B once."""
+        return self.b in (Storage.IN_PLACE, Storage.STREAMED)
 
     @property
     def packed_depth(self) -> int:
-        """Products, or words of several, in each part of what is packed ahead."""
-        return DEPTH if self.in_strips else self.depth
+        """The products (or groups) of a part that is packed ahead."""
+        return DEPTH if self.b is Storage.STREAMED else self.depth
 
     @property
     def parts_together(self) -> int:
-        """Parts of so many products whose sums are added up before they are added to those of others."""
+        """The parts whose sums are added up before they are added to those of others."""
         return DEPTH * PARTS_TOGETHER // ROWS_TOGETHER if self.has_few_rows else PARTS_TOGETHER
+
+    @property
+    def packed_ahead(self) -> Kernel | None:
+        """The operand that a launch of its own packs."""
+        return self.roles.a if self.a.is_ahead else self.roles.b if self.b.is_ahead else None
+
+    @property
+    def items(self) -> int:
+        """The number of blocks."""
+        outer, m, n, _ = self.roles.sizes
+        return outer * -(-m // self.rows) * -(-n // self.columns)
+
+    @property
+    def choice(self) -> TileChoice:
+        """The choice of these tiles."""
+        grain, cycles = self.items, self.items * self.item_cycles
+        if cycles > _ALONE:
+            grain = max(1, min(grain // (4 * ITEMS), int(CLAIMED // self.item_cycles)))
+        return TileChoice(
+            self.roles.exchanged,
+            self.instructions,
+            self.micro,
+            self.rows,
+            self.columns,
+            self.a,
+            self.b,
+            grain,
+            cycles / CLAIMED,
+        )
+
+    @property
+    def width(self) -> int:
+        """The columns of a tile."""
+        return self.micro.vectors * (1 if self.instructions is Instructions.DOTS else lane_count())
+
+    def most_results(self) -> tuple[int, int]:
+        """Return the most rows and columns of a block of this kind, in whole tiles. Scratch memory has room
+        for them, so that few sizes need code of their own."""
+        rows, columns = most_results()
+        if self.instructions is Instructions.DOTS:
+            return self.micro.rows, COLUMNS_OF_DOTS
+        if self.b is Storage.WINDOWS and self.seen:
+            lines = self.columns // self.seen.width
+            columns = image_columns(lines * self.seen.pitch - self.seen.image.columns.reach, self.width)
+            rows = image_rows(columns)
+        elif self.instructions.are_amx:
+            rows, columns = MOST_AMX_RESULTS
+        elif self.a is Storage.APART:
+            rows, columns = most_results_apart()
+        elif self.has_few_rows:
+            rows = self.micro.rows
+            columns = COLUMNS_IN_ROWS if self.b is Storage.IN_PLACE else self.columns
+        return in_tiles((rows, columns), self.micro.rows, self.width)
 
 
 Worth = Callable[[float, int, int], bool]
-"""Whether blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are made of
+"""True if blocks may be the best, by the cycles of each, and its rows and columns. No `Tiles` are made of
 others. The cycles are exact: with more work more threads join, so a bound of them would bound nothing."""
+Way = tuple[float, Storage, Storage, float]
+"""The cycles of a block, where A and B are stored, and the cycles of all threads to pack one of them
+ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,52 +168,86 @@ class Family:
     """The divisions into blocks of one kind of tiles."""
 
     roles: Roles
+    instructions: Instructions
+    micro: MicroKernel
     least: float
-    """Cycles of all threads that any of them takes: those of the products in whole tiles."""
-    divisions: Callable[[Worth], Iterator[Tiles]]
-    """Those that are worth it."""
+    """The cycles of all threads that any division takes: those of the products in whole tiles."""
+    blocks: Iterable[tuple[int, int]]
+    """The rows and columns of blocks."""
+    ways: Callable[[int, int], Iterator[Way]]
+    """Yields the ways to store the operands of blocks of this size, with their costs."""
+    seen: Seen | None = None
     packs_tiles: bool = False
-    """Whether items pack b, as it is, in the parts that tiles have of it."""
-    broadcasts: bool = False
-    """Whether the windows of an image are broadcast."""
+    """True if items pack B tile by tile."""
 
+    @property
+    def broadcasts(self) -> bool:
+        """True if A is windows of an image."""
+        return self.seen is not None and self.seen.broadcast
 
-def packed_ahead(tiles: Tiles) -> Kernel | None:
-    """The operand that a launch of its own packs."""
-    return tiles.roles.a if tiles.ahead else tiles.roles.b if tiles.b_ahead else None
+    def divisions(self, worth: Worth) -> Iterator[Tiles]:
+        """Yield the divisions that are worth it."""
+        for rows, columns in self.blocks:
+            for cycles, a, b, work in self.ways(rows, columns):
+                if worth(cycles, rows, columns):
+                    yield Tiles(
+                        self.roles,
+                        self.instructions,
+                        self.micro,
+                        rows,
+                        columns,
+                        cycles,
+                        a,
+                        b,
+                        work,
+                        self.seen,
+                    )
 
 
 def steps_of(part: Kernel) -> int:
-    """In how many steps of a recurrence an operand is the same."""
+    """Return the steps of a recurrence in which an operand is the same."""
     return min((load.steps for load in part.loads if load.buffer is not None), default=1)
 
 
 def is_fixed(part: Kernel) -> bool:
-    """Whether an operand is the same in every run."""
+    """Return whether an operand is the same in every run."""
     fixed = [load.fixed for load in part.loads if load.buffer is not None]
     return bool(fixed) and all(fixed)
 
 
 def groups_of(roles: Roles, part: Kernel) -> int:
-    """How many groups of panels or strips an operand has."""
+    """Return the number of matrices that an operand has."""
     return roles.count(number for number in roles.outer if moves(part, number))
 
 
 def most_results() -> tuple[int, int]:
-    """The most rows and columns of a block: its results take a quarter of a core's own cache at most, and its
-    part of b less."""
+    """Return the most rows and columns of a block: its results take a quarter of a core's own cache at most,
+    and its part of B less."""
     columns = 256 if machine().l2_bytes >= 1024 * 1024 else 128
     return machine().l2_bytes // 4 // (columns * F32.bytes), columns
 
 
 def most_results_apart() -> tuple[int, int]:
-    """The same where rows of the operand whose elements are broadcast are read where they lie, apart: more
-    columns, for each time it comes from further away."""
+    """Return the most rows and columns of a block if rows of A are read in place, apart: more columns,
+    because A comes from further away each time."""
     rows, columns = most_results()
     return rows, columns * 3 // 2
 
 
-def in_tiles(results: tuple[int, int], micro: MicroKernel, lanes: int) -> tuple[int, int]:
-    """Rows and columns rounded up to whole tiles."""
-    width = micro.vectors * lanes
-    return -(-results[0] // micro.rows) * micro.rows, -(-results[1] // width) * width
+def image_columns(span: int, width: int) -> int:
+    """Return the columns of scratch memory for `span` sums beside each other, one of few sizes: each is code
+    of its own."""
+    size = 128
+    while size < span:
+        size *= 2
+    return -(-size // width) * width
+
+
+def image_rows(columns: int) -> int:
+    """Return the most rows of a block of an image: its results take a quarter of a core's own cache."""
+    return max(1, machine().l2_bytes // 4 // (columns * F32.bytes))
+
+
+def in_tiles(results: tuple[int, int], rows: int, columns: int) -> tuple[int, int]:
+    """Return rows and columns rounded up to whole tiles."""
+    return -(-results[0] // rows) * rows, -(-results[1] // columns) * columns

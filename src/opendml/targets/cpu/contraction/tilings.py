@@ -1,14 +1,14 @@
-"""The divisions of products of matrices into tiles that may be worth it, with their cost."""
+"""The families of tilings of matrix products in vector instructions, with their costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 from itertools import product
 
 from opendml.compiler.loops import merged_neighbours
+from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     COPIED,
     ROW,
@@ -25,20 +25,20 @@ from opendml.targets.cpu.contraction.costs import (
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
     b_along_depth,
-    b_order,
     is_contiguous,
-    packing_of,
+    packing_of_a,
+    packing_of_b,
 )
-from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.patterns import MicroKernel
 from opendml.targets.cpu.contraction.roles import Roles, loops_over
 from opendml.targets.cpu.contraction.tiles import (
+    COLUMNS_IN_ROWS,
+    COLUMNS_OF_DOTS,
     DEPTH,
     ROWS_TOGETHER,
     VECTORS_TOGETHER,
     Family,
     Tiles,
-    Worth,
+    Way,
     groups_of,
     in_tiles,
     is_fixed,
@@ -46,84 +46,90 @@ from opendml.targets.cpu.contraction.tiles import (
     most_results_apart,
     steps_of,
 )
+from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Instructions, MicroKernel, Storage
 from opendml.targets.cpu.machine import machine
 
 _MOST_ROWS, _MOST_VECTORS = 8, 4
-"""Of tiles then."""
-COLUMNS_IN_ROWS = 4096
-"""Of a block then, at most."""
-STRIP_VECTORS = 2
-"""Of strips that stay packed: tiles of other widths cost about as much, and would need weights once more."""
+"""The most rows and vectors of a tile of few rows."""
+USUAL_VECTORS = 2
+"""The vectors of a panel of B in its usual form. Tiles of other widths cost about as much, and would need
+weights once more."""
 _SUMS = {32: 24, 16: 12}
-"""By the number of vector registers, the sums of such vectors, at most."""
-COLUMNS_OF_DOTS = 1024
-"""Of a block of these, at most."""
+"""The most vectors of sums of DOTS, by the number of vector registers."""
 _MOST_ROWS_APART = 9
-"""Of tiles whose rows of a are read in place, apart: these may all lie in the same set of the first cache,
-which has room for 12 lines, beside those of b."""
+"""The most rows of a tile that reads rows of A in place, apart. These may all lie in the same set of the
+first cache, which has room for 12 lines, beside those of B."""
 _FEWEST_ROWS_APART = 24
-"""Fewer meet each row of b in too few tiles to ask for the next ones meanwhile."""
-FEW_ROWS = 5
-"""So few that a tile has room for more vectors."""
+"""Fewer rows meet each row of B in too few tiles to prefetch the next ones meanwhile."""
 
 # Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 SCATTERED = 120.0
-"""Cycles to write a vector of results to as many rows of memory."""
+"""Cycles to store a vector of results to as many rows of memory."""
 STREAMED = 6.0
-"""Cycles to fetch a vector of what was packed ahead, where each panel meets a few tiles only."""
-_FETCHED_STRIP = 1.0
-"""The same for a vector of a strip, which meets many panels."""
-_FOLDED = 10.0
-"""Cycles to put the lanes of a vector together."""
+"""Cycles to fetch a vector that was packed ahead, if each micro-panel meets a few tiles only."""
+_FETCHED_PANEL = 1.0
+"""Cycles to fetch a vector of a panel of B that was packed ahead, which meets many micro-panels."""
+_LANES_ADDED = 10.0
+"""Cycles to add up the lanes of a vector."""
 _READ_APART = 3.0
-"""Cycles to read a vector of a in place."""
+"""Cycles to read a vector of A in place."""
 _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
-"""Cycles to read a vector of b in place, and to begin and end with a part of a tile there."""
+"""Cycles to read a vector of B in place, and to begin and end with a part of a tile there."""
 
 
-def tilings(roles: Roles, lanes: int) -> Iterator[Family]:
-    """Each tile in registers, with each division of the results into blocks."""
-    outer, m, n, _ = roles.sizes
-    costs = packing_cycles(roles, lanes)
-    for micro in _tile_shapes(roles):
-        tiles = outer * -(-m // micro.rows) * -(-n // (micro.vectors * lanes))
-        least = tiles * roles.words * tile_cycles(micro, roles.types[0])
-        yield Family(roles, least, partial(_divisions, roles, micro, lanes, costs), packs_tiles=True)
-    if _lie_apart(roles):
-        yield from _tilings_apart(roles, lanes)
-
-
-def _divisions(
-    roles: Roles, micro: MicroKernel, lanes: int, packed: tuple[float, float], worth: Worth
-) -> Iterator[Tiles]:
-    """The divisions into blocks where packing a vector of either operand takes so many cycles."""
-    _, m, n, k = roles.sizes
-    (a, b), words, width = packed, roles.words, micro.vectors * lanes
-    product_cycles = tile_cycles(micro, roles.types[0])
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
-    far = far_cycles(roles.a, roles.a.loads)
-    packing = groups_of(roles, roles.a) * m * k * a / lanes
-    in_place = _can_be_read_in_place(roles)
-    most_rows, most_columns = in_tiles(most_results(), micro, lanes)
-    for rows, columns in product(block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)):
-        tiles = -(-rows // micro.rows) * -(-columns // width)
-        item = STARTED + tiles * words * product_cycles
-        item += (columns * k * b + rows * columns * stored) / lanes
-        alone = item + rows * k * a / lanes
-        if worth(alone, rows, columns):
-            yield Tiles(roles, micro, rows, columns, alone)
-        # What is fetched for all tiles of a panel comes while those of the one before are multiplied.
-        item += rows * words * (STREAMED + far * width / columns) / lanes
-        if worth(item, rows, columns):
-            yield Tiles(roles, micro, rows, columns, item, True, packing)
-            if in_place:
-                yield Tiles(roles, micro, rows, columns, item, in_place=True)
-
-
-def _tilings_apart(roles: Roles, lanes: int) -> Iterator[Family]:
-    """Where rows of the operand whose elements are broadcast are read where they lie, apart: likewise."""
+def tilings(roles: Roles) -> Iterator[Family]:
+    """Yield the families whose operands are packed, or whose A is read in place."""
     outer, m, n, k = roles.sizes
-    _, b = packing_cycles(roles, lanes)
+    (a, b), lanes, groups = packing_cycles(roles), lane_count(), roles.k_groups
+    stored = _stored(roles)
+    far = far_cycles(roles.a, roles.a.loads)
+    work = groups_of(roles, roles.a) * m * k * a / lanes
+    in_place = _can_be_read_in_place(roles)
+    for micro in _tile_shapes(roles):
+        width, product_cycles = micro.vectors * lanes, tile_cycles(micro, roles.types[0])
+
+        def ways(
+            rows: int,
+            columns: int,
+            micro: MicroKernel = micro,
+            width: int = width,
+            one: float = product_cycles,
+        ) -> Iterator[Way]:
+            tiles = -(-rows // micro.rows) * -(-columns // width)
+            item = STARTED + tiles * groups * one
+            item += (columns * k * b + rows * columns * stored) / lanes
+            yield item + rows * k * a / lanes, Storage.PACKED, Storage.PACKED, 0.0
+            # A micro-panel is fetched for all its tiles while those of the one before are multiplied.
+            item += rows * groups * (STREAMED + far * width / columns) / lanes
+            yield item, Storage.AHEAD, Storage.PACKED, work
+            if in_place:
+                yield item, Storage.IN_PLACE, Storage.PACKED, 0.0
+
+        least = outer * -(-m // micro.rows) * -(-n // width) * groups * product_cycles
+        blocks = _blocks(roles, micro, most_results())
+        yield Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=True)
+    if _lie_apart(roles):
+        yield from _tilings_apart(roles)
+
+
+def _blocks(roles: Roles, micro: MicroKernel, most: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the rows and columns of blocks in whole tiles."""
+    _, m, n, _ = roles.sizes
+    width = micro.vectors * lane_count()
+    rows, columns = in_tiles(most, micro.rows, width)
+    return list(product(block_sizes(m, micro.rows, rows), block_sizes(n, width, columns)))
+
+
+def _stored(roles: Roles) -> float:
+    """Return the cycles to store a vector of results."""
+    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+
+
+def _tilings_apart(roles: Roles) -> Iterator[Family]:
+    """Yield the families that read rows of A in place, apart."""
+    outer, m, n, k = roles.sizes
+    (_, b), lanes, stored = packing_cycles(roles), lane_count(), _stored(roles)
+    far_a, far_b = (far_cycles(part, part.loads) for part in (roles.a, roles.b))
     shapes = {
         (even_part(m, most), largest.vectors)
         for largest in largest_tiles()
@@ -131,31 +137,34 @@ def _tilings_apart(roles: Roles, lanes: int) -> Iterator[Family]:
         for most in (largest.rows, largest.rows - 1)
     }
     for micro in (MicroKernel(*shape) for shape in sorted(shapes)):
-        tiles = outer * -(-m // micro.rows) * -(-n // (micro.vectors * lanes))
-        yield Family(roles, tiles * k * tile_cycles(micro), partial(_divisions_apart, roles, micro, lanes, b))
+        width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
 
+        def ways(
+            rows: int,
+            columns: int,
+            micro: MicroKernel = micro,
+            width: int = width,
+            one: float = product_cycles,
+        ) -> Iterator[Way]:
+            # The last block may be narrower.
+            panels, beside = -(-rows // micro.rows), -(-n // width) / -(-n // columns)
+            item = STARTED + panels * beside * k * one + rows * columns * stored / lanes
+            # With each tile a row of the next micro-panel and two of the next block are prefetched.
+            read = _READ_APART + far_a * max(0.0, 1.0 - beside / micro.rows)
+            packed = b - far_b * min(1.0, 2 * panels * beside / DEPTH)
+            item += (rows * read + columns * packed) * k / lanes
+            yield item, Storage.APART, Storage.PACKED, 0.0
 
-def _divisions_apart(roles: Roles, micro: MicroKernel, lanes: int, b: float, worth: Worth) -> Iterator[Tiles]:
-    _, m, n, k = roles.sizes
-    far_a, far_b = (far_cycles(part, part.loads) for part in (roles.a, roles.b))
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
-    width = micro.vectors * lanes
-    most_rows, most_columns = in_tiles(most_results_apart(), micro, lanes)
-    for rows, columns in product(block_sizes(m, micro.rows, most_rows), block_sizes(n, width, most_columns)):
-        # The last block may be narrower.
-        panels, beside = -(-rows // micro.rows), -(-n // width) / -(-n // columns)
-        item = STARTED + panels * beside * k * tile_cycles(micro) + rows * columns * stored / lanes
-        # With each tile a row of the next panel and two of the next block are asked for.
-        read = _READ_APART + far_a * max(0.0, 1.0 - beside / micro.rows)
-        packed = b - far_b * min(1.0, 2 * panels * beside / DEPTH)
-        item += (rows * read + columns * packed) * k / lanes
-        if worth(item, rows, columns):
-            yield Tiles(roles, micro, rows, columns, item, in_place=True, apart=True)
+        least = outer * -(-m // micro.rows) * -(-n // width) * k * product_cycles
+        yield Family(roles, Instructions.FMA, micro, least, _blocks(roles, micro, most_results_apart()), ways)
 
 
 def _tile_shapes(roles: Roles) -> list[MicroKernel]:
-    """The tiles of the largest sizes, each with as many rows as the parts of all have. Few rows have room for
-    more vectors, whose sums do not wait for each other; that pays where b need not be packed for them."""
+    """Return the tiles of the largest sizes, each with as many rows as the parts of all have.
+
+    Few rows leave registers for more vectors, whose sums do not wait for each other. That pays if B need not
+    be packed for them.
+    """
     m = roles.count(roles.rows)
     shapes = [replace(each, rows=even_part(m, each.rows)) for each in largest_tiles()]
     if m <= FEW_ROWS and steps_of(roles.b) > 1:
@@ -165,171 +174,162 @@ def _tile_shapes(roles: Roles) -> list[MicroKernel]:
 
 
 def _lie_apart(roles: Roles) -> bool:
-    """Whether both operands are matrices in memory as they are to be multiplied, and the one whose elements
-    are broadcast has many rows, which do not follow each other or have several parts. Constants are better
-    packed, once."""
+    """Return whether both operands are matrices in memory, and A has many rows, which do not follow each
+    other or have several parts. Constants are better packed, once."""
     if roles.types[0] is not F32 or is_fixed(roles.a) or is_fixed(roles.b) or not a_along_depth(roles):
         return False
     if roles.count(roles.rows) < _FEWEST_ROWS_APART:
         return False
-    packing, _ = packing_of(roles.a, [], roles.rows, roles.depth, True, F32)
+    packing, _ = packing_of_a(roles, roles.a, [])
     return packing.is_plain and not _can_be_read_in_place(roles) and _lies_in_rows(roles)
 
 
 def _can_be_read_in_place(roles: Roles) -> bool:
-    """Whether the operand whose elements are broadcast is a matrix of short rows, which lie one behind the
-    other."""
+    """Return whether A is a matrix of short rows that follow each other."""
     k = roles.sizes[-1]
     if k > DEPTH or not a_along_depth(roles):
         return False
-    packing, nest = packing_of(roles.a, [], roles.rows, roles.depth, True, roles.types[0])
+    packing, nest = packing_of_a(roles, roles.a, [])
     return packing.is_plain and nest.rows[0].strides == (k * F32.bytes,)
 
 
-def tilings_in_rows(roles: Roles, lanes: int) -> Iterator[Family]:
-    """Where there are few rows, and b is read where it lies: tiles of all of these, with each division of the
-    columns."""
+def tilings_in_rows(roles: Roles) -> Iterator[Family]:
+    """Yield the families of few rows that read B in place, in tiles of all rows."""
     outer, m, n, k = roles.sizes
     if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
         return
-    costs = packing_cycles(roles, lanes)
-    for vectors in range(1, min(_MOST_VECTORS, (machine().registers - 1) // (m + 1)) + 1):
-        micro = MicroKernel(m, vectors)
-        tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
-        least = outer * -(-n // (vectors * lanes)) * tile
-        yield Family(roles, least, partial(_divisions_in_rows, roles, micro, lanes, tile, costs))
-
-
-def _divisions_in_rows(
-    roles: Roles, micro: MicroKernel, lanes: int, tile: float, packed: tuple[float, float], worth: Worth
-) -> Iterator[Tiles]:
-    _, m, n, k = roles.sizes
-    (a, b), width = packed, micro.vectors * lanes
+    (a, b), lanes = packing_cycles(roles), lane_count()
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     read = _READ_IN_ROWS + far_cycles(roles.b, roles.b.loads, in_rows=True)
-    for columns in block_sizes(n, width, COLUMNS_IN_ROWS // width * width):
-        rest = min(n, columns) % width
-        item = STARTED + -(-columns // width) * tile
-        item += (columns * k * read + rest * k * b + m * k * a + m * columns * stored) / lanes
-        if worth(item, m, columns):
-            yield Tiles(roles, micro, m, columns, item, b_in_place=True)
+    for vectors in range(1, min(_MOST_VECTORS, (machine().registers - 1) // (m + 1)) + 1):
+        micro, width = MicroKernel(m, vectors), vectors * lanes
+        tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
+
+        def ways(rows: int, columns: int, width: int = width, tile: float = tile) -> Iterator[Way]:
+            rest = min(n, columns) % width
+            item = STARTED + -(-columns // width) * tile
+            item += (columns * k * read + rest * k * b + m * k * a + m * columns * stored) / lanes
+            yield item, Storage.PACKED, Storage.IN_PLACE, 0.0
+
+        blocks = [(m, columns) for columns in block_sizes(n, width, COLUMNS_IN_ROWS // width * width)]
+        yield Family(roles, Instructions.FMA, micro, outer * -(-n // width) * tile, blocks, ways)
 
 
 def _lies_in_rows(roles: Roles) -> bool:
-    """Whether the operand whose elements are vectors is a matrix whose rows are those of one product."""
+    """Return whether B is a matrix whose rows are those of one product."""
     if b_along_depth(roles) or roles.types[1] is not F32:
         return False
-    packing, _ = packing_of(roles.b, [], *b_order(roles), False, F32)
+    packing, _ = packing_of_b(roles, roles.b, [])
     return packing.is_plain
 
 
-def tilings_of_dots(roles: Roles, lanes: int) -> Iterator[Family]:
-    """Where there are few rows, and both lie along k: vectors of both, with each division of the columns."""
+def tilings_of_dots(roles: Roles) -> Iterator[Family]:
+    """Yield the family of few rows whose operands both lie along k."""
     outer, m, n, k = roles.sizes
     if m > _MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
         return
-    a, _ = packing_cycles(roles, lanes)
+    (a, _), lanes = packing_cycles(roles), lane_count()
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     together = max(1, min(_MOST_ROWS, lanes, _SUMS[machine().registers] // m))
     vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
     vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
     parts = -(-k // (VECTORS_TOGETHER * lanes))
-    column = -(-k // lanes) * vector + m * parts * _FOLDED + parts * ROW / together
+    column = -(-k // lanes) * vector + m * parts * _LANES_ADDED + parts * ROW / together
 
-    def divisions(worth: Worth) -> Iterator[Tiles]:
-        for columns in block_sizes(n, together, COLUMNS_OF_DOTS // together * together):
-            item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
-            if worth(item, m, columns):
-                yield Tiles(roles, MicroKernel(m, together), m, columns, item, dots=True)
+    def ways(rows: int, columns: int) -> Iterator[Way]:
+        item = STARTED + columns * column + (m * k * a + m * columns * stored) / lanes
+        yield item, Storage.PACKED, Storage.IN_PLACE, 0.0
 
-    yield Family(roles, outer * n * column, divisions)
+    sizes = block_sizes(n, together, COLUMNS_OF_DOTS // together * together)
+    blocks = [(m, columns) for columns in sizes]
+    yield Family(roles, Instructions.DOTS, MicroKernel(m, together), outer * n * column, blocks, ways)
 
 
 def _lies_in_columns(roles: Roles) -> bool:
-    """Whether the operand whose elements are vectors lies along k, in one loop."""
+    """Return whether B lies along k, in one loop."""
     if not roles.columns or not b_along_depth(roles) or roles.types[1] is not F32:
         return False
-    packing, nest = packing_of(roles.b, [], *b_order(roles), True, F32)
+    packing, nest = packing_of_b(roles, roles.b, [])
     return len(nest.rows) == packing.majors
 
 
 @dataclass(frozen=True, slots=True)
-class StripsAhead:
-    """Tilings of which b, which stays the same, is packed ahead, by what that changes."""
+class PackedAheadB:
+    """The difference that packing B ahead makes to tilings whose items pack it."""
 
     depth: float
-    """Vectors along k."""
+    """The vectors along k."""
     saved: float
-    """Cycles that an item saves for each of them."""
+    """The cycles that an item saves for each vector."""
     work: float
-    """Cycles of all threads to pack b."""
+    """The cycles of all threads to pack B."""
 
     def item(self, item: float, columns: int) -> float:
-        """The cycles of an item that takes `item` where it packs so many columns itself."""
+        """Return the cycles of an item that takes `item` if it packs its columns itself."""
         return item - columns * self.depth * self.saved
 
     def of(self, tiles: Tiles) -> Tiles:
-        """The same tiles where b is packed ahead."""
+        """Return the tiles with B packed ahead."""
         item = self.item(tiles.item_cycles, tiles.columns)
-        return replace(tiles, b_ahead=True, item_cycles=item, packing_work=self.work)
+        return replace(tiles, b=Storage.AHEAD, item_cycles=item, packing_work=self.work)
 
 
-def strips_ahead(family: Family) -> StripsAhead | None:
-    """How b of a family's tiles is packed ahead; None where the part of each tile is not packed apart from
-    the others'."""
-    roles, lanes = family.roles, lane_count()
-    if not family.packs_tiles or not _has_strips(roles):
+def packed_ahead_b(family: Family) -> PackedAheadB | None:
+    """Return how B of a family's tiles is packed ahead. None: its tiles are not packed one by one."""
+    roles = family.roles
+    if not family.packs_tiles or not _has_panels(roles):
         return None
-    packing = packing_cycles(roles, lanes)[1]
-    # Beside windows of an image a strip comes while all panels are multiplied by the one before.
-    fetched = STREAMED if family.broadcasts else _FETCHED_STRIP + far_cycles(roles.b, roles.b.loads)
+    packing = packing_cycles(roles)[1]
+    # Beside windows of an image a panel comes while all micro-panels are multiplied by the one before.
+    fetched = STREAMED if family.broadcasts else _FETCHED_PANEL + far_cycles(roles.b, roles.b.loads)
     _, _, n, k = roles.sizes
-    depth = k / lanes
+    depth = k / lane_count()
     work = groups_of(roles, roles.b) * n * depth * packing
-    return StripsAhead(depth, packing - fetched, work)
+    return PackedAheadB(depth, packing - fetched, work)
 
 
-def _has_strips(roles: Roles) -> bool:
-    """Whether vectors of b belong to one tile each."""
+def _has_panels(roles: Roles) -> bool:
+    """Return whether vectors of B belong to one tile each."""
     return b_along_depth(roles) or len(merged_neighbours(loops_over(roles.b, roles.columns))) < 2
 
 
-def few_rows_in_strips(roles: Roles, lanes: int) -> Tiles | None:
-    """Few rows, and a constant b that is larger than a core's own cache: read from the strips that many rows
-    read, one strip by each item, from its beginning to its end. None: there are many rows, or b is another
-    one.
+def streamed_tiles(roles: Roles) -> Tiles | None:
+    """Return tiles of few rows that read a constant B, larger than a core's own cache, from the panels that
+    many rows read. Each item reads one panel from its beginning to its end. None: there are many rows, or
+    B is another one.
 
-    Reading such a matrix where it lies would need it in memory once more. From strips it comes faster, too:
-    201 MB and 3 to 8 rows take 40 to 60 ms, and 60 to 75 where it lies (two cores of Zen 4)."""
+    Reading such a matrix in place would need it in memory once more. From panels it comes faster, too: 201 MB
+    and 3 to 8 rows take 40 to 60 ms, and 60 to 75 in place (two cores of Zen 4).
+    """
     _, m, n, k = roles.sizes
-    far = far_cycles(roles.b, roles.b.loads, in_rows=True)
+    far, lanes = far_cycles(roles.b, roles.b.loads, in_rows=True), lane_count()
     is_constant = is_fixed(roles.b) and not is_fixed(roles.a) and steps_of(roles.b) == 1
     if m > _MOST_ROWS or not is_constant or not far or roles.types[0] is not F32 or not roles.columns:
         return None
-    if not _has_strips(roles):
+    if not _has_panels(roles):
         return None
-    micro, columns = MicroKernel(m, STRIP_VECTORS), STRIP_VECTORS * lanes
-    a, b = packing_cycles(roles, lanes)
+    micro, columns = MicroKernel(m, USUAL_VECTORS), USUAL_VECTORS * lanes
+    a, b = packing_cycles(roles)
     stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
     item = STARTED + k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
     item += (columns * k * (_READ_IN_ROWS + far) + m * k * a + m * columns * stored) / lanes
     work = groups_of(roles, roles.b) * n * k / lanes * b
-    return Tiles(roles, micro, m, columns, item, packing_work=work, b_ahead=True, in_strips=True)
+    return Tiles(roles, Instructions.FMA, micro, m, columns, item, b=Storage.STREAMED, packing_work=work)
 
 
 class UsualForm(Enum):
     """A form in which constants are packed for most sizes of the other operand; the first is preferred."""
 
-    STRIPS = "strips of STRIP_VECTORS"
-    PANELS = "panels of the largest tile"
+    B = "panels of USUAL_VECTORS vectors"
+    A = "micro-panels of the largest tile"
 
 
 def usual_form(tiles: Tiles) -> UsualForm | None:
-    """The usual form in which a constant among the operands is packed ahead; None: it is in another one."""
-    if tiles.b_ahead and is_fixed(tiles.roles.b):
-        is_usual = tiles.in_registers or tiles.micro.vectors == STRIP_VECTORS
-        return UsualForm.STRIPS if is_usual else None
-    if tiles.ahead and is_fixed(tiles.roles.a):
+    """Return the usual form in which a constant among the operands is packed ahead. None: another one."""
+    is_amx = tiles.instructions.are_amx
+    if tiles.b.is_ahead and is_fixed(tiles.roles.b):
+        return UsualForm.B if is_amx or tiles.micro.vectors == USUAL_VECTORS else None
+    if tiles.a.is_ahead and is_fixed(tiles.roles.a):
         rows = even_part(tiles.roles.count(tiles.roles.rows), largest_tiles()[0].rows)
-        return UsualForm.PANELS if tiles.in_registers or tiles.micro.rows == rows else None
+        return UsualForm.A if is_amx or tiles.micro.rows == rows else None
     return None

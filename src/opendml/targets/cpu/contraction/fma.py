@@ -1,5 +1,5 @@
-"""The innermost loop of sums of products: a tile of results in registers, which take in the products of one
-column of a, each element broadcast, and one row of b, in vectors."""
+"""The micro-kernel of vector multiply-adds. A tile of results in registers takes in the products of
+one column of A, each element broadcast, and one row of B, in vectors."""
 
 from __future__ import annotations
 
@@ -10,56 +10,54 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, internal_function
-from opendml.targets.cpu.contraction.arithmetic import BYTES, multiply_add, total_type
-from opendml.targets.cpu.contraction.packing import F32
-from opendml.targets.cpu.contraction.patterns import MicroKernel
+from opendml.targets.cpu.contraction.arithmetic import BYTES, F32, multiply_add, total_type
+from opendml.targets.cpu.contraction.tiling import MicroKernel
 from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
 DISTANCE_BYTES = 8
-"""Of the distance of what one product takes of an operand."""
+"""Bytes of a distance in a table of the elements of a window."""
 _BASE_ROWS = 5
-"""Rows whose distances from the first of them addresses can say."""
+"""Rows whose distances from the first of them fit the addresses of instructions."""
 _LONG_STEP = 32
-"""Multiply-adds in one step of the loop, at most, unless there are more of one product: enough to hide its
-counting, few enough for the registers."""
+"""Multiply-adds in one step of the loop, at most, unless one product has more: enough to hide its counting,
+few enough for the registers."""
 
 _TURNS = 4
-"""Products of a step of a loop that asks for several things in turns."""
+"""Products of a step of a loop that prefetches several streams in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strides:
-    """Where the operands and the sums lie, in bytes: one row of a tile to the next, and along k. Along k, the
-    operand whose distance is None lies anywhere; if that of rows of a is, an argument says it.
+    """The distances of the operands and sums, in bytes: from one row of a tile to the next, and along k.
 
-    `asked`: so many lines of what is read next are asked for with each product. `in_turns`: so many things
-    are asked for instead, one line of each with every fourth product. `b_in_place`: an argument says the
-    distance of b along k."""
+    An operand whose distance along k is None is found by a table of distances. If `a_row` is None, an
+    argument states it; if `b_in_place`, one states the distance of B along k. `prefetched` lines of one
+    stream are prefetched with each product; or one line of each of `streams` with every fourth product.
+    """
 
     a_row: int | None
     a_depth: int | None
     b_depth: int | None
     c_row: int
-    asked: int = 0
-    in_turns: int = 0
+    prefetched: int = 0
+    streams: int = 0
     b_in_place: bool = False
     packed: ScalarType = F32
-    """The type of the elements of a."""
+    """The type of the elements of A."""
 
 
 def emit_micro_kernel(
     module: ir.Module, name: str, micro: MicroKernel, lanes: int, strides: Strides
 ) -> ir.Function:
-    """Adds the function name(a, b, c, results, row_bytes, depth, adds) to the module: the sums of `depth`
-    products (or as many words of them), added to what `c` holds if `adds`, into `results`, whose rows are
-    `row_bytes` apart.
+    """Emit the function name(a, b, c, results, row_bytes, depth, adds, ...). It stores the sums of `depth`
+    products (or groups of them) into `results`, whose rows are `row_bytes` apart, added to `c` if `adds`.
 
-    Where an operand lies anywhere, a further argument points to its distances from there; another one to what
-    is asked for, and the next says how far on it lies with each product; two more for each other thing.
-    Of an operand in place the bytes between rows are last."""
+    Further arguments are, if there are any: a table of distances; for each prefetched stream where it begins,
+    and its bytes for each product; the bytes between rows of A in place; and those of B.
+    """
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
-    further += [POINTER, I64] * _asked_places(strides)
+    further += [POINTER, I64] * _stream_count(strides)
     further += [I64] * (strides.a_row is None)
     further += [I64] * strides.b_in_place
     arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further]
@@ -70,27 +68,26 @@ def emit_micro_kernel(
     return function
 
 
-def _asked_places(strides: Strides) -> int:
-    """How many things are asked for."""
-    return strides.in_turns or int(strides.asked > 0)
+def _stream_count(strides: Strides) -> int:
+    return strides.streams or int(strides.prefetched > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where the operands of the next product lie: a at the first of every _BASE_ROWS rows, or of all.
-    `asked`: what is asked for."""
+    """The places of the operands of the next product: of A those of the first of every _BASE_ROWS rows, or of
+    all rows. `streams` are those that are prefetched."""
 
     a: tuple[ir.Value, ...]
     b: ir.Value
-    asked: tuple[ir.Value, ...]
+    streams: tuple[ir.Value, ...]
 
     def all(self) -> list[ir.Value]:
-        return [*self.a, self.b, *self.asked]
+        return [*self.a, self.b, *self.streams]
 
     def of(self, values: Sequence[ir.Value]) -> _Places:
-        """The same of other values, in their order."""
+        """Return the places with other values, in their order."""
         count = len(self.a)
-        return _Places(tuple(values[:count]), values[count], tuple(values[count + 1 :][: len(self.asked)]))
+        return _Places(tuple(values[:count]), values[count], tuple(values[count + 1 :][: len(self.streams)]))
 
 
 class _MicroCode:
@@ -98,7 +95,7 @@ class _MicroCode:
         self.function, self.lanes, self.strides = function, lanes, strides
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)
         self.products = micro.rows * micro.vectors
-        self.step = _TURNS if strides.in_turns else min(4, max(1, _LONG_STEP // self.products))
+        self.step = _TURNS if strides.streams else min(4, max(1, _LONG_STEP // self.products))
         self.type = total_type(strides.packed)
         self.multiply_add = multiply_add(strides.packed)
         self.vector = llvm_type(self.type, lanes)
@@ -109,16 +106,16 @@ class _MicroCode:
         self.builder = ir.IRBuilder(self.blocks["entry"])
         further = iter(function.args[7:])
         self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
-        asked = [(next(further), next(further)) for _ in range(_asked_places(strides))]
-        self.asked, self.asked_steps = ([pair[part] for pair in asked] for part in range(2))
-        if strides.in_turns:
-            self.asked_steps = [self.builder.mul(step, I64(_TURNS)) for step in self.asked_steps]
+        streams = [(next(further), next(further)) for _ in range(_stream_count(strides))]
+        self.streams, self.stream_steps = ([pair[part] for pair in streams] for part in range(2))
+        if strides.streams:
+            self.stream_steps = [self.builder.mul(step, I64(_TURNS)) for step in self.stream_steps]
         self.a_row = next(further) if strides.a_row is None else None
         self.b_row = next(further) if strides.b_in_place else None
 
     def emit(self) -> None:
-        """Products are added from zero on, and their sums to what `c` holds: so rounding errors grow with the
-        depth alone."""
+        """Emit the function. Products are added from zero on, and their sums to `c`. So rounding errors grow
+        with the depth alone."""
         _, _, c, results, row_bytes, depth, adds, *_ = self.function.args
         places = self._first()
         steps = self.builder.udiv(depth, I64(self.step))
@@ -152,7 +149,7 @@ class _MicroCode:
         self.builder.ret_void()
 
     def _first(self) -> _Places:
-        """Where the operands of the first product lie."""
+        """Return the places of the operands of the first product."""
         a, b = self.function.args[:2]
         if self.strides.a_depth is None:
             a = self.distances
@@ -162,7 +159,7 @@ class _MicroCode:
         if self.a_row is not None:
             distances = [self.builder.mul(self.a_row, I64(row)) for row in self.rows[::_BASE_ROWS]]
             bases = [self._further(a, distance) for distance in distances]
-        return _Places(tuple(bases), b, tuple(self.asked))
+        return _Places(tuple(bases), b, tuple(self.streams))
 
     def _loop(
         self,
@@ -174,15 +171,16 @@ class _MicroCode:
         initial: Sequence[ir.Value],
         unrolled: int,
     ) -> list[ir.Value]:
-        """`count` steps, at least one, of so many products; the state is the places, then the totals."""
+        """Emit `count` steps, at least one, of `unrolled` products. Its state is the places and the
+        totals."""
         self._at(name)
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
         places, totals = places.of(variables), variables[-self.products :]
         for product in range(unrolled):
-            self._ask_for_next(places, product)
-            totals = self._taken_in(places, totals)
-            places = self._moved_on(places, product)
+            self._prefetch_next(places, product)
+            totals = self._take_in(places, totals)
+            places = self._move(places, product)
         state = [*places.all(), *totals]
         left = self.builder.sub(counter, I64(1))
         for variable, start, value in zip(
@@ -194,8 +192,8 @@ class _MicroCode:
         self.builder.cbranch(goes_on, self.blocks[name], self.blocks[behind])
         return state
 
-    def _taken_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
-        """The totals with one more product each."""
+    def _take_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
+        """Return the totals with one more product each."""
         b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
         row = [
             self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
@@ -211,8 +209,8 @@ class _MicroCode:
         return result
 
     def _bases(self, places: _Places) -> Sequence[ir.Value]:
-        """Where the elements of a lie: the first of every _BASE_ROWS rows, or of all, once for each vector if
-        some are read again."""
+        """Return the places of the elements of A: of the first of every _BASE_ROWS rows, or of all, once for
+        each vector if some are read again."""
         if self.a_row is not None:
             return places.a
         first = self._found(0, places.a[0], self.strides.a_depth)
@@ -220,7 +218,7 @@ class _MicroCode:
         return [first, *(self._hidden(first) for _ in again)]
 
     def _elements(self, bases: Sequence[ir.Value], row: int) -> list[ir.Value]:
-        """A row's element of a, for each vector."""
+        """Return a row's element of A, for each vector."""
         if self.strides.a_row is None:
             bases, distance = [bases[row // _BASE_ROWS]], self.builder.mul(self.a_row, I64(row % _BASE_ROWS))
         else:
@@ -230,8 +228,8 @@ class _MicroCode:
         values = [splat(self.builder, load, self.lanes) for load in loads]
         return values if len(values) > 1 else values * len(self.vectors)
 
-    def _moved_on(self, places: _Places, product: int) -> _Places:
-        """The places of the next product, behind one of a step."""
+    def _move(self, places: _Places, product: int) -> _Places:
+        """Return the places of the next product, behind one of a step."""
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
         a, b = (
             DISTANCE_BYTES if each is None else each for each in (self.strides.a_depth, self.strides.b_depth)
@@ -239,21 +237,22 @@ class _MicroCode:
         return _Places(
             tuple(self._hidden(self._offset(place, a)) for place in places.a),
             self._hidden(self._further(places.b, I64(b) if self.b_row is None else self.b_row)),
-            self._asked_further(places.asked, product),
+            self._move_streams(places.streams, product),
         )
 
-    def _asked_further(self, places: Sequence[ir.Value], product: int) -> tuple[ir.Value, ...]:
-        """Where what is asked for lies behind a product of a step; in turns, at its end."""
-        if self.strides.in_turns and product < _TURNS - 1:
+    def _move_streams(self, places: Sequence[ir.Value], product: int) -> tuple[ir.Value, ...]:
+        """Return the places of the streams behind a product of a step. Several move at its end only."""
+        if self.strides.streams and product < _TURNS - 1:
             return tuple(places)
-        return tuple(self._further(*pair) for pair in zip(places, self.asked_steps, strict=True))
+        return tuple(self._further(*pair) for pair in zip(places, self.stream_steps, strict=True))
 
     def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
-        """Products of elements from which something is to be subtracted: it lies behind their sums, which
-        are where a and b stand. (a - p) (b - q) is a b - a q - p (b - q)."""
+        """Return the totals of 8-bit elements less what is subtracted from these: (a - p) (b - q) is
+        a b - a q - p (b - q). Sums along k lie behind the groups, where A and B are then; behind them what is
+        subtracted."""
         a_depth, b_depth = self.strides.a_depth, self.strides.b_depth
         if a_depth is None:
-            raise TypeError("what is broadcast lies together, with its sums")
+            raise TypeError("packed elements of A lie together, with their sums")
         b_step = DISTANCE_BYTES if b_depth is None else b_depth
         rows = [self._found(1, self._offset(b, row * b_step), b_depth) for row in range(2)]
         result = list(totals)
@@ -269,39 +268,41 @@ class _MicroCode:
                 result[position] = self.builder.sub(result[position], less)
         return result
 
-    def _ask_for_next(self, places: _Places, product: int) -> None:
-        """Asks for what is read next, with a product of a step."""
-        if self.strides.in_turns:
-            for place in places.asked[product : product + 1]:
-                self._ask(place)
+    def _prefetch_next(self, places: _Places, product: int) -> None:
+        """Prefetch lines of the streams with a product of a step."""
+        if self.strides.streams:
+            for place in places.streams[product : product + 1]:
+                self._prefetch(place)
             return
-        for place in places.asked:
-            for line in range(self.strides.asked):
-                self._ask(self._offset(place, line * LINE))
+        for place in places.streams:
+            for line in range(self.strides.prefetched):
+                self._prefetch(self._offset(place, line * LINE))
 
-    def _ask(self, place: ir.Value) -> None:
-        """Asks for a line, into the second cache; into the first where it is read soon and once."""
+    def _prefetch(self, place: ir.Value) -> None:
+        """Prefetch a line into the second cache; into the first if it is read soon and once."""
         operands = [place, I32(0), I32(3 if self.strides.b_in_place else 2), I32(1)]
         intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
     def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:
-        """Where an operand of the next product lies: where it lies anywhere, the pointer is that to its
+        """Return the place of an operand of the next product. With a table, the pointer is that to its
         distance."""
         if depth is not None:
             return pointer
         return self._further(self.function.args[argument], self.builder.load(pointer, typ=I64))
 
     def _is_read_again(self, row: int) -> bool:
-        """Whether each multiply-add of a row reads its element of a: so many rows, evenly."""
+        """Return whether each multiply-add of a row reads its element of A. These rows are spread evenly."""
         rows, chosen = len(self.rows), self._rows_read_again()
         return (row + 1) * chosen // rows > row * chosen // rows
 
     def _rows_read_again(self) -> int:
-        """Multiply-adds of AVX-512 broadcast an element as they read it, which saves the instruction that
-        does: of so many rows, as two loads a cycle allow beside the multiply-adds, less some slack. LLVM
-        writes these where nothing else uses what is read. None where an operand lies anywhere: one more read
-        of each product says where, vectors there take two reads each, most of them, and without others it
-        runs a tenth faster."""
+        """Return the number of rows whose multiply-adds broadcast their element of A as they read it.
+
+        AVX-512 can, which saves an instruction. Two loads a cycle beside the multiply-adds allow this for
+        some rows; a few loads are left as slack. LLVM writes such instructions if nothing else uses the
+        element. With a table of distances there are none. One more read of each product finds the distance,
+        and most vectors take two reads. So the loop runs a tenth faster (Intel Xeon with AVX-512).
+        """
         anywhere = None in (self.strides.a_depth, self.strides.b_depth)
         if self.lanes < 16 or len(self.vectors) == 1 or anywhere:
             return 0
@@ -309,12 +310,12 @@ class _MicroCode:
         return max(0, spare // (len(self.vectors) - 1))
 
     def _hidden(self, place: ir.Value) -> ir.Value:
-        """The same place, of which LLVM knows nothing; and reads stay before or behind it."""
+        """Return a place of which LLVM knows nothing. Reads stay before or behind it."""
         signature = ir.FunctionType(POINTER, [POINTER])
         return self.builder.asm(signature, "", "=r,0,~{memory}", [place], True)
 
     def _places(self, tile: ir.Value, row_bytes: ir.Value) -> list[ir.Value]:
-        """Of the vectors of a tile whose rows are so many bytes apart."""
+        """Return the places of the vectors of a tile whose rows are `row_bytes` apart."""
         size = F32.bytes * self.lanes
         rows = [
             self.builder.gep(tile, [self.builder.mul(row_bytes, I64(row))], source_etype=ir.IntType(8))
@@ -331,7 +332,7 @@ class _MicroCode:
     def _merged(
         self, first: str, values: Sequence[ir.Value], second: str, others: Sequence[ir.Value]
     ) -> list[ir.Value]:
-        """The values of whichever of two blocks comes before this one."""
+        """Return the values of whichever of two blocks comes before this one."""
         result = []
         for value, other in zip(values, others, strict=True):
             result.append(self.builder.phi(value.type))

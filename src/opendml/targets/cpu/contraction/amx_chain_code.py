@@ -1,40 +1,38 @@
-"""A softmax between products in matrix registers: queries, keys and what is weighted are packed in pieces,
-and weights put down so. Scores and weights themselves are vectors, as ever."""
+"""Code of a softmax between products in matrix registers: queries, keys, values and weights are packed in
+bfloat16 parts. Scores and weights are computed in vectors."""
 
 from __future__ import annotations
 
 from llvmlite import ir
 
 from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.contraction.amx import ChainBf16Kernel, configure, keep_awake, release
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.bf16_parts import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.contraction.chain_code import ChainCode, Weigh
-from opendml.targets.cpu.contraction.matrix_code import PanelParts, StripParts
-from opendml.targets.cpu.contraction.matrix_micro import (
-    ChainMatrixMicroKernel,
-    configure,
-    keep_awake,
-    release,
-)
-from opendml.targets.cpu.contraction.packing import F32, Range
-from opendml.targets.cpu.contraction.patterns import (
+from opendml.targets.cpu.contraction.packers import packer_of
+from opendml.targets.cpu.contraction.packing import Range
+from opendml.targets.cpu.contraction.tiling import (
     REGISTER_BYTES,
     REGISTER_ROWS,
     STEP,
     Chaining,
-    pieces_bytes,
+    bf16_bytes,
 )
-from opendml.targets.cpu.contraction.pieces import Magnitudes, PartLayout, Splitter
 from opendml.targets.cpu.pattern import LINE
 
 _MAGNITUDES = Magnitudes(2.0**-49, 2.0**29)
-"""Of queries, keys and values: without a scale, so that sums need none either. What of a product is less than
-the least normal number, and lost, is below 2^-27 of it."""
+"""The magnitudes of queries, keys and values: without a scale, so that sums need none. What a product loses
+by being smaller than the least normal number is below 2^-27 of it."""
 
 
-class MatrixChainCode(ChainCode):
-    """Weights are not judged before they are taken apart. The greatest of a row is 2^24, by which no sum of
-    values in pieces overflows. The least is the least normal number: so is its first piece, and what pieces
-    that are not lose is less than weights lose that are 0 for being smaller still. Where a weight is not a
-    number, neither is the sum of its row."""
+class AmxChainCode(ChainCode):
+    """Emits a chain in tiles of matrix registers.
+
+    Weights are split without a check. The greatest of a row is 2^24, by which no sum of split values
+    overflows. The least is the least normal number, and so is its first part. Its other parts lose less than
+    is lost by weights that become 0 for being smaller still. If a weight is NaN, so is the sum of its row.
+    """
 
     def item(self, item: ir.Value) -> None:
         configure(self.code)
@@ -44,21 +42,19 @@ class MatrixChainCode(ChainCode):
     def lay_out_products(self, chaining: Chaining) -> None:
         depth, keys = chaining.a.depth, chaining.keys
         self._splitter = Splitter(self.code, _MAGNITUDES)
-        self._queries = PanelParts(self.a, chaining.a, self.room, _MAGNITUDES)
-        self._keys = StripParts(self.b, self.width, depth, self.room, _MAGNITUDES, "split_keys")
-        self._values = StripParts(
-            self.weighted, self.result_width, keys, self.room, _MAGNITUDES, "split_values"
-        )
+        self._queries = packer_of(self.a, self, _MAGNITUDES)
+        self._keys = packer_of(self.b, self, _MAGNITUDES, "split_keys")
+        self._values = packer_of(self.weighted, self, _MAGNITUDES, "split_values")
         self._key_bytes, self._value_bytes = (
-            pieces_bytes(width, count) for width, count in ((self.width, depth), (self.result_width, keys))
+            bf16_bytes(operand.columns, operand.depth) for operand in (chaining.b, chaining.weighted)
         )
-        self.b_room = self._bytes(self.across // self.width * self._key_bytes)
-        self.weighted_room = self._bytes(self.result_columns // self.result_width * self._value_bytes)
+        self.b_scratch = self._bytes(self.across // self.width * self._key_bytes)
+        self.weighted_scratch = self._bytes(self.result_columns // self.result_width * self._value_bytes)
         self._weights = PartLayout(self.rows // REGISTER_ROWS, keys, _MAGNITUDES)
-        self._weights_room = self._bytes(pieces_bytes(self.rows, keys))
+        self._weights_scratch = self._bytes(bf16_bytes(self.rows, keys))
         module, result_bytes = self.function.module, self.result_width * F32.bytes
         multiply, add = (
-            ChainMatrixMicroKernel(module, name, micro, count, result_bytes, _MAGNITUDES)
+            ChainBf16Kernel(module, name, micro, count, result_bytes, _MAGNITUDES)
             for name, micro, count in (
                 ("products", chaining.micro, depth),
                 ("weighted", chaining.weighting, keys),
@@ -77,28 +73,22 @@ class MatrixChainCode(ChainCode):
         self._queries.pack(self.panel_at(panel), rows, (I64(0), self.depth))
 
     def pack_keys(self, keys: Range) -> None:
+        depth, values = (I64(0), self.depth), (I64(0), self.inner)
         parts = (
-            (self._keys, self.b_room, self.width, self._key_bytes, (I64(0), self.depth), keys),
-            (
-                self._values,
-                self.weighted_room,
-                self.result_width,
-                self._value_bytes,
-                keys,
-                (I64(0), self.inner),
-            ),
+            (self._keys, self.b_scratch, self.width, self._key_bytes, keys, depth),
+            (self._values, self.weighted_scratch, self.result_width, self._value_bytes, values, keys),
         )
-        for strips, room, width, tile_bytes, depth, (first, last) in parts:
+        for packer, scratch, width, tile_bytes, (first, last), products in parts:
             with self.code.loop(I64(0), self.a.parts(self.builder.sub(last, first), width)) as tile:
                 start = self.builder.add(first, self.builder.mul(tile, I64(width)))
                 stop = self.code.minimum(self.builder.add(start, I64(width)), last)
-                place = self.code.offset(room, self.builder.mul(tile, I64(tile_bytes)))
-                strips.pack(place, depth, (start, stop))
+                place = self.code.offset(scratch, self.builder.mul(tile, I64(tile_bytes)))
+                packer.pack(place, (start, stop), products)
 
     def multiply_panel(self, panel: ir.Value, keys: Range) -> None:
         a = self.panel_at(panel)
         with self.tiles_of_scores(keys) as (tile, c):
-            b = self.code.offset(self.b_room, self.builder.mul(tile, I64(self._key_bytes)))
+            b = self.code.offset(self.b_scratch, self.builder.mul(tile, I64(self._key_bytes)))
             operands = [a, b, c, c, I64(self.pitch), self.depth, I1(0), self._scratch]
             self.builder.call(self.multiply, operands)
 
@@ -108,19 +98,17 @@ class MatrixChainCode(ChainCode):
         )
         distance = self.builder.mul(register, I64(REGISTER_BYTES))
         distance = self.builder.add(distance, self.builder.mul(within, I64(LINE)))
-        place = self.code.offset(self._weights_room, self.builder.add(distance, I64(LINE)))
+        place = self.code.offset(self._weights_scratch, self.builder.add(distance, I64(LINE)))
 
         def put(index: ir.Value, masks: list[ir.Value | None]) -> None:
             halves = [
-                self._splitter.pieces_of(weigh(self.builder.add(index, I64(half * self.lanes)), mask))
+                self._splitter.split(weigh(self.builder.add(index, I64(half * self.lanes)), mask))
                 for half, mask in enumerate(masks)
             ]
             step = self.builder.mul(self.builder.udiv(index, I64(STEP)), I64(self._weights.step_bytes))
-            for piece, pair in enumerate(zip(*halves, strict=True)):
-                at = self.builder.add(step, I64(piece * self._weights.piece_bytes))
-                self.builder.store(
-                    self._splitter.side_by_side(*pair), self.code.offset(place, at), align=LINE
-                )
+            for part, pair in enumerate(zip(*halves, strict=True)):
+                at = self.builder.add(step, I64(part * self._weights.bf16_bytes))
+                self.builder.store(self._splitter.concatenate(*pair), self.code.offset(place, at), align=LINE)
 
         with self.code.loop(I64(0), count, STEP) as index:
             put(index, [None, None])
@@ -135,9 +123,9 @@ class MatrixChainCode(ChainCode):
 
     def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
-        self.builder.store(I32(0), self._weights_room)
+        self.builder.store(I32(0), self._weights_scratch)
         with self.tiles_of_results() as tile:
-            b = self.code.offset(self.weighted_room, self.builder.mul(tile, I64(self._value_bytes)))
+            b = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._value_bytes)))
             c = self.result_at(results, tile, I64(0))
-            operands = [self._weights_room, b, c, c, pitch, count, adds, self._scratch]
+            operands = [self._weights_scratch, b, c, c, pitch, count, adds, self._scratch]
             self.builder.call(self.add_weighted, operands)

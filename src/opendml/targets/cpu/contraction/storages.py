@@ -1,0 +1,374 @@
+"""Storages of operands: where a block loop finds the panels of A and B, and what of them it prefetches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llvmlite import ir
+
+from opendml.targets.cpu.code import I32, I64
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.packers import packer_of, packing_code
+from opendml.targets.cpu.contraction.packing import PackingCode, Range
+from opendml.targets.cpu.contraction.tiling import Instructions, OperandA, OperandB, Storage
+from opendml.targets.cpu.loads import Pointers
+
+if TYPE_CHECKING:
+    from opendml.targets.cpu.contraction.code import ContractionCode
+
+Place = tuple[ir.Value, ir.Value]
+"""An address, and the bytes from one to the next."""
+Stream = list[ir.Value]
+"""Arguments of a micro-kernel that prefetches: where each stream begins, and its bytes for each product."""
+
+
+@dataclass(frozen=True, slots=True)
+class KPart:
+    """A part of the products of an item."""
+
+    number: ir.Value
+    count: ir.Value
+    depth: Range
+    is_last: ir.Value
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A micro-panel of A that is multiplied by a part of a block of B."""
+
+    part: KPart
+    number: ir.Value
+    count: ir.Value
+    """The micro-panels of the block."""
+    rows: Range
+    columns: Range
+    """Those of the block."""
+    pointers: tuple[Pointers, Pointers]
+    """The addresses of the accesses of the epilogue in the group, and at the first row."""
+    c: ir.Value
+    """The sums of the parts before, in scratch memory."""
+    results: Place
+    stored: ir.Value
+    """The columns whose results are stored where they belong at once."""
+    next_product: ir.Value
+    """The first product of the next block of B."""
+    next: Range
+    """The first row of the micro-panel that is multiplied next, and the first of its products."""
+
+
+class StoredA:
+    """A, whose micro-panels each item packs into scratch memory."""
+
+    def __init__(self, kernel: ContractionCode, first_parameter: int) -> None:
+        self.kernel, self.builder, self.code = kernel, kernel.builder, kernel.code
+        self.operand: OperandA = kernel.tiling.a
+        self.lay_out(first_parameter)
+
+    def lay_out(self, first_parameter: int) -> None:
+        """Create the code that reads the operand, and take scratch memory."""
+        kernel, operand = self.kernel, self.operand
+        self.reader: PackingCode = packing_code(
+            kernel.function, operand, kernel.lanes, self.code, first_parameter
+        )
+        is_ahead = operand.storage is Storage.AHEAD
+        self.scratch = kernel.room(F32, 0 if is_ahead else operand.part_bytes(kernel.lanes) // F32.bytes)
+        if not is_ahead:
+            self.packer = packer_of(self.reader, kernel)
+
+    @property
+    def strides(self) -> tuple[int | None, int | None]:
+        """The bytes from one row to the next, and from one product to the next, as micro-kernels know
+        them."""
+        return self.operand.strides(self.kernel.lanes)
+
+    def split(self, item: ir.Value) -> list[ir.Value]:
+        """Return the numbers of an item's group, of its block of columns and of its block of rows."""
+        return self.code.split(item, [I64(0), self.kernel.blocks, self.kernel.chunks])
+
+    def begin(self) -> None:
+        """Begin with an item, whose group the reader is at."""
+
+    def begin_part(self, rows: Range, part: KPart) -> None:
+        """Begin with a part of an item's products."""
+
+    def panel(self, rows: Range, part: KPart) -> tuple[ir.Value, list[ir.Value]]:
+        """Return where a part of a micro-panel lies, and the bytes between its rows if micro-kernels take
+        them."""
+        self.packer.pack(self.scratch, rows, part.depth)
+        return self.scratch, []
+
+    def stream(self, a: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+        """Return the share of the next micro-panel that is prefetched with a tile. All at once would delay
+        the lines that are needed first."""
+        part_bytes, panel_bytes, products = self._stream_sizes()
+        step = self.builder.udiv(part_bytes, self.builder.mul(tiles, products))
+        step = self.builder.add(step, I64(1))
+        before = self.builder.mul(tile, self.builder.mul(step, products))
+        return [self.code.offset(a, self.builder.add(panel_bytes, before)), step]
+
+    def _stream_sizes(self) -> tuple[ir.Value, ir.Value, ir.Value]:
+        """Return the bytes of a part, those from one micro-panel to the next, and the products of a part."""
+        part_bytes = I64(self.operand.part_bytes(self.kernel.lanes))
+        parts = self.reader.parts(self.kernel.elements, self.operand.depth)
+        return part_bytes, self.builder.mul(parts, part_bytes), I64(self.operand.groups)
+
+
+class AheadA(StoredA):
+    """A, whose micro-panels a launch before packed."""
+
+    def begin(self) -> None:
+        self._group = self.code.offset(self.kernel.arena(), self.reader.group_distance())
+
+    def panel(self, rows: Range, part: KPart) -> tuple[ir.Value, list[ir.Value]]:
+        number = self.builder.udiv(rows[0], I64(self.operand.rows))
+        position = self.builder.add(self.builder.mul(number, part.count), part.number)
+        distance = self.builder.mul(position, I64(self.operand.part_bytes(self.kernel.lanes)))
+        return self.code.offset(self._group, distance), []
+
+
+class InPlaceA(StoredA):
+    """A, whose whole micro-panels are read where they lie. A last one that is not whole is packed."""
+
+    @property
+    def strides(self) -> tuple[int | None, int | None]:
+        return None, super().strides[1]
+
+    def panel(self, rows: Range, part: KPart) -> tuple[ir.Value, list[ir.Value]]:
+        height = I64(self.operand.rows)
+        is_whole = self.builder.icmp_signed("==", self.builder.sub(rows[1], rows[0]), height)
+        with self.builder.if_then(self.builder.not_(is_whole)):
+            self.packer.pack(self.scratch, rows, part.depth)
+        place, row_bytes = self.reader.at(rows[0], part.depth[0])
+        packed_bytes, _ = self.operand.strides(self.kernel.lanes)
+        return (
+            self.builder.select(is_whole, place, self.scratch),
+            [self.builder.select(is_whole, row_bytes, I64(packed_bytes))],
+        )
+
+    def _stream_sizes(self) -> tuple[ir.Value, ir.Value, ir.Value]:
+        _, row_bytes = self.reader.at(I64(0), I64(0))
+        part_bytes = self.builder.mul(row_bytes, I64(self.operand.rows))
+        return part_bytes, part_bytes, self.kernel.elements
+
+
+class ApartA(InPlaceA):
+    """A, whose rows in place do not follow each other. With each tile three streams are prefetched: a row of
+    the next micro-panel, and two of the next block of B. Lines of more rows would lie in as many pages."""
+
+    def stream(self, a: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+        first, product = panel.next
+        row = self.code.minimum(tile, I64(self.operand.rows - 1))
+        place, _ = self.reader.at(self.builder.add(first, row), product)
+        return [place, I64(F32.bytes), *self._next_block(panel, tile, tiles)]
+
+    def _next_block(self, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+        """Return two rows from which the next block of B is packed."""
+        depth, columns = I64(self.operand.depth), panel.columns
+        number = self.builder.add(self.builder.mul(panel.number, tiles), tile)
+        share = self.builder.udiv(self.builder.mul(number, depth), self.builder.mul(panel.count, tiles))
+        place, row_bytes = self.kernel.b.reader.at(self.builder.add(panel.next_product, share), columns[0])
+        block_bytes = self.builder.mul(self.builder.sub(columns[1], columns[0]), I64(F32.bytes))
+        step = self.builder.udiv(block_bytes, depth)
+        return [place, step, self.code.offset(place, row_bytes), step]
+
+
+class StoredB:
+    """B, of which each item packs its part into scratch memory.
+
+    The part of each tile lies together, unless vectors belong to two tiles.
+    """
+
+    def __init__(self, kernel: ContractionCode, first_parameter: int) -> None:
+        self.kernel, self.builder, self.code = kernel, kernel.builder, kernel.code
+        self.operand: OperandB = kernel.tiling.b
+        self.width = kernel.width
+        self.row_bytes = self.width * F32.bytes
+        self.lay_out(first_parameter)
+
+    def lay_out(self, first_parameter: int) -> None:
+        """Create the code that reads the operand, and take scratch memory."""
+        kernel = self.kernel
+        self.reader: PackingCode = packing_code(
+            kernel.function, self.operand, kernel.lanes, self.code, first_parameter
+        )
+        self._is_tiled = self.operand.packing.along_depth or self.reader.is_in_vectors
+        rows = kernel.tiling.a.groups + kernel.lanes
+        self.tile_bytes = rows * self.row_bytes if self._is_tiled else self.row_bytes
+        if self._is_tiled:
+            self.scratch = kernel.room(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
+        else:
+            self.scratch = kernel.rows_of_results(rows)
+
+    @property
+    def _scratch_tiles(self) -> int:
+        return self.kernel.tiling.columns // self.width
+
+    @property
+    def depth_bytes(self) -> int | None:
+        """The bytes from one product to the next, as micro-kernels know them."""
+        return self.row_bytes if self._is_tiled else self.kernel.column_pitch
+
+    def begin(self) -> None:
+        """Begin with an item, whose group the reader is at."""
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        """Return where the first tile of a part of a block lies."""
+        self.reader.pack_b(self._at, self.width, columns, part.depth)
+        return self.scratch, I64(self.tile_bytes)
+
+    def _at(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Return the place of an element of a packed block."""
+        if not self._is_tiled:
+            return self.reader.rows_at(self.scratch, self.kernel.column_pitch)(row, column)
+        # Short numbers are divided in fewer instructions.
+        short = self.builder.trunc(column, I32)
+        tile, within = (
+            self.builder.zext(each, I64) for each in self.code.split(short, [I32(0), I32(self.width)])
+        )
+        distance = self.builder.mul(tile, I64(self.tile_bytes))
+        place = self.reader.rows_at(self.scratch, self.row_bytes)(row, within)
+        return self.code.offset(place, distance)
+
+    def tile(self, b: ir.Value, column: ir.Value, columns: Range) -> tuple[ir.Value, list[ir.Value]]:
+        """Return where a tile lies, and the bytes between its rows if micro-kernels take them."""
+        return b, []
+
+    def stream(self, block: Place, b: ir.Value, part: KPart, tile: ir.Value, tiles: ir.Value) -> Stream:
+        """Return the tile that is multiplied next, in this part or the next one, if it is prefetched."""
+        raise NotImplementedError
+
+    def _is_last(self, tile: ir.Value, tiles: ir.Value) -> ir.Value:
+        return self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
+
+
+class Bf16B(StoredB):
+    """B, of which each item packs its part in bfloat16 parts."""
+
+    depth_bytes = None
+
+    def lay_out(self, first_parameter: int) -> None:
+        kernel = self.kernel
+        self.reader = packing_code(kernel.function, self.operand, kernel.lanes, self.code, first_parameter)
+        self.tile_bytes = self.operand.part_bytes(self.operand.depth, kernel.lanes)
+        self.scratch = kernel.room(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
+        if not self.operand.storage.is_ahead:
+            self._packer = packer_of(self.reader, kernel)
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        start, stop = columns
+        width = I64(self.width)
+        tiles = self.reader.parts(self.builder.sub(stop, start), self.width)
+        with self.code.loop(I64(0), tiles) as tile:
+            first = self.builder.add(start, self.builder.mul(tile, width))
+            last = self.code.minimum(self.builder.add(first, width), stop)
+            place = self.code.offset(self.scratch, self.builder.mul(tile, I64(self.tile_bytes)))
+            self._packer.pack(place, (first, last), part.depth)
+        return self.scratch, I64(self.tile_bytes)
+
+
+class AheadB(StoredB):
+    """B, whose panels a launch before packed. STREAMED, its parts are those for many rows, and few rows read
+    a share of each at a time."""
+
+    @property
+    def _scratch_tiles(self) -> int:
+        return 0
+
+    def begin(self) -> None:
+        self._group = self.code.offset(self.kernel.arena(), self.reader.group_distance())
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        part_bytes = self.reader.part_bytes(self.kernel.elements)
+        number, within = self.builder.udiv(columns[0], I64(self.width)), I64(0)
+        part_number, parts = part.number, part.count
+        if self.operand.storage is Storage.STREAMED:
+            depth = I64(self.operand.depth)
+            parts = self.reader.parts(self.kernel.elements, self.operand.depth)
+            part_number, row = (
+                divide(part.depth[0], depth) for divide in (self.builder.udiv, self.builder.urem)
+            )
+            within = self.builder.mul(row, I64(self.row_bytes))
+        position = self.builder.add(self.builder.mul(number, parts), part_number)
+        distance = self.builder.add(self.builder.mul(position, part_bytes), within)
+        return self.code.offset(self._group, distance), self.builder.mul(parts, part_bytes)
+
+    def stream(self, block: Place, b: ir.Value, part: KPart, tile: ir.Value, tiles: ir.Value) -> Stream:
+        is_last = self._is_last(tile, tiles)
+        part_bytes = self.reader.part_bytes(self.kernel.elements)
+        if self.operand.storage is Storage.STREAMED:
+            part_bytes = I64(self.kernel.tiling.depth * self.row_bytes)
+        below = self.code.offset(block[0], part_bytes)
+        beside = self.code.offset(b, block[1])
+        return [self.builder.select(is_last, below, beside), I64(self.row_bytes)]
+
+
+class AheadBf16B(AheadB, Bf16B):
+    """B, whose panels a launch before packed in bfloat16 parts."""
+
+
+class InPlaceB(StoredB):
+    """B, whose whole tiles are read where they lie. A last one that is not whole is packed."""
+
+    @property
+    def _scratch_tiles(self) -> int:
+        return 1
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        start, stop = columns
+        count = self.builder.sub(stop, start)
+        behind = self.builder.sub(stop, self.builder.urem(count, I64(self.width)))
+        with self.builder.if_then(self.builder.icmp_signed("<", behind, stop)):
+            at = self.reader.rows_at(self.scratch, self.row_bytes)
+            self.reader.pack_b(at, self.width, (behind, stop), part.depth)
+        place, self._row_bytes = self.reader.at(part.depth[0], start)
+        return place, I64(self.row_bytes)
+
+    def tile(self, b: ir.Value, column: ir.Value, columns: Range) -> tuple[ir.Value, list[ir.Value]]:
+        end = self.builder.add(column, I64(self.width))
+        fits = self.builder.icmp_signed("<=", end, self.builder.sub(columns[1], columns[0]))
+        place = self.builder.select(fits, b, self.scratch)
+        return place, [self.builder.select(fits, self._row_bytes, I64(self.row_bytes))]
+
+    def stream(self, block: Place, b: ir.Value, part: KPart, tile: ir.Value, tiles: ir.Value) -> Stream:
+        width = I64(self.row_bytes)
+        is_last = self._is_last(tile, tiles)
+        first, last = part.depth
+        part_bytes = self.builder.mul(self.builder.sub(last, first), self._row_bytes)
+        below = self.builder.sub(part_bytes, self.builder.mul(tile, width))
+        return [self.code.offset(b, self.builder.select(is_last, below, width)), self._row_bytes]
+
+
+class AlongDepthB(StoredB):
+    """B, whose vectors along k are read where they lie."""
+
+    depth_bytes = None
+
+    def lay_out(self, first_parameter: int) -> None:
+        kernel = self.kernel
+        self.reader = packing_code(kernel.function, self.operand, kernel.lanes, self.code, first_parameter)
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        return columns[0], I64(0)
+
+
+A_STORAGES: dict[Storage, type[StoredA]] = {
+    Storage.PACKED: StoredA,
+    Storage.AHEAD: AheadA,
+    Storage.IN_PLACE: InPlaceA,
+    Storage.APART: ApartA,
+}
+B_STORAGES: dict[Storage, type[StoredB]] = {
+    Storage.PACKED: StoredB,
+    Storage.AHEAD: AheadB,
+    Storage.STREAMED: AheadB,
+    Storage.IN_PLACE: InPlaceB,
+}
+BF16_STORAGES: dict[Storage, type[StoredB]] = {Storage.PACKED: Bf16B, Storage.AHEAD: AheadBf16B}
+
+
+def b_storage(operand: OperandB) -> type[StoredB]:
+    """Return the class of B's storage."""
+    if operand.instructions is Instructions.DOTS:
+        return AlongDepthB
+    return (BF16_STORAGES if operand.instructions is Instructions.AMX_BF16 else B_STORAGES)[operand.storage]

@@ -1,0 +1,320 @@
+"""Descriptions of tiled contractions: all that decides their machine code beside the pattern of the epilogue.
+
+Words are those of BLIS. A is the operand whose elements are broadcast, B the one whose vectors are loaded. A
+micro-panel of A has the rows of one tile of results, a panel of B its columns. Both are stored part by part:
+a part has the products that are added up in registers (kc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TypeVar
+
+from opendml.program.node import Operation
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.pattern import Step
+from opendml.targets.cpu.pattern import LINE, CpuPattern, Walk
+
+T = TypeVar("T")
+
+REGISTERS, REGISTER_ROWS, REGISTER_BYTES = 8, 16, 1024
+"""The matrix registers of AMX, their rows of 64 bytes each, and their bytes."""
+BF16_PARTS, STEP = 3, 32
+"""The bfloat16 parts of a float32, and the products that one AMX instruction adds up for each result."""
+
+
+FEW_ROWS = 5
+"""The most rows of a tile that leave registers for more vectors of columns."""
+
+
+class Instructions(Enum):
+    """The instructions that multiply, which decide how packed operands are laid out."""
+
+    FMA = "vector multiply-adds"
+    """A broadcast element times a vector, of floats or of groups of integers that share 32 bits."""
+    DOTS = "dot products"
+    """Vectors along k of both operands."""
+    AMX_BF16 = "AMX of bfloat16 parts"
+    AMX_INT8 = "AMX of 8-bit integers"
+
+    @property
+    def are_amx(self) -> bool:
+        """True if results are in matrix registers."""
+        return self in (Instructions.AMX_BF16, Instructions.AMX_INT8)
+
+
+class Storage(Enum):
+    """The memory in which micro-kernels find an operand."""
+
+    PACKED = "packed"
+    """Each item packs its part into the scratch memory of the thread."""
+    AHEAD = "packed ahead"
+    """A launch before packs the whole operand into the arena."""
+    STREAMED = "packed ahead, read by few rows"
+    """Only B. Its parts are those for many rows. Few rows read a share of each at a time, once."""
+    IN_PLACE = "in place"
+    """Whole panels are read where they lie. A last panel that is not whole is packed."""
+    APART = "in place, rows apart"
+    """Only A. Its rows in place do not follow each other, or have several parts."""
+    WINDOWS = "windows of an image"
+    """Each item packs the image. A table of distances finds the elements of a window."""
+
+    @property
+    def is_ahead(self) -> bool:
+        """True if a launch of its own packs the operand."""
+        return self in (Storage.AHEAD, Storage.STREAMED)
+
+    @property
+    def is_in_place(self) -> bool:
+        """True if whole panels are not packed."""
+        return self in (Storage.IN_PLACE, Storage.APART)
+
+
+@dataclass(frozen=True, slots=True)
+class MicroKernel:
+    """The size of a tile of results in registers: rows, and vectors of columns."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The way to read an operand. The first `majors` row loops of the pattern are those of its major
+    dimension. The other row loops and the innermost loop are those of its minor dimension, which is k if
+    `along_depth`.
+
+    Elements are packed in `type`. Narrow ones are grouped: neighbours along k share 32 bits. The pattern's
+    first value is packed. A part of 8-bit elements ends with a row of sums along k. Then follows a row of
+    what is subtracted from each element, the pattern's second value if it has one.
+    """
+
+    pattern: CpuPattern
+    majors: int
+    along_depth: bool
+    type: ScalarType = ScalarType.FLOAT32
+
+    @property
+    def group(self) -> int:
+        """The elements that share 32 bits."""
+        return 4 // self.type.bytes
+
+    @property
+    def is_plain(self) -> bool:
+        """True if the operand is a float32 matrix in memory, whose rows are those of the major dimension."""
+        pattern = self.pattern
+        if (len(pattern.loads), len(pattern.values), pattern.rows, self.majors) != (1, 1, 1, 1):
+            return False
+        (load,), (value,) = pattern.loads, pattern.values
+        in_memory = load.type is ScalarType.FLOAT32 and load.step is Step.CONTIGUOUS and not load.counter
+        return in_memory and value.operation is Operation.SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class OperandA(Walk):
+    """The layout of A: micro-panels of `rows` rows, in parts of `depth` products.
+
+    For FMA the elements of a column follow each other; rows in place follow each other instead, as all rows
+    do for DOTS. For AMX_INT8 rows of groups follow each other, then what belongs to rows. Packing may write
+    less than a vector behind the last column, or behind each row.
+    """
+
+    packing: Packing
+    instructions: Instructions
+    storage: Storage
+    rows: int
+    depth: int
+
+    @property
+    def amx_row_bytes(self) -> int:
+        """Bytes from one row of groups to the next for AMX_INT8."""
+        return odd_lines(self.groups)
+
+    @property
+    def lies_in_rows(self) -> bool:
+        """True if packed rows follow each other."""
+        return self.storage.is_in_place or self.instructions is Instructions.DOTS
+
+    @property
+    def groups(self) -> int:
+        """The columns of a part, of one element or of a group of them."""
+        return self.depth // self.packing.group
+
+    @property
+    def is_line(self) -> bool:
+        """True if packed elements follow each other, because there is one row and no groups."""
+        return self.rows == 1 and self.packing.group == 1
+
+    def strides(self, lanes: int) -> tuple[int, int]:
+        """Return the bytes from one row of a part to the next, and from one column to the next."""
+        if self.lies_in_rows:
+            return odd_lines(self.depth + lanes), 4
+        return 4, 4 if self.is_line else -(-self.rows // lanes) * lanes * 4
+
+    def part_bytes(self, lanes: int) -> int:
+        """Return the bytes of a part, with all that packing may write."""
+        if self.instructions is Instructions.AMX_BF16:
+            return bf16_bytes(self.rows, self.depth)
+        if self.instructions is Instructions.AMX_INT8:
+            return self.rows * (self.amx_row_bytes + 2 * 4)
+        row, column = self.strides(lanes)
+        size = self.rows * row if self.lies_in_rows else (self.groups + lanes) * column
+        return -(-size // LINE) * LINE
+
+
+@dataclass(frozen=True, slots=True)
+class OperandB(Walk):
+    """The layout of B: panels of `columns` columns, in parts of `depth` products. The rows of a part
+    follow each other; packing may write less than a vector of rows more."""
+
+    packing: Packing
+    instructions: Instructions
+    storage: Storage
+    columns: int
+    depth: int
+
+    def part_bytes(self, elements: int, lanes: int) -> int:
+        """Return the bytes of a part if `elements` products are summed."""
+        depth = min(elements, self.depth)
+        if self.instructions is Instructions.AMX_BF16:
+            return bf16_bytes(self.columns, depth)
+        return (-(-depth // self.packing.group) + lanes) * self.columns * 4
+
+
+def bf16_bytes(rows: int, depth: int) -> int:
+    """Return the bytes of a part of rows in bfloat16 parts, with the cache line that states its form."""
+    return LINE + -(-depth // STEP) * BF16_PARTS * (rows // REGISTER_ROWS) * REGISTER_BYTES
+
+
+def odd_lines(elements: int) -> int:
+    """Return the bytes of float32 elements, rounded up to an odd number of cache lines. Rows with that
+    distance lie in different sets of a cache."""
+    return (-(-elements * 4 // LINE) | 1) * LINE
+
+
+@dataclass(frozen=True, slots=True)
+class ImageWindow:
+    """The windows along one dimension of an image. Each has `extent` elements, `dilation` apart. The next
+    window begins `stride` elements further on. One of both distances is 1.
+
+    The image is packed in phases: of each first element that windows see, every stride-th one from there.
+    """
+
+    extent: int
+    stride: int
+    dilation: int
+
+    @property
+    def phases(self) -> int:
+        """The number of phases."""
+        return min(self.stride, self.extent)
+
+    @property
+    def reach(self) -> int:
+        """Elements of a phase behind those at which windows begin, at most."""
+        return self.beyond(0)
+
+    def beyond(self, phase: int) -> int:
+        """Return the elements of one phase behind those at which windows begin."""
+        return (self.extent - 1 - phase) * self.dilation // self.stride
+
+    def place(self, tap: int) -> tuple[int, int]:
+        """Return the phase in which a window finds an element, and its distance from the window's begin."""
+        return tap % self.phases, tap * self.dilation // self.stride
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An operand of windows, packed once for all windows that see it. The last two dimensions of a product
+    are the rows and columns of a window. Windows that begin at neighbours lie beside each other. Between two
+    rows of windows lie some that are none.
+    """
+
+    rows: ImageWindow
+    columns: ImageWindow
+    elements: int
+    """The most that are packed at a time."""
+
+    @property
+    def taps(self) -> int:
+        """The elements of a window."""
+        return self.rows.extent * self.columns.extent
+
+    @property
+    def phases(self) -> int:
+        """The phases of each channel."""
+        return self.rows.phases * self.columns.phases
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling(Walk):
+    """The way to compute sums of products: in blocks of at most `rows` x `columns` results, from A and B.
+
+    `parts_together` is the number of parts whose sums are added up before they are added to those of others;
+    0 adds all parts to one sum. `image` is that of the operand whose storage is WINDOWS. The one load of an
+    operand that is packed ahead counts where its panels lie.
+    """
+
+    a: OperandA
+    b: OperandB
+    micro: MicroKernel
+    rows: int
+    columns: int
+    parts_together: int = 0
+    image: Image | None = None
+
+    @property
+    def instructions(self) -> Instructions:
+        """The instructions that multiply."""
+        return self.a.instructions
+
+    @property
+    def windows(self) -> str:
+        """The operand that is windows of an image: "a", "b", or "" if none is."""
+        storages = {"a": self.a.storage, "b": self.b.storage}
+        return next((name for name, each in storages.items() if each is Storage.WINDOWS), "")
+
+    @property
+    def depth(self) -> int:
+        """The products of a part (kc)."""
+        return self.a.depth
+
+
+@dataclass(frozen=True, slots=True)
+class Chaining(Walk):
+    """The way to compute a softmax between products, `keys` keys at a time. Micro-panels of the queries and
+    panels of the keys give products, the last load of `scores`. Scores and panels of the values give results.
+
+    `micro` is the tile of scores, `weighting` that of results; both have as many rows. Packed queries and
+    results of an item have at most `elements` elements each, at most `widest` for each row.
+    """
+
+    a: OperandA
+    b: OperandB
+    scores: CpuPattern
+    weighted: OperandB
+    micro: MicroKernel
+    weighting: MicroKernel
+    keys: int
+    elements: int
+    widest: int
+
+
+def expanded_walk(walk: Walk, expand: Callable[[CpuPattern], CpuPattern]) -> Walk:
+    """Return a walk with all patterns of operands and scores expanded."""
+
+    def operand(given: T) -> T:
+        assert isinstance(given, OperandA | OperandB)
+        packing = replace(given.packing, pattern=expand(given.packing.pattern))
+        return replace(given, packing=packing)
+
+    if isinstance(walk, OperandA | OperandB):
+        return operand(walk)
+    if isinstance(walk, Tiling):
+        return replace(walk, a=operand(walk.a), b=operand(walk.b))
+    if isinstance(walk, Chaining):
+        a, b, weighted = operand(walk.a), operand(walk.b), operand(walk.weighted)
+        return replace(walk, a=a, b=b, weighted=weighted, scores=expand(walk.scores))
+    return walk
