@@ -9,6 +9,7 @@ from typing import Any
 
 import opendml as dml
 from opendml import descs
+from opendml.frontends.common.attention import in_rows
 from opendml.program.program import Program
 from tools.contraction_cases import channels_last, gemm
 from tools.cuda_case import Case
@@ -76,9 +77,16 @@ def _tiles_of_the_copy_engine() -> Iterator[Case]:
     shared: dict[str, Sizes] = {"a": (2, 3, 40, 72), "b": Strided((2, 3, 56, 72), (0, 56 * 72, 72, 1))}
     name = f"{type} copied, one operand shared by some matrices"
     yield _case(name, 72, _gemm(type, shared, trans_b="TRANSPOSE"))
+    heads = graph_program(_of_heads, (type, (1, 3, 40, 64)), (type, (1, 1, 72, 192)))
+    yield _case(f"{type} copied from heads", 192, heads)
     for number, (m, n, k) in enumerate(((264, 200, 328), (65, 67, 200), (13, 100, 1000))):
         c = "matrix" if number else None
         yield _case(f"{type} GEMM {m}x{n}x{k}", k, _product(type, m, n, k, False, True, 2, c=c))
+
+
+def _of_heads(heads: Any, table: Any) -> Any:
+    """Return a product along heads and their elements, which two loops along k walk over."""
+    return dml.gemm(in_rows(heads).reinterpret((1, 1, 40, 192)), table, trans_b="TRANSPOSE")
 
 
 def _epilogues() -> Iterator[Case]:

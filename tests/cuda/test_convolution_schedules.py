@@ -24,6 +24,7 @@ from opendml.spec import descs
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.common.forms import Memo
+from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
@@ -324,6 +325,16 @@ def test_few_channels_and_other_devices_copy_nothing(images: Images, capability:
     assert with_channels_last(program, MACHINES[capability]).kernels == program.kernels
 
 
+def test_images_of_few_channels_are_copied_so_that_rows_of_windows_are_contiguous() -> None:
+    """Of 3 channels a pixel gets 4, so that windows begin 16 bytes apart. Without the copy k has 49 taps."""
+    program = fuse(packed_convolution((32, 3, 224, 224), (64, 7, 7), stride=2, before=3, after=3))
+    copies = with_channels_last(program, MACHINE).kernels
+    assert [kernel.domain for kernel in copies[:-1]] == [(32, 229, 229, 4), (64, 7, 7, 4)]
+    shape = ConvolutionShape(Shape(copies[-1], aligned(copies[-1])))
+    assert (shape.m, shape.n, shape.k) == (64, 32 * 112 * 112, 7 * 64)
+    assert not guards_of(copies[-1].values)
+
+
 def test_what_the_copy_engine_can_load_is_not_copied() -> None:
     program = fuse(moved_windows((32, 64, 56, 56), (64, 3, 3), **SAME))
     assert with_channels_last(program, MACHINE).kernels == program.kernels
@@ -332,7 +343,13 @@ def test_what_the_copy_engine_can_load_is_not_copied() -> None:
 @pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
 @pytest.mark.parametrize(
     ("images", "filters", "form"),
-    [((2, 64, 8, 8), (40, 3, 3), SAME), ((2, 44, 6, 7), (24, 3, 3), {**SAME, "stride": 2})],
+    [
+        ((2, 64, 8, 8), (40, 3, 3), SAME),
+        ((2, 44, 6, 7), (24, 3, 3), {**SAME, "stride": 2}),
+        ((2, 3, 20, 22), (24, 7, 7), {"before": 3, "after": 2, "stride": 2}),
+        ((2, 6, 9, 11), (40, 3, 5), SAME),
+        ((1, 5, 12, 14), (16, 3, 5), {"before": 2, "stride": 3}),
+    ],
     ids=str,
 )
 def test_convolutions_over_copies_compute_what_the_reference_does(
@@ -342,8 +359,8 @@ def test_convolutions_over_copies_compute_what_the_reference_does(
     case = Case("packed convolution", packed_convolution(images, filters, **form), absolute=1e-3)
     with emulated():
         error, used = worst_of(case, schedule)
-    assert used[-1] in ("wgmma_windows", "resident", "reduce")
-    assert len(used) == 3
+    # Two copies, the convolution, then maybe copies for tensors that are aligned to fewer bytes.
+    assert used[2] in ("wgmma_windows", "resident", "reduce")
     assert error <= 1
 
 

@@ -69,7 +69,7 @@ def _chosen() -> dict[CudaMode, list[Run]]:
                 way += constants["UNIT"] > 1, constants["UNIT_ACROSS"], constants["STORED_ALONG_ROWS"]
             if pattern.mode in WARPGROUP_MODES:
                 way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
-                way += constants["CLUSTER"] > 1, constants["TURNS"]
+                way += constants["CLUSTER"] > 1, constants["TURNS"], constants["LOOPS_K"]
             if pattern.mode is CudaMode.WGMMA_CHAIN:
                 names = "ROWS", "HIDES", "PARTS", "SPLIT"
                 way += *(constants[name] for name in names), len(pattern.loads)
@@ -168,7 +168,7 @@ def test_a_kernel_that_does_not_store_is_found(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("form", "modes"),
     [
-        ("(7, 7) 3 1 1", {CudaMode.MMA}),
+        ("(7, 7) 3 1 1", {CudaMode.POINTWISE, CudaMode.WGMMA_WINDOWS}),
         ("(13, 12) 3 2 1", {CudaMode.POINTWISE, CudaMode.WGMMA_WINDOWS}),
         ("(6, 10) 3 1 2", {CudaMode.MMA}),
     ],

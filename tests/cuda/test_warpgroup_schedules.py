@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import opendml as dml
 from opendml.compiler.fuse import fuse
+from opendml.frontends.common.attention import in_rows
 from opendml.program.node import Node, contraction, convert, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -33,6 +35,7 @@ from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 from tests.cuda.compiled import CASES, MACHINES, aligned, fused
 from tests.cuda.fake_driver import Result
 from tests.nodes import convolution, matrix_product, program
+from tools.operator_case import graph_program
 
 FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
 MACHINE = MACHINES[90]
@@ -80,6 +83,23 @@ def test_strides_that_are_multiples_of_16_bytes_are_loaded_by_the_copy_engine(
     sizes: tuple[int, int, int], turned: tuple[bool, bool], wanted: CudaMode
 ) -> None:
     assert scheduled(program(half_product(sizes, *turned))).pattern.mode is wanted
+
+
+@pytest.mark.parametrize(
+    ("size", "wanted"), [(64, CudaMode.WGMMA), (128, CudaMode.WGMMA), (96, CudaMode.MMA)]
+)
+def test_a_tile_lies_within_the_inner_of_two_loops_along_k(size: int, wanted: CudaMode) -> None:
+    """Along k are heads, and in each the elements of a head."""
+
+    def product(heads: Any, table: Any) -> Any:
+        return dml.gemm(in_rows(heads).reinterpret((1, 1, 128, 12 * size)), table, trans_b="TRANSPOSE")
+
+    launch = scheduled(
+        graph_program(product, ("FLOAT16", (1, 12, 128, size)), ("FLOAT16", (1, 1, 768, 12 * size)))
+    )
+    assert launch.pattern.mode is wanted
+    if wanted is CudaMode.WGMMA:
+        assert [each.sizes for each in launch.maps] == [(size, 128, 12), (size, 768, 12)]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,18 @@ def test_queries_that_a_mask_hides_all_keys_from_are_zero() -> None:
     assert bool(found.isfinite().all())
 
 
+def test_layers_that_share_a_mask_reduce_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def layers(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        for _ in range(4):
+            q = attend(q, k, v, mask)
+        return q
+
+    torch._dynamo.reset()
+    with torch.no_grad(), planned_modes(monkeypatch) as modes:
+        torch.compile(layers, backend=backend)(*tensors(), CASES["with a mask"][1]["attn_mask"])
+    assert sorted(modes) == ["resident", *["wgmma_chain"] * 4]
+
+
 def test_gradients_are_those_of_pytorch() -> None:
     results = []
     for function in (attend, torch.compile(lambda *x: attend(*x), backend=backend)):

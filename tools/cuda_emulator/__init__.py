@@ -95,9 +95,6 @@ class _Device:
         """The kernel of a library."""
         return _Function(Path(code.decode()))
 
-    def free_retired(self, stream: int) -> None:
-        """Do nothing: no memory is ever retired."""
-
     @contextmanager
     def current(self) -> Iterator[None]:
         """All of it is."""
@@ -106,6 +103,9 @@ class _Device:
     def allocate(self, size: int, *, cleared: bool = True) -> _Memory:
         """Bytes, which are zero or nothing useful."""
         return _Memory(size, cleared)
+
+    def free_retired(self, stream: int) -> None:
+        """Free nothing, since all memory lives as long as its owner."""
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copies bytes."""

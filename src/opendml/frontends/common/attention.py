@@ -7,11 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import cast, part, permuted, shaped, widened
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.spec.enums import TensorDataType
 
 
 class Attended(NamedTuple):
@@ -103,7 +102,7 @@ def hiding(mask: GraphTensor, is_seen: bool = False) -> GraphTensor:
 
 
 def _number(like: GraphTensor, value: float) -> GraphTensor:
-    return like.graph.constant(np.full([1] * 4, value, np.float32))
+    return like.graph._number(value, TensorDataType.FLOAT32)
 
 
 @dataclass(frozen=True)

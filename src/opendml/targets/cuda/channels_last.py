@@ -4,13 +4,19 @@ needs.
 Images are copied before the convolution. Weights are copied once if they are constant. Without copies, a
 convolution of packed images uses tensor cores without the copy engine, and reads each pixel again for each
 tap. That often takes longer than the copies and the faster product.
+
+Images of few channels, such as those of a first layer, are copied with their padding, and with the channels
+padded to so many that pixels under neighbouring windows are multiples of 16 bytes apart. Then a row of a
+window is contiguous: its taps and channels are one loop along k. For 3 channels and windows of 7 x 7, that
+leaves 7 steps along k of 64 elements, of which 28 are there, in place of 49 steps of which 3 are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 
 from opendml.compiler.kernel import (
     Access,
@@ -20,10 +26,12 @@ from opendml.compiler.kernel import (
     Recipe,
     number_of,
     operations_of,
+    renumbered,
 )
 from opendml.compiler.loops import Loop
 from opendml.compiler.memory import Temporary
-from opendml.program.node import Node, Operation, source
+from opendml.program.node import Node, Operation, apply, rebuild, source
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import reading
@@ -31,13 +39,17 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_contraction import WINDOW_FACTOR, Shape, estimates
 from opendml.targets.cuda.schedule_warpgroups import warpgroup_tiles
-from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
-from opendml.targets.cuda.windows import windows_of
+from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, ROW_BYTES
+from opendml.targets.cuda.windows import Axis, Windows, windows_of
 
 _COPY_CYCLES = 2500
 """Cycles of a launch that copies an operand, beside those of reading and writing; an estimate (H100)."""
 _COPY_FACTOR = 1.3
 """Time of a copy that transposes, over that of reading and writing its bytes; an estimate (H100)."""
+_MOST_PADDING = 2.5
+"""Most elements of a row of a window, padded to whole rows of tiles, over those that there are. On an H100
+convolutions of 3 channels take 0.73 of the time of `mma.sync` with windows of 7 x 7 and strides of 2 (2.3
+times the elements), and 1.7 times as long with windows of 3 x 3 (2.7)."""
 _ALIGNMENT = 256
 """Bytes to which copies in the arena are aligned, as its temporaries are (`compiler.memory.ALIGNMENT`)."""
 
@@ -54,6 +66,8 @@ class _Copy:
         source_strides: the strides of the operand, in bytes.
         kernel_strides: the strides of the load in the kernel, once it reads the copy.
         before: the bytes from the first address of the load to the copy: the padding in front of images.
+        bounds: for some dimensions the index in the operand of the first element, and the size of the
+            operand. Elements outside are zeros.
     """
 
     number: int
@@ -63,11 +77,57 @@ class _Copy:
     source_strides: tuple[int, ...]
     kernel_strides: tuple[int, ...]
     before: int
+    bounds: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def bytes(self) -> int:
         """Return the size of the copy."""
         return self.sizes[0] * self.strides[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Copies:
+    """The copies of a convolution's operands.
+
+    Args:
+        each: the copies.
+        padded: if the images have their padding in the copy, the dimension of the kernel over channels, and
+            their number in the copies.
+    """
+
+    each: tuple[_Copy, ...] = ()
+    padded: tuple[int, int] | None = None
+
+    def read_by(self, kernel: Kernel, places: Sequence[tuple[int | None, int]]) -> Kernel:
+        """Return the kernel over the copies, which lie at offsets of buffers."""
+        loads = list(kernel.loads)
+        for copy, (buffer, offset) in zip(self.each, places, strict=True):
+            loads[copy.number] = replace(
+                loads[copy.number], buffer=buffer, offset=offset - copy.before, strides=copy.kernel_strides
+            )
+        kernel = replace(kernel, loads=tuple(loads))
+        return kernel if self.padded is None else _without_guards(kernel, *self.padded)
+
+
+def _without_guards(kernel: Kernel, dimension: int, count: int) -> Kernel:
+    """Return a convolution whose images need no guard, with another size of a dimension."""
+
+    def resized(sizes: tuple[int, ...]) -> tuple[int, ...]:
+        is_moved = len(sizes) > dimension and sizes[dimension] > 1
+        return (*sizes[:dimension], count, *sizes[dimension + 1 :]) if is_moved else sizes
+
+    def changed(node: Node) -> Node:
+        operands = () if node.operation is Operation.SOURCE else node.operands
+        return Node(node.operation, node.type, resized(node.sizes), operands, node.attribute, node.origin)
+
+    values = rebuild(kernel.values, changed)
+    numbers = {old: new for new, old in enumerate(sorted(loads_of(values)))}
+    return replace(
+        kernel,
+        domain=resized(kernel.domain),
+        loads=tuple(kernel.loads[old] for old in numbers),
+        values=renumbered(values, numbers),
+    )
 
 
 def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelProgram:
@@ -81,28 +141,26 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
     numbers, temporaries = list[int](), list[Temporary]()
     for kernel in program.kernels:
         offset, first = begin, len(temporaries)
-        for copy in _copies_of(kernel, machine):
+        copies, places = _copies_of(kernel, machine), list[tuple[int | None, int]]()
+        for copy in copies.each:
             load = kernel.loads[copy.number]
             if load.fixed:
-                key = load.buffer, load.offset + copy.offset, copy.sizes, copy.source_strides
+                key = load.buffer, load.offset + copy.offset, copy.sizes, copy.source_strides, copy.bounds
                 if key not in known:
                     known[key] = program.first_prepared + len(prepared)
                     initializers.append(_copying(load, copy, known[key], 0))
                     prepared.append(PreparedTensor(copy.bytes, _recipe(program, load, copy)))
-                buffer, place = known[key], 0
+                places.append((known[key], 0))
             else:
-                buffer, place = program.arena, offset
-                temporaries.append(Temporary(place, copy.bytes, len(kernels), len(kernels)))
-                kernels.append(_copying(load, copy, buffer, place))
+                places.append((program.arena, offset))
+                temporaries.append(Temporary(offset, copy.bytes, len(kernels), len(kernels)))
+                kernels.append(_copying(load, copy, program.arena, offset))
                 offset += -(-copy.bytes // _ALIGNMENT) * _ALIGNMENT
-            moved = replace(load, buffer=buffer, offset=place - copy.before, strides=copy.kernel_strides)
-            loads = (*kernel.loads[: copy.number], moved, *kernel.loads[copy.number + 1 :])
-            kernel = replace(kernel, loads=loads)
         # The convolution reads all its copies.
         temporaries[first:] = [replace(each, last=len(kernels)) for each in temporaries[first:]]
         arena_bytes = max(arena_bytes, offset if offset > begin else 0)
         numbers.append(len(kernels))
-        kernels.append(kernel)
+        kernels.append(copies.read_by(kernel, places))
     temporaries += [
         replace(each, first=numbers[each.first], last=numbers[each.last]) for each in program.temporaries
     ]
@@ -118,12 +176,21 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
 
 def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
     """Return the kernel that makes a copy."""
+    loads = [replace(load, offset=load.offset + copy.offset, strides=copy.source_strides)]
+    guards = list[Node]()
+    for dimension, first, size in copy.bounds:
+        steps = tuple(int(each == dimension) for each in range(len(copy.sizes)))
+        index, limit = (source(len(loads) + number, ScalarType.UINT32, copy.sizes) for number in (0, 1))
+        loads.append(Access(None, ScalarType.UINT32, first, steps))
+        loads.append(Access(None, ScalarType.UINT32, size, (0,) * len(steps)))
+        guards.append(apply(Operation.LESS, index, limit))
+    guard = [reduce(partial(apply, Operation.AND), guards)] if guards else []
     return Kernel(
         copy.sizes,
         (),
-        (replace(load, offset=load.offset + copy.offset, strides=copy.source_strides),),
+        tuple(loads),
         (Access(buffer, load.type, offset, copy.strides),),
-        (source(0, load.type, copy.sizes),),
+        (source(0, load.type, copy.sizes, guard),),
     )
 
 
@@ -131,52 +198,50 @@ def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
     """Return the recipe by which a copy is made of constants."""
     assert load.buffer is not None
     text = f"channels last of {load.type} {load.offset + copy.offset} {copy.sizes} {copy.source_strides}"
+    text += f" within {copy.bounds}" if copy.bounds else ""
     if load.buffer < program.first_prepared:
         return Recipe(text, (load.buffer,))
     of = program.prepared[load.buffer - program.first_prepared].recipe
     return Recipe(None if of.text is None else f"{text} of\n{of.text}", of.constants)
 
 
-_known = Memo[Sequence[_Copy]]()
+_known = Memo[_Copies]()
 
 
-def _copies_of(kernel: Kernel, machine: CudaMachine) -> Sequence[_Copy]:
-    """Return the copies with which a convolution takes less time; none if there are none. Kernels of equal
-    form have equal ones."""
+def _copies_of(kernel: Kernel, machine: CudaMachine) -> _Copies:
+    """Return the copies with which a convolution takes least time. Kernels of equal form have equal ones."""
     if Operation.CONTRACTION not in operations_of(kernel.values):
-        return ()
+        return _Copies()
     form, _ = form_of(kernel)
     return _known.get(form, machine, lambda: _copies(form, machine))
 
 
-def _copies(kernel: Kernel, machine: CudaMachine) -> Sequence[_Copy]:
+def _copies(kernel: Kernel, machine: CudaMachine) -> _Copies:
     """Return the copies of a form, found anew."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
     is_suitable = is_loaded and shape.mode is CudaMode.MMA and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
-        return ()
+        return _Copies()
+
+    def cycles(copies: _Copies) -> float:
+        moved = copies.read_by(kernel, [(0, copy.before) for copy in copies.each])
+        after = min(
+            (cycles for _, _, cycles in warpgroup_tiles(Shape(moved, aligned), machine)), default=math.inf
+        )
+        own = [copy for copy in copies.each if not kernel.loads[copy.number].fixed]
+        return after + sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
+
     before = WINDOW_FACTOR * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
     a, b = shape.operands
-    for image, weights in ((a, b), (b, a)):
-        copies = [] if weights.operands else _operand_copies(kernel, image, weights)
-        if not copies:
-            continue
-        loads = list(kernel.loads)
-        for copy in copies:
-            loads[copy.number] = replace(loads[copy.number], offset=0, strides=copy.kernel_strides)
-        moved = Shape(replace(kernel, loads=tuple(loads)), aligned)
-        after = min((cycles for _, _, cycles in warpgroup_tiles(moved, machine)), default=math.inf)
-        own = [copy for copy in copies if not kernel.loads[copy.number].fixed]
-        after += sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
-        if after < before:
-            return copies
-    return ()
+    found = {copies: cycles(copies) for pair in ((a, b), (b, a)) for copies in _ways_to_copy(kernel, *pair)}
+    best = min(found, key=found.__getitem__, default=_Copies())
+    return best if found.get(best, math.inf) < before else _Copies()
 
 
-def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
-    """Return the copies of images and weights that a convolution needs; none if it is no convolution."""
+def _ways_to_copy(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copies]:
+    """Yield the ways to copy the operands of a convolution, if it is one with these images and weights."""
     load, other = number_of(image), number_of(weights)
     accesses = (*kernel.loads, *kernel.stores)
     guarding = loads_of(image.operands)
@@ -191,63 +256,147 @@ def _operand_copies(kernel: Kernel, image: Node, weights: Node) -> list[_Copy]:
         key=lambda loop: loop.strides[load],
         default=None,
     )
-    if channels is None or not channels.strides[load] or not channels.strides[other]:
-        return []
+    if weights.operands or channels is None or not channels.strides[load] or not channels.strides[other]:
+        return
     taps = [loop for loop in summed if loop is not channels]
     rows = [loop for dimension, loop in loops.items() if dimension not in kernel.axes and loop.strides[load]]
     windows = windows_of(accesses, image, rows, taps)
     if windows is None:
-        return []
-    axes = sorted((windows.images, *windows.axes), key=lambda axis: axis.bytes, reverse=True)
+        return
+    axes = (windows.images, *windows.axes)
     if any(min(axis.bytes, axis.stride, axis.dilation, axis.size) < 1 for axis in axes):
-        return []
-    result, access = [], accesses[load]
-    if channels.strides[load] != access.type.bytes or any(axis.bytes % ADDRESS_ALIGNMENT for axis in axes):
-        strides = _strides([axis.size for axis in axes], channels.count, access.type.bytes)
-        new = dict[int, int]()
+        return
+    convolution = _Convolution(kernel, loops, load, other, channels, taps, windows)
+    copies = tuple(filter(None, (convolution.image_copy(), convolution.weights_copy())))
+    if copies:
+        yield _Copies(copies)
+    yield from convolution.rows_of_windows()
+
+
+@dataclass(frozen=True, slots=True)
+class _Convolution:
+    """A convolution whose operands may be copied.
+
+    Args:
+        kernel: its kernel.
+        loops: the loops of the kernel by their dimensions, but for those of one step.
+        load, other: the numbers of the loads of images and weights.
+        channels: the loop over channels.
+        taps: the other loops along k.
+        windows: the windows in which images are read.
+    """
+
+    kernel: Kernel
+    loops: dict[int, Loop]
+    load: int
+    other: int
+    channels: Loop
+    taps: list[Loop]
+    windows: Windows
+
+    @property
+    def _axes(self) -> list[Axis]:
+        """Return the axes of the images, as they lie in memory, outermost first."""
+        axes = self.windows.images, *self.windows.axes
+        return sorted(axes, key=lambda axis: axis.bytes, reverse=True)
+
+    @property
+    def _own_weights(self) -> list[Loop]:
+        """Return the loops over weights but for that over channels: over filters, then over taps."""
+        loops = self.loops.values()
+        own = [loop for loop in loops if loop.strides[self.other] and loop is not self.channels]
+        return sorted(own, key=lambda loop: (loop in self.taps, -loop.strides[self.other]))
+
+    def image_copy(self) -> _Copy | None:
+        """Return the copy of the images with channels last; None if they lie so that it needs none."""
+        axes, type, channels = self._axes, self.kernel.loads[self.load].type, self.channels
+        is_aligned = not any(axis.bytes % ADDRESS_ALIGNMENT for axis in axes)
+        if channels.strides[self.load] == type.bytes and is_aligned:
+            return None
+        strides = _strides([axis.size for axis in axes], channels.count, type.bytes)
+        return _Copy(
+            self.load,
+            (*(axis.size for axis in axes), channels.count),
+            strides,
+            self.windows.offset,
+            (*(axis.bytes for axis in axes), channels.strides[self.load]),
+            self._moving(axes, strides),
+            sum(axis.before * stride for axis, stride in zip(axes, strides, strict=False)),
+        )
+
+    def weights_copy(self, padded: int = 0) -> _Copy | None:
+        """Return the copy of the weights with channels last, `padded` to so many; None if it needs none."""
+        own, type, channels = self._own_weights, self.kernel.loads[self.other].type, self.channels
+        is_aligned = not any(loop.strides[self.other] % ADDRESS_ALIGNMENT for loop in own)
+        if channels.strides[self.other] == type.bytes and is_aligned and not padded:
+            return None
+        count, sizes = padded or channels.count, [loop.count for loop in own]
+        strides = _strides(sizes, count, type.bytes, 2 if padded else 1)
+        return _Copy(
+            self.other,
+            (*sizes, count),
+            strides,
+            0,
+            (*(loop.strides[self.other] for loop in own), channels.strides[self.other]),
+            self._strides_of_kernel(dict(zip(map(id, (*own, channels)), strides, strict=True))),
+            0,
+            ((len(own), 0, channels.count),) if padded else (),
+        )
+
+    def rows_of_windows(self) -> Iterator[_Copies]:
+        """Yield the copies in which the rows of windows are contiguous, if that is possible."""
+        type, own = self.kernel.loads[self.load].type, self._own_weights
+        along, across = self.windows.axes
+        axes = (self.windows.images, across, along)
+        is_row = along.along_k is not None and along.dilation == 1
+        if not is_row or own[-1] is not along.along_k or self.channels.count * type.bytes >= ROW_BYTES:
+            return
+        unit = ADDRESS_ALIGNMENT // math.gcd(ADDRESS_ALIGNMENT, along.stride * type.bytes)
+        count = -(-self.channels.count // unit) * unit
+        row = along.taps * count * type.bytes
+        if -(-row // ROW_BYTES) * ROW_BYTES > _MOST_PADDING * row:
+            return
+        sizes = [(axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1 for axis in axes]
+        strides = _strides(sizes, count, type.bytes, 2)
+        dimension = next(key for key, loop in self.loops.items() if loop is self.channels)
+        copy = _Copy(
+            self.load,
+            (*sizes, count),
+            strides,
+            0,
+            (*(axis.bytes for axis in axes), self.channels.strides[self.load]),
+            self._moving(axes, strides),
+            0,
+            (
+                (1, -across.before, across.size),
+                (2, -along.before, along.size),
+                (3, 0, self.channels.count),
+            ),
+        )
+        weights = self.weights_copy(count)
+        assert weights is not None
+        yield _Copies((copy, weights), (dimension, count))
+
+    def _moving(self, axes: Sequence[Axis], strides: Sequence[int]) -> tuple[int, ...]:
+        """Return the strides of the kernel over a copy of the images."""
+        new = {id(self.channels): strides[-1]}
         for axis, stride in zip(axes, strides, strict=False):
             new |= {id(axis.rows): axis.stride * stride, id(axis.along_k): axis.dilation * stride}
-        result.append(
-            _Copy(
-                load,
-                (*(axis.size for axis in axes), channels.count),
-                strides,
-                windows.offset,
-                (*(axis.bytes for axis in axes), channels.strides[load]),
-                _kernel_strides(kernel, loops, new | {id(channels): access.type.bytes}),
-                sum(axis.before * stride for axis, stride in zip(axes, strides, strict=False)),
-            )
-        )
-    access = accesses[other]
-    own = [loop for loop in loops.values() if loop.strides[other] and loop is not channels]
-    own.sort(key=lambda loop: (loop in taps, -loop.strides[other]))
-    is_aligned = not any(loop.strides[other] % ADDRESS_ALIGNMENT for loop in own)
-    if channels.strides[other] != access.type.bytes or not is_aligned:
-        strides = _strides([loop.count for loop in own], channels.count, access.type.bytes)
-        new = {id(loop): stride for loop, stride in zip((*own, channels), strides, strict=True)}
-        result.append(
-            _Copy(
-                other,
-                (*(loop.count for loop in own), channels.count),
-                strides,
-                0,
-                (*(loop.strides[other] for loop in own), channels.strides[other]),
-                _kernel_strides(kernel, loops, new),
-                0,
-            )
-        )
-    return result
+        new.pop(id(None), None)
+        return self._strides_of_kernel(new)
+
+    def _strides_of_kernel(self, new: Mapping[int, int]) -> tuple[int, ...]:
+        """Return the strides along the dimensions of the kernel, from those along loops by their ids."""
+        dimensions = range(len(self.kernel.domain))
+        return tuple(new.get(id(self.loops.get(dimension)), 0) for dimension in dimensions)
 
 
-def _strides(sizes: Sequence[int], channels: int, element: int) -> tuple[int, ...]:
-    """Return the strides of a packed tensor of such sizes and channels, whose pixels are aligned."""
-    strides, pitch = [element], -(-channels * element // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
-    for size in reversed(sizes):
+def _strides(sizes: Sequence[int], channels: int, element: int, packed: int = 1) -> tuple[int, ...]:
+    """Return the strides of a tensor of such sizes and channels. Its innermost dimensions, `packed` ones, are
+    contiguous, and those around them are aligned."""
+    strides, pitch = [element], channels * element
+    for number, size in enumerate(reversed(sizes), 1):
+        pitch = pitch if number < packed else -(-pitch // ADDRESS_ALIGNMENT) * ADDRESS_ALIGNMENT
         strides.append(pitch)
         pitch *= size
     return tuple(reversed(strides))
-
-
-def _kernel_strides(kernel: Kernel, loops: dict[int, Loop], new: dict[int, int]) -> tuple[int, ...]:
-    """Return the strides along all dimensions of a kernel, from those along some loops."""
-    return tuple(new.get(id(loops.get(dimension)), 0) for dimension in range(len(kernel.domain)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from opendml.targets.common.pattern import Step
@@ -45,6 +45,7 @@ MEANINGS = {
     "n": "columns of a product",
     "k": "products of a sum",
     "split_depth": "products of a sum that one block takes",
+    "inner_k": "products of a sum along the inner one of two loops",
     "splits": "blocks that share a tile along k",
     "depth": "products of a score",
     "keys": "keys of a chain",
@@ -92,7 +93,7 @@ _WORDS = {
     CudaMode.TOP: ModeWords(("items", "units", "wanted", "slice_units", *_TEAM)),
     CudaMode.SORT: ModeWords(("items", "units", "wanted", "line_words", *_TEAM)),
     **dict.fromkeys((CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA), _TILED),
-    **dict.fromkeys(WARPGROUP_MODES, _WARPGROUPS),
+    **dict.fromkeys(WARPGROUP_MODES, replace(_WARPGROUPS, divisors=(*_WARPGROUPS.divisors, "inner_k"))),
     CudaMode.WGMMA_WINDOWS: ModeWords(
         (*_WARPGROUPS.plain, "begin0", "begin1", "stride0", "stride1", "dilation0", "dilation1"),
         (*_WARPGROUPS.divisors, "pixels0", "pixels1", "taps0", "channels"),

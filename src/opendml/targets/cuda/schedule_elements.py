@@ -82,8 +82,8 @@ def _price_short_units(query: CudaQuery) -> Estimate[Units] | Refusal:
     """Price units along rows of few results, such as windows of upsampling and blocks of space: threads
     beside each other take rows that follow each other."""
     nest = _along_stores(query.nest)
-    if nest is query.nest or nest.inner.count > _LONGEST_SHORT or nest.inner.count & (nest.inner.count - 1):
-        return Refusal(f"results are contiguous along no other loop of 2, 4 or {_LONGEST_SHORT} steps")
+    if nest is query.nest or nest.inner.count > _LONGEST_SHORT:
+        return Refusal(f"results are contiguous along no other loop of at most {_LONGEST_SHORT} steps")
     return _units_of(query, in_panels=False, is_short=True)
 
 

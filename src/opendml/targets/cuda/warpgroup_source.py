@@ -46,7 +46,7 @@ class WarpgroupPrinter(TilePrinter):
     def text(self) -> str:
         """Return all of the generated code."""
         constants = dict(self.pattern.constants)
-        operands = [self.tensor(name, constants[f"{name}_LOAD"]) for name in "AB"]
+        operands = [self.tensor(name, constants[f"{name}_LOAD"], 1 + constants["LOOPS_K"]) for name in "AB"]
         total = contraction_of(self.values)
         results = self._pairs(total) if constants["STAGED_BYTES"] else self.unit_of_results(total, UNIT)
         return "\n\n".join([self.products(), *self.head("m", "n"), *operands, results])

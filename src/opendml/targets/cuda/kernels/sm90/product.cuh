@@ -1,10 +1,12 @@
-// Loads the operands of a product of two matrices.
+// Loads the operands of a product of two matrices. Along k there may be two loops (LOOPS_K), of which the inner one has a multiple of
+// DEPTH elements.
 
-// Loads COUNT rows of an operand's tile from `row` on, and DEPTH elements along k: one box, or boxes of ELEMENTS rows if rows are contiguous.
+// Loads COUNT rows of an operand's tile from `row` on, and DEPTH elements along k, from a position along each loop: one box, or boxes of ELEMENTS rows if rows are contiguous.
 // Each of SHARING blocks loads its part for the whole cluster.
 template <typename Operand, int COUNT, int SHARING>
-DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, int block) {
+DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)[Operand::RANK], Index row, Index k, Index outer, int block) {
     constexpr unsigned short ALL = SHARING == 1 ? 0 : (1 << SHARING) - 1;
+    if constexpr (LOOPS_K > 1) at[2] = (int)outer;
     if constexpr (Operand::ALONG_K) {
         const int first = SHARING == 1 ? 0 : block * (COUNT / SHARING);
         at[0] = (int)k, at[1] = (int)row + first;
@@ -22,17 +24,22 @@ DEVICE void load_tile(Shared to, const TensorMap& map, Shared barrier, int (&at)
 
 // Loads the tiles of both operands, one step along k after the other.
 struct Loader {
-    Index row, column, k;
+    Index row, column, k, outer = 0;
     int a_at[A::RANK], b_at[B::RANK];
 
     DEVICE_MEMBER Loader(const Parameters& p, const Work& work, int) : row(work.row), column(work.column), k(work.first) {
         A::find_batch(p, work.batch, a_at);
         B::find_batch(p, work.batch, b_at);
+        if constexpr (LOOPS_K > 1) {
+            outer = divide(k, p.inner_k);
+            k -= outer * (Index)p.inner_k.count;
+        }
     }
 
     DEVICE_MEMBER void load(const Parameters& p, Shared a_tile, Shared barrier, int block) {
-        load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, row, k, block);
-        load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, block);
+        load_tile<A, ROWS, 1>(a_tile, p.a_map, barrier, a_at, row, k, outer, block);
+        load_tile<B, COLUMNS_OF_TILE, CLUSTER>(a_tile + A_BYTES, p.b_map, barrier, b_at, column, k, outer, block);
         k += DEPTH;
+        if (LOOPS_K > 1 && k == (Index)p.inner_k.count) k = 0, outer++;
     }
 };
