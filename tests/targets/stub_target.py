@@ -29,7 +29,7 @@ from opendml.program.vector_math import expand
 from opendml.targets.common.accumulations import Graph
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal, cheapest
 from opendml.targets.common.float_pairs import (
-    Stage,
+    ReductionPass,
     numbers_in_parts,
     parts_of_number,
     without_float64,
@@ -43,6 +43,8 @@ from opendml.targets.common.language import (
     Syntax,
     TextLanguage,
 )
+from opendml.targets.common.launch import KernelNest, Query, nest_of
+from opendml.targets.common.machine import Machine
 from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level, Step, levels_of
 from opendml.targets.host import HostBackend, HostExecutable
 from opendml.targets.memory import HostMemory
@@ -51,13 +53,7 @@ F16, F32, F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64
 
 # The run-time library: what printed code calls.
 
-_FORMATS = dict(
-    zip(
-        (type.name for type in ScalarType),
-        ("?", "e", "f", "d", "B", "H", "I", "Q", "b", "h", "i", "q"),
-        strict=False,
-    )
-)
+_FORMATS = dict(zip((type.name for type in ScalarType), "?efdBHIQbhiq", strict=False))
 
 
 def read(type: str, address: int) -> float:
@@ -142,9 +138,8 @@ def extreme(choose: Callable[[float, float], float], a: float, b: float) -> floa
 
 
 def _literal(_: None, node: Node, operands: Sequence[str]) -> str:
-    if isinstance(node.attribute, float) and not math.isfinite(number_in(node.attribute, node.type)):
-        return f"float('{node.attribute}')"
-    return repr(number_in(node.attribute, node.type) if node.type.is_float else node.attribute)  # type: ignore[arg-type]
+    number = number_in(node.number, node.type) if node.type.is_float else node.number
+    return repr(number) if math.isfinite(number) else f"float('{number}')"
 
 
 _COMPARISONS = {Operation.LESS: "<", Operation.LESS_EQUAL: "<=", Operation.EQUAL: "=="}
@@ -265,36 +260,51 @@ class StubLaunch:
 # Schedules
 
 
-def _estimate(mode: StubMode, kernel: Kernel) -> Estimate[None] | Refusal:
-    if operations_of(kernel.values) & (SCANS | PLACINGS):
+class StubMachine(Machine):
+    """An interpreter: moving a byte takes a fifth of an operation, whatever lies in caches."""
+
+    cores = lanes = registers = 1
+    cache_bytes = ()
+    memory_rate = cache_rate = 5.0
+    operation_rate = 1.0
+
+
+StubQuery = Query[KernelNest, StubMachine]
+
+
+def _estimate(mode: StubMode, query: StubQuery) -> Estimate[StubMode] | Refusal:
+    nest, machine = query.nest, query.machine
+    if operations_of(query.kernel.values) & (SCANS | PLACINGS):
         return Refusal("scans and placings")
-    if mode is StubMode.ELEMENTS and kernel.axes:
+    if mode is StubMode.ELEMENTS and query.kernel.axes:
         return Refusal("reductions need groups")
-    elements = float(math.prod(kernel.domain))
-    return Estimate(None, {"elements": elements, "groups": elements / 8 * (mode is StubMode.GROUPS)})
+    elements = nest.group_count * nest.row_count * nest.inner.count
+    return Estimate(
+        mode,
+        {
+            "memory": machine.memory_cycles(elements * nest.readings * nest.step_bytes),
+            "elements": machine.operation_cycles(elements * len(ordered(query.kernel.values))),
+            "groups": machine.operation_cycles(nest.group_count) * (mode is StubMode.GROUPS),
+        },
+    )
 
 
-def _launch(mode: StubMode, kernel: Kernel, parameters: None) -> StubLaunch:
-    nest = loop_nest(kernel)
+def _launch(query: StubQuery, mode: StubMode) -> StubLaunch:
+    nest, kernel = query.nest, query.kernel
     groups = nest.groups if nest.inner_reduced else (*nest.groups, nest.inner)
     rows = (*nest.rows, nest.inner) if nest.inner_reduced else nest.rows
-
-    accesses = (*kernel.loads, *kernel.stores)
     patterns = []
-    for number, access in enumerate(accesses):
+    for number, access in enumerate(nest.all_accesses):
         moves = any(loop.strides[number] for loop in rows)
-        level = Level.ELEMENT if moves else Level.GROUP
-        patterns.append(
-            AccessPattern(access.type, Step.STRIDED if moves else Step.NONE, level, access.buffer is None)
-        )
+        step, level = (Step.STRIDED, Level.ELEMENT) if moves else (Step.NONE, Level.GROUP)
+        patterns.append(AccessPattern(access.type, step, level, access.buffer is None))
     loads, stores = tuple(patterns[: len(kernel.loads)]), tuple(patterns[len(kernel.loads) :])
     pattern = StubPattern(mode, loads, stores, kernel.values, len(groups), len(rows))
-    return StubLaunch(pattern, (*groups, *rows), tuple((each.buffer, each.offset) for each in accesses))
+    places = tuple((access.buffer, access.offset) for access in nest.all_accesses)
+    return StubLaunch(pattern, (*groups, *rows), places)
 
 
-CANDIDATES = tuple(
-    Candidate(mode.value, partial(_estimate, mode), partial(_launch, mode)) for mode in StubMode
-)
+CANDIDATES = tuple(Candidate(mode.value, partial(_estimate, mode), _launch) for mode in StubMode)
 """The ways to run a kernel."""
 
 _memo = Memo[StubLaunch]()
@@ -307,8 +317,9 @@ def scheduled(kernel: Kernel) -> tuple[StubLaunch, ValueBinding]:
         Unsupported: no candidate runs it.
     """
     form, binding = form_of(kernel)
+    query = StubQuery(nest_of(form, loop_nest(form)), StubMachine())
     try:
-        return _memo.get(form, "stub", lambda: cheapest(CANDIDATES, form)), binding
+        return _memo.get(form, "stub", lambda: cheapest(CANDIDATES, query)), binding
     except LookupError as error:
         raise Unsupported(f"the stub: {error}") from error
 
@@ -366,7 +377,7 @@ class StubPrinter:
             moves = (f" + i{loop} * strides[{loop}][{number}]" for loop in loops)
             self._add(loops.stop, [f"{name}{number} = {origin.format(number)}{''.join(moves)}"])
 
-    def _stage(self, name: str, stage: Stage) -> None:
+    def _stage(self, name: str, stage: ReductionPass) -> None:
         """Print one pass over a group."""
         depth, inside = self.pattern.groups, self.pattern.groups + self.pattern.rows
         roots = [part for parts in stage.operands for part in parts]

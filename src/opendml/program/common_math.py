@@ -47,7 +47,7 @@ SIGN_MASK = -(2**31)
 
 
 def polynomial(coefficients: Sequence[float], x: Node) -> Node:
-    """Return horner's scheme; at least two coefficients, the constant term first."""
+    """Evaluate a polynomial by Horner's scheme, with two coefficients or more, the constant term first."""
     *rest, previous, last = coefficients
     result = multiply_add(x, last, previous)
     for coefficient in reversed(rest):

@@ -1,5 +1,7 @@
-"""Operands of sums of products that are integers of 8 bits less a number: the integers are multiplied as they
-are, and what the number amounts to is subtracted from the sums."""
+"""Operands of contractions that are integers of 8 bits less a number, a zero point say.
+
+Targets multiply the integers as they are, and subtract the products with the number from the sums.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ BYTES = (ScalarType.INT8, ScalarType.UINT8)
 
 
 def difference(operand: Node) -> tuple[Node, ...] | None:
-    """Integers of 8 bits, and what is subtracted from them, if anything is; None if an operand is more."""
+    """Return integers of 8 bits, and what is subtracted from them, if anything is; None if an operand is
+    more."""
     if is_byte(operand):
         return operand.operands
     if operand.operation is Operation.SUBTRACT and is_byte(operand.operands[0]):
@@ -23,12 +26,12 @@ def difference(operand: Node) -> tuple[Node, ...] | None:
 
 
 def is_byte(value: Node) -> bool:
-    """Whether a value is an integer of 8 bits in a wider type."""
+    """Return whether a value is an integer of 8 bits in a wider type."""
     return value.operation is Operation.CONVERT and value.operands[0].type in BYTES
 
 
 def is_still(kernel: Kernel, values: Sequence[Node]) -> bool:
-    """Whether values are the same for all that is summed."""
+    """Return whether values are the same for all that is summed."""
     return not any(
         kernel.loads[number_of(node)].strides[axis]
         for node in ordered(values)

@@ -25,7 +25,7 @@ Parts = tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ReductionPass:
     """One pass over a group in a kernel without FLOAT64.
 
     Args:
@@ -39,7 +39,7 @@ class Stage:
     results: tuple[Parts, ...]
 
 
-def without_float64(values: Sequence[Node], first: int) -> tuple[list[Stage], tuple[Node, ...]]:
+def without_float64(values: Sequence[Node], first: int) -> tuple[list[ReductionPass], tuple[Node, ...]]:
     """Return the passes of a kernel and its values, all without FLOAT64.
 
     The parts of PARAMETER n have the numbers 2 n and 2 n + 1 (`numbers_in_parts`).
@@ -51,7 +51,7 @@ def without_float64(values: Sequence[Node], first: int) -> tuple[list[Stage], tu
     Raises:
         Unsupported: a value is a FLOAT64, or made by an operation that pairs do not have.
     """
-    lowered, stages = _Lowering({}), list[Stage]()
+    lowered, stages = _Lowering({}), list[ReductionPass]()
     for accumulations in accumulations_of(values):
         operands = tuple(
             tuple(part for operand in each.operands for part in lowered.parts(operand))
@@ -66,7 +66,7 @@ def without_float64(values: Sequence[Node], first: int) -> tuple[list[Stage], tu
                 lowered.set(node, parts)
                 own += parts
             results.append(tuple(own))
-        stages.append(Stage(tuple(map(_in_pairs, accumulations)), operands, tuple(results)))
+        stages.append(ReductionPass(tuple(map(_in_pairs, accumulations)), operands, tuple(results)))
     if any(value.type is F64 for value in values):
         raise Unsupported("a tensor of FLOAT64 on a device without FLOAT64")
     return stages, tuple(lowered.parts(value)[0] for value in values)

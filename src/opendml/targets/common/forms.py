@@ -30,8 +30,7 @@ _MOST_PARTS = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ValueBinding:
-    """What makes a form a kernel: by the numbers of the form's tensors, the buffer that each lies in and its
-    offset there; by the form's numbers, those of the kernel."""
+    """The buffers and offsets of a form's tensors, and the numbers of its values, in one kernel."""
 
     buffers: tuple[int, ...]
     offsets: tuple[int, ...]
@@ -39,7 +38,7 @@ class ValueBinding:
 
 
 def form_of(kernel: Kernel) -> tuple[Kernel, ValueBinding]:
-    """The form of a kernel, and what binds the form to it.
+    """Return the form of a kernel, and what binds the form to it.
 
     In the form, accesses that may touch the same bytes, or begin near each other, are of one tensor; its
     number is their buffer, and their offsets count from its first access. Counters keep their offsets.
@@ -68,7 +67,7 @@ def form_of(kernel: Kernel) -> tuple[Kernel, ValueBinding]:
 
 
 def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:
-    """For each access the number of one that lies in the same tensor."""
+    """Return for each access the number of one that lies in the same tensor."""
     result = list(range(len(accesses)))
     in_buffers: dict[int, list[int]] = {}
     for number, access in enumerate(accesses):
@@ -87,7 +86,7 @@ def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:
 
 
 def _span(access: Access, domain: Sequence[int]) -> tuple[int, int]:
-    """The first and the last byte that an access may touch, and at least those near its offset."""
+    """Return the first and the last byte that an access may touch, and at least those near its offset."""
     reaches = [(size - 1) * stride for size, stride in zip(domain, access.strides, strict=True)]
     last = sum(reach for reach in reaches if reach > 0) + access.type.bytes - 1
     return access.offset + sum(reach for reach in reaches if reach < 0), access.offset + max(last, NEAR)
@@ -95,7 +94,7 @@ def _span(access: Access, domain: Sequence[int]) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def structure_of(values: tuple[Node, ...]) -> tuple[Hashable, ...]:
-    """A value that is equal for graphs that are equal in all, sizes and numbers included."""
+    """Return a value that is equal for graphs that are equal in all, sizes and numbers included."""
     names: dict[int, int] = {}
     parts: list[Hashable] = []
     for node in ordered(values):
@@ -106,7 +105,7 @@ def structure_of(values: tuple[Node, ...]) -> tuple[Hashable, ...]:
 
 
 def _exact(attribute: object) -> Hashable:
-    """A value that is equal for equal attributes alone: 1 is not 1.0, and 0.0 is not -0.0."""
+    """Return a value that is equal for equal attributes alone: 1 is not 1.0, and 0.0 is not -0.0."""
     if isinstance(attribute, float):
         return struct.pack("<d", attribute)
     if isinstance(attribute, View):
@@ -115,7 +114,7 @@ def _exact(attribute: object) -> Hashable:
 
 
 class Memo(Generic[Result]):
-    """What is found out about forms of kernels in this process; the least recently used are forgotten."""
+    """A memo of results for forms of kernels in this process. It forgets the least recently used."""
 
     def __init__(self, most_entries: int = _MOST_ENTRIES, most_parts: int = _MOST_PARTS) -> None:
         self._most = most_entries, most_parts
@@ -126,7 +125,7 @@ class Memo(Generic[Result]):
         return len(self._found)
 
     def get(self, form: Kernel, circumstances: Hashable, find: Callable[[], Result]) -> Result:
-        """What `find` returns for a form, maybe by an earlier call.
+        """Return the result of `find` for a form, perhaps of an earlier call.
 
         Args:
             form: the form of a kernel, whose numbers do not count.
@@ -153,7 +152,7 @@ class Memo(Generic[Result]):
         return result
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Forget all results."""
         with remembering:
             self._found.clear()
             self._parts = 0
