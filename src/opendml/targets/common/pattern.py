@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, IntEnum
 from functools import cache
 from typing import Any, Generic, TypeVar
@@ -82,8 +82,7 @@ class AccessPattern:
 
     type: ScalarType
     step: Step
-    level: Level
-    counter: bool
+    counter: bool = field(default=False, kw_only=True)
 
 
 Mode = TypeVar("Mode", bound=Enum)
@@ -137,4 +136,4 @@ def key_text(value: object) -> str:
 
 @cache
 def _names(kind: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    return tuple([each.name for each in fields(kind)])

@@ -353,7 +353,7 @@ def _access_pattern(
         and (mode is not CpuMode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
         and _pays_past_caches(mode, width * nest.inner.count, access.type.bytes, width * written_bytes)
     )
-    return CpuAccess(access.type, step, level, access.buffer is None, streamed)
+    return CpuAccess(access.type, step, level, streamed, counter=access.buffer is None)
 
 
 def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:

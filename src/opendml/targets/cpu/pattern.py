@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple, TypeVar
 
 from opendml.program.node import Operation, ordered
-from opendml.targets.common.pattern import AccessPattern, KernelPattern
+from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level
 
 TILE = 512
 """Groups in a tile of columns, at most. Their states and statistics lie in the thread's scratch memory."""
@@ -107,6 +107,7 @@ class CpuMode(Enum):
 class CpuAccess(AccessPattern):
     """One load or store of a CPU kernel. A `streamed` store bypasses the caches."""
 
+    level: Level
     streamed: bool
 
 

@@ -17,7 +17,7 @@ from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.launch import NUMBER, KernelNest, Query, inner_words, loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.machine import CudaMachine
-from opendml.targets.cuda.pattern import CudaAccess, CudaPattern, Form, moves_in_group
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern, Form, moves_in_group
 from opendml.targets.cuda.tensor_map import TensorMap
 
 VECTOR_BYTES = 16
@@ -232,6 +232,19 @@ class UnitNest(KernelNest):
     def wide(self, units: int) -> bool:
         """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
         return needs_64_bits((*self.groups, *self.rows, self.inner), units)
+
+    def pattern(
+        self,
+        mode: CudaMode,
+        greatest: int,
+        constants: Mapping[str, int],
+        vector: int = 1,
+        columns: bool = False,
+    ) -> CudaPattern:
+        """Return the pattern of a kernel in a mode; `greatest` is the greatest index of its code."""
+        wide, values = self.wide(greatest), self.kernel.values
+        items = tuple(constants.items())
+        return CudaPattern(mode, self.loads, self.stores, values, vector, columns, wide, items)
 
     def given(self) -> dict[str, int]:
         """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""

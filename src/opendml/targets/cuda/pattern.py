@@ -7,10 +7,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from opendml.compiler.kernel import fingerprint
-from opendml.program.node import REDUCTIONS, Node, Operation, ordered
-from opendml.program.scalar_type import ScalarType
-from opendml.targets.common.pattern import Level, Step
+from opendml.program.node import REDUCTIONS, Node, ordered
+from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level, Step
 
 
 class CudaMode(Enum):
@@ -103,26 +101,30 @@ class Form(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CudaAccess:
-    """One load or store as the code sees it.
+class CudaAccess(AccessPattern):
+    """One load or store of a CUDA kernel.
 
-    `groups` and `rows` tell for each of those loops whether it moves the access. A `turned` load goes through
-    shared memory. A `counter` is a load whose value is its own offset. A `guarded` load is another one
-    wherever what guards it moves: along rows if it `follows`; it is contiguous only where nothing of that
-    changes along the innermost loop, and else strided, though perhaps `still` itself.
+    A guarded load is strided if its guard changes along the innermost loop.
 
-    Accesses move `like` the first one that all loops move alike, and share its offset; those that begin near
-    it have its address, too, and are `ahead` by so many bytes. What an element-wise kernel knows of small
-    numbers is part of the code, so that neighbouring lanes share what they read: the `stride` along the
-    innermost loop, `strides` along rows, and the `first` number of a counter.
+    Attributes:
+        groups: for each loop over groups, whether it moves the access.
+        rows: for each loop over rows, whether it moves the access.
+        turned: the load goes through shared memory.
+        guarded: the load reads under a condition or at a computed distance.
+        follows: the guard changes along rows.
+        still: the load is strided for its guard alone, and does not move itself.
+        like: the first access that all loops move alike; both share an offset.
+        near: the first access that moves alike and begins near this one; both share an address.
+        ahead: bytes from that one.
+        stride: a small stride along the innermost loop of an element-wise kernel. Small numbers are part of
+            the code, so that neighbouring lanes share what they read.
+        strides: small strides along rows.
+        first: the small first number of a counter.
     """
 
-    type: ScalarType
-    step: Step
     groups: tuple[bool, ...]
     rows: tuple[bool, ...]
     turned: bool = False
-    counter: bool = False
     guarded: bool = False
     follows: bool = False
     still: bool = False
@@ -135,35 +137,28 @@ class CudaAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class CudaPattern:
-    """Kernels of equal pattern share one function.
+class CudaPattern(KernelPattern[CudaMode, CudaAccess]):
+    """A pattern of CUDA kernels.
 
-    `vector` elements of the innermost loop are one unit. `columns`: that loop is not reduced, its lanes are
-    groups of their own. `wide`: indices and byte offsets take 64 bits. `constants` are names and values that
-    the mode's code uses.
+    Attributes:
+        vector: elements of the innermost loop that are one unit.
+        columns: the innermost loop is not reduced, so its lanes are groups of their own.
+        wide: indices and byte offsets take 64 bits.
+        constants: names and values that the code of the mode uses.
     """
 
-    mode: CudaMode
     vector: int
     columns: bool
     wide: bool
-    loads: tuple[CudaAccess, ...]
-    stores: tuple[CudaAccess, ...]
-    values: tuple[Node, ...]
     constants: tuple[tuple[str, int], ...]
 
-    @property
-    def accesses(self) -> tuple[CudaAccess, ...]:
-        """Loads, then stores."""
-        return (*self.loads, *self.stores)
-
     def offset(self, number: int) -> int:
-        """The access whose offset one has."""
+        """Return the access whose offset one shares."""
         like = self.accesses[number].like
         return number if like is None else like
 
     def base(self, number: int) -> int:
-        """The access from whose address one is `ahead`."""
+        """Return the access from whose address one is `ahead`."""
         near = self.accesses[number].near
         return number if near is None else near
 
@@ -183,41 +178,24 @@ class CudaPattern:
         return len(self.accesses[0].rows)
 
     def level(self, access: CudaAccess) -> Level:
-        """The level at which the access moves. Element-wise kernels have no groups: it is the element's."""
+        """Return the level at which an access moves. All values of element-wise kernels are elements."""
         if self.mode in (CudaMode.POINTWISE, CudaMode.TRANSPOSED):
             return Level.ELEMENT
         return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN
 
-    @property
-    def numbers(self) -> int:
-        """How many numbers the values are given."""
-        return sum(node.operation is Operation.PARAMETER for node in ordered(self.values))
-
     def reduced(self) -> tuple[Node, ...]:
-        """The distinct values that are reduced."""
+        """Return the distinct values that are reduced."""
         return reduced(self.values)
-
-    def text(self) -> str:
-        """A text that is equal for patterns with equal code."""
-        head = (
-            f"{self.mode.value} {self.vector} {self.columns} {self.wide} {len(self.loads)} {self.constants}"
-        )
-        accesses = [
-            f"{a.type.name} {a.step.name} {a.groups} {a.rows} {a.turned} {a.counter} {a.guarded} "
-            f"{a.follows} {a.still} {a.like} {a.near} {a.ahead} {a.stride} {a.strides} {a.first}"
-            for a in self.accesses
-        ]
-        return "\n".join([head, *accesses, fingerprint(self.values)])
 
 
 def moves_in_group(access: CudaAccess, columns: bool) -> bool:
-    """Whether the access is another for each element of a group; `columns` as in a pattern."""
+    """Return whether an access differs between the elements of a group; `columns` as in a pattern."""
     if access.step in (Step.FLAT, Step.BROKEN):
         return True
     return any(access.rows) or access.follows or (access.step is not Step.NONE and not columns)
 
 
 def reduced(values: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The distinct values that are reduced."""
+    """Return the distinct values that are reduced."""
     nodes = {id(n.operands[0]): n.operands[0] for n in ordered(values) if n.operation in REDUCTIONS}
     return tuple(nodes.values())

@@ -324,12 +324,12 @@ class AttentionShape:
         loads = len(self.kernel.loads)
         pattern = CudaPattern(
             CudaMode.WGMMA_CHAIN,
-            1,
-            False,
-            needs_64_bits((*self.groups, *rows), items * tile.rows),
             tuple(patterns[:loads]),
             tuple(patterns[loads:]),
             self.kernel.values,
+            1,
+            False,
+            needs_64_bits((*self.groups, *rows), items * tile.rows),
             tuple(constants.items()),
         )
         band = self._band(max(1, round(machine.multiprocessors / down)))

@@ -269,12 +269,12 @@ class ChainShape:
         loads = len(self.kernel.loads)
         pattern = CudaPattern(
             tile.mode,
-            1,
-            False,
-            needs_64_bits((*self.loops["batch"], *rows), grid),
             patterns[:loads],
             patterns[loads:],
             self.kernel.values,
+            1,
+            False,
+            needs_64_bits((*self.loops["batch"], *rows), grid),
             tuple(constants.items()),
         )
         words = launch_words(tile.mode, m=self.m, n=self.n, keys=self.keys, depth=self.depth, tiles_down=down)

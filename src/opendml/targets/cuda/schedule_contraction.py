@@ -315,12 +315,12 @@ class Shape:
         loads = len(self.kernel.loads)
         pattern = CudaPattern(
             tile.mode,
-            1,
-            False,
-            needs_64_bits((*self.loops["batch"], *self.rows), tiles * splits),
             tuple(patterns[:loads]),
             tuple(patterns[loads:]),
             self.kernel.values,
+            1,
+            False,
+            needs_64_bits((*self.loops["batch"], *self.rows), tiles * splits),
             tuple(constants.items()),
         )
         words = launch_words(

@@ -11,7 +11,7 @@ from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 
 _THREADS = 128
 _UNITS = 2
@@ -203,17 +203,8 @@ def _units(query: CudaQuery, choice: Units) -> CudaLaunch:
     row_units = -(-nest.inner.count // choice.vector)
     units = nest.group_count * row_units
     across = bool(nest.rows)
-    constants = (("THREADS", _THREADS), ("UNITS", per_thread), ("ACROSS", int(across)))
-    pattern = CudaPattern(
-        CudaMode.POINTWISE,
-        choice.vector,
-        False,
-        nest.wide(units),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        constants,
-    )
+    constants = {"THREADS": _THREADS, "UNITS": per_thread, "ACROSS": int(across)}
+    pattern = nest.pattern(CudaMode.POINTWISE, units, constants, vector=choice.vector)
     full, rest = divmod(nest.inner.count, choice.vector)
     words = launch_words(pattern.mode, all_units=units, row_length=row_units, full_units=full, rest=rest)
     grid = -(-units // (_THREADS if across else _THREADS * per_thread))
@@ -250,17 +241,8 @@ def _squares(query: CudaQuery, choice: Squares) -> CudaLaunch:
     (loop,), side = nest.rows, choice.side
     across, down = -(-nest.inner.count // side), -(-loop.count // side)
     tiles = nest.group_count * across * down
-    constants = (("THREADS", _SQUARE_THREADS), ("SIDE", side))
-    pattern = CudaPattern(
-        CudaMode.TRANSPOSED,
-        choice.vector,
-        False,
-        nest.wide(tiles),
-        loads,
-        nest.stores,
-        nest.kernel.values,
-        constants,
-    )
+    constants = {"THREADS": _SQUARE_THREADS, "SIDE": side}
+    pattern = replace(nest.pattern(CudaMode.TRANSPOSED, tiles, constants, choice.vector), loads=loads)
     words = launch_words(
         pattern.mode, width=nest.inner.count, height=loop.count, tiles_across=across, tiles_down=down
     )

@@ -24,7 +24,7 @@ from opendml.targets.cuda.costs import (
 )
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern, Form
+from opendml.targets.cuda.pattern import CudaMode, Form
 
 _THREADS = 256
 """Threads of a block whose groups are its own, and of one that shares a group with other blocks."""
@@ -515,16 +515,7 @@ def _launch(
     if groups.folded:
         constants = {**constants, "FORM": int(nest.form), "RUN": nest.inner.count}
     greatest = max(chosen["items"], groups.units, grid)
-    pattern = CudaPattern(
-        mode,
-        groups.vector,
-        groups.columns,
-        nest.wide(greatest),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
-    )
+    pattern = nest.pattern(mode, greatest, constants, vector=groups.vector, columns=groups.columns)
     words = groups.words(mode, **chosen)
     return CudaLaunch(
         pattern,

@@ -16,7 +16,7 @@ from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import ELEMENT_STEP, SIDE_BY_SIDE, thread_meeting
 from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, CudaLaunch, CudaQuery, Table, UnitNest
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 
 _THREADS = 256
 _MOST_THREADS = 1024
@@ -119,15 +119,8 @@ def _run(query: CudaQuery, way: Threads) -> CudaLaunch:
         "HAS_ELEMENTS": int(nest.has_elements),
         "TEAM": int(team > 1),
     }
-    pattern = CudaPattern(
-        CudaMode.REDUCE,
-        1,
-        groups.columns,
-        nest.wide(max(groups.count, groups.units)),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
+    pattern = nest.pattern(
+        CudaMode.REDUCE, max(groups.count, groups.units), constants, columns=groups.columns
     )
     inner = nest.inner.count
     words = launch_words(

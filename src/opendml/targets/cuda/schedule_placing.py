@@ -15,7 +15,7 @@ from opendml.targets.cuda.costs import PANEL, reading
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_positions import construct_positions, price_positions
 from opendml.targets.cuda.schedule_top import construct_best, construct_sorted, price_best, price_sorted
 
@@ -102,10 +102,7 @@ def _launch(
     nest: UnitNest, mode: CudaMode, constants: Mapping[str, int], grid: int, **chosen: int
 ) -> CudaLaunch:
     units = nest.row_count * nest.inner.count
-    wide = nest.wide(max(_elements(nest), math.prod(nest.kernel.domain)))
-    pattern = CudaPattern(
-        mode, 1, False, wide, nest.loads, nest.stores, nest.kernel.values, tuple(constants.items())
-    )
+    pattern = nest.pattern(mode, max(_elements(nest), math.prod(nest.kernel.domain)), constants)
     count, inner = _places(nest), nest.inner.count
     words = {"items": nest.group_count, "units": units, "row_length": inner, "places": count, **chosen}
     return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | launch_words(mode, **words))

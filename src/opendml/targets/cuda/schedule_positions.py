@@ -9,7 +9,7 @@ from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 
 _THREADS, _RESIDENT = 512, 2
 """Threads of a block, and such blocks on a multiprocessor."""
@@ -57,16 +57,7 @@ def construct_positions(query: CudaQuery, choice: Waves) -> CudaLaunch:
         "ROW": choice.row,
     }
     wave = team * _THREADS * slice
-    pattern = CudaPattern(
-        CudaMode.POSITIONS,
-        1,
-        False,
-        nest.wide(max(lines, elements + wave)),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
-    )
+    pattern = nest.pattern(CudaMode.POSITIONS, max(lines, elements + wave), constants)
     words = launch_words(
         pattern.mode, units=elements, row_length=nest.inner.count, warp_words=slice, team=team
     )

@@ -15,7 +15,7 @@ from opendml.targets.common.launch import power_of_two, power_of_two_within
 from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.groups import HELD_REGISTERS, Groups, in_passes
 from opendml.targets.cuda.launch import STATIC_SHARED_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 
 _THREADS = 256
 """Threads of a block in which warps, or parts of them, have groups of their own."""
@@ -100,15 +100,12 @@ def _run(query: CudaQuery, way: Resident) -> CudaLaunch:
         "STAGES": pass_count(nest.kernel.values),
         "HAS_ELEMENTS": int(nest.has_elements),
     }
-    pattern = CudaPattern(
+    pattern = nest.pattern(
         CudaMode.RESIDENT,
-        groups.vector,
-        groups.columns,
-        nest.wide(max(items + together, groups.units + way.span * way.keep)),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
+        max(items + together, groups.units + way.span * way.keep),
+        constants,
+        vector=groups.vector,
+        columns=groups.columns,
     )
     inner = groups.inner_units
     words = groups.words(pattern.mode, items=items, column_tiles=inner)

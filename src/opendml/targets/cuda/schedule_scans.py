@@ -15,7 +15,7 @@ from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import DEVICE_MEETING, thread_meeting
 from opendml.targets.cuda.launch import POSTS_BYTES, VECTOR_BYTES, CudaLaunch, CudaQuery, Table
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 
 _WARP = 32
 _THREADS, _LARGE_THREADS, _MOST_THREADS = 256, 512, 1024
@@ -128,15 +128,8 @@ def _run(query: CudaQuery, way: Span) -> CudaLaunch:
         "TEAM": int(is_shared),
     }
     grid = -(-lines.count // together) * way.team
-    pattern = CudaPattern(
-        CudaMode.SCAN,
-        vector,
-        columns,
-        nest.wide(max(grid * together, units + 2 * wave)),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
+    pattern = nest.pattern(
+        CudaMode.SCAN, max(grid * together, units + 2 * wave), constants, vector=vector, columns=columns
     )
     inner = nest.inner.count // vector
     words = launch_words(

@@ -17,7 +17,7 @@ from opendml.targets.common.passes import pass_count
 from opendml.targets.cuda.costs import DEVICE_MEETING, ELEMENT_STEP, thread_meeting
 from opendml.targets.cuda.groups import Groups, in_passes
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 
 _THREADS = 1024
 """Threads that a multiprocessor runs at a time, of all blocks together: each has 64 registers."""
@@ -90,15 +90,8 @@ def _run(query: CudaQuery, way: Shares, held: bool) -> CudaLaunch:
         "STATE_BYTES": nest.state_bytes,
     }
     grid = teams * way.team
-    pattern = CudaPattern(
-        CudaMode.PASSES,
-        groups.vector,
-        False,
-        nest.wide(max(items + teams, groups.units + slice_units, grid)),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
+    pattern = nest.pattern(
+        CudaMode.PASSES, max(items + teams, groups.units + slice_units, grid), constants, vector=groups.vector
     )
     words = groups.words(pattern.mode, items=items, team=way.team, slice_units=slice_units)
     return CudaLaunch(

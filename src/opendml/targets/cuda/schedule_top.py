@@ -181,16 +181,7 @@ def _pattern(
     query: CudaQuery, mode: CudaMode, vector: int, constants: dict[str, int], units: int
 ) -> CudaPattern:
     nest = query.nest
-    return CudaPattern(
-        mode,
-        vector,
-        False,
-        nest.wide(units),
-        nest.loads,
-        nest.stores,
-        nest.kernel.values,
-        tuple(constants.items()),
-    )
+    return nest.pattern(mode, units, constants, vector=vector)
 
 
 def _vector(query: CudaQuery, keep: int) -> int:

@@ -371,12 +371,12 @@ class WarpgroupShape:
         loads = len(self.kernel.loads)
         pattern = CudaPattern(
             tile.mode,
-            1,
-            False,
-            needs_64_bits((*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)),
             patterns[:loads],
             patterns[loads:],
             self.kernel.values,
+            1,
+            False,
+            needs_64_bits((*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)),
             (),
         )
         staged = _STAGED_BYTES if staged_unit else 0
