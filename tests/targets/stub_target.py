@@ -51,8 +51,6 @@ from opendml.targets.memory import HostMemory
 
 F16, F32, F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64
 
-# The run-time library: what printed code calls.
-
 _FORMATS = dict(zip((type.name for type in ScalarType), "?efdBHIQbhiq", strict=False))
 
 
@@ -107,9 +105,7 @@ def fma(a: float, b: float, c: float) -> float:
 
 def divide(a: float, b: float) -> float:
     """Return a quotient of floats."""
-    if b:
-        return f32(a / b)
-    return math.nan if a != a or not a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return f32(a / b) if b else a * math.copysign(math.inf, b)
 
 
 def remainder(a: float, b: float) -> float:
@@ -222,6 +218,11 @@ class StubMode(Enum):
     GROUPS = "groups"
 
 
+def level_of(access: AccessPattern) -> Level:
+    """Return the loops that move an access."""
+    return Level.GROUP if access.step is Step.NONE else Level.ELEMENT
+
+
 @dataclass(frozen=True, slots=True)
 class StubPattern(KernelPattern[StubMode, AccessPattern]):
     """A pattern with the counts of its loops over groups and over the elements of a group."""
@@ -295,9 +296,8 @@ def _launch(query: StubQuery, mode: StubMode) -> StubLaunch:
     rows = (*nest.rows, nest.inner) if nest.inner_reduced else nest.rows
     patterns = []
     for number, access in enumerate(nest.all_accesses):
-        moves = any(loop.strides[number] for loop in rows)
-        step, level = (Step.STRIDED, Level.ELEMENT) if moves else (Step.NONE, Level.GROUP)
-        patterns.append(AccessPattern(access.type, step, level, access.buffer is None))
+        step = Step.STRIDED if any(loop.strides[number] for loop in rows) else Step.NONE
+        patterns.append(AccessPattern(access.type, step, counter=access.buffer is None))
     loads, stores = tuple(patterns[: len(kernel.loads)]), tuple(patterns[len(kernel.loads) :])
     pattern = StubPattern(mode, loads, stores, kernel.values, len(groups), len(rows))
     places = tuple((access.buffer, access.offset) for access in nest.all_accesses)
@@ -343,7 +343,7 @@ class StubPrinter:
         self.nodes = ordered([*operands, *self.values])
         self.names = {id(node): f"v{number}" for number, node in enumerate(self.nodes)}
         self.levels = levels_of(
-            self.nodes, [*(load.level for load in pattern.loads), *[Level.STATISTIC] * len(results)]
+            self.nodes, [*map(level_of, pattern.loads), *[Level.STATISTIC] * len(results)]
         )
         self.lines: list[str] = []
         self.known: dict[int, str] = {}
@@ -357,7 +357,7 @@ class StubPrinter:
         for number, stage in enumerate(self.stages):
             self._stage(f"s{number}", stage)
         self._stores(Level.GROUP, groups, "g")
-        if any(store.level is Level.ELEMENT for store in self.pattern.stores):
+        if any(level_of(store) is Level.ELEMENT for store in self.pattern.stores):
             self._rows()
             self._stores(Level.ELEMENT, groups + rows, "a")
         return "\n".join(self.lines)
@@ -440,7 +440,7 @@ class StubPrinter:
         stores = [
             (number, access, value)
             for number, access, value in zip(count(first), self.pattern.stores, self.values, strict=False)
-            if access.level is level
+            if level_of(access) is level
         ]
         name = self._values([value for _, _, value in stores], depth, at)
         self._add(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -165,25 +166,28 @@ def _found(operation: Operation, x: Array, positions: Array, axes: tuple[int, ..
     return np.asarray((np.max if last else np.min)(candidates, axis=axes, keepdims=True))
 
 
-def _last_positions(places: Array, sizes: Sequence[int], axis: int, type: ScalarType) -> Array:
+def _scattered(
+    result: Array, indices: Array, values: Array, axes: Sequence[int], put: Callable[..., object]
+) -> Array:
+    """Put values into `result` at their indices along the first of the axes, and at 0 along the others.
+
+    Indices out of range are left out. `put` takes the result, an index for each dimension, and values.
+    """
+    indices, values = np.broadcast_arrays(indices, values)
+    inside = (indices >= 0) & (indices < result.shape[axes[0]])
+    places = list(np.nonzero(inside))
+    for axis in axes:
+        places[axis] = indices[inside] if axis == axes[0] else np.zeros_like(places[axis])
+    put(result, tuple(places), values[inside].astype(result.dtype, copy=False))
+    return result
+
+
+def _last_positions(node: Node, indices: Array) -> Array:
     """Return for each index along an axis the last position that has it, or -1."""
-    result = np.full(sizes, -1, type.numpy)
-    inside = (places >= 0) & (places < sizes[axis])
-    own = list(np.nonzero(inside))
-    positions, own[axis] = own[axis], places[inside]
-    np.maximum.at(result, tuple(own), positions.astype(result.dtype))
-    return result
-
-
-def _with_last(places: Array, values: Array, before: Array, sizes: Sequence[int], axis: int) -> Array:
-    """Return `before`, overwritten at indices along an axis by the last value of each."""
-    result = np.array(np.broadcast_to(before, sizes))
-    inside = (places >= 0) & (places < sizes[axis])
-    own = list(np.nonzero(inside))
-    own[axis] = places[inside]
-    # Of several values of one element NumPy keeps the last.
-    result[tuple(own)] = values[inside]
-    return result
+    axis, _ = node.attribute  # type: ignore[misc]
+    positions = np.arange(indices.shape[axis]).reshape([-1 if d == axis else 1 for d in range(indices.ndim)])
+    result = np.full(node.sizes, -1, node.type.numpy)
+    return _scattered(result, indices, positions, [axis], np.maximum.at)
 
 
 def _positions(found: Array, axis: int, type: ScalarType) -> Array:
@@ -195,18 +199,6 @@ def _positions(found: Array, axis: int, type: ScalarType) -> Array:
 def _top(x: Array, axis: int, count: int) -> Array:
     """Return the positions of the least elements along an axis, in their order."""
     return np.argsort(x, axis=axis, kind="stable").take(range(count), axis)
-
-
-def _sums_at_places(places: Array, values: Array, sizes: Sequence[int], axes: Sequence[int]) -> Array:
-    """Return for each index along the first of the axes the sum of its values."""
-    places, values = np.broadcast_arrays(places, values)
-    result = np.zeros(sizes, values.dtype)
-    inside = (places >= 0) & (places < sizes[axes[0]])
-    own = list(np.nonzero(inside))
-    for axis in axes:
-        own[axis] = places[inside] if axis == axes[0] else np.zeros_like(own[axis])
-    np.add.at(result, tuple(own), values[inside])
-    return result
 
 
 def _running(operation: Operation, x: Array, axis: int, exclusive: int, reverse: int) -> Array:
@@ -280,9 +272,14 @@ _NODES: dict[Operation, Callable[..., Any]] = {
     Operation.CONVERT: lambda node, x: _wide(x, node.type),
     **dict.fromkeys(SEARCHES, lambda node, x, at: _found(node.operation, x, at, node.attribute)),
     **dict.fromkeys(SCANS, lambda node, x: _running(node.operation, x, *node.attribute)),
-    Operation.SCATTER: lambda node, x: _last_positions(x, node.sizes, node.attribute[0], node.type),
-    Operation.SCATTER_SUM: lambda node, at, x: _sums_at_places(at, x, node.sizes, node.attribute[:-1]),
-    Operation.SCATTER_LAST: lambda node, at, x, old: _with_last(at, x, old, node.sizes, node.attribute[0]),
+    Operation.SCATTER: _last_positions,
+    Operation.SCATTER_SUM: lambda node, indices, values: _scattered(
+        np.zeros(node.sizes, values.dtype), indices, values, node.attribute[:-1], np.add.at
+    ),
+    # Of several values of one element NumPy keeps the last.
+    Operation.SCATTER_LAST: lambda node, indices, values, before: _scattered(
+        np.array(np.broadcast_to(before, node.sizes)), indices, values, node.attribute[:1], setitem
+    ),
     Operation.POSITIONS: lambda node, x: _positions(x, node.attribute[0], node.type),
     Operation.TOP: lambda node, x: _top(x, *node.attribute).astype(node.type.numpy),
 }
