@@ -18,7 +18,7 @@ from opendml.targets.cuda.schedule_attention import (
     attention_tiles,
 )
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTile, chain_tiles
-from opendml.targets.cuda.schedule_contraction import TILES, Shape, Tile, TileChoice, launch_of
+from opendml.targets.cuda.schedule_contraction import TILES, CudaTileChoice, Shape, Tile, launch_of
 from opendml.targets.cuda.schedule_warpgroups import (
     PARTS_TILES,
     WARPGROUP_TILES,
@@ -55,7 +55,7 @@ def in_tiles(
         else:
             takes = any(each == tile for each, _, _ in warpgroup_tiles(shape, machine))
         if takes:
-            return launch_of(shape, TileChoice(tile, splits), machine)
+            return launch_of(shape, CudaTileChoice(tile, splits), machine)
     return schedule(kernel, machine, alignments)
 
 

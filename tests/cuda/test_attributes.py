@@ -17,7 +17,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
-from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.parameters import MEANINGS, ParameterStruct, launch_words, words_of
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
 from tests.cuda.compiled import MACHINES, machine_code
@@ -92,3 +92,18 @@ def test_as_many_numbers_as_a_kernel_has_fit_a_launch() -> None:
     assert launch.pattern.numbers == MOST_NUMBERS
     assert len(ParameterStruct(launch.pattern).pack(launch.values)) < PARAMETER_BYTES
     assert machine_code(launch, 90).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("mode", CudaMode)
+def test_every_word_of_a_mode_has_one_meaning_and_a_value(mode: CudaMode) -> None:
+    words = words_of(mode)
+    names = [*words.plain, *words.divisors]
+    assert len(set(names)) == len(names)
+    assert set(names) <= MEANINGS.keys()
+    given = dict.fromkeys(set(names) - {"counters", "scratch"}, 1)
+    assert launch_words(mode, **given) == given
+    missing = next(iter(given))
+    with pytest.raises(TypeError, match=f"lacks the words .*{missing}"):
+        launch_words(mode, **{name: 1 for name in given if name != missing})
+    with pytest.raises(TypeError, match=r"has no words .*other"):
+        launch_words(mode, **given, other=1)

@@ -33,7 +33,7 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule
-from opendml.targets.cuda.schedule_contraction import Shape, TileChoice, estimates
+from opendml.targets.cuda.schedule_contraction import CudaTileChoice, Shape, estimates
 from opendml.targets.cuda.schedule_warpgroups import WINDOW_TILES, ConvolutionShape
 from opendml.targets.cuda.tensor_map import CORNERS, MOST_OFFSET, MOST_TRAVERSED, TensorMap, WindowMap
 from opendml.targets.kept import addresses_within, kept_bytes
@@ -291,7 +291,7 @@ def test_kernels_of_equal_form_are_judged_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(channels_last, "_known", Memo())
     judged: list[Shape] = []
 
-    def counted(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[TileChoice]]:
+    def counted(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileChoice]]:
         judged.append(shape)
         return estimates(shape, machine)
 

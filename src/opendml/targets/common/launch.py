@@ -39,7 +39,7 @@ class KernelNest(LoopNest):
 
     @cached_property
     def has_elements(self) -> bool:
-        """Whether elements are stored, and not only results of groups."""
+        """True if elements are stored, and not only results of groups."""
         return any(store.strides[axis] for store in self.kernel.stores for axis in self.kernel.axes)
 
     @property
@@ -54,7 +54,7 @@ class KernelNest(LoopNest):
 
     @property
     def reads_once(self) -> bool:
-        """Whether a group need not stay in a cache, as nothing is read twice."""
+        """True if a group need not stay in a cache, as nothing is read twice."""
         return self.readings == 1
 
     @cached_property

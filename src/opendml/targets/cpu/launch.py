@@ -33,7 +33,7 @@ from opendml.targets.cpu.pattern import (
     RowOrder,
     RowWalk,
     SharedReadings,
-    Walk,
+    WalkPattern,
 )
 from opendml.targets.cpu.short_rows import streams_of
 from opendml.targets.cpu.stash import STASHED
@@ -43,19 +43,18 @@ BLOCK_BYTES = 32 * 1024
 CLAIM_BYTES = 128 * 1024
 """Bytes of all operands that a thread claims at a time."""
 _STREAMED_SHARE = 2
-"""Outputs larger than the last cache divided by this go past the caches: whoever reads them next would not
-find them there anyway."""
+"""Outputs larger than the last cache divided by this bypass the caches, as their readers would not find them
+there anyway."""
 _STREAMED_ROW = 512
-"""Steps of the innermost loop from which on streaming pays: it writes whole cache lines."""
+"""The least steps of the innermost loop for which streaming pays: it writes whole cache lines."""
 _STREAMED_CROSSED_ROW = 256
-"""Bytes of the innermost loop from which on streaming pays where operands lie across. Processors do not
-foresee writes to one row after the other, so results go past the caches as soon as a core's own do not hold
-them."""
+"""The least bytes of the innermost loop for which streaming pays in a transposed kernel. Processors do not
+predict writes to one row after the other. So results bypass the caches if the L2 cache does not hold them."""
 _STREAMED_BYTES = 4
-"""Of an element, from which on streaming pays where rows lie apart: vectors of narrower ones are parts of
-cache lines."""
+"""The least bytes of an element for which streaming pays where rows lie apart. Vectors of narrower elements
+are parts of cache lines."""
 _STREAMED_WIDTHS = (2, 4, 8)
-"""Of bundles: of others few lie at a boundary."""
+"""Accesses of a bundle that may be streamed; few bundles of other widths lie at a boundary."""
 _NEVER_STREAMED = {
     CpuMode.SHORT_ROWS,
     CpuMode.SCAN_ROWS,
@@ -70,21 +69,24 @@ _NEVER_STREAMED = {
     CpuMode.TOP_MERGE,
     CpuMode.CONTRACTION_CHAIN,
 }
-"""Streamed vectors begin where memory has boundaries. The vectors of a line that is scanned begin where it
-does, since its sums depend on that; and its arithmetic takes as long as writing through the caches. What is
-placed is written element by element. Short rows have streams of their own."""
+"""Modes without streamed stores. Streamed vectors begin where memory has boundaries. The vectors of a scan
+begin where its line does, because sums depend on that. Placed elements are written one by one. Short rows
+have streams of their own."""
 _BUNDLED = (CpuMode.POINTWISE, CpuMode.SHORT_ROWS, CpuMode.SHARED_ROWS, CpuMode.POSITIONS)
 _MOST_ROW_VECTORS = 4
-"""Of rows whose vectors follow each other in the code, without a loop: counting them takes as long as moving
-them."""
+"""Vectors of a row that are unrolled, at most: a loop over so few takes as long as moving them."""
 _LONG_ROW = 256
-"""Steps of the innermost loop from which on several vectors of states pay."""
+"""The least steps of the innermost loop for which several vectors of states pay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rebound:
-    """Positions in a launch's parameters: those of buffers, each of which an offset follows, and those of
-    numbers."""
+    """Positions in the parameters of a launch by which kernels of one form differ.
+
+    Attributes:
+        addresses: the positions of buffers; an offset follows each.
+        numbers: the positions of numbers.
+    """
 
     addresses: tuple[int, ...] = ()
     numbers: tuple[int, ...] = ()
@@ -98,7 +100,7 @@ class LaunchWords:
     rebound: Rebound
 
     def __add__(self, other: LaunchWords) -> LaunchWords:
-        """These parameters, then others."""
+        """Return these parameters, followed by others."""
         first = len(self.words)
         addresses, numbers = (
             (*own, *[first + position for position in others])
@@ -112,7 +114,21 @@ class LaunchWords:
 
 @dataclass(frozen=True, slots=True)
 class CpuLaunch:
-    """One call of a pattern's function over `items` items from `first` on, taken `grain` at a time."""
+    """One call of the function of a pattern over `items` items.
+
+    Attributes:
+        first: the first item.
+        grain: items that a thread claims at a time.
+        partial_bytes: bytes of the arena for partial sums. Their offset is the parameter PARTIAL_OFFSET.
+        reads: the buffers of the tensors that the launch reads.
+        fixed: the launch writes only its part of the arena, the same in every run, for the next launch.
+        steady: the launch is the same for all steps of a recurrence.
+        backwards: the last items are claimed first.
+        room_bytes: bytes of scratch memory of each thread, besides those of the code.
+        kept: each thread begins with a share of its own, the same in all such launches.
+        work: estimated number of claims that the work is worth, if items have more work than a claim.
+        rebound: the parameters by which kernels of one form differ.
+    """
 
     pattern: CpuPattern
     parameters: tuple[int, ...]
@@ -120,26 +136,17 @@ class CpuLaunch:
     items: int
     grain: int
     partial_bytes: int = 0
-    """Room that it needs in the arena for partial sums; its offset there is the parameter PARTIAL_OFFSET."""
     reads: frozenset[int] = frozenset()
-    """The buffers of the tensors that it reads."""
     fixed: bool = False
-    """Whether all that it writes is its room, the same in every run: the next launch reads it there."""
     steady: bool = False
-    """The same for all steps of a recurrence."""
     backwards: bool = False
-    """Whether the last items are claimed first."""
     room_bytes: int = 0
-    """Room that each thread needs for it, beside that of the code."""
     kept: bool = False
-    """Whether each thread begins with a share of its own, the same in all launches like this one."""
     work: float = 0.0
-    """Estimated, in as much as a thread should claim at a time, where items may have more."""
     rebound: Rebound = Rebound()
-    """The parameters by which alone kernels of one form differ."""
 
     def bound(self, binding: ValueBinding) -> CpuLaunch:
-        """The launch of a kernel, if this is the launch of its form."""
+        """Return the launch of a kernel, if this is the launch of its form."""
         parameters = list(self.parameters)
         for position in self.rebound.addresses:
             tensor = parameters[position]
@@ -152,12 +159,12 @@ class CpuLaunch:
 
     @property
     def claims(self) -> int:
-        """In how many parts threads claim it."""
+        """The number of claims that threads make."""
         return -(-self.items // self.grain)
 
     @property
     def shared_work(self) -> float:
-        """Of all threads together, likewise; none where the caller claims all at once."""
+        """The work of all threads in claims; 0 if the caller claims all at once."""
         return max(self.claims, self.work) if self.claims > 1 else 0.0
 
 
@@ -168,7 +175,7 @@ Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 
 
 def query_of(kernel: Kernel) -> CpuQuery:
-    """The query for a kernel on this machine, bundles of neighbours put together."""
+    """Return the query for a kernel on this machine, with bundles of neighbours interleaved."""
     kernel = interleaved(kernel)
     # Lanes side by side may end their loops together.
     nest = loop_nest(kernel, keeps_inner=bool(bounded_axes(kernel, range(len(kernel.loads)))))
@@ -177,7 +184,7 @@ def query_of(kernel: Kernel) -> CpuQuery:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a schedule chooses of a launch's `Header`, in the order of its fields."""
+    """The numbers of a `Header` that a schedule constructs, and parts of the walk that follow from them."""
 
     block: int
     blocks: int
@@ -203,7 +210,7 @@ def launch_of(
     item_bytes: int,
     stage: int = 0,
 ) -> CpuLaunch:
-    """A launch in a mode, by numbers."""
+    """Return a launch in a mode."""
     pattern = pattern_of(kernel, nest, mode)
     walk = pattern.walk
     if isinstance(walk, GroupWalk):
@@ -221,15 +228,15 @@ def launch_of(
 
 
 def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
-    """The buffers that are accessed."""
+    """Return the buffers that are accessed."""
     return frozenset(access.buffer for access in accesses if access.buffer is not None)
 
 
 def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
-    """The pattern of a kernel that is walked in a mode."""
+    """Return the pattern of a kernel that is walked in a mode."""
     bundled = _bundles(kernel, nest) if mode in _BUNDLED else ()
     widths = {bundle[0]: len(bundle) for bundle in bundled}
-    # What is guarded or gathered is not loaded as a whole tile, wherever it lies.
+    # Guarded and gathered loads are not loaded as a whole tile.
     guarded = guards_of(kernel.values) if mode is CpuMode.TRANSPOSED else {}
     loads = tuple(
         _access_pattern(access, nest, position, mode, False, across=position not in guarded)
@@ -242,7 +249,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
     # Loops start at the boundary of a vector in one store. Others may lie differently.
     streams = next((position for position, store in enumerate(stores) if store.streamed), None)
     stores = tuple(replace(store, streamed=position == streams) for position, store in enumerate(stores))
-    walk: Walk = ElementWalk(
+    walk: WalkPattern = ElementWalk(
         bundled, streams=streams_of(kernel, nest, bundled) if mode is CpuMode.SHORT_ROWS else ()
     )
     if mode.walks_groups and mode.columns:
@@ -270,8 +277,10 @@ def _row_steps(pattern: CpuPattern, nest: LoopNest) -> int:
 
 
 def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
-    """The loops over rows that may end early, each with the load that is the position there. Lanes that lie
-    side by side go through as many rows, so what bounds them is the same for all."""
+    """Return the loops over rows that may end early, each with the load that is the position along it.
+
+    Neighbouring lanes go through the same number of rows, so their bounds have to be the same.
+    """
     if not nest_of(kernel, nest).reads_once:
         return ()
     uniform = {number for number, _ in enumerate(kernel.loads) if not nest.inner.strides[number]}
@@ -284,7 +293,7 @@ def _bounded(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, int], ...]:
 
 
 def _bundles(kernel: Kernel, nest: LoopNest) -> tuple[tuple[int, ...], ...]:
-    """The bundles of loads and of stores along the innermost loop."""
+    """Return the bundles of loads and of stores along the innermost loop."""
     loads = len(kernel.loads)
     read = bundles(kernel.loads, nest.inner.strides[:loads])
     written = bundles(kernel.stores, nest.inner.strides[loads:])
@@ -318,12 +327,21 @@ def _access_pattern(
     width: int = 1,
     across: bool = False,
 ) -> CpuAccess:
-    """How an access moves; `width` is that of the bundle that it is the first of, and `across` whether it may
-    be loaded as a whole tile."""
+    """Return the pattern of an access.
+
+    Args:
+        access: a load or store of the kernel, with its position among all accesses.
+        nest: the loops of the kernel.
+        position: the number of the access.
+        mode: the mode in which the kernel is walked.
+        written: whether it is a store.
+        width: the width of the bundle whose first access it is.
+        across: whether it may be loaded as a whole tile.
+    """
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
-    # Lines have as many places as there are, however few elements go to some of them.
+    # A scatter has a whole line of places, even for one element.
     is_single = written and nest.inner.count == 1 and mode is not CpuMode.SCATTER
     if stride == access.type.bytes or is_single:
         step = Step.CONTIGUOUS
@@ -357,12 +375,12 @@ def _access_pattern(
 
 
 def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
-    """Whether vectors of all rows begin at boundaries where those of the first one do."""
+    """Return whether vectors of all rows begin at boundaries if those of the first row do."""
     return all(loop.strides[position] % (LINE * max(1, size // 4)) == 0 for loop in nest.rows)
 
 
 def _pays_past_caches(mode: CpuMode, steps: int, size: int, written_bytes: int) -> bool:
-    """Whether a result in rows of so many steps is better written past the caches."""
+    """Return whether a result in rows of `steps` elements of `size` bytes should bypass the caches."""
     if size < _STREAMED_BYTES and (mode.columns or mode is CpuMode.TRANSPOSED):
         return False
     if mode is CpuMode.TRANSPOSED:
@@ -371,12 +389,12 @@ def _pays_past_caches(mode: CpuMode, steps: int, size: int, written_bytes: int) 
 
 
 def is_past_caches(written_bytes: int) -> bool:
-    """Whether a result of so many bytes is not worth keeping in the last cache."""
+    """Return whether a result is too large to keep in the last cache."""
     return written_bytes * _STREAMED_SHARE > machine().last_cache_bytes
 
 
 def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> LaunchWords:
-    """The parameters of a kernel, as `Parameters` has them."""
+    """Return the parameters of a kernel in the order of `ParameterTable`."""
     header = Header(
         inner=nest.inner.count,
         block=numbers.block,

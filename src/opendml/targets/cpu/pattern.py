@@ -21,7 +21,7 @@ LINE = 64
 
 
 class CpuMode(Enum):
-    """How a kernel walks its domain; `item` says what one unit of work is."""
+    """The way in which a kernel walks its domain. An item is one unit of work."""
 
     POINTWISE = "pointwise"
     """Element-wise; an item is a block of one row."""
@@ -64,15 +64,15 @@ class CpuMode(Enum):
     SCATTER = "scatter"
     """Positions along the innermost loop to the places that elements say; an item is a batch of lines."""
     SCATTER_COLUMNS = "scatter columns"
-    """The same for lines side by side in memory; an item is a tile of neighbouring lines."""
+    """A scatter to lines side by side in memory; an item is a tile of neighbouring lines."""
     SCATTER_TILES = "scatter columns in a room"
-    """Likewise, where a tile of the results lies in the thread's room meanwhile."""
+    """A scatter to a tile of lines that lies in the scratch memory of the thread meanwhile."""
     SCATTER_STRIPS = "scatter columns in a room, a vector at a time"
-    """Likewise, where the results of a vector of lines do."""
+    """A scatter to a vector of lines that lies in the scratch memory of the thread meanwhile."""
     POSITIONS_CHUNKS = "positions of chunks"
     """The positions along the innermost loop of what holds, into the arena; an item is a chunk of a line."""
     POSITIONS = "positions"
-    """What is made of them, from where those of the chunks before end."""
+    """The results for positions, which begin where those of the chunks before end."""
     TOP = "top"
     """The least elements along the innermost loop, in order; an item is a batch of lines."""
     TOP_CHUNKS = "top chunks"
@@ -89,17 +89,17 @@ class CpuMode(Enum):
 
     @property
     def columns(self) -> bool:
-        """Whether lanes run over groups rather than within one."""
+        """True if lanes run over groups rather than within one."""
         return "columns" in self.value
 
     @property
     def has_tiles(self) -> bool:
-        """Whether lanes run over groups that are reduced."""
+        """True if lanes run over groups that are reduced."""
         return self.value.startswith("columns")
 
     @property
     def walks_groups(self) -> bool:
-        """Whether groups are reduced or scanned."""
+        """True if groups are reduced or scanned."""
         return self.value.startswith(("rows", "columns", "scan"))
 
 
@@ -111,7 +111,7 @@ class CpuAccess(AccessPattern):
     streamed: bool
 
 
-class Walk:
+class WalkPattern:
     """The part of a pattern that only some modes have: one class for each way to walk a domain."""
 
     __slots__ = ()
@@ -147,7 +147,7 @@ class SharedReadings:
 
 
 @dataclass(frozen=True, slots=True)
-class ElementWalk(Walk):
+class ElementWalk(WalkPattern):
     """A walk over elements, row by row.
 
     Attributes:
@@ -164,7 +164,7 @@ class ElementWalk(Walk):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupWalk(Walk):
+class GroupWalk(WalkPattern):
     """A walk over groups that are reduced or scanned.
 
     Attributes:
@@ -211,7 +211,7 @@ class ColumnWalk(GroupWalk):
     bounded: tuple[tuple[int, int], ...] = ()
 
 
-W = TypeVar("W", bound=Walk)
+W = TypeVar("W", bound=WalkPattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class CpuPattern(KernelPattern[CpuMode, CpuAccess]):
 
     groups: int
     rows: int
-    walk: Walk
+    walk: WalkPattern
 
     def walk_as(self, kind: type[W]) -> W:
         """Return the walk, which has to be of this class."""
@@ -280,15 +280,17 @@ class Header(NamedTuple):
     partial_buffer: int = 0
     """The buffer of the states of chunks and groups; the executable sets it."""
     partial_offset: int = 0
-    """Where in it they lie, in bytes."""
+    """The offset of these states in bytes."""
     stashed_bytes: int = 0
     """Bytes of a group's elements, where these are kept."""
 
 
 class ParameterTable:
-    """Positions in a kernel's parameters: 64-bit integers, first the `Header`, then the counts of the group
-    and row loops, then for each access (loads, then stores) its buffer, offset, inner stride, group strides
-    and row strides, all in bytes, and at last the bits of the numbers."""
+    """Positions in the parameters of a kernel, which are 64-bit integers.
+
+    First comes the `Header`, then the counts of the group and row loops. Each access (loads, then stores)
+    has its buffer, offset, inner stride, group strides and row strides in bytes. The bits of numbers follow.
+    """
 
     PARTIAL_BUFFER = Header._fields.index("partial_buffer")
     PARTIAL_OFFSET = Header._fields.index("partial_offset")
@@ -329,6 +331,8 @@ class ParameterTable:
 
 
 def crossed_block(size: int) -> tuple[int, int]:
-    """The rows, and the steps of the innermost loop, in a block of a kernel whose operands lie across, at
-    most, where the widest has elements of `size` bytes."""
+    """Return the most rows, and steps of the innermost loop, in a block of a transposed kernel.
+
+    The widest operand has elements of `size` bytes.
+    """
     return min(1024 // size, 512), 512 // size

@@ -56,7 +56,7 @@ class CudaLaunch:
     maps: tuple[TensorMap, ...] = ()
 
     def bound(self, binding: ValueBinding) -> CudaLaunch:
-        """The launch of a kernel, if this is the launch of its form."""
+        """Return the launch of a kernel, if this is the launch of its form."""
         numbers = {name: word for name, word in self.values.items() if name.startswith(NUMBER)}
         bound = {name: binding.numbers[number] for name, number in numbers.items()}
         return replace(self, values={**self.values, **bound}) if bound else self
@@ -117,7 +117,7 @@ class UnitNest(KernelNest):
         )
 
     def _with_leaders(self, accesses: Sequence[CudaAccess]) -> tuple[CudaAccess, ...]:
-        """The accesses, each with the first one that moves like it, and one that it is near to."""
+        """Return the accesses, each with the first one that moves like it, and one that it is near to."""
         result, moving, places = [], dict[object, int](), dict[object, list[int]]()
         everything = self.all_accesses
         for number, access in enumerate(accesses):
@@ -136,7 +136,7 @@ class UnitNest(KernelNest):
         return tuple(result)
 
     def _with_numbers(self, accesses: Sequence[CudaAccess]) -> tuple[CudaAccess, ...]:
-        """The accesses with the small numbers that are part of the code."""
+        """Return the accesses with the small numbers that are part of the code."""
         everything = self.all_accesses
         return tuple(
             replace(
@@ -156,15 +156,16 @@ class UnitNest(KernelNest):
         return (self.groups[-1], self.inner) if self.form is Form.ABREAST else (self.inner,)
 
     def _runs_on(self, number: int) -> bool:
-        """Whether the loops of the run are one in memory."""
+        """Return whether the loops of the run are one in memory."""
         access = self.all_accesses[number]
         strides = [(loop.strides[number], loop.count) for loop in self.run]
         follows = all(outer[0] == inner[0] * inner[1] for outer, inner in pairwise(strides))
         return follows and _step(strides[-1][0], access) is Step.CONTIGUOUS
 
     def flat(self) -> UnitNest | None:
-        """The form whose units run over the ends of rows, if elements lie so, and what else moves does not
-        within a row, and nothing is guarded.
+        """Return the form whose units run over the ends of rows; None if the kernel has no such form.
+
+        All that moves within a row has to be contiguous over its end, and nothing may be guarded.
         """
         nest = replace(self, form=Form.FLAT)
         for number, access in enumerate(nest.accesses):
@@ -178,8 +179,9 @@ class UnitNest(KernelNest):
         return nest if self.rows and not self._guards else None
 
     def abreast(self) -> UnitNest | None:
-        """The form whose units run over the ends of groups that lie side by side, if elements lie so, and
-        nothing else moves within a group but from row to row, and nothing is guarded.
+        """Return the form whose units run over the ends of neighbouring groups; None if there is none.
+
+        Other accesses may only move from row to row of a group, and nothing may be guarded.
         """
         if self._guards or not (self.groups and self.rows and self.inner_reduced):
             return None
@@ -197,7 +199,7 @@ class UnitNest(KernelNest):
 
     @property
     def lies_across(self) -> bool:
-        """Whether more operands are contiguous from group to group than along the innermost loop."""
+        """True if more operands are contiguous from group to group than along the innermost loop."""
 
         def contiguous(strides: tuple[int, ...]) -> int:
             loads = zip(strides, self.kernel.loads, strict=False)
@@ -215,7 +217,7 @@ class UnitNest(KernelNest):
 
     @property
     def looks_up(self) -> bool:
-        """Whether loads are where, or read if, elements say so."""
+        """True if loads are where, or read if, elements say so."""
         saying = loads_of(operand for guard in self._guards.values() for operand in guard)
         return any(not self.accesses[number].counter for number in saying)
 
@@ -230,7 +232,7 @@ class UnitNest(KernelNest):
         return self.accesses[len(self.kernel.loads) :]
 
     def wide(self, units: int) -> bool:
-        """Whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
+        """Return whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
         return needs_64_bits((*self.groups, *self.rows, self.inner), units)
 
     def pattern(
@@ -247,11 +249,11 @@ class UnitNest(KernelNest):
         return CudaPattern(mode, self.loads, self.stores, values, vector, columns, wide, items)
 
     def given(self) -> dict[str, int]:
-        """The parameters of loops: counts, and the bytes that each moves each access; and the numbers."""
+        """Return the words of loops: counts, the bytes that each moves each access, and the numbers."""
         return loop_words(self.kernel, self.groups, self.rows) | inner_words(self.inner)
 
     def vector(self, alignments: Sequence[int], whole_rows: bool) -> int:
-        """Elements that a thread may move together, a power of two.
+        """Return the elements that a thread may move together, a power of two.
 
         Args:
             alignments: of each access's first element, in bytes.
@@ -273,8 +275,13 @@ class UnitNest(KernelNest):
         return vector
 
     def aligned(self, vector: int, alignments: Sequence[int], numbers: Iterable[int]) -> bool:
-        """Whether each of these accesses, if it is contiguous, may move so many elements together, for such
-        alignments of the first elements in bytes."""
+        """Return whether those of some accesses that are contiguous may move `vector` elements together.
+
+        Args:
+            vector: the number of elements.
+            alignments: of the first element of each access, in bytes.
+            numbers: the numbers of these accesses.
+        """
         unit_step = Step.FLAT if self.form is Form.FLAT else Step.CONTIGUOUS
         return all(
             self._aligned(number, alignments[number], vector)
@@ -290,7 +297,7 @@ class UnitNest(KernelNest):
 
 
 def unit_nest(kernel: Kernel, loops: LoopNest) -> UnitNest:
-    """The loops of a kernel as they are."""
+    """Return the loops of a kernel, over the innermost of which units run."""
     return UnitNest(loops.groups, loops.rows, loops.inner, loops.inner_reduced, kernel)
 
 

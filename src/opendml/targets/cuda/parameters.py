@@ -166,7 +166,7 @@ class ParameterStruct:
 
     @property
     def _has_share(self) -> bool:
-        """Whether the code multiplies by one over the elements of a group."""
+        """True if the code multiplies by one over the elements of a group."""
         return "elements" in self.words
 
     def map_offset(self, number: int) -> int:

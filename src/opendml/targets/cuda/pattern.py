@@ -164,7 +164,7 @@ class CudaPattern(KernelPattern[CudaMode, CudaAccess]):
 
     @property
     def flat(self) -> bool:
-        """Whether units run over the ends of rows."""
+        """True if units run over the ends of rows."""
         return any(access.step in (Step.FLAT, Step.BROKEN) for access in self.accesses)
 
     @property

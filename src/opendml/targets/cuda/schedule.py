@@ -18,7 +18,7 @@ from opendml.targets.cuda.groups import normalizations
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule_chain import ATTENTION
-from opendml.targets.cuda.schedule_contraction import ProductQuery, contractions
+from opendml.targets.cuda.schedule_contraction import CudaProductQuery, contractions
 from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_groups import GROUPS
 from opendml.targets.cuda.schedule_passes import ABREAST, ALONG, windows_abreast
@@ -54,7 +54,7 @@ def table_of(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) ->
     """Return the candidates for a kernel, and the query that they answer."""
     kind = kind_of(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
-        return _PRODUCTS[kind], ProductQuery(kernel, machine, alignments)
+        return _PRODUCTS[kind], CudaProductQuery(kernel, machine, alignments)
     if kind in _PLACING:
         return _PLACING[kind], placing_query(kernel, machine, alignments)
     query = CudaQuery(unit_nest(kernel, loop_nest(kernel)), machine, alignments)
@@ -73,7 +73,7 @@ def _reductions(query: CudaQuery) -> tuple[Table, CudaQuery]:
     return (RESIDENT, *ALONG, *SHARES) if query.nest.inner_reduced else (RESIDENT, *ABREAST), query
 
 
-def _reductions_of_product(query: ProductQuery, _: None) -> tuple[Table, CudaQuery]:
+def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, CudaQuery]:
     kernel = query.kernel
     return _reductions(CudaQuery(unit_nest(kernel, loop_nest(kernel)), query.machine, query.alignments))
 

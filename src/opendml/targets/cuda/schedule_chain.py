@@ -24,7 +24,7 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
-from opendml.targets.cuda.schedule_contraction import ProductQuery
+from opendml.targets.cuda.schedule_contraction import CudaProductQuery
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256
@@ -85,12 +85,12 @@ def is_chained(kernel: Kernel, machine: CudaMachine) -> bool:
 
 def chain_cycles(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> float:
     """Return the cycles of a softmax between products in the tile that is taken."""
-    best = _price(ProductQuery(kernel, machine, alignments))
+    best = _price(CudaProductQuery(kernel, machine, alignments))
     assert isinstance(best, Estimate)
     return best.cycles
 
 
-def _estimates(query: ProductQuery) -> Iterator[Estimate[AttentionTile | ChainTile]]:
+def _estimates(query: CudaProductQuery) -> Iterator[Estimate[AttentionTile | ChainTile]]:
     """Yield the estimates of all tiles. Others than those of warpgroups are estimated where the copy engine
     cannot load the operands."""
     shape, machine, alignments = ChainShape.of(query.kernel), query.machine, query.alignments
@@ -107,12 +107,12 @@ def _estimates(query: ProductQuery) -> Iterator[Estimate[AttentionTile | ChainTi
         yield Estimate(tile, {"products": cycles}, name=f"{tile.mode.value} {tile.rows}x{tile.keys}{stages}")
 
 
-def _price(query: ProductQuery) -> Estimate[AttentionTile | ChainTile] | Refusal:
+def _price(query: CudaProductQuery) -> Estimate[AttentionTile | ChainTile] | Refusal:
     best = min(_estimates(query), key=lambda each: each.cycles, default=None)
     return best or Refusal("heads are too wide, or operands are not in memory")
 
 
-def _construct(query: ProductQuery, tile: AttentionTile | ChainTile) -> CudaLaunch:
+def _construct(query: CudaProductQuery, tile: AttentionTile | ChainTile) -> CudaLaunch:
     shape = ChainShape.of(query.kernel)
     assert shape is not None
     if isinstance(tile, AttentionTile):

@@ -108,7 +108,7 @@ TILES = (
 
 
 @dataclass(frozen=True, slots=True)
-class TileChoice:
+class CudaTileChoice:
     """A tile, and the blocks that share each tile along k."""
 
     tile: Tile | WarpgroupTile
@@ -125,7 +125,7 @@ class TileChoice:
 
 
 @dataclass(frozen=True)
-class ProductQuery:
+class CudaProductQuery:
     """A kernel that multiplies matrices, and the device and the alignments that it is scheduled for."""
 
     kernel: Kernel
@@ -138,14 +138,14 @@ class ProductQuery:
         return Shape(self.kernel, self.alignments)
 
 
-def launch_of(shape: Shape, choice: TileChoice, machine: CudaMachine) -> CudaLaunch:
+def launch_of(shape: Shape, choice: CudaTileChoice, machine: CudaMachine) -> CudaLaunch:
     """Return the launch of a contraction in tiles."""
     if isinstance(choice.tile, WarpgroupTile):
         return in_warpgroups(shape, choice.tile.mode).launch(choice.tile, choice.splits, machine)
     return shape.launch(choice.tile, choice.splits)
 
 
-def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[TileChoice]]:
+def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileChoice]]:
     """Yield the estimates of all tiles that can compute a contraction.
 
     Where the copy engine can load the operands of a product, these are tiles of warpgroups alone: each of 51
@@ -173,18 +173,18 @@ def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[TileChoic
                 break
 
 
-def _estimate(tile: Tile | WarpgroupTile, splits: int, cycles: float) -> Estimate[TileChoice]:
-    choice = TileChoice(tile, splits)
+def _estimate(tile: Tile | WarpgroupTile, splits: int, cycles: float) -> Estimate[CudaTileChoice]:
+    choice = CudaTileChoice(tile, splits)
     return Estimate(choice, {"products": cycles}, name=choice.name)
 
 
-def _price_tiles(query: ProductQuery) -> Estimate[TileChoice] | Refusal:
+def _price_tiles(query: CudaProductQuery) -> Estimate[CudaTileChoice] | Refusal:
     found = estimates(query.shape, query.machine)
     best = min(found, key=lambda each: each.cycles, default=None)
     return best or Refusal("no tile can load the operands, add up such sums, or has so few results")
 
 
-def _price_any_reduction(query: ProductQuery) -> Estimate[None]:
+def _price_any_reduction(query: CudaProductQuery) -> Estimate[None]:
     return Estimate(None, {"products": query.shape.reduced_cycles(query.machine)})
 
 
@@ -409,7 +409,7 @@ def _sums(tile: Tile) -> int:
     return max(tile.rows * (tile.columns + 4), tile.columns * (tile.rows + 4)) * 4
 
 
-def contractions(reductions: Callable[[ProductQuery, None], tuple[Table, Any]]) -> Table:
+def contractions(reductions: Callable[[CudaProductQuery, None], tuple[Table, Any]]) -> Table:
     """Return the ways to compute a contraction; `reductions` gives those of other reductions."""
     return (
         Candidate("as any reduction", _price_any_reduction, then=reductions),

@@ -15,7 +15,7 @@ from typing import TypeVar
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Step
-from opendml.targets.cpu.pattern import LINE, CpuPattern, Walk
+from opendml.targets.cpu.pattern import LINE, CpuPattern, WalkPattern
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class Packing:
 
 
 @dataclass(frozen=True, slots=True)
-class OperandA(Walk):
+class OperandA(WalkPattern):
     """The layout of A: micro-panels of `rows` rows, in parts of `depth` products.
 
     For FMA the elements of a column follow each other; rows in place follow each other instead, as all rows
@@ -165,7 +165,7 @@ class OperandA(Walk):
 
 
 @dataclass(frozen=True, slots=True)
-class OperandB(Walk):
+class OperandB(WalkPattern):
     """The layout of B: panels of `columns` columns, in parts of `depth` products. The rows of a part
     follow each other; packing may write less than a vector of rows more."""
 
@@ -249,7 +249,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Tiling(Walk):
+class Tiling(WalkPattern):
     """The way to compute sums of products: in blocks of at most `rows` x `columns` results, from A and B.
 
     `parts_together` is the number of parts whose sums are added up before they are added to those of others;
@@ -283,7 +283,7 @@ class Tiling(Walk):
 
 
 @dataclass(frozen=True, slots=True)
-class Chaining(Walk):
+class Chaining(WalkPattern):
     """The way to compute a softmax between products, `keys` keys at a time. Micro-panels of the queries and
     panels of the keys give products, the last load of `scores`. Scores and panels of the values give results.
 
@@ -302,7 +302,7 @@ class Chaining(Walk):
     widest: int
 
 
-def expanded_walk(walk: Walk, expand: Callable[[CpuPattern], CpuPattern]) -> Walk:
+def expanded_walk(walk: WalkPattern, expand: Callable[[CpuPattern], CpuPattern]) -> WalkPattern:
     """Return a walk with all patterns of operands and scores expanded."""
 
     def operand(given: T) -> T:
