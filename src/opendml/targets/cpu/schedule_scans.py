@@ -6,7 +6,6 @@ from __future__ import annotations
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.costs import chunked, whole
 from opendml.targets.cpu.launch import (
-    BLOCK_BYTES,
     CLAIM_BYTES,
     CpuLaunch,
     CpuQuery,
@@ -16,10 +15,10 @@ from opendml.targets.cpu.launch import (
 )
 from opendml.targets.cpu.pattern import WIDE_TILE, CpuMode
 from opendml.targets.cpu.schedule_groups import (
-    MOST_CHUNKS,
     Batches,
     Chunks,
     ColumnTiles,
+    chunks_of_line,
     chunks_of_tiles,
     fits_a_block,
     in_chunks,
@@ -27,75 +26,65 @@ from opendml.targets.cpu.schedule_groups import (
 )
 
 
-def _whole_lines(query: CpuQuery) -> Estimate[Batches]:
+def _price_whole_lines(query: CpuQuery) -> Estimate[Batches]:
     nest = query.nest
     batch = max(1, CLAIM_BYTES // (nest.inner.count * nest.step_bytes))
     return Estimate(Batches(batch), whole(query, nest.group_count, fits=True, reads=1))
 
 
-def _run_whole_lines(query: CpuQuery, way: Batches) -> list[CpuLaunch]:
-    nest = query.nest
-    numbers = Numbers(
-        block=nest.inner.count,
-        blocks=1,
-        units=1,
-        chunk=way.batch,
-        elements=nest.inner.count,
-        groups=nest.group_count,
-    )
-    items, item_bytes = -(-nest.group_count // way.batch), way.batch * nest.group_bytes
-    return [launch_of(query.kernel, query.nest, CpuMode.SCAN_ROWS, numbers, items, item_bytes)]
+def _whole_lines(query: CpuQuery, choice: Batches) -> list[CpuLaunch]:
+    nest, batch = query.nest, choice.batch
+    length, lines = nest.inner.count, nest.group_count
+    numbers = Numbers(block=length, blocks=1, units=1, chunk=batch, elements=length, groups=lines)
+    items, item_bytes = -(-lines // batch), batch * nest.group_bytes
+    return [launch_of(query.kernel, nest, CpuMode.SCAN_ROWS, numbers, items, item_bytes)]
 
 
-def _chunks_of_lines(query: CpuQuery) -> Estimate[Chunks] | Refusal:
-    if refusal := fits_a_block(query):
-        return refusal
-    block = BLOCK_BYTES // query.nest.element_bytes
-    blocks = -(-query.nest.inner.count // block)
-    chunk = -(-blocks // MOST_CHUNKS)
-    return Estimate(Chunks(block, chunk), chunked(query, reads=2, is_scan=True))
+def _price_chunks_of_lines(query: CpuQuery) -> Estimate[Chunks] | Refusal:
+    terms = chunked(query, reads=2, is_scan=True)
+    return fits_a_block(query) or Estimate(chunks_of_line(query), terms)
 
 
-def _run_chunks_of_lines(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
-    blocks = -(-query.nest.inner.count // way.block)
-    chunks = -(-blocks // way.chunk)
-    numbers = Numbers(way.block, blocks, blocks, way.chunk, chunks, query.nest.inner.count)
+def _chunks_of_lines(query: CpuQuery, choice: Chunks) -> list[CpuLaunch]:
+    length = query.nest.inner.count
+    blocks = -(-length // choice.block)
+    numbers = Numbers(choice.block, blocks, blocks, choice.chunk, -(-blocks // choice.chunk), length)
     modes = (CpuMode.ROWS_PARTIAL, CpuMode.SCAN_ROWS_COMBINE, CpuMode.SCAN_ROWS_MAP)
-    return in_chunks(query, modes, numbers)
+    return in_chunks(query, modes, numbers, choice.rounds)
 
 
-def _whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
+def _price_whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
     nest = query.nest
     tile = min(nest.inner.count, WIDE_TILE)
     items = nest.group_count * -(-nest.inner.count // tile)
     return Estimate(ColumnTiles(tile), whole(query, items, fits=True, reads=1))
 
 
-def _run_whole_tiles(query: CpuQuery, way: ColumnTiles) -> list[CpuLaunch]:
-    nest = query.nest
-    tiles = -(-nest.inner.count // way.tile)
-    numbers = Numbers(way.tile, tiles, nest.row_count, nest.row_count, elements=nest.row_count)
-    items, item_bytes = nest.group_count * tiles, nest.row_count * way.tile * nest.step_bytes
-    return [launch_of(query.kernel, query.nest, CpuMode.SCAN_COLUMNS, numbers, items, item_bytes)]
+def _whole_tiles(query: CpuQuery, choice: ColumnTiles) -> list[CpuLaunch]:
+    nest, tile = query.nest, choice.tile
+    rows, tiles = nest.row_count, -(-nest.inner.count // tile)
+    numbers = Numbers(tile, tiles, rows, rows, elements=rows)
+    items, item_bytes = nest.group_count * tiles, rows * tile * nest.step_bytes
+    return [launch_of(query.kernel, nest, CpuMode.SCAN_COLUMNS, numbers, items, item_bytes)]
 
 
-def _chunks_of_tiles(query: CpuQuery) -> Estimate[Chunks] | Refusal:
-    way = chunks_of_tiles(query, WIDE_TILE)
-    return fits_a_block(query) or Estimate(way, chunked(query, reads=2, is_scan=True))
+def _price_chunks_of_tiles(query: CpuQuery) -> Estimate[Chunks] | Refusal:
+    choice = chunks_of_tiles(query, WIDE_TILE)
+    return fits_a_block(query) or Estimate(choice, chunked(query, reads=2, is_scan=True))
 
 
-def _run_chunks_of_tiles(query: CpuQuery, way: Chunks) -> list[CpuLaunch]:
+def _chunks_of_tiles(query: CpuQuery, choice: Chunks) -> list[CpuLaunch]:
     modes = (CpuMode.COLUMNS_PARTIAL, CpuMode.SCAN_COLUMNS_COMBINE, CpuMode.SCAN_COLUMNS_MAP)
-    return in_chunks(query, modes, numbers_of_tiles(query, way))
+    return in_chunks(query, modes, numbers_of_tiles(query, choice), choice.rounds)
 
 
 SCANNED_ROWS: Table = (
-    Candidate("whole lines", _whole_lines, _run_whole_lines),
-    Candidate("lines in chunks", _chunks_of_lines, _run_chunks_of_lines),
+    Candidate("whole lines", _price_whole_lines, _whole_lines),
+    Candidate("lines in chunks", _price_chunks_of_lines, _chunks_of_lines),
 )
 """The ways to scan along the innermost loop."""
 SCANNED_COLUMNS: Table = (
-    Candidate("tiles of whole lines", _whole_tiles, _run_whole_tiles),
-    Candidate("tiles of lines in chunks", _chunks_of_tiles, _run_chunks_of_tiles),
+    Candidate("tiles of whole lines", _price_whole_tiles, _whole_tiles),
+    Candidate("tiles of lines in chunks", _price_chunks_of_tiles, _chunks_of_tiles),
 )
 """The ways to scan lines that lie side by side."""
