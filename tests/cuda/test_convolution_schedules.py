@@ -15,6 +15,7 @@ import pytest
 import opendml as dml
 from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
+from opendml.frontends.common.attention import in_rows
 from opendml.program.node import convert
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -333,6 +334,21 @@ def test_images_of_few_channels_are_copied_so_that_rows_of_windows_are_contiguou
     shape = ConvolutionShape(Shape(copies[-1], aligned(copies[-1])))
     assert (shape.m, shape.n, shape.k) == (64, 32 * 112 * 112, 7 * 64)
     assert not guards_of(copies[-1].values)
+
+
+def test_products_beside_a_gathered_operand_keep_what_gathers_it() -> None:
+    """The first layer of GPT-2 adds embeddings of tokens to a product along heads and their elements."""
+
+    def layer(heads: Any, weights: Any, table: Any, tokens: Any) -> Any:
+        rows = dml.gather(table, tokens, axis=2, index_dimensions=1)
+        return dml.gemm(in_rows(heads).reinterpret((1, 1, 512, 768)), weights) + rows
+
+    table, tokens = ("FLOAT16", (1, 1, 900, 768)), ("INT32", (1, 1, 1, 512))
+    inputs = [("FLOAT16", (1, 12, 512, 64)), ("FLOAT16", (1, 1, 768, 768)), table, tokens]
+    program = fuse(graph_program(layer, *inputs))
+    found = with_channels_last(program, MACHINE)
+    assert any(guards_of(kernel.values) for kernel in program.kernels)
+    assert found.kernels == program.kernels
 
 
 def test_what_the_copy_engine_can_load_is_not_copied() -> None:

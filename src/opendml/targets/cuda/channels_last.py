@@ -91,8 +91,8 @@ class _Copies:
 
     Args:
         each: the copies.
-        padded: if the images have their padding in the copy, the dimension of the kernel over channels, and
-            their number in the copies.
+        padded: if the images, which are the first copy, have their padding there, the dimension of the kernel
+            over channels, and their number in the copies.
     """
 
     each: tuple[_Copy, ...] = ()
@@ -106,18 +106,21 @@ class _Copies:
                 loads[copy.number], buffer=buffer, offset=offset - copy.before, strides=copy.kernel_strides
             )
         kernel = replace(kernel, loads=tuple(loads))
-        return kernel if self.padded is None else _without_guards(kernel, *self.padded)
+        if self.padded is None:
+            return kernel
+        return _without_guard(kernel, self.each[0].number, *self.padded)
 
 
-def _without_guards(kernel: Kernel, dimension: int, count: int) -> Kernel:
-    """Return a convolution whose images need no guard, with another size of a dimension."""
+def _without_guard(kernel: Kernel, load: int, dimension: int, count: int) -> Kernel:
+    """Return a kernel of which a load needs no guard, with another size of a dimension."""
 
     def resized(sizes: tuple[int, ...]) -> tuple[int, ...]:
         is_moved = len(sizes) > dimension and sizes[dimension] > 1
         return (*sizes[:dimension], count, *sizes[dimension + 1 :]) if is_moved else sizes
 
     def changed(node: Node) -> Node:
-        operands = () if node.operation is Operation.SOURCE else node.operands
+        is_images = node.operation is Operation.SOURCE and number_of(node) == load
+        operands = () if is_images else node.operands
         return Node(node.operation, node.type, resized(node.sizes), operands, node.attribute, node.origin)
 
     values = rebuild(kernel.values, changed)
