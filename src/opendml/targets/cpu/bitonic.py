@@ -1,8 +1,6 @@
 """Bitonic networks that sort words in memory, in vectors.
 
-A word is a key and a position, both without signs, in two arrays. Words with lesser keys come first, words of
-equal keys in the order of their positions. So no two words of different elements are equal, and every way to
-sort them gives the same result.
+A word is a key and a position, both without signs, in two arrays.
 """
 
 from __future__ import annotations
@@ -14,10 +12,11 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.lines import POSITION, word_is_less
+from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I32, I64, Code, internal_function
 from opendml.targets.cpu.values import number, splat, vector_constant
 
-_POSITION = ScalarType.UINT32
 _BLOCK = 2048
 """Words of a block that all strides visit in turn, while it is in a level 1 cache (8 to 24 KiB of words)."""
 
@@ -34,7 +33,7 @@ class Words(NamedTuple):
 
 def word_bytes(key: ScalarType) -> int:
     """Return the bytes of a word with keys of a type."""
-    return key.bytes + _POSITION.bytes
+    return key.bytes + POSITION.bytes
 
 
 class BitonicNetwork:
@@ -43,7 +42,7 @@ class BitonicNetwork:
 
     def __init__(self, code: Code, key: ScalarType, width: ir.Value) -> None:
         self.code, self.builder, self.lanes = code, code.builder, code.lanes
-        self.types, self.width = (key, _POSITION), width
+        self.types, self.width = (key, POSITION), width
 
     def sort(self, words: Words) -> None:
         """Sort all words."""
@@ -177,10 +176,8 @@ class BitonicNetwork:
         return splat(self.builder, self.builder.icmp_signed("!=", bit, I64(0)), self.lanes)
 
     def _less(self, a: Word, b: Word) -> ir.Value:
-        is_less = self.builder.icmp_unsigned("<", a[0], b[0])
-        is_same = self.builder.icmp_unsigned("==", a[0], b[0])
-        comes_first = self.builder.icmp_unsigned("<", a[1], b[1])
-        return self.builder.or_(is_less, self.builder.and_(is_same, comes_first))
+        (is_less,) = emitted(self.builder, [word_is_less(self.types[0])], self.lanes, [*a, *b])
+        return is_less
 
     def _chosen(self, condition: ir.Value, a: Word, b: Word) -> Word:
         return self.builder.select(condition, a[0], b[0]), self.builder.select(condition, a[1], b[1])

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from opendml.compiler.domains import moving_operands
-from opendml.program.node import PLACINGS, Operation
+from opendml.program.node import Operation
+from opendml.targets.common.lines import placing_in
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.code import I1, I64, Body
 from opendml.targets.cpu.kernel_code import KernelCode
@@ -38,9 +38,8 @@ class PlacingCode(KernelCode):
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        self.placed = next(node for node in self.nodes if node.operation in PLACINGS)
-        self.operands = moving_operands(self.placed)
-        self.before = self.placed.operands[len(self.operands) :]
+        placing = placing_in(pattern.values)
+        self.placed, self.operands, self.before = placing.node, placing.operands, placing.before
         self.stored = range(len(pattern.loads), len(self.accesses))
 
     def item(self, item: ir.Value) -> None:

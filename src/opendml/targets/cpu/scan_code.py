@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from opendml.program.node import SCANS, Node
+from opendml.targets.common.lines import scan_in
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.column_code import ColumnCode
@@ -28,9 +28,9 @@ class _ScanCode(GroupCode):
 
     def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
         super().__init__(function, pattern, lanes)
-        (self.scan,) = (node for node in self.nodes if node.operation in SCANS)
+        scan = scan_in(pattern.values)
+        self.scan, self.exclusive, self.reverse = scan.node, scan.exclusive, scan.reverse
         ((self.total,),) = self.passes
-        _, self.exclusive, self.reverse = _flags(self.scan)
 
     def combine(self, item: ir.Value) -> None:
         """Replace the totals of the chunks of a line by those of all chunks ahead."""
@@ -205,11 +205,3 @@ class ScanColumnCode(_ScanCode, ColumnCode):
 
             start = self.up_to_boundary(row_pointers, self.start, self.stop, step)
             self.code.vector_loop(start, self.stop, step)
-
-
-def _flags(scan: Node) -> tuple[int, bool, bool]:
-    """Return the axis of a scan, whether it leaves out the element itself, and whether it goes down."""
-    if not isinstance(scan.attribute, tuple):
-        raise TypeError(f"{scan} has no axis")
-    axis, exclusive, reverse = scan.attribute
-    return axis, bool(exclusive), bool(reverse)

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 
-from opendml.compiler.kernel import Kernel, placing_of
+from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
-from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import Query, nest_of
+from opendml.targets.common.lines import placing_in
 from opendml.targets.cpu.bitonic import word_bytes
 from opendml.targets.cpu.costs import chunked, whole
 from opendml.targets.cpu.launch import CLAIM_BYTES, CpuLaunch, CpuQuery, Numbers, Table, launch_of
@@ -78,18 +78,9 @@ def placing_query(kernel: Kernel) -> CpuQuery:
     return Query(nest_of(kernel, nest), machine())
 
 
-def _placed(query: CpuQuery) -> Node:
-    """Return the node that places."""
-    placed = placing_of(query.kernel.values)
-    assert placed is not None
-    return placed
-
-
 def _placed_count(query: CpuQuery) -> int:
     """Return the places of a line."""
-    attribute = _placed(query).attribute
-    assert isinstance(attribute, tuple)
-    return int(attribute[-1])
+    return placing_in(query.kernel.values).count
 
 
 def _line_bytes(query: CpuQuery) -> int:
@@ -116,7 +107,7 @@ def _price_positions(query: CpuQuery) -> Estimate[LineChunks]:
 def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     """Construct two launches: all chunks are searched before it is known where their positions go."""
     kernel, nest, length, lines = query.kernel, query.nest, query.nest.inner.count, query.nest.group_count
-    position_bytes = _placed(query).type.bytes
+    position_bytes = placing_in(query.kernel.values).node.type.bytes
     chunk = choice.chunk
     chunks = -(-length // chunk)
     items, read_bytes = lines * chunks, -(-chunk * _line_bytes(query) // length)

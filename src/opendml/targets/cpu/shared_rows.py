@@ -26,7 +26,7 @@ class SharedRows:
     nest: LoopNest
     count: int
     reads: float
-    """Distinct loads for each load of a row, over all rows; the rows that are left over share none."""
+    """Distinct loads for each load of a row, over all rows. Rows that are left over share none."""
 
 
 def shared_rows(kernel: Kernel, nest: LoopNest) -> SharedRows | None:

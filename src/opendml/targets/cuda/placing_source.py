@@ -1,11 +1,11 @@
-"""Prints kernels that put elements to places along lines, or find the positions of what holds, one element
-at a time."""
+"""The printers of kernels that scatter along lines, or find positions, one element at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered
+from opendml.targets.common.lines import placing_in
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -18,14 +18,14 @@ _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
 class PlacingPrinter(Printer):
-    """Prints what kernels/scatter.cuh and scatter_lines.cuh are written in."""
+    """Prints the functions that kernels/scatter.cuh and scatter_lines.cuh call."""
 
     def text(self) -> str:
-        """All of it."""
-        placed = self.values[0]
+        """Return the source that the kernel files need."""
+        placed = placing_in(self.values).node
         lines, name = self._compute(placed.operands, {}, self._group_load)
         types = f"typedef {TYPES[placed.operands[0].type]} Element;\ntypedef {TYPES[placed.type]} Placed;"
-        # What is scattered is the position if it stays as it is.
+        # The value is the position unless the function changes it.
         signature = f"Element element({_ARGUMENTS}, Placed& value)"
         if placed.operation is Operation.SCATTER_SUM:
             lines.append(f"value = {name(placed.operands[1])};")
@@ -41,7 +41,7 @@ class PlacingPrinter(Printer):
         return "\n\n".join(parts)
 
     def _puts(self, operation: Operation) -> list[str]:
-        """A number to a place of each store."""
+        """Return statements that put a number to a place by each store."""
         put = {
             Operation.SCATTER: "atomicMax((Placed*)({}), number);",
             Operation.SCATTER_SUM: "atomicAdd((unsigned long long*)({}), (unsigned long long)number);",
@@ -55,11 +55,11 @@ class PlacingPrinter(Printer):
 
 
 class PositionsPrinter(Printer):
-    """Prints what kernels/positions.cuh is written in."""
+    """Prints the functions that kernels/positions.cuh calls."""
 
     def text(self) -> str:
-        """All of it."""
-        placed = next(node for node in self.nodes if node.operation is Operation.POSITIONS)
+        """Return the source that the kernel file needs."""
+        placed = placing_in(self.values).node
         (found,) = placed.operands
         lines, name = self._compute([found], {}, self._group_load)
         counts = {id(node): f"({TYPES[node.type]})all" for node in self.nodes if node.operation in REDUCTIONS}
@@ -74,13 +74,13 @@ class PositionsPrinter(Printer):
             f"typedef {TYPES[placed.type]} Position;",
             function(f"bool holds({_ARGUMENTS})", [*lines, f"return {name(found)};"]),
             function(f"void put({_ARGUMENTS}, Position position)", position),
-            "// What is made of their number.",
+            "// The results of the number of positions.",
             function(f"void put_number({_ARGUMENTS}, Index all)", self._puts(of_lines, counts, 1)),
         ]
         return "\n\n".join(parts)
 
     def _puts(self, stores: Sequence[_Store], known: Mapping[int, str], row: int) -> list[str]:
-        """Stores of what is made of something known, so many together."""
+        """Return statements that store results of known values, `row` neighbours at a time."""
         lines, name = self._compute([root for *_, root in stores], dict(known), self._group_load)
         for first in range(0, len(stores), row):
             number, access, _ = stores[first]

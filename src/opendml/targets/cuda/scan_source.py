@@ -1,9 +1,9 @@
-"""Prints kernels of running sums and products, in units of neighbouring elements."""
+"""The printer of kernels of running sums and products, in units of neighbouring elements."""
 
 from __future__ import annotations
 
-from opendml.program.node import SCANS
 from opendml.targets.common.accumulations import accumulation_of
+from opendml.targets.common.lines import scan_in
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import CUDA, TYPES, literal
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -12,19 +12,17 @@ from opendml.targets.cuda.source import Printer
 
 
 class ScanPrinter(Printer):
-    """Prints what kernels/scan.cuh is written in."""
+    """Prints the functions that kernels/scan.cuh calls."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return the source that the kernel file needs."""
         parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         parts += [item_position(self.pattern), self._structures(), *self._loading(), *self._storing()]
         return "\n\n".join([*parts, *self._scan()])
 
     def _scan(self) -> list[str]:
-        (scan,) = (node for node in self.nodes if node.operation in SCANS)
-        if not isinstance(scan.attribute, tuple):
-            raise TypeError(f"{scan} has no axis")
-        _, exclusive, reverse = scan.attribute
+        line = scan_in(self.values)
+        scan = line.node
         total, type = accumulation_of((scan,)), TYPES[scan.type]
         identity = literal(total.start[0].number, scan.type)
         (merged,) = total.merge
@@ -35,7 +33,7 @@ class ScanPrinter(Printer):
         together = CUDA.expression(merged, ["a", "b"])
         return [
             f"typedef {type} Scanned;",
-            f"constexpr bool EXCLUSIVE = {exclusive}, REVERSE = {reverse};",
+            f"constexpr bool EXCLUSIVE = {int(line.exclusive)}, REVERSE = {int(line.reverse)};",
             f"#define IDENTITY ({type})({identity})",
             function("void load_kept(Kept& to, const Parameters& p, const Offsets& at)", given),
             template(

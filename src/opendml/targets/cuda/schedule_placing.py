@@ -11,6 +11,7 @@ from opendml.compiler.loops import line_nest
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.lines import placing_in
 from opendml.targets.cuda.costs import PANEL, reading
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
@@ -46,9 +47,7 @@ class Lines:
 
 def _places(nest: UnitNest) -> int:
     """Return the places of a line."""
-    attribute = nest.kernel.values[0].attribute
-    assert isinstance(attribute, tuple)
-    return int(attribute[-1])
+    return placing_in(nest.kernel.values).count
 
 
 def _elements(nest: UnitNest) -> int:

@@ -9,7 +9,7 @@ struct alignas(2 * sizeof(Element)) Word {
 
 DEVICE bool is_less(const Word& a, const Word& b) {
     if constexpr (sizeof(Word) == 8) return bits_as<unsigned long long>(a) < bits_as<unsigned long long>(b);
-    else return a.key < b.key || (a.key == b.key && a.position < b.position);
+    else return is_before(a.key, a.position, b.key, b.position);
 }
 
 // Behind all others.
