@@ -7,7 +7,7 @@ target says which of these kernels it computes.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,14 +18,8 @@ from opendml.program.scalar_type import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """The nodes of attention in the value of a kernel.
-
-    Args:
-        products: the products of queries and keys.
-        scores: the operand of the softmax, made of the products.
-        weighted: the values that the softmax of the scores weights.
-        results: the sums of these.
-    """
+    """The nodes of attention in a kernel: the softmax of `scores`, made of the sums `products`, weights
+    `weighted`."""
 
     products: Node
     scores: Node
@@ -89,7 +83,8 @@ def with_attention(sequence: KernelSequence, is_computed: Callable[[Kernel], boo
     kernels, repeated = sequence.kernels, sequence.repeated
     writers, readers = _only_users(sequence)
     result, left = dict(enumerate(kernels)), dict(sequence.temporaries)
-    products = {number for number, kernel in result.items() if _multiplies(kernel)}
+    contraction = Operation.CONTRACTION
+    products = {number for number, each in result.items() if contraction in operations_of(each.values)}
     fused = set[int]()
     for weights, last in readers.items():
         middle = writers[weights]
@@ -106,36 +101,19 @@ def with_attention(sequence: KernelSequence, is_computed: Callable[[Kernel], boo
     return KernelSequence([result[number] for number in sorted(result)], moved, left)
 
 
-def _multiplies(kernel: Kernel) -> bool:
-    return Operation.CONTRACTION in operations_of(kernel.values)
-
-
 def _only_users(sequence: KernelSequence) -> tuple[dict[int, int], dict[int, int]]:
     """Return the numbers of the kernels that write and read temporaries, by their buffers.
 
     Only temporaries count that one access of one kernel writes, and one access of another one reads.
     """
-    writers, readers = (
-        _alone(
-            (access.buffer, number)
-            for number, accesses in enumerate(each)
-            for access in accesses
-            if access.buffer is not None and access.buffer in sequence.temporaries
-        )
-        for each in (
-            [kernel.stores for kernel in sequence.kernels],
-            [kernel.loads for kernel in sequence.kernels],
-        )
-    )
-    both = writers.keys() & readers.keys()
-    return {each: writers[each] for each in both}, {each: readers[each] for each in both}
-
-
-def _alone(users: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Return the users of the buffers that have one user."""
-    pairs = list(users)
-    counts = Counter(buffer for buffer, _ in pairs)
-    return {buffer: user for buffer, user in pairs if counts[buffer] == 1}
+    writers, readers = defaultdict[int, list[int]](list), defaultdict[int, list[int]](list)
+    for number, kernel in enumerate(sequence.kernels):
+        for users, accesses in ((writers, kernel.stores), (readers, kernel.loads)):
+            for access in accesses:
+                if access.buffer is not None and access.buffer in sequence.temporaries:
+                    users[access.buffer].append(number)
+    both = [each for each in readers if len(readers[each]) == len(writers[each]) == 1]
+    return {each: writers[each][0] for each in both}, {each: readers[each][0] for each in both}
 
 
 def _together(scores: Kernel, weights: Kernel, results: Kernel) -> Kernel | None:
@@ -190,14 +168,8 @@ Each has its number, and the steps of the kernel's dimension in one of its steps
 def _dimensions(sizes: Sequence[int], load: Access, before: _Part, domain: list[int]) -> _Dimensions | None:
     """Return the dimensions of attention that the dimensions of a kernel consist of.
 
-    A dimension along which the load does not move is new. Each other one is one or several of the kernel
-    before. None if a dimension is neither, or if the kernel reads only a part.
-
-    Args:
-        sizes: the domain of the kernel.
-        load: reads what the kernel before stores.
-        before: the kernel before.
-        domain: the sizes of all dimensions; new ones are added.
+    A dimension of `sizes` along which the `load` does not move is new in the `domain`. Each other one is one
+    or several of the kernel before. None if a dimension is neither, or if the kernel reads only a part.
     """
     store = before.kernel.stores[0]
     known = {
@@ -226,13 +198,7 @@ def _dimensions(sizes: Sequence[int], load: Access, before: _Part, domain: list[
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A kernel of attention.
-
-    Args:
-        kernel: the kernel.
-        dimensions: its dimensions among those of attention.
-        read: the number of the load that reads what the kernel before stores.
-    """
+    """A kernel of attention, its dimensions, and the number of the load that reads the kernel before."""
 
     kernel: Kernel
     dimensions: _Dimensions
@@ -251,13 +217,8 @@ class _Part:
         return tuple(sorted(number for axis in axes for number, _ in self.dimensions.get(axis, ())))
 
     def values(self, before: Sequence[Node], loads: list[Access], domain: Sequence[int]) -> tuple[Node, ...]:
-        """Return the values of the kernel over all dimensions.
-
-        Args:
-            before: the values that the kernel before stores.
-            loads: the loads of all kernels; those of this one are added.
-            domain: the sizes of all dimensions.
-        """
+        """Return the values over all dimensions of the `domain`, made of those `before`; add to the
+        `loads`."""
         numbers: dict[int, int] = {}
         rank = len(domain)
         for number, load in enumerate(self.kernel.loads):

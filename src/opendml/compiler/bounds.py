@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice
 
 from opendml.compiler.kernel import Access, Kernel, number_of, operations_of
-from opendml.program.node import COLLECTIVE, REDUCTIONS, STORED, Node, Operation, View, ordered
+from opendml.compiler.view_algebra import IN_MEMORY, computed_operands, walk
+from opendml.program.node import REDUCTIONS, Node, Operation, View, ordered
 from opendml.program.scalar_type import ScalarType
 
 _NEUTRAL = {Operation.SUM: 0.0, Operation.LEAST: math.inf, Operation.GREATEST: -math.inf}
 """The numbers that do not change a reduction of floats; sums are never -0."""
-_IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RESHAPE, Operation.RECURRENCE}
 _MOST_CONDITIONS = 64
 """Conditions that are searched for a bound, at most."""
 _COUNTED = (ScalarType.INT32, ScalarType.INT64, ScalarType.FLOAT32, ScalarType.FLOAT64)
@@ -32,15 +33,11 @@ def bounds_of(reduction: Node) -> Iterator[tuple[Node, Node]]:
         or value.operands[2].attribute != _NEUTRAL[reduction.operation]
     ):
         return
-    pending, seen = [value.operands[0]], set[int]()
-    while pending and len(seen) < _MOST_CONDITIONS:
-        condition = pending.pop()
-        if id(condition) in seen:
-            continue
-        seen.add(id(condition))
-        if condition.operation is Operation.AND:
-            pending += condition.operands
-        elif condition.operation is Operation.LESS and condition.operands[0].type in _COUNTED:
+    conditions = walk(
+        value.operands[0], lambda each: each.operands if each.operation is Operation.AND else ()
+    )
+    for condition in islice(conditions, _MOST_CONDITIONS):
+        if condition.operation is Operation.LESS and condition.operands[0].type in _COUNTED:
             position = _converted(condition.operands[0])
             if position.operation in (Operation.INDEX, Operation.SOURCE) and not position.operands:
                 yield position, condition.operands[1]
@@ -57,22 +54,14 @@ def is_bounded(reduction: Node) -> bool:
 
 def _varies(root: Node, axes: Sequence[int]) -> bool:
     """Return whether a value differs along some axes."""
-    pending, seen = [root], set[int]()
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+    for node in walk(root, computed_operands):
         moving: Iterable[int] = ()
         if isinstance(node.attribute, View):
             moving = (row[axis] for row in node.attribute.steps for axis in axes)
-            pending += node.operands[1:]
         elif node.operation is Operation.INDEX and isinstance(node.attribute, tuple):
             moving = (node.attribute[1 + axis] for axis in axes if node.sizes)
-        elif node.operation in _IN_MEMORY:
+        elif node.operation in IN_MEMORY:
             moving = (node.sizes[axis] - 1 for axis in axes)
-        else:
-            pending += node.operands
         if any(moving):
             return True
     return False

@@ -10,13 +10,9 @@ from opendml.program.node import COLLECTIVE, PLACINGS, REDUCTIONS, SCANS, Node, 
 
 @dataclass(frozen=True, slots=True)
 class IterationDomain:
-    """The indices over which a kernel runs, and its reductions or scans.
+    """The sizes over which a kernel runs, and its `own` reductions or scans over axes of these.
 
-    Args:
-        sizes: the sizes of the domain.
-        axes: the axes that the kernel reduces or scans.
-        own: the nodes that it reduces or scans, all over these axes.
-        others: the reductions and scans that the kernel needs and cannot compute over this domain.
+    `others` are those that the kernel needs and cannot compute there.
     """
 
     sizes: tuple[int, ...]
@@ -37,14 +33,10 @@ class Except:
 
 
 def iteration_domain(root: Node, nodes: Iterable[Node]) -> IterationDomain:
-    """Return the domain of the kernel that computes `root`.
+    """Return the domain of the kernel that stores `root` and computes `nodes`, operands first.
 
     The domain has the sizes of the root. If the root is made of reductions to these sizes, the domain has the
     sizes of what they reduce.
-
-    Args:
-        root: the value that the kernel stores.
-        nodes: the nodes that the kernel computes, operands first.
     """
     inside = [node for node in nodes if node.operation in COLLECTIVE]
     over = [node for node in inside if operand_sizes(node) == root.sizes]

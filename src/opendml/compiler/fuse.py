@@ -17,7 +17,7 @@ from opendml.budget import check_time
 from opendml.compiler.attention import with_attention
 from opendml.compiler.domains import Except
 from opendml.compiler.horizontal import fused_horizontally
-from opendml.compiler.kernel import Access, Kernel, KernelProgram, KernelSequence, PreparedTensor, Repeat
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, KernelSequence, PreparedTensor
 from opendml.compiler.kernel_builder import KernelBuilder, Location, parts_of
 from opendml.compiler.materialize import materialized
 from opendml.compiler.memory import Temporary, place
@@ -25,7 +25,7 @@ from opendml.compiler.operand_kernels import with_operand_kernels
 from opendml.compiler.parameters import Shared, with_parameters
 from opendml.compiler.prepare import recipes_of, split
 from opendml.compiler.prices import Prices
-from opendml.compiler.recurrences import steps_of
+from opendml.compiler.recurrences import append_steps
 from opendml.compiler.rewrites import (
     with_factors_behind_products,
     with_unordered_scatters,
@@ -56,14 +56,9 @@ class Abilities:
     prices: Prices = field(default_factory=Prices)
 
 
-def fuse(program: Program, abilities: Abilities | None = None) -> KernelProgram:
-    """Return the kernels of a program, and those that prepare its constants.
-
-    Args:
-        program: the program.
-        abilities: those of the target; None: the least.
-    """
-    abilities = abilities or Abilities()
+def fuse(program: Program, abilities: Abilities = Abilities()) -> KernelProgram:
+    """Return the kernels of a program for a target with some abilities, and those that prepare its
+    constants."""
     if not abilities.scatters_in_order:
         program = replace(program, results=with_unordered_scatters(program.results))
     if not program.constants:
@@ -89,13 +84,7 @@ def fuse(program: Program, abilities: Abilities | None = None) -> KernelProgram:
 
 
 def _over(kernels: Sequence[Kernel], buffers: Sequence[int], constants: Container[int]) -> tuple[Kernel, ...]:
-    """Return the kernels over another table of buffers.
-
-    Args:
-        kernels: the kernels.
-        buffers: the number of each buffer of the kernels in the other table.
-        constants: the kernels' buffers that are the same in every run.
-    """
+    """Return the kernels with other numbers of buffers. Those of `constants` are the same in every run."""
 
     def moved(access: Access) -> Access:
         if access.buffer is None:
@@ -152,10 +141,7 @@ def _sequence(
         own, *others = locations
         sequence.kernels += fused_horizontally([*between, *builder.kernels(node, [own])])
         buffer = arena + len(stored) + len(sequence.repeats)
-        steps = steps_of(node, own, builder, partial(_fused, abilities=of_steps), buffer)
-        sequence.repeats.append(Repeat(len(sequence.kernels), steps.length, steps.count))
-        sequence.kernels += steps.kernels
-        sequence.temporaries[buffer] = steps.arena_bytes
+        append_steps(sequence, node, own, builder, partial(_fused, abilities=of_steps), buffer)
         between = [builder.copy(node, each) for each in others]
     sequence.kernels += fused_horizontally(between)
     return sequence

@@ -79,15 +79,12 @@ def _fit(a: _Candidate, b: _Candidate) -> bool:
     operations = _operations(fused_pair(a.kernel, b.kernel))
     alone = [each for each in operations if each in SCANS | PLACINGS or each is Operation.CONTRACTION]
     if alone:
-        return alone == [Operation.POSITIONS] and all(_has_positions(each.kernel) for each in (a, b))
+        have_both = all(Operation.POSITIONS in _operations(each.kernel) for each in (a, b))
+        return alone == [Operation.POSITIONS] and have_both
     parts = (operation_count(_operations(each.kernel)) for each in (a, b))
     most = max(MOST_OPERATIONS, MOST_GROWTH * max(parts))
     reductions = sum(each in REDUCTIONS for each in operations)
     return operation_count(operations) <= most and reductions <= MOST_REDUCTIONS
-
-
-def _has_positions(kernel: Kernel) -> bool:
-    return Operation.POSITIONS in _operations(kernel)
 
 
 def _operations(kernel: Kernel) -> list[Operation]:
@@ -114,10 +111,8 @@ def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
 
 
 def fused_pair(a: Kernel, b: Kernel) -> Kernel:
-    """Return both kernels as one.
-
-    Equal loads under one condition and of one size become one load. Equal values become one.
-    """
+    """Return both kernels as one. Equal loads of one condition and size become one, and so do equal
+    values."""
     loads, places = list(a.loads), {}
     for number, load in enumerate(b.loads):
         if load not in loads:

@@ -17,16 +17,8 @@ class Access:
     strides (bytes).
 
     An access without a buffer reads nothing. Its value is the offset, an integer that counts along the
-    domain.
-
-    Args:
-        buffer: the number of the buffer, or None.
-        type: the type of the elements.
-        offset: the offset of the first element.
-        strides: the strides along the dimensions of the domain.
-        fixed: the content is the same in every run.
-        steps: the number of steps of a recurrence that find the same content.
-        advance: the bytes by which the offset grows from one step of a recurrence to the next.
+    domain. A `fixed` content is the same in every run. `steps` of a recurrence find the same content. From
+    one step to the next, the offset grows by `advance`.
     """
 
     buffer: int | None
@@ -70,14 +62,9 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """A range of a program's kernels that are repetitions of the first ones.
+    """Kernels of a program, from the number `first` on, that repeat the first `length` of them `count` times.
 
     Repetitions differ in the offsets of their accesses alone, each of which advances evenly.
-
-    Args:
-        first: the number of the first kernel.
-        length: how many kernels are repeated.
-        count: how often they run.
     """
 
     first: int
@@ -100,10 +87,9 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTensor:
-    """A tensor that is computed of constants, once."""
+    """A tensor of `size` bytes that is computed of constants, once."""
 
     size: int
-    """Its bytes."""
     recipe: Recipe
 
 
@@ -147,13 +133,7 @@ class KernelProgram:
 
 @dataclass(slots=True)
 class KernelSequence:
-    """Kernels in order, while the compiler still changes them.
-
-    Args:
-        kernels: the kernels.
-        repeats: ranges of them that are repeated.
-        temporaries: the bytes of temporaries, by the numbers of their buffers.
-    """
+    """Kernels in order, with the bytes of temporaries by the numbers of their buffers."""
 
     kernels: list[Kernel]
     repeats: list[Repeat]

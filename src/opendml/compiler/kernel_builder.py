@@ -6,6 +6,7 @@ import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from operator import add
 
 from opendml.compiler.domains import Except, iteration_domain, moving_operands
 from opendml.compiler.kernel import Access, Kernel, number_of
@@ -46,18 +47,14 @@ class Location:
         return Location(self.buffer, offset, Layout(self.layout.type, tuple(sizes), strides))
 
     def reshaped(self, sizes: Sequence[int]) -> Location | None:
-        """Return the location of the elements in row-major order as a tensor of other sizes.
-
-        Return None if such a tensor has no strides.
-        """
+        """Return the location of the elements as a tensor of other sizes; None if that has no strides."""
         layout = self.layout.reshaped(sizes)
         return None if layout is None else replace(self, layout=layout)
 
     def before(self, view: Node) -> Location | None:
-        """Return the location of the tensor whose VIEW lies here, so that its kernel writes it in place.
+        """Return the location of the tensor whose VIEW lies here; None unless its kernel can write it there.
 
-        Return None unless the view only permutes dimensions, and keeps the innermost one. Kernels write
-        vectors along that one.
+        The view must permute dimensions, and keep the innermost one, along which kernels write vectors.
         """
         value = view.operands[0]
         assert isinstance(view.attribute, View)
@@ -103,12 +100,8 @@ def parts_of(join: Node, location: Location) -> Iterator[tuple[Node, Location]]:
 
 
 class KernelBuilder:
-    """Builds kernels over tensors in memory.
-
-    Args:
-        inputs: the locations of the inputs of the program.
-        temporaries: the locations of temporaries, by the identities of their nodes.
-    """
+    """Builds kernels over tensors in memory, from the locations of inputs and, by nodes' identities,
+    temporaries."""
 
     def __init__(self, inputs: Sequence[Location], temporaries: Mapping[int, Location]) -> None:
         self._inputs, self._temporaries = inputs, temporaries
@@ -128,21 +121,18 @@ class KernelBuilder:
             if id(node) in held:
                 yield from self._kernel(node, stores, held)
             elif node.operation in STORED:
-                locations = zip(*(parts_of(node, each) for each in stores), strict=True)
-                pending += reversed(
-                    [(parts[0][0], [location for _, location in parts]) for parts in locations]
-                )
+                parts = zip(*(parts_of(node, each) for each in stores), strict=True)
+                pending += reversed([(several[0][0], [each for _, each in several]) for several in parts])
             elif node.operation is Operation.RECURRENCE:
                 (initial, *_) = node.operands
                 first = (0,) * len(node.sizes)
                 pending.append((initial, [each.part(first, initial.sizes) for each in stores]))
             elif node.operation is Operation.RESHAPE and not self._is_held(node.operands[0], held):
                 value = node.operands[0]
-                reshaped = [
-                    location for each in stores if (location := each.reshaped(value.sizes)) is not None
-                ]
-                assert len(reshaped) == len(stores), f"{node} is written to {stores}"
-                pending.append((value, reshaped))
+                reshaped = [each.reshaped(value.sizes) for each in stores]
+                found = [each for each in reshaped if each is not None]
+                assert len(found) == len(stores), f"{node} is written to {stores}"
+                pending.append((value, found))
             else:
                 yield from self._computed(node, stores, held)
 
@@ -264,7 +254,7 @@ class _Body:
                 convert(value, type) * index(type, (), layout.strides[dimension], ())
                 for dimension, value in zip(node.attribute.indexed, node.operands[2:], strict=True)
             ]
-            self._offsets[id(node)] = reduce(lambda a, b: a + b, steps)
+            self._offsets[id(node)] = reduce(add, steps)
         return node.operands[1], self._offsets[id(node)]
 
 

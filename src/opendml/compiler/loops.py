@@ -19,14 +19,8 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """The loops of a kernel.
-
-    Args:
-        groups: the loops over kept dimensions, outermost first.
-        rows: the loops over reduced dimensions, outermost first.
-        inner: the innermost loop.
-        inner_reduced: whether the innermost loop runs over reduced dimensions.
-    """
+    """The loops of a kernel: `groups` over kept dimensions, `rows` over reduced ones, outermost first, and
+    `inner`."""
 
     groups: tuple[Loop, ...]
     rows: tuple[Loop, ...]
@@ -45,11 +39,8 @@ WIDEST_BUNDLE = 8
 def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
     """Return the loops of a kernel, merged if memory allows.
 
-    The innermost dimension is the one along which most of the traffic is contiguous.
-
-    Args:
-        kernel: the kernel.
-        keeps_inner: a kept dimension is innermost if there is one.
+    The innermost dimension is the one along which most of the traffic is contiguous. If it `keeps_inner`,
+    that is a kept dimension if there is one.
     """
     accesses = (*kernel.loads, *kernel.stores)
     kept: list[Loop] = []
@@ -63,7 +54,10 @@ def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
     candidates = kept if keeps_inner and kept else kept + reduced
     if not candidates:
         return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
-    footprints = [_footprint(position, access, kept + reduced) for position, access in enumerate(accesses)]
+    footprints = [
+        access.type.bytes * math.prod(loop.count for loop in kept + reduced if loop.strides[position])
+        for position, access in enumerate(accesses)
+    ]
 
     def worth(loop: Loop) -> tuple[bool, int, int]:
         is_long = bool(kernel.axes) or loop.count >= LONG
@@ -109,11 +103,6 @@ def merged_neighbours(loops: Sequence[Loop]) -> list[Loop]:
         else:
             result.append(loop)
     return result
-
-
-def _footprint(position: int, access: Access, loops: Sequence[Loop]) -> int:
-    """Return the bytes that an access touches."""
-    return access.type.bytes * math.prod(loop.count for loop in loops if loop.strides[position])
 
 
 def _contiguous(loop: Loop, accesses: Sequence[Access], footprints: Sequence[int]) -> int:

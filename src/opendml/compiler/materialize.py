@@ -8,13 +8,17 @@ fewest bits.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from heapq import heappop, heappush
+from itertools import islice
+from operator import or_
 
 from opendml.budget import check_time
 from opendml.compiler.domains import Except, iteration_domain
 from opendml.compiler.prices import GIVEN, Prices, costs_more_again
-from opendml.compiler.view_algebra import IN_MEMORY, split_groups
+from opendml.compiler.view_algebra import IN_MEMORY, split_groups, walk
 from opendml.program.node import COLLECTIVE, PLACINGS, SCANS, STORED, Node, Operation, ordered
 from opendml.program.program import Program
 
@@ -68,7 +72,7 @@ def materialized(roots: Sequence[Node], program: Program, prices: Prices) -> lis
     for node in _sums_of_several(_kernels(roots, stored)):
         last = users.last_alone(node, node, stored)
         stored[id(last)] = last
-    cheaper = _cheaper_stored(nodes, _kernels(roots, stored), frozenset(stored), prices)
+    cheaper = _cheaper_stored(nodes, _kernels(roots, stored), stored, prices)
     stored |= {id(node): node for node in cheaper}
     return [node for node in nodes if id(node) in stored]
 
@@ -224,21 +228,17 @@ def _operations_of_pass(value: Node, apart: Container[int]) -> int:
 def _with_few_reductions(nodes: Sequence[Node], own: Sequence[Node]) -> list[Node]:
     """Choose what to write to temporaries so that nothing needs more `own` reductions than a kernel has."""
     bits = {id(node): 1 << number for number, node in enumerate(own)}
-    needs: dict[int, int] = {}
+    needs = defaultdict[int, int](int)
     found: list[Node] = []
     for node in nodes:
-        operands = sorted(node.operands, key=lambda operand: needs.get(id(operand), 0).bit_count())
-        while (need := _united(bits.get(id(node), 0), operands, needs)).bit_count() > MOST_REDUCTIONS:
+        operands = sorted(node.operands, key=lambda operand: needs[id(operand)].bit_count())
+        while (
+            need := reduce(or_, (needs[id(each)] for each in operands), bits.get(id(node), 0))
+        ).bit_count() > MOST_REDUCTIONS:
             found.append(operands.pop())
             needs[id(found[-1])] = 0
         needs[id(node)] = need
     return found
-
-
-def _united(bits: int, operands: Sequence[Node], needs: Mapping[int, int]) -> int:
-    for operand in operands:
-        bits |= needs.get(id(operand), 0)
-    return bits
 
 
 class _Users:
@@ -255,13 +255,9 @@ class _Users:
     def last_alone(self, node: Node, root: Node, stored: Container[int]) -> Node:
         """Return the value that the kernel of a reduction stores instead of the reduction.
 
-        It is the last one through which all readers lead, in the fewest bits: a bias, a residual sum and an
-        activation may follow a sum of products. A widened value is stored before it is widened.
-
-        Args:
-            node: the reduction.
-            root: a value that reads it, and is computed by another kernel.
-            stored: the identities of other values that are stored.
+        It is the last one of the fewest bits through which all readers lead, below `root` and other `stored`
+        values. A bias, a residual sum and an activation may follow a sum of products, for example. A widened
+        value is stored before it is widened.
         """
         result = last = _before_widening(node)
         for _ in range(MOST_STEPS):
@@ -353,30 +349,25 @@ class _RepeatedWork:
             return []
         self._counted.add((id(root), id(body)))
         found: dict[int, Node] = {}
-        pending, seen = [body], {id(body)}
-        while pending:
-            node = pending.pop()
+
+        def below(node: Node) -> Sequence[Node]:
             times = self._times.get(id(node), 0)
             if node is not body and times >= MOST_KERNELS and self._is_long(node, held):
                 found[id(node)] = node
-                continue
+                return ()
             self._times[id(node)] = times + 1
-            for operand in node.operands:
-                if id(operand) not in seen and id(operand) not in held:
-                    seen.add(id(operand))
-                    pending.append(operand)
+            return [each for each in dict.fromkeys(node.operands) if id(each) not in held]
+
+        for _ in walk(body, below):
+            pass
         return list(found.values())
 
     def _is_long(self, value: Node, held: Container[int]) -> bool:
         """Return whether a value is element-wise and takes more nodes than many kernels may compute."""
         if id(value) not in self._long:
-            pending, seen = [value], {id(value)}
-            while pending and len(seen) <= MOST_NODES_AGAIN:
-                new = {id(each): each for each in pending.pop().operands if id(each) not in seen}
-                seen.update(new)
-                pending += [each for key, each in new.items() if key not in held]
-            is_stored = value.operation not in IN_MEMORY and bool(value.sizes)
-            self._long[id(value)] = is_stored and len(seen) > MOST_NODES_AGAIN
+            inside = walk(value, lambda each: () if id(each) in held and each is not value else each.operands)
+            is_long = len(list(islice(inside, MOST_NODES_AGAIN + 1))) > MOST_NODES_AGAIN
+            self._long[id(value)] = is_long and value.operation not in IN_MEMORY and bool(value.sizes)
         return self._long[id(value)]
 
 
@@ -386,17 +377,10 @@ class _RepeatedWork:
 def _cheaper_stored(
     nodes: Sequence[Node],
     kernels: Iterable[tuple[object, Iterable[Node]]],
-    held: Container[int],
+    held: Iterable[int],
     prices: Prices,
 ) -> Iterator[Node]:
-    """Yield the element-wise values that are cheaper to store, operands first.
-
-    Args:
-        nodes: those of the program, operands first.
-        kernels: the loops of each kernel, and the nodes that it computes.
-        held: the identities of values in memory.
-        prices: those of the target.
-    """
+    """Yield the element-wise values that are cheaper to store, operands first."""
     needed: dict[int, set[object]] = {}
     for loops, inside in kernels:
         for node in inside:
@@ -411,27 +395,16 @@ def _cheaper_stored(
         and node.type.bits <= operand.type.bits
         and needed.get(id(node)) == needed.get(id(operand))
     }
-    stored, reduced = set[int](), set[int]()
-    apart = _Either(held, stored)
+    apart, reduced = set(held), set[int]()
     for node in nodes:
         # The kernel of such a value would have to reduce or scan something.
         if node.operation in COLLECTIVE or any(
             id(each) in reduced and id(each) not in apart for each in node.operands
         ):
             reduced.add(id(node))
-        if node.operation in _NOT_ELEMENT_WISE or id(node) in held or id(node) in continued:
+        if node.operation in _NOT_ELEMENT_WISE or id(node) in apart or id(node) in continued:
             continue
         count = len(needed.get(id(node), ()))
         if id(node) not in reduced and costs_more_again(node, count, prices, apart):
-            stored.add(id(node))
+            apart.add(id(node))
             yield node
-
-
-class _Either:
-    """The keys of two containers."""
-
-    def __init__(self, first: Container[int], second: Container[int]) -> None:
-        self._first, self._second = first, second
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._first or key in self._second

@@ -22,13 +22,7 @@ MOST_PADDING = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class DividedKernel:
-    """A kernel divided into several.
-
-    Args:
-        stores: the kernels that store operands.
-        reads: the kernel that reads these.
-        bytes: the sizes of the stored operands.
-    """
+    """The kernels that store operands, the one that reads these, and the operands' bytes."""
 
     stores: tuple[Kernel, ...]
     reads: Kernel
@@ -90,12 +84,8 @@ def with_operand_kernels(
 ) -> KernelSequence:
     """Return the kernels with those that store the operands of products which a target chooses.
 
-    An operand of several kernels is stored once. Kernels that are repeated stay as they are.
-
-    Args:
-        sequence: the kernels.
-        stored_operands: returns the operands of a kernel that are stored first.
-        first_buffer: the least number of a temporary.
+    An operand of several kernels is stored once. Kernels that are repeated stay as they are. New temporaries
+    have numbers from `first_buffer` on.
     """
     repeated = sequence.repeated
     first_new = max(sequence.temporaries, default=first_buffer - 1) + 1
@@ -149,5 +139,5 @@ def _without_still_dimensions(kernel: Kernel) -> Kernel:
     def access(each: Access) -> Access:
         return replace(each, strides=of_kept(each.strides))
 
-    loads, stores = (tuple(map(access, each)) for each in (kernel.loads, kernel.stores))
-    return Kernel(of_kept(kernel.domain), (), loads, stores, rebuild(kernel.values, moved))
+    values = rebuild(kernel.values, moved)
+    return replace(kernel.with_accesses(access), domain=of_kept(kernel.domain), values=values)

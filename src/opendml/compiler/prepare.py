@@ -12,7 +12,7 @@ from itertools import islice
 
 from opendml.compiler.kernel import Recipe
 from opendml.compiler.prices import FREE_IN_LOADS
-from opendml.compiler.view_algebra import above_memory
+from opendml.compiler.view_algebra import above_memory, walk
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
 
@@ -101,10 +101,7 @@ def _prepared(program: Program) -> list[Node]:
 
 
 def _fixed(nodes: Sequence[Node], constants: Container[object]) -> tuple[set[int], set[int]]:
-    """Return the identities of the nodes that depend on constants or numbers alone.
-
-    Return also the identities of those among them that depend on constants.
-    """
+    """Return the identities of the nodes that depend on no inputs, and of those that depend on constants."""
     fixed, used = set[int](), set[int]()
     for node in nodes:
         is_source = node.operation is Operation.SOURCE
@@ -128,18 +125,15 @@ def _pays(node: Node, program: Program) -> bool:
 
 def _are_made_of(node: Node, needed: float, program: Program) -> bool:
     """Return whether the constants of a node have at least `needed` bytes."""
-    pending, seen, total = [node], {id(node)}, 0
-    numbers = set[int]()
-    while pending and total < needed and len(seen) <= MOST_VISITED:
-        each = pending.pop()
-        if isinstance(each.attribute, int) and each.operation is Operation.SOURCE:
-            if each.attribute not in numbers:
-                first, last = program.inputs[each.attribute].span
-                total += last - first
-            numbers.add(each.attribute)
-        new = {id(operand): operand for operand in each.operands if id(operand) not in seen}
-        seen.update(new)
-        pending += new.values()
+    numbers, total = set[int](), 0
+    for each in islice(walk(node, lambda each: each.operands), MOST_VISITED):
+        number = each.attribute
+        if isinstance(number, int) and each.operation is Operation.SOURCE and number not in numbers:
+            first, last = program.inputs[number].span
+            numbers.add(number)
+            total += last - first
+            if total >= needed:
+                break
     return total >= needed
 
 

@@ -6,44 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from opendml.compiler.kernel import Access, Kernel, KernelProgram
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, KernelSequence, Repeat
 from opendml.compiler.kernel_builder import KernelBuilder, Location
 from opendml.program.node import Node, Recurrence
 from opendml.program.program import Program
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """The steps of a recurrence.
-
-    Args:
-        kernels: the kernels of all steps.
-        length: how many kernels a step has.
-        count: how many steps there are.
-        arena_bytes: the bytes of the temporaries of a step.
-    """
-
-    kernels: tuple[Kernel, ...]
-    length: int
-    count: int
-    arena_bytes: int
-
-
-def steps_of(
+def append_steps(
+    sequence: KernelSequence,
     node: Node,
     location: Location,
     builder: KernelBuilder,
     fuse: Callable[[Program], KernelProgram],
     arena: int,
-) -> Steps:
-    """Return the steps of a RECURRENCE.
+) -> None:
+    """Append the steps of a RECURRENCE that is written to a location.
 
-    Args:
-        node: the RECURRENCE.
-        location: where it is written.
-        builder: knows the locations of its operands.
-        fuse: makes the kernels of the program of one step.
-        arena: the buffer of their temporaries.
+    `fuse` makes the kernels of one step, whose temporaries are in the buffer `arena`.
     """
     steps = node.attribute
     assert isinstance(steps, Recurrence)
@@ -59,20 +38,15 @@ def steps_of(
         _Moving(each.buffer, each.offset, advance, 1 if advance else steps.count)
         for each, advance in (*parts, written)
     ]
-    kernels = tuple(_repeated(body.kernels, [*tensors, _Moving(arena, 0, 0, 1)], steps.count))
-    return Steps(kernels, len(body.kernels), steps.count, body.arena_bytes)
+    sequence.repeats.append(Repeat(len(sequence.kernels), len(body.kernels), steps.count))
+    sequence.kernels += _repeated(body.kernels, [*tensors, _Moving(arena, 0, 0, 1)], steps.count)
+    sequence.temporaries[arena] = body.arena_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class _Moving:
-    """The location of a buffer of one step.
-
-    Args:
-        buffer: its number in the table of the whole program.
-        offset: its offset there in the first step.
-        advance: the bytes by which the offset grows with each step.
-        steps: how many steps find the same content.
-    """
+    """The location of a buffer of a step in the table of the whole program. The fields are those of
+    `Access`."""
 
     buffer: int
     offset: int

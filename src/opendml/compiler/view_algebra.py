@@ -1,6 +1,6 @@
 """Rules that express a view of a value as a value of views. Nothing is decided here.
 
-A view of an element-wise value is that value of views, a view of a view is one view, and a view of a reshaped
+A view of an element-wise value is that value of views. A view of a view is one view. A view of a reshaped
 tensor is a view of the tensor if no index carries from one dimension into the next.
 """
 
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import pairwise
+from operator import add
 
 from opendml.program.node import COLLECTIVE, STORED, Node, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
@@ -24,10 +26,7 @@ def above_memory(value: Node) -> Iterator[Node]:
 
 
 def walk(value: Node, below: Callable[[Node], Sequence[Node]]) -> Iterator[Node]:
-    """Yield a value and everything that `below` leads to from it.
-
-    An operand that a node has twice comes twice.
-    """
+    """Yield a value and everything that `below` leads to; an operand that a node has twice comes twice."""
     pending, seen = [value], {id(value)}
     while pending:
         node = pending.pop()
@@ -45,14 +44,7 @@ def computed_operands(node: Node) -> Sequence[Node]:
 
 
 class Viewed:
-    """The nodes of a program as a view sees them.
-
-    Args:
-        sizes: the sizes of the view.
-        view: its offsets, steps and indexed dimensions.
-        mask: where the view reads something; None: everywhere.
-        indices: the computed indices of the indexed dimensions.
-    """
+    """The nodes of a program as a view of `sizes` sees them, where the mask is true, if there is one."""
 
     def __init__(
         self, sizes: tuple[int, ...], view: View, mask: Node | None = None, indices: Sequence[Node] = ()
@@ -129,7 +121,7 @@ class Viewed:
             parts = [self._known[id(inner.indices[d])]] if d in inner.indices else []
             parts += [_times(value, row[j]) for j, value in indices.items() if row[j]]
             if parts:
-                combined_indices[d] = _sum(parts)
+                combined_indices[d] = reduce(add, parts)
         mask = None if inner.mask is None else self._known[id(inner.mask)]
         view = View(tuple(combined_offsets), tuple(combined_steps), tuple(combined_indices))
         return self._read(node.operands[0], view, combined_indices, mask)
@@ -152,7 +144,7 @@ class Viewed:
         computed = [
             convert(_times(value, strides[d]), type) for d, value in self.indices.items() if strides[d]
         ]
-        return _sum([counted, *computed])
+        return reduce(add, computed, counted)
 
 
 def _is_masked(value: Node) -> bool:
@@ -180,21 +172,11 @@ def _times(value: Node, factor: int) -> Node:
     return value if factor == 1 else value * index(value.type, (), factor, ())
 
 
-def _sum(values: Sequence[Node]) -> Node:
-    total = values[0]
-    for value in values[1:]:
-        total = total + value
-    return total
-
-
 # Reshaped tensors
 
 
 def split_groups(fine: Sequence[int], coarse: Sequence[int]) -> list[list[int]] | None:
-    """Return the neighbouring dimensions of `fine` whose product each dimension of `coarse` is.
-
-    None if there are none for some dimension.
-    """
+    """Return the neighbouring dimensions of `fine` whose product each dimension of `coarse` is, or None."""
     groups: list[list[int]] = []
     position = 0
     for size in coarse:
@@ -299,10 +281,7 @@ def reshaped_view(node: Node) -> Node | None:
 
 
 def _common_parts(first: Sequence[int], second: Sequence[int]) -> dict[int, int] | None:
-    """Return the sizes, by their strides in elements, whose products the dimensions of both sizes are.
-
-    None if there are none.
-    """
+    """Return the sizes, by their strides in elements, whose products the dimensions of both are, or None."""
     strides = sorted({*_strides(first), *_strides(second), math.prod(first)})
     parts = {inner: outer // inner for inner, outer in pairwise(strides)}
     return None if any(outer % inner for inner, outer in pairwise(strides)) else parts

@@ -2,7 +2,7 @@
 
 Views move down to tensors in memory, where they become offsets, strides and masks of loads. Reshapes move
 down if they split dimensions, and otherwise up to results, which are computed in the sizes of their operands.
-Joins move up, so that each part is computed where it is joined. The rules are in `view_algebra`; `view_costs`
+Joins move up, so that each part is computed where it is joined. The rules are in `view_algebra`; `prices`
 decides which values are stored on the way.
 """
 
@@ -13,19 +13,9 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import chain, islice
 
 from opendml.compiler.domains import operand_sizes
-from opendml.compiler.prices import Prices
-from opendml.compiler.view_algebra import (
-    IN_MEMORY,
-    Viewed,
-    above_memory,
-    reshaped_view,
-    split_groups,
-    split_reshape,
-    view_within_merged,
-    walk,
-)
-from opendml.compiler.view_costs import (
+from opendml.compiler.prices import (
     MOST_COPIED,
+    Prices,
     Readers,
     bits_stored,
     in_first_sizes,
@@ -35,6 +25,16 @@ from opendml.compiler.view_costs import (
     needs_copying,
     needs_storing,
     readers_of,
+)
+from opendml.compiler.view_algebra import (
+    IN_MEMORY,
+    Viewed,
+    above_memory,
+    reshaped_view,
+    split_groups,
+    split_reshape,
+    view_within_merged,
+    walk,
 )
 from opendml.program.node import (
     COLLECTIVE,
@@ -293,13 +293,8 @@ def _contracted_in_parts(node: Node) -> Node | None:
 
 
 def _contracted_over(node: Node, reshaped: Node, all_axes: bool) -> Node | None:
-    """Return a sum of products over the dimensions that the axes of a reshaped operand are merged of.
-
-    Args:
-        node: the sum of products.
-        reshaped: an operand.
-        all_axes: divide all dimensions, rather than those that are summed.
-    """
+    """Return a sum of products over the dimensions that the axes, or `all_axes`, of an operand are merged
+    of."""
     axes, domain, fine = node.attribute, operand_sizes(node), reshaped.operands[0].sizes
     groups = split_groups(fine, reshaped.sizes)
     assert isinstance(axes, tuple)
@@ -345,15 +340,9 @@ def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:
 def _refined(
     operand: Node, coarse: Sequence[int], fine: Sequence[int], groups: Sequence[Sequence[int]]
 ) -> Node | None:
-    """Return an operand with its dimensions split like those of its user.
+    """Return an operand with dimensions split like the sizes `coarse` of its user into groups of `fine` ones.
 
     None if that takes more than a view.
-
-    Args:
-        operand: the operand.
-        coarse: the sizes of the user.
-        fine: the sizes into which those are split.
-        groups: the dimensions of `fine` for each dimension of `coarse`.
     """
     if not operand.sizes:
         return operand
@@ -408,10 +397,8 @@ def _joined_last(node: Node) -> Node:
 
 
 def _parts_in_all(join: Node) -> Iterator[Node]:
-    """Yield the parts of joined tensors; a part that is a joined tensor is divided.
-
-    Tensors that are joined several times come as often.
-    """
+    """Yield the parts of joined tensors, as often as they are joined, and not those that are joined
+    tensors."""
     pending = [join]
     while pending:
         node = pending.pop()

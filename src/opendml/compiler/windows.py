@@ -34,12 +34,8 @@ MOST_BOUNDED = 4
 
 
 def with_windows_unrolled(roots: Sequence[Node], ends_loops: bool = False) -> tuple[Node, ...]:
-    """Return the program without reductions of small windows.
-
-    Args:
-        roots: the results of the program.
-        ends_loops: loops of other reductions end where no further element counts.
-    """
+    """Return the program without reductions of small windows, and fewer if a target `ends_loops`
+    (`bounds`)."""
     if not any(isinstance(node.attribute, View) for node in ordered(roots)):
         return tuple(roots)
     return rebuild(roots, partial(_unrolled, ends_loops=ends_loops))
@@ -90,10 +86,7 @@ def _is_product_of_matrices(node: Node) -> bool:
 
 
 def _elements(node: Node, domain: Sequence[int]) -> Iterator[list[Node]]:
-    """Yield the operands of a reduction for each element of a window, in row-major order.
-
-    They have the sizes of the result.
-    """
+    """Yield the operands for each element of a window, in row-major order, in the sizes of the result."""
     axes = node.attribute
     assert isinstance(axes, tuple)
     rank = range(len(domain))

@@ -35,14 +35,14 @@ class Memory:
         weakref.finalize(self, owner.retire, pointer, size).atexit = False
 
     def write(self, source: int, size: int) -> None:
-        """Copies `size` bytes from an address in host memory, and waits."""
+        """Copy `size` bytes from an address in host memory, and wait."""
         with self.device.current():
             check(driver_module().cuMemcpyHtoD(self.address, source, size), "copying to the device")
             # A small copy returns once it is staged; other streams would not wait for its arrival.
             check(driver_module().cuCtxSynchronize(), "copying to the device")
 
     def read(self, target: int, size: int) -> None:
-        """Copies `size` bytes to an address in host memory, after all work on the device."""
+        """Copy `size` bytes to an address in host memory, after all work on the device."""
         self.device.synchronize_all()
         with self.device.current():
             check(driver_module().cuMemcpyDtoH(target, self.address, size), "copying from the device")
@@ -50,10 +50,10 @@ class Memory:
 
 @contextmanager
 def scratch(owner: CudaDevice, size: int, stream: int) -> Iterator[int]:
-    """The address of memory that work on a stream may use, which the stream gives back behind it.
+    """Yield the address of memory for work on a stream, which frees it in its order.
 
-    It comes from a pool of the device that keeps what it was given back for later work, so that as much is
-    held as runs at a time. While the stream records a graph, the memory becomes part of that graph.
+    It comes from a pool of the device that keeps freed memory for later work, as much as is used at a time.
+    While the stream records a graph, the memory becomes part of that graph.
 
     Raises:
         Unsupported: out of memory.
