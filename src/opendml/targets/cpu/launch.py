@@ -14,7 +14,7 @@ from opendml.program.node import SEARCHES, Operation, ordered
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
-from opendml.targets.common.launch import KernelNest, Query, nest_of
+from opendml.targets.common.launch import KernelNest, Query, inner_words, loop_words, nest_of
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.interleave import interleaved
 from opendml.targets.cpu.machine import CpuMachine, machine
@@ -34,6 +34,7 @@ from opendml.targets.cpu.pattern import (
     RowWalk,
     SharedReadings,
     WalkPattern,
+    parameter_names,
 )
 from opendml.targets.cpu.short_rows import streams_of
 from opendml.targets.cpu.stash import STASHED
@@ -394,7 +395,7 @@ def is_past_caches(written_bytes: int) -> bool:
 
 
 def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> LaunchWords:
-    """Return the parameters of a kernel in the order of `ParameterTable`."""
+    """Return the parameters of a kernel in the order of `parameter_names`."""
     header = Header(
         inner=nest.inner.count,
         block=numbers.block,
@@ -406,13 +407,13 @@ def parameters_of(kernel: Kernel, nest: LoopNest, numbers: Numbers) -> LaunchWor
         groups=numbers.groups,
         stashed_bytes=numbers.stashed * STASHED.bytes,
     )
-    head: list[int] = [*header]
-    head += [loop.count for loop in (*nest.groups, *nest.rows)]
-    loops, addresses = (nest.inner, *nest.groups, *nest.rows), []
-    for position, access in enumerate((*kernel.loads, *kernel.stores)):
-        if access.buffer is not None:
-            addresses.append(len(head))
-        head += [access.buffer or 0, access.offset]
-        head += [loop.strides[position] for loop in loops]
-    last = len(head) + len(kernel.numbers)
-    return LaunchWords((*head, *kernel.numbers), Rebound(tuple(addresses), tuple(range(len(head), last))))
+    words = header._asdict() | loop_words(kernel, nest.groups, nest.rows) | inner_words(nest.inner)
+    accesses = (*kernel.loads, *kernel.stores)
+    for number, access in enumerate(accesses):
+        words |= {f"buffer{number}": access.buffer or 0, f"offset{number}": access.offset}
+    names = parameter_names(len(nest.groups), len(nest.rows), len(accesses), len(kernel.numbers))
+    buffers = {f"buffer{number}" for number, access in enumerate(accesses) if access.buffer is not None}
+    addresses = tuple([position for position, name in enumerate(names) if name in buffers])
+    numbers_from = len(names) - len(kernel.numbers)
+    rebound = Rebound(addresses, tuple(range(numbers_from, len(names))))
+    return LaunchWords(tuple([words[name] for name in names]), rebound)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from opendml.program.node import Operation, ordered
+from opendml.program.node import ordered
+from opendml.targets.common.launch import NUMBER
 from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level
 
 TILE = 512
@@ -285,49 +287,58 @@ class Header(NamedTuple):
     """Bytes of a group's elements, where these are kept."""
 
 
-class ParameterTable:
-    """Positions in the parameters of a kernel, which are 64-bit integers.
+@lru_cache
+def parameter_names(groups: int, rows: int, accesses: int, numbers: int) -> tuple[str, ...]:
+    """Return the names of the parameters of a kernel in their order.
 
     First comes the `Header`, then the counts of the group and row loops. Each access (loads, then stores)
     has its buffer, offset, inner stride, group strides and row strides in bytes. The bits of numbers follow.
     """
+    names = [*Header._fields]
+    names += [f"group_count{loop}" for loop in range(groups)]
+    names += [f"row_count{loop}" for loop in range(rows)]
+    for access in range(accesses):
+        names += [f"buffer{access}", f"offset{access}", f"step{access}"]
+        names += [f"group{access}_{loop}" for loop in range(groups)]
+        names += [f"row{access}_{loop}" for loop in range(rows)]
+    return *names, *[f"{NUMBER}{index}" for index in range(numbers)]
+
+
+class ParameterTable:
+    """Positions in the parameters of a kernel, which are 64-bit integers."""
 
     PARTIAL_BUFFER = Header._fields.index("partial_buffer")
     PARTIAL_OFFSET = Header._fields.index("partial_offset")
     STASHED_BYTES = Header._fields.index("stashed_bytes")
-    COUNTS = len(Header._fields)
 
     def __init__(self, pattern: CpuPattern) -> None:
-        self.groups, self.rows = pattern.groups, pattern.rows
-        self.accesses = len(pattern.loads) + len(pattern.stores)
-        self._first = self.COUNTS + self.groups + self.rows
-        self._width = 3 + self.groups + self.rows
-        numbers = sum(node.operation is Operation.PARAMETER for node in ordered(pattern.values))
-        self.length = self._first + self.accesses * self._width + numbers
+        names = parameter_names(pattern.groups, pattern.rows, len(pattern.accesses), pattern.numbers)
+        self._positions = {name: position for position, name in enumerate(names)}
+        self.length = len(names)
 
     def group_count(self, group: int) -> int:
-        return self.COUNTS + group
+        return self._positions[f"group_count{group}"]
 
     def row_count(self, row: int) -> int:
-        return self.COUNTS + self.groups + row
+        return self._positions[f"row_count{row}"]
 
     def buffer(self, access: int) -> int:
-        return self._first + access * self._width
+        return self._positions[f"buffer{access}"]
 
     def offset(self, access: int) -> int:
-        return self.buffer(access) + 1
+        return self._positions[f"offset{access}"]
 
     def inner_stride(self, access: int) -> int:
-        return self.buffer(access) + 2
+        return self._positions[f"step{access}"]
 
     def group_stride(self, access: int, group: int) -> int:
-        return self.buffer(access) + 3 + group
+        return self._positions[f"group{access}_{group}"]
 
     def row_stride(self, access: int, row: int) -> int:
-        return self.buffer(access) + 3 + self.groups + row
+        return self._positions[f"row{access}_{row}"]
 
     def number(self, index: int) -> int:
-        return self._first + self.accesses * self._width + index
+        return self._positions[f"{NUMBER}{index}"]
 
 
 def crossed_block(size: int) -> tuple[int, int]:
