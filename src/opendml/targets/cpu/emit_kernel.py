@@ -1,4 +1,4 @@
-"""From a kernel pattern to its function in LLVM assembly."""
+"""The function of a kernel pattern in LLVM assembly, by the code of its mode."""
 
 from __future__ import annotations
 
@@ -59,21 +59,22 @@ _CODE: dict[CpuMode, Callable[[ir.Function, CpuPattern, int], KernelCode]] = {
     CpuMode.CONTRACTION_PACK: pack_ahead_code,
     CpuMode.CONTRACTION_CHAIN: chain_code,
 }
+"""The code of each mode. A contraction's depends on its tiling too."""
 
 
 class _Numbers:
-    """A scope in which values are named by numbers: that a name is free need not be found out."""
+    """A scope that names values by numbers. Unlike llvmlite's, it need not look whether a name is free."""
 
     def __init__(self) -> None:
         self._names = map(str, count())
 
     def register(self, name: str, deduplicate: bool = False) -> str:
-        """A new name."""
+        """Return a new name, whatever `name` is."""
         return next(self._names)
 
 
 def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -> None:
-    """Adds the function kernel(begin, end, parameters, buffers, room) of `pattern` to the module."""
+    """Add the function kernel(begin, end, parameters, buffers, scratch) of `pattern` to the module."""
     signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
     function = ir.Function(module, signature, name)
     function.scope = _Numbers()
@@ -86,7 +87,7 @@ def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -
 
 
 def _code_of(pattern: CpuPattern) -> Callable[[ir.Function, CpuPattern, int], KernelCode]:
-    """Return what creates the code of a pattern."""
+    """Return the code of a pattern: that of its mode, unless rows of columns end at a bound."""
     if isinstance(pattern.walk, ColumnWalk) and pattern.walk.bounded:
         return BoundedColumnCode
     return _CODE[pattern.mode]
