@@ -25,7 +25,7 @@ from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, table_of
-from opendml.targets.cuda.schedule_scans import Span, _run
+from opendml.targets.cuda.schedule_scans import Span, construct_scan
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from tests.nodes import matrix_product, program
@@ -188,7 +188,7 @@ WAVE = ALONG.span * ALONG.keep * ALONG.team
 
 def _so(way: Span, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
     _, query = table_of(kernel, machine, alignments)
-    return _run(query, way)
+    return construct_scan(query, way)
 
 
 @pytest.mark.parametrize("data_type", [dml.FLOAT32, dml.FLOAT16, dml.INT32, dml.INT64])

@@ -4,9 +4,9 @@ A candidate either estimates the cycles of a kernel and names what takes them, o
 target has one table of candidates for each kind of kernel. Estimates need only be right relative to each
 other: a part that all candidates of a table have in common may be left out.
 
-Choosing and constructing are separate. `decide` compares costs and returns a `Decision`, whose choice has
-plain numbers. `Decision.construct` turns a choice and the sizes of a kernel into launches by integer
-arithmetic alone, so a decision can be kept, and launches of other sizes can be made from it.
+Choosing and constructing are separate. The function `decide` compares costs and returns a `Decision`, whose
+choices have plain numbers. Its method `construct` makes launches from these and the sizes of a kernel, by
+integer arithmetic alone. So launches of other sizes can be made from a decision that is kept.
 """
 
 from __future__ import annotations

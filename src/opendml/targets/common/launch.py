@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
+from opendml.targets.common.lines import placing_in
 from opendml.targets.common.passes import pass_count
 
 NUMBER = "number"
@@ -56,6 +57,25 @@ class KernelNest(LoopNest):
     def reads_once(self) -> bool:
         """True if a group need not stay in a cache, as nothing is read twice."""
         return self.readings == 1
+
+    @property
+    def lies_across(self) -> bool:
+        """True if more bytes are contiguous from group to group than along the innermost loop."""
+
+        def contiguous(loop: Loop) -> int:
+            loads = zip(loop.strides, self.kernel.loads, strict=False)
+            return sum(
+                load.type.bytes
+                for stride, load in loads
+                if load.buffer is not None and stride == load.type.bytes
+            )
+
+        return bool(self.groups) and contiguous(self.groups[-1]) > contiguous(self.inner)
+
+    @property
+    def placed_count(self) -> int:
+        """The places of a line, of a kernel that places along lines."""
+        return placing_in(self.kernel.values).count
 
     @cached_property
     def element_bytes(self) -> int:

@@ -19,8 +19,8 @@ _CHUNKED_ONCE = 0.0625
 _CHUNKED_AGAIN = 0.5
 """That fraction if elements are read again. After each pass, threads wait for each other."""
 _MANY_ROWS = 0.72
-"""Fraction of the time to read memory if many rows are read at once and the next ones are prefetched: 7.6
-GB/s became 10.6 on one thread of an AVX-512 machine."""
+"""Fraction of the time to read memory if many rows are read at once and the next ones are prefetched. One
+thread of an AVX-512 machine read 10.6 rather than 7.6 GB/s."""
 _CHUNKED_SCAN = 0.21
 """The fraction of _CHUNKED_ONCE for a scan, whose chunks take two launches and little merging."""
 

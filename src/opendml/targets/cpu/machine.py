@@ -100,8 +100,8 @@ _NEEDED = {"fma": "FMA", "f16c": "F16C"}
 
 _LAST_CACHE_SHARE = 2 * 1024 * 1024
 """Most bytes of the last cache for each processor of the system. If a virtual machine has few processors of a
-host, others use the rest of its cache. With two processors and a cache of 105 MiB, chains of copies of 4 to
-34 MB take two thirds of the time if they write past the caches."""
+host, others use the rest of its cache. With two processors and a cache of 105 MiB, writing past the
+caches takes a third of the time from chains of copies of 4 to 34 MB."""
 _ARCH_PRCTL, _REQUEST_PERMISSION, _MATRIX_REGISTERS = 158, 0x1023, 18
 """The number of Linux's system call, its request, and the part of a processor's state that is requested."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import LONG, Loop, LoopNest, line_nest
+from opendml.compiler.loops import LONG, LoopNest, line_nest
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import Query, nest_of
@@ -78,11 +78,6 @@ def placing_query(kernel: Kernel) -> CpuQuery:
     return Query(nest_of(kernel, nest), machine())
 
 
-def _placed_count(query: CpuQuery) -> int:
-    """Return the places of a line."""
-    return placing_in(query.kernel.values).count
-
-
 def _line_bytes(query: CpuQuery) -> int:
     """Return the bytes that are read of a line."""
     loads = query.kernel.loads
@@ -135,29 +130,20 @@ def _price_lines_in_order(query: CpuQuery) -> Estimate[Batch] | Refusal:
 
 def _lines_in_order(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
     nest, batch = query.nest, choice.batch
-    numbers = Numbers(nest.inner.count, 1, nest.row_count, batch, 1, _placed_count(query), nest.group_count)
+    numbers = Numbers(nest.inner.count, 1, nest.row_count, batch, 1, nest.placed_count, nest.group_count)
     items, item_bytes = -(-nest.group_count // batch), batch * _line_bytes(query)
     return [launch_of(query.kernel, query.nest, CpuMode.SCATTER, numbers, items, item_bytes)]
 
 
 def _lies_across(query: CpuQuery) -> bool:
-    """Return whether more of what is read is contiguous from line to line than along lines."""
-    kernel, nest = query.kernel, query.nest
-
-    def contiguous(loop: Loop) -> int:
-        loads = zip(loop.strides, kernel.loads, strict=False)
-        return sum(
-            load.type.bytes for stride, load in loads if load.buffer is not None and stride == load.type.bytes
-        )
-
-    if not nest.groups or nest.rows:
-        return False
-    return nest.groups[-1].count >= LONG and contiguous(nest.groups[-1]) > contiguous(nest.inner)
+    """Return whether lines are placed side by side: more is contiguous from line to line than along lines."""
+    nest = query.nest
+    return not nest.rows and nest.lies_across and nest.groups[-1].count >= LONG
 
 
 def _written(query: CpuQuery) -> int:
     """Return the bytes of all places."""
-    return query.nest.group_count * _placed_count(query) * query.kernel.stores[0].type.bytes
+    return query.nest.group_count * query.nest.placed_count * query.kernel.stores[0].type.bytes
 
 
 def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusal:
@@ -165,7 +151,7 @@ def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusa
     lie."""
     if not _lies_across(query):
         return Refusal("no more is contiguous from line to line than along lines")
-    count, rows, size = _placed_count(query), query.nest.inner.count, query.kernel.stores[0].type.bytes
+    count, rows, size = query.nest.placed_count, query.nest.inner.count, query.kernel.stores[0].type.bytes
     tile, lines = _TILE_BYTES // size, query.nest.groups[-1].count
     if mode is CpuMode.SCATTER_COLUMNS:
         tile *= -(-lines // (_TILES * tile))
@@ -192,7 +178,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
     that meet have cache lines in common."""
     *others, inner = query.nest.groups
     nest, mode, tile = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode, choice.tile
-    count, rows, size = _placed_count(query), query.nest.inner.count, query.kernel.stores[0].type.bytes
+    count, rows, size = query.nest.placed_count, query.nest.inner.count, query.kernel.stores[0].type.bytes
     tiles, groups = -(-inner.count // tile), math.prod(loop.count for loop in others)
     numbers = Numbers(tile, tiles, rows, elements=count)
     launch = launch_of(query.kernel, nest, mode, numbers, groups * tiles, tile * _line_bytes(query))
@@ -211,7 +197,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
 def _width(query: CpuQuery) -> int:
     """Return the words that are sorted together."""
     lanes = query.machine.lanes
-    return 1 << (math.ceil(_COLLECTED * _placed_count(query)) + lanes - 1).bit_length()
+    return 1 << (math.ceil(_COLLECTED * query.nest.placed_count) + lanes - 1).bit_length()
 
 
 def _word_bytes(query: CpuQuery, width: int) -> int:
@@ -232,7 +218,7 @@ def _price_top_of_chunks(query: CpuQuery) -> Estimate[LineChunks] | Refusal:
 def _top_of_chunks(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     length, lines, width = query.nest.inner.count, query.nest.group_count, choice.width
     chunks = -(-length // choice.chunk)
-    numbers = Numbers(length, 1, width, choice.chunk, chunks, _placed_count(query), lines)
+    numbers = Numbers(length, 1, width, choice.chunk, chunks, query.nest.placed_count, lines)
     scratch = lines * chunks * _word_bytes(query, width)
     return [
         replace(launch_of(query.kernel, query.nest, mode, numbers, items, CLAIM_BYTES), partial_bytes=scratch)
@@ -250,7 +236,7 @@ def _price_top(query: CpuQuery) -> Estimate[Batch]:
 def _top(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
     lines, batch, width = query.nest.group_count, choice.batch, choice.width
     items = -(-lines // batch)
-    numbers = Numbers(query.nest.inner.count, 1, width, batch, 1, _placed_count(query), lines)
+    numbers = Numbers(query.nest.inner.count, 1, width, batch, 1, query.nest.placed_count, lines)
     launch = launch_of(query.kernel, query.nest, CpuMode.TOP, numbers, items, CLAIM_BYTES)
     return [replace(launch, partial_bytes=items * _word_bytes(query, width))]
 

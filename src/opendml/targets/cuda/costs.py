@@ -9,27 +9,27 @@ from __future__ import annotations
 from opendml.targets.cuda.machine import CudaMachine
 
 UNIT_INSTRUCTIONS = 8
-"""Instructions to load a unit, of 16 bytes at most, and to add it up."""
+"""Instructions to load a unit of at most 16 bytes, and to add it up; fitted, as all here, on an H200."""
 SHARED_INSTRUCTIONS = 2
-"""Instructions that a unit takes more which goes through shared memory."""
+"""Further instructions of a unit that goes through shared memory."""
 BLOCK_MEETING = 100
-"""Cycles until the threads of a block have put their sums together."""
+"""Cycles until the threads of a block have added up their sums."""
 DEVICE_MEETING = 1000
-"""Cycles until small blocks have met in global memory."""
+"""Cycles until small blocks have exchanged states in global memory."""
 
 SIDE_BY_SIDE = 8
-"""Threads that share a group which lies beside others: a block has 32 neighbouring groups, whose elements
+"""Threads that share a group which lies beside others. A block has 32 neighbouring groups, whose elements
 fill cache lines."""
 PANEL = 512
-"""Elements or lines side by side in a panel: what is gathered from or put to many rows of it finds what other
-rows took from the same sectors in the L2 cache."""
+"""Elements or lines side by side in a panel. Gathering from many rows of a panel, or scattering to them,
+finds the sectors that other rows moved in the L2 cache."""
 ELEMENT_STEP = 20.0
-"""Cycles of an element that a thread reads and takes in, while others wait for theirs."""
+"""Cycles of an element that a thread reads and accumulates, while other threads wait for theirs."""
 
 
 def thread_meeting(threads: int) -> float:
-    """Cycles until so many threads, of a warp or a block, have put their states together. With ELEMENT_STEP
-    they put the limits at 512 and 16384 elements, where measurements on an H200 found them."""
+    """Return the cycles until threads of a warp or a block have merged their states. With ELEMENT_STEP they
+    put the limits at 512 and 16384 elements, where measurements on an H200 found them."""
     return 60 + 1.25 * threads
 
 

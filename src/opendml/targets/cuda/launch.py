@@ -198,16 +198,6 @@ class UnitNest(KernelNest):
         return _STATE_BYTES * sum(node.operation in REDUCTIONS for node in ordered(self.kernel.values))
 
     @property
-    def lies_across(self) -> bool:
-        """True if more operands are contiguous from group to group than along the innermost loop."""
-
-        def contiguous(strides: tuple[int, ...]) -> int:
-            loads = zip(strides, self.kernel.loads, strict=False)
-            return sum(stride == load.type.bytes for stride, load in loads if load.buffer is not None)
-
-        return bool(self.groups) and contiguous(self.groups[-1].strides) > contiguous(self.inner.strides)
-
-    @property
     def held(self) -> list[int]:
         """Numbers of the loads of elements that are reduced or scanned."""
         values, _ = apart(self.kernel.values)

@@ -13,8 +13,8 @@ _H200_MEMORY_RATE = 20.0
 """Bytes that a multiprocessor of an H200 moves in a cycle while all do. With this figure, candidates change
 places where measurements on an H200 put the limits. A large copy moves 4.2 TB/s there."""
 _H200_PEAK = 2 * 3_201_000 * 6144 / 8 / (132 * 1_980_000)
-"""The same from the attributes of an H200: two transfers in a cycle of the memory's clock (kHz) over a bus
-(bits), by multiprocessors and their highest clock (kHz)."""
+"""Peak of that rate from the attributes of an H200. Memory moves two words of the bus (bits) in each cycle of
+its clock (kHz). They are shared by multiprocessors, whose highest clock (kHz) counts."""
 _L2_RATE = 32.0
 """Bytes that a multiprocessor reads from the L2 cache in a cycle while all do; fitted on an H100."""
 
@@ -82,8 +82,8 @@ class CudaMachine(Machine):
 
     @property
     def half_products(self) -> int:
-        """The products of FLOAT16 that the tensor cores of a multiprocessor add up in a cycle, in devices of
-        data centers: 1024 of capability 8.0, and twice as many of each next one."""
+        """The products of FLOAT16 that the tensor cores of a multiprocessor add up in a cycle. In devices of
+        data centers, these are 1024 for capability 8.0, and twice as many for each next one."""
         return 1024 << (self.capability // 10 - 8)
 
     @property
@@ -94,10 +94,10 @@ class CudaMachine(Machine):
 
     @property
     def multiplies_by_warpgroups(self) -> bool:
-        """Whether tensor cores take operands from shared memory (wgmma)."""
+        """True if tensor cores take operands from shared memory (wgmma)."""
         return self.capability == 90
 
     @property
     def launches_early(self) -> bool:
-        """Whether a kernel can be launched before the one before it has ended, and wait for it."""
+        """True if a kernel can be launched before the one before it has ended, and wait for it."""
         return self.capability >= 90

@@ -11,7 +11,6 @@ from opendml.compiler.loops import line_nest
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
-from opendml.targets.common.lines import placing_in
 from opendml.targets.cuda.costs import PANEL, reading
 from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
@@ -45,11 +44,6 @@ class Lines:
     together: int
 
 
-def _places(nest: UnitNest) -> int:
-    """Return the places of a line."""
-    return placing_in(nest.kernel.values).count
-
-
 def _elements(nest: UnitNest) -> int:
     """Return the elements of all lines, each of which is put to a place."""
     return nest.group_count * nest.row_count * nest.inner.count
@@ -69,7 +63,7 @@ def _in_memory(query: CudaQuery) -> Estimate[None]:
 
 def _in_lines(query: CudaQuery) -> Estimate[Lines] | Refusal:
     nest, machine = query.nest, query.machine
-    placed, count = nest.kernel.values[0], _places(nest)
+    placed, count = nest.kernel.values[0], nest.placed_count
     if placed.operation is not Operation.SCATTER or placed.type is not ScalarType.INT32:
         return Refusal(f"{placed.operation.name} of {placed.type.name}")
     together = _TOGETHER if nest.lies_across else 1
@@ -94,7 +88,7 @@ def _run_in_lines(query: CudaQuery, choice: Lines) -> CudaLaunch:
     constants = {"THREADS": choice.threads, "TOGETHER": choice.together}
     launch = _launch(nest, CudaMode.SCATTER_LINES, constants, -(-nest.group_count // choice.together))
     size = nest.kernel.values[0].type.bytes
-    return replace(launch, shared_bytes=_places(nest) * choice.together * size)
+    return replace(launch, shared_bytes=nest.placed_count * choice.together * size)
 
 
 def _launch(
@@ -102,7 +96,7 @@ def _launch(
 ) -> CudaLaunch:
     units = nest.row_count * nest.inner.count
     pattern = nest.pattern(mode, max(_elements(nest), math.prod(nest.kernel.domain)), constants)
-    count, inner = _places(nest), nest.inner.count
+    count, inner = nest.placed_count, nest.inner.count
     words = {"items": nest.group_count, "units": units, "row_length": inner, "places": count, **chosen}
     return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | launch_words(mode, **words))
 

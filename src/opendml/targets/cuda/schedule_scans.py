@@ -1,8 +1,7 @@
-"""The ways to launch running sums and products: how many threads go along a line together, and whether
-several blocks share it.
+"""The ways to launch running sums and products.
 
-Costs are the time of all lines, by the tiles that threads take in one after the other: so they say which way
-keeps the device busy, and of those that do, which takes the least effort.
+They differ in the threads that scan a line together, and in whether several blocks share a line. A cost is
+the time of all lines: threads read one tile of elements after the other, and idle multiprocessors count.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ _THREADS, _LARGE_THREADS, _MOST_THREADS = 256, 512, 1024
 _SIDE_BY_SIDE = 32
 """Greatest number of lines side by side of which a block has several threads each: they fill cache lines."""
 _TILE_BYTES, _MOST_KEEP, _MOST_KEEP_ABREAST = 64, 32, 16
-"""Bytes of a tile that a thread has, and greatest number of its elements, along the innermost loop and of
-lines side by side: it holds one tile while it reads the next."""
+"""Bytes of a thread's tile, and most elements of it, along the innermost loop and of lines side by side. A
+thread holds one tile while it reads the next."""
 _CHUNK = 4
-"""Neighbouring elements of a thread, where units are single elements."""
+"""Neighbouring elements of a thread, if units are single elements."""
 _TILE_READING, _TILE_ELEMENT = 1000, 20
-"""Cycles until a tile has come from memory, and for each element of a thread in it."""
+"""Cycles until a tile has come from memory, and cycles of each element of a thread; fitted on an H200."""
 _POST_READING = 14
-"""Cycles that what a block leaves of a line costs each of the others: all of them read it at a time."""
+"""Cycles in which a block reads the state that each other block leaves of a line; fitted on an H200."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A line by `span` threads of each of `team` blocks of `threads`, `keep` elements each at a time; a
-    multiprocessor runs `resident` such blocks."""
+    """A line is scanned by `span` threads of each of `team` blocks of `threads`. A thread reads `keep`
+    elements at a time, and a multiprocessor runs `resident` blocks."""
 
     threads: int
     span: int
@@ -47,8 +46,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """How many lines there are, how many elements each has, and how many of these, at least and at most, a
-    thread takes at a time."""
+    """The number of lines, the elements of each, and the least and the most elements that a thread reads at a
+    time."""
 
     count: int
     elements: int
@@ -57,7 +56,7 @@ class _Lines:
 
 
 def _lines(query: CudaQuery) -> _Lines:
-    """The same for all alignments of the tensors, so that results are."""
+    """Return the lines. They do not depend on the alignments of tensors, so that results do not."""
     nest = query.nest
     if nest.inner_reduced:
         count, elements = nest.group_count, nest.row_count * nest.inner.count
@@ -70,11 +69,11 @@ def _lines(query: CudaQuery) -> _Lines:
     return _Lines(count, elements, chunk, min(most, max(1, _TILE_BYTES // (bytes * chunk)) * chunk))
 
 
-def _way(
+def _price(
     query: CudaQuery, threads: int, span: int, team: int = 1, resident: int | None = None
 ) -> Estimate[Span]:
-    """Tiles of the same size, of as many elements as threads may keep; twice as many where a multiprocessor
-    runs half as many threads."""
+    """Price tiles of equal size, of as many elements as threads may keep. They are twice as many if a
+    multiprocessor runs half as many threads."""
     lines = _lines(query)
     usual = _MOST_THREADS // threads
     resident = resident or usual
@@ -86,21 +85,21 @@ def _way(
     meeting = 0.0 if span == 1 else thread_meeting(span if query.nest.inner_reduced else threads)
     terms = {"tiles": effort * (_TILE_READING + keep * _TILE_ELEMENT), "meeting": effort * meeting}
     if team > 1:
-        # Blocks leave what they have, and find what others have.
+        # Blocks leave their states, and read those of others.
         terms["blocks"] = effort * (2 * DEVICE_MEETING + team * _POST_READING)
     return Estimate(Span(threads, span, keep, team, resident), terms)
 
 
-def _within_warp(query: CudaQuery) -> Estimate[Span] | Refusal:
-    """Each line by a warp, or by the part of one that has two chunks of each thread in it."""
+def _price_warp(query: CudaQuery) -> Estimate[Span] | Refusal:
+    """Price a warp for each line, or a part of a warp, whose threads have two chunks each."""
     lines = _lines(query)
     if lines.elements > _WARP * lines.most:
         return Refusal(f"lines of {lines.elements} elements; a warp takes {_WARP * lines.most}")
-    return _way(query, _THREADS, min(_WARP, power_of_two(-(-lines.elements // (2 * lines.chunk)))))
+    return _price(query, _THREADS, min(_WARP, power_of_two(-(-lines.elements // (2 * lines.chunk)))))
 
 
-def _shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
-    """Each line, or some side by side, by as many blocks as keep the device busy."""
+def _price_shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
+    """Price as many blocks for each line, or for some side by side, as keep the device busy."""
     lines, abreast = _lines(query), 1
     if not query.nest.inner_reduced:
         abreast = min(_SIDE_BY_SIDE, power_of_two(query.nest.inner.count))
@@ -109,25 +108,26 @@ def _shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
     team = min(blocks, lines.elements // (span * lines.most))
     if team < 2:
         return Refusal(f"{lines.count} lines of {lines.elements} elements; a block takes {span * lines.most}")
-    return _way(query, _LARGE_THREADS, span, team, resident)
+    return _price(query, _LARGE_THREADS, span, team, resident)
 
 
-def _run(query: CudaQuery, way: Span) -> CudaLaunch:
+def construct_scan(query: CudaQuery, choice: Span) -> CudaLaunch:
+    """Return the launch that scans lines."""
     nest, lines = query.nest, _lines(query)
-    columns, is_shared = not nest.inner_reduced, way.team > 1
+    columns, is_shared = not nest.inner_reduced, choice.team > 1
     vector = 1 if columns else nest.vector(query.alignments, whole_rows=True)
-    units, together = lines.elements // vector, way.threads // way.span
-    wave = way.team * way.span * way.keep // vector
+    units, together = lines.elements // vector, choice.threads // choice.span
+    wave = choice.team * choice.span * choice.keep // vector
     constants = {
-        "THREADS": way.threads,
-        "BLOCKS": way.resident,
-        "SPAN": way.span,
-        "KEEP": way.keep,
+        "THREADS": choice.threads,
+        "BLOCKS": choice.resident,
+        "SPAN": choice.span,
+        "KEEP": choice.keep,
         "CHUNK": lines.chunk,
         "AHEAD": int(wave < units),
         "TEAM": int(is_shared),
     }
-    grid = -(-lines.count // together) * way.team
+    grid = -(-lines.count // together) * choice.team
     pattern = nest.pattern(
         CudaMode.SCAN, max(grid * together, units + 2 * wave), constants, vector=vector, columns=columns
     )
@@ -138,40 +138,46 @@ def _run(query: CudaQuery, way: Span) -> CudaLaunch:
         units=units,
         row_length=inner,
         column_tiles=inner,
-        team=way.team,
+        team=choice.team,
         zero=0,
     )
     return CudaLaunch(
         pattern,
         grid,
-        way.threads,
+        choice.threads,
         nest.given() | words,
         cooperative=is_shared,
         counters_bytes=POSTS_BYTES * grid * together if is_shared else 0,
     )
 
 
-SHARED = Candidate("waves of tiles by blocks that share lines", partial(_shared, resident=2), _run)
+SHARED = Candidate(
+    "waves of tiles by blocks that share lines", partial(_price_shared, resident=2), construct_scan
+)
 LINES_ABREAST: Table = (
-    Candidate("a thread for each line", partial(_way, threads=_THREADS, span=1), _run),
+    Candidate("a thread for each line", partial(_price, threads=_THREADS, span=1), construct_scan),
     Candidate(
         "a block for lines side by side",
-        partial(_way, threads=_THREADS, span=_THREADS // _SIDE_BY_SIDE),
-        _run,
+        partial(_price, threads=_THREADS, span=_THREADS // _SIDE_BY_SIDE),
+        construct_scan,
     ),
     Candidate(
         "a large block for lines side by side",
-        partial(_way, threads=_LARGE_THREADS, span=_LARGE_THREADS // _SIDE_BY_SIDE),
-        _run,
+        partial(_price, threads=_LARGE_THREADS, span=_LARGE_THREADS // _SIDE_BY_SIDE),
+        construct_scan,
     ),
     SHARED,
 )
-"""The ways to go along lines that lie side by side."""
+"""The ways to scan lines that lie side by side."""
 LINES: Table = (
-    Candidate("a warp for each line", _within_warp, _run),
-    Candidate("a large block for each line", partial(_way, threads=_MOST_THREADS, span=_MOST_THREADS), _run),
-    Candidate("a block for each line", partial(_way, threads=_THREADS, span=_THREADS), _run),
+    Candidate("a warp for each line", _price_warp, construct_scan),
+    Candidate(
+        "a large block for each line",
+        partial(_price, threads=_MOST_THREADS, span=_MOST_THREADS),
+        construct_scan,
+    ),
+    Candidate("a block for each line", partial(_price, threads=_THREADS, span=_THREADS), construct_scan),
     SHARED,
-    Candidate("waves of large tiles by fewer blocks", partial(_shared, resident=1), _run),
+    Candidate("waves of large tiles by fewer blocks", partial(_price_shared, resident=1), construct_scan),
 )
-"""The ways to go along the innermost loop."""
+"""The ways to scan along the innermost loop."""

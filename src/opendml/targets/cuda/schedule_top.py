@@ -1,5 +1,7 @@
-"""The ways to find the best elements of lines: in shared memory, by blocks that keep what may be among them,
-or, if too many are wanted for that, by sorting lines.
+"""The ways to find the best elements of lines.
+
+Blocks keep the elements that may be among them in shared memory. If too many are wanted for that, lines are
+sorted.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ class SortedTiles:
 def price_best(query: CudaQuery) -> Estimate[Best] | Refusal:
     """Price blocks that keep what may be among the best elements."""
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
-    words = max(_LEAST_SORTED, power_of_two(_count(query)))
+    words = max(_LEAST_SORTED, power_of_two(query.nest.placed_count))
     if words * word_bytes > _MOST_SORTED_BYTES:
         return Refusal(f"{words} words take {words * word_bytes} bytes; at most {_MOST_SORTED_BYTES}")
     length, lines = nest.inner.count, nest.group_count
@@ -85,13 +87,6 @@ def price_sorted(query: CudaQuery) -> Estimate[SortedTiles]:
     merges = max(1, whole // tile_words).bit_length() ** 2
     terms = {"memory": _reading(query), "merging": 2 * merges * _reading(query)}
     return Estimate(SortedTiles(whole, min(whole, tile_words)), terms)
-
-
-def _count(query: CudaQuery) -> int:
-    """Return how many elements of a line are wanted."""
-    attribute = query.nest.kernel.values[0].attribute
-    assert isinstance(attribute, tuple)
-    return int(attribute[-1])
 
 
 def _reading(query: CudaQuery) -> float:
@@ -119,7 +114,7 @@ def construct_best(query: CudaQuery, choice: Best) -> CudaLaunch:
     """Return the launch that keeps what may be among the best elements."""
     nest, word_bytes = query.nest, _word_bytes(query)
     length, lines, threads = nest.inner.count, nest.group_count, choice.span * choice.together
-    count, vector = _count(query), choice.vector
+    count, vector = query.nest.placed_count, choice.vector
     constants = {
         "THREADS": threads,
         "BLOCKS": choice.blocks,
@@ -163,7 +158,7 @@ def construct_sorted(query: CudaQuery, choice: SortedTiles) -> CudaLaunch:
     constants = {"THREADS": _TILE_THREADS, "BLOCKS": _TILE_BLOCKS, "TILE": tile}
     grid = lines if tiles == 1 else min(machine.multiprocessors * _TILE_BLOCKS, lines * tiles)
     words = launch_words(
-        CudaMode.SORT, items=lines, units=length, wanted=_count(query), line_words=whole, team=grid
+        CudaMode.SORT, items=lines, units=length, wanted=query.nest.placed_count, line_words=whole, team=grid
     )
     launch = CudaLaunch(
         _pattern(query, CudaMode.SORT, 1, constants, 2 * lines * whole),
