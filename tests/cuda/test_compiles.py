@@ -12,7 +12,7 @@ import pytest
 
 from opendml.targets.cuda.kernel_source import kernel_source, own_source
 from opendml.targets.cuda.parameters import magic
-from opendml.targets.cuda.pattern import CudaMode, Form
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES
 from opendml.targets.cuda.schedule_contraction import TILES
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES, WARPGROUP_TILES
@@ -33,6 +33,8 @@ from tools.cuda_case import Case
 SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
 """What a block may ask for at most, in dynamic shared memory."""
 MOST_PARAMETER_BYTES = 4096
+KEPT = ("REGISTER_UNITS", "SHARED_UNITS", "REREADS")
+"""The constants that say where a reduction keeps its elements."""
 
 
 @pytest.mark.parametrize("mode", CudaMode)
@@ -105,12 +107,13 @@ def test_every_tile_is_covered(capability: int) -> None:
     assert {(each.mode, each.rows, each.keys, each.stages, each.threads) for each in CHAIN_TILES} <= chained
 
 
-def test_every_form_is_covered() -> None:
-    patterns = [launch.pattern for launch in chain.from_iterable(all_launches(90).values())]
-    folded = {dict(pattern.constants).get("FORM") for pattern in patterns if pattern.columns}
-    assert {Form.FLAT, Form.ABREAST} <= folded
-    assert any(pattern.flat and not pattern.columns for pattern in patterns)
-    assert any(dict(pattern.constants).get("ROWS") for pattern in patterns)
+def test_every_way_to_reduce_is_covered() -> None:
+    launches = chain.from_iterable(all_launches(90).values())
+    reductions = [each.pattern for each in launches if each.pattern.mode is CudaMode.REDUCE]
+    assert {pattern.columns for pattern in reductions if dict(pattern.constants)["TEAM"]} == {False, True}
+    assert any(pattern.flat and not pattern.columns for pattern in reductions)
+    kept = {tuple(bool(dict(each.constants)[name]) for name in KEPT) for each in reductions}
+    assert kept >= {(True, False, False), (False, True, False), (False, False, True)}
 
 
 def test_parameters_fit_a_launch() -> None:

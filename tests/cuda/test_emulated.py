@@ -65,6 +65,11 @@ def _chosen() -> dict[CudaMode, list[Run]]:
             pattern, constants = launch.pattern, dict(launch.pattern.constants)
             way: tuple[object, ...]
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
+            if pattern.mode is CudaMode.REDUCE:
+                way += tuple(
+                    bool(constants[name]) for name in ("REGISTER_UNITS", "SHARED_UNITS", "REREADS", "TEAM")
+                )
+                way += constants["STAGES"] > 1, constants["HAS_ELEMENTS"], constants["SPAN"] > 32
             if "UNIT" in constants:
                 way += constants["UNIT"] > 1, constants["UNIT_ACROSS"], constants["STORED_ALONG_ROWS"]
             if pattern.mode in WARPGROUP_MODES:

@@ -54,8 +54,8 @@ def constants(launch: CudaLaunch) -> dict[str, int]:
 @pytest.mark.parametrize("length", [2, 3, 5, 10, 31, 49, 64, 100, 512, 1000, 4095, 4096, 16_384])
 def test_threads_hold_whole_rows(length: int, count: int, data_type: TensorDataType) -> None:
     launch = softmax((count, length), 1, data_type)
-    assert launch.pattern.mode is CudaMode.RESIDENT
-    span, keep, threads = (constants(launch)[name] for name in ("SPAN", "KEEP", "THREADS"))
+    assert launch.pattern.mode is CudaMode.REDUCE
+    span, keep, threads = (constants(launch)[name] for name in ("SPAN", "REGISTER_UNITS", "THREADS"))
     assert span * keep * launch.pattern.vector >= length
     assert launch.grid * (threads // span) >= count
     assert span == threads or (span <= 32 and span & (span - 1) == 0)
@@ -67,26 +67,25 @@ def test_threads_hold_whole_rows(length: int, count: int, data_type: TensorDataT
 @pytest.mark.parametrize("length", [2, 21, 64, 512])
 def test_threads_hold_whole_columns(length: int, inner: int, data_type: TensorDataType) -> None:
     launch = softmax((8, length, inner), 1, data_type)
-    assert launch.pattern.mode is CudaMode.RESIDENT
     assert launch.pattern.columns
-    span, across, keep = (constants(launch)[name] for name in ("SPAN", "TX", "KEEP"))
+    span, keep = (constants(launch)[name] for name in ("SPAN", "REGISTER_UNITS"))
+    across = launch.block // span
     assert span * keep >= length
-    assert span * across == launch.block
     assert 32 % across == 0
     assert launch.grid * across * launch.pattern.vector >= 8 * inner
 
 
 @pytest.mark.parametrize("types", [("FLOAT32", "FLOAT32", "FLOAT32"), ("FLOAT16", "FLOAT32")])
 @pytest.mark.parametrize("inner", [9, 49, 98, 511])
-def test_columns_of_a_tile_are_a_power_of_two(inner: int, types: tuple[str, ...]) -> None:
-    """Lanes that share columns find each other by exclusive or. Here an element has 12 or 6 bytes."""
+def test_columns_of_a_block_are_a_power_of_two(inner: int, types: tuple[str, ...]) -> None:
+    """Here an element has 12 or 6 bytes."""
     first, *others = (
         convert(source(number, ScalarType[type], (8, 255, inner)), ScalarType.FLOAT32)
         for number, type in enumerate(types)
     )
     (launch,) = launches(Case("", program(variance(sum(others, first), [1]))), MACHINES[90])
-    assert launch.pattern.mode is CudaMode.TILE
-    across = constants(launch)["TX"]
+    assert launch.pattern.columns
+    across = launch.block // constants(launch)["SPAN"]
     assert across & (across - 1) == 0
     assert launch.block % 32 == 0
 
@@ -98,20 +97,23 @@ def test_many_rows_are_shared_by_fewer_threads_than_few() -> None:
 
 
 def test_rows_that_registers_cannot_hold_go_to_shared_memory() -> None:
-    assert softmax((1000, 16_384), 1).pattern.mode is CudaMode.RESIDENT
-    assert softmax((1000, 16_400), 1).pattern.mode is CudaMode.PASSES
+    names = "REGISTER_UNITS", "SHARED_UNITS"
+    kept = [
+        [constants(softmax((1000, length), 1))[name] > 0 for name in names] for length in (16_384, 16_400)
+    ]
+    assert kept == [[True, False], [False, True]]
 
 
 def test_one_pass_over_columns_reads_them_where_they_lie() -> None:
-    def total(axis: int) -> CudaMode:
+    def registers(axis: int) -> int:
         sizes = [64, 1024]
         x = TensorDesc(dml.FLOAT32, sizes)
         sizes[axis] = 1
         output = TensorDesc(dml.FLOAT32, sizes)
         desc = descs.Reduce(x, output, function=ReduceFunction.SUM, axes=[axis])
-        return launch_of(desc).pattern.mode
+        return constants(launch_of(desc))["REGISTER_UNITS"]
 
-    assert (total(0), total(1)) == (CudaMode.REDUCE, CudaMode.RESIDENT)
+    assert registers(0) == 0 < registers(1)
 
 
 def test_states_of_all_reductions_fit_the_shared_memory_of_a_block() -> None:
@@ -119,7 +121,7 @@ def test_states_of_all_reductions_fit_the_shared_memory_of_a_block() -> None:
     found = [search(each, [1]) for each in (a, b, a + b) for search in (index_of_maximum, index_of_minimum)]
     for launch in launches(Case("", program(*found)), MACHINES[90]):
         assert launch.pattern.mode is CudaMode.REDUCE
-        assert launch.block * 16 * len(launch.pattern.stores) <= 48 * 1024
+        assert launch.block // 32 * 24 * len(launch.pattern.stores) <= 48 * 1024
 
 
 def running_sum(*sizes: int, axis: int, data_type: TensorDataType = dml.FLOAT32) -> CudaLaunch:
@@ -143,11 +145,10 @@ def test_groups_of_several_passes_are_kept_where_the_device_has_room(
 ) -> None:
     launch = softmax(sizes, 1)
     found = constants(launch)
-    assert launch.pattern.mode is CudaMode.PASSES
-    assert (found["HELD"], found["TEAM"]) == (kept, shared)
+    assert (not found["REREADS"], found["TEAM"]) == (kept, shared)
     assert launch.cooperative is shared
-    room = launch.shared_bytes * (launch.values["team"] if shared else 1)
-    assert room >= 4 * sizes[1] * kept
+    room = launch.shared_bytes * launch.values["team"]
+    assert (room >= 4 * sizes[1]) == kept
 
 
 @pytest.mark.parametrize(("data_type", "bytes"), [(dml.FLOAT32, 4), (dml.FLOAT16, 2)])
@@ -156,18 +157,10 @@ def test_groups_that_are_read_twice_stay_in_shared_memory_in_part(
 ) -> None:
     count = 50_000_000
     launch = launch_of(normalization_desc(data_type, (1, 1, 1, count), (3,)))
-    assert launch.pattern.mode is CudaMode.TEAM
-    assert 0.7 * MACHINE.shared_bytes < launch.shared_bytes * 2 < MACHINE.shared_bytes
+    assert constants(launch)["REREADS"]
+    blocks = constants(launch)["BLOCKS"]
+    assert 0.7 * MACHINE.shared_bytes < launch.shared_bytes * blocks < MACHINE.shared_bytes
     assert launch.grid * launch.shared_bytes < count * bytes
-    assert constants(launch)["ROOM"] % constants(launch)["KEEP"] == 0
-
-
-def test_float16_columns_of_many_rows_have_fewer_lanes_in_shared_memory() -> None:
-    few, many = (
-        launch_of(normalization_desc(dml.FLOAT16, (64, rows, 1, 1024), (1,))).pattern for rows in (512, 1024)
-    )
-    assert (few.mode, few.vector) == (CudaMode.TILE, 8)
-    assert (many.mode, many.vector) == (CudaMode.HELD, 4)
 
 
 def test_blocks_that_share_a_group_have_all_of_it() -> None:

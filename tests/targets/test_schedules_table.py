@@ -34,17 +34,13 @@ from opendml.targets.cpu import schedule_elements, schedule_groups, schedule_pla
 from opendml.targets.cpu.contraction import schedule
 from opendml.targets.cpu.executable import plan
 from opendml.targets.cpu.machine import assumed, machine
-from opendml.targets.cuda import schedule as cuda_schedule
 from opendml.targets.cuda import schedule_elements as cuda_elements
-from opendml.targets.cuda import schedule_groups as cuda_groups
-from opendml.targets.cuda import schedule_passes as cuda_passes
 from opendml.targets.cuda import schedule_placing as cuda_placing
+from opendml.targets.cuda import schedule_reductions as cuda_reductions
 from opendml.targets.cuda import schedule_scans as cuda_scans
-from opendml.targets.cuda import schedule_shares as cuda_shares
 from opendml.targets.cuda.machine import CudaMachine, memory_rate
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule import schedule as schedule_convolution
-from opendml.targets.cuda.schedule_resident import RESIDENT
 from tools import kernel_table
 from tools.kernel_rules import RULES, exceptions
 from tools.kernel_table import COMMAND, MODEL, TARGETS, Row, differences, expected, operators, parsed, rows
@@ -65,12 +61,7 @@ CPU_TABLES: tuple[Table[Any, Any], ...] = (
 )
 CUDA_TABLES: tuple[Table[Any, Any], ...] = (
     cuda_elements.ELEMENTS,
-    cuda_schedule.NORMALIZATIONS,
-    cuda_groups.GROUPS,
-    cuda_passes.ALONG,
-    cuda_passes.ABREAST,
-    (RESIDENT,),
-    cuda_shares.SHARES,
+    cuda_reductions.REDUCE,
     cuda_scans.LINES,
     cuda_scans.LINES_ABREAST,
     cuda_placing.SCATTER,
@@ -138,7 +129,7 @@ def test_the_tool_shows_costs_and_reasons_as_documented(capsys: pytest.CaptureFi
         r"^```text\n(sm_90: .*?)^```", DEVELOPMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
     assert example in shown
-    assert re.search(r"  refused  warps  \(groups of \d+ units; at most 256\)", shown)
+    assert re.search(r"  refused  a thread for each group  \(groups do not lie side by side\)", shown)
 
 
 TABLE_KERNEL = expected()

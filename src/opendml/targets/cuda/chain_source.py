@@ -7,7 +7,7 @@ from opendml.program.node import Node, Operation, apply, ordered, source
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.contraction_source import TilePrinter
 from opendml.targets.cuda.cxx import function
-from opendml.targets.cuda.group_source import assigned
+from opendml.targets.cuda.reduction_source import assigned
 
 _EXPONENTIAL = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, ScalarType.FLOAT32)))
 

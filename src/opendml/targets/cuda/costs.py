@@ -38,6 +38,14 @@ def reading(machine: CudaMachine, bytes: float) -> float:
     return machine.memory_cycles(bytes) / machine.cores
 
 
+def read_by(machine: CudaMachine, bytes: float, blocks: int) -> float:
+    """Return the cycles in which so many blocks read bytes from memory.
+
+    Each block has a multiprocessor of its own if there are enough.
+    """
+    return max(reading(machine, bytes), machine.cache_cycles(bytes) / min(blocks, machine.cores))
+
+
 def instructions(machine: CudaMachine, count: float) -> float:
     """Return the cycles in which all multiprocessors run instructions of single threads."""
     return machine.operation_cycles(count) / machine.cores

@@ -9,10 +9,9 @@ from pathlib import Path
 from opendml.targets.cuda.attention_source import AttentionPrinter
 from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
-from opendml.targets.cuda.group_source import GroupPrinter
-from opendml.targets.cuda.pass_source import PassPrinter
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
+from opendml.targets.cuda.reduction_source import ReductionPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
@@ -24,15 +23,7 @@ _SHARED = ("instructions", "common", "quotients")
 _FILES = {
     CudaMode.POINTWISE: ("pointwise",),
     CudaMode.TRANSPOSED: ("transposed",),
-    CudaMode.WARPS: ("moments", "warps"),
-    CudaMode.STAGED: ("moments", "staged"),
-    CudaMode.TILE: ("moments", "block", "alone", "tile"),
-    CudaMode.HELD: ("moments", "block", "alone", "room", "held"),
-    CudaMode.SPREAD: ("moments", "block", "meeting", "exchange", "room", "held"),
-    CudaMode.TEAM: ("moments", "block", "meeting", "exchange", "room", "team"),
-    CudaMode.REDUCE: ("reduce",),
-    CudaMode.RESIDENT: ("states", "resident"),
-    CudaMode.PASSES: ("states", "meeting", "passes"),
+    CudaMode.REDUCE: ("meeting", "reduction"),
     CudaMode.SCAN: ("posts", "scan"),
     CudaMode.SCATTER: ("scatter",),
     CudaMode.SCATTER_LINES: ("scatter_lines",),
@@ -62,9 +53,7 @@ _HEADERS = {
 """The files of modes that come before what is printed."""
 
 _PRINTERS: dict[CudaMode, type[Printer]] = {
-    CudaMode.REDUCE: GroupPrinter,
-    CudaMode.RESIDENT: PassPrinter,
-    CudaMode.PASSES: PassPrinter,
+    CudaMode.REDUCE: ReductionPrinter,
     CudaMode.SCAN: ScanPrinter,
     CudaMode.SCATTER: PlacingPrinter,
     CudaMode.SCATTER_LINES: PlacingPrinter,

@@ -17,7 +17,7 @@ from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
 from opendml.targets.common.launch import NUMBER, KernelNest, Query, inner_words, loop_words, needs_64_bits
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.machine import CudaMachine
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern, Form, moves_in_group
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern, moves_in_group
 from opendml.targets.cuda.tensor_map import TensorMap
 
 VECTOR_BYTES = 16
@@ -80,9 +80,12 @@ Table = tuple[Candidate[Any, Any, CudaLaunch], ...]
 
 @dataclass(frozen=True)
 class UnitNest(KernelNest):
-    """The loops of a kernel, and its accesses as the loops move them, where units run on as `form` says."""
+    """The loops of a kernel, and its accesses as the loops move them.
 
-    form: Form = Form.PLAIN
+    If `runs_on`, units run over the ends of rows.
+    """
+
+    runs_on: bool = False
     accesses: tuple[CudaAccess, ...] = field(init=False)
     _guards: Guards = field(init=False)
 
@@ -101,9 +104,9 @@ class UnitNest(KernelNest):
         step = _step(self.inner.strides[number], access)
         if any(self.inner.strides[each] for each in guards):
             step = Step.STRIDED
-        if self.form is Form.FLAT and self._runs_on(number):
+        if self.runs_on and self._is_one_run(number):
             return CudaAccess(access.type, Step.FLAT, groups, (False,) * len(rows))
-        if self.form is Form.FLAT and any(rows):
+        if self.runs_on and any(rows):
             step = Step.BROKEN
         return CudaAccess(
             access.type,
@@ -151,11 +154,9 @@ class UnitNest(KernelNest):
     @property
     def run(self) -> tuple[Loop, ...]:
         """The loops over which units run on, outermost first."""
-        if self.form is Form.FLAT:
-            return (*self.rows, self.inner)
-        return (self.groups[-1], self.inner) if self.form is Form.ABREAST else (self.inner,)
+        return (*self.rows, self.inner) if self.runs_on else (self.inner,)
 
-    def _runs_on(self, number: int) -> bool:
+    def _is_one_run(self, number: int) -> bool:
         """Return whether the loops of the run are one in memory."""
         access = self.all_accesses[number]
         strides = [(loop.strides[number], loop.count) for loop in self.run]
@@ -167,7 +168,7 @@ class UnitNest(KernelNest):
 
         All that moves within a row has to be contiguous over its end, and nothing may be guarded.
         """
-        nest = replace(self, form=Form.FLAT)
+        nest = replace(self, runs_on=True)
         for number, access in enumerate(nest.accesses):
             moves = self.inner.strides[number] != 0
             given = not self.inner_reduced and access.step is not Step.BROKEN
@@ -177,20 +178,6 @@ class UnitNest(KernelNest):
             if access.step is Step.BROKEN and not late:
                 return None
         return nest if self.rows and not self._guards else None
-
-    def abreast(self) -> UnitNest | None:
-        """Return the form whose units run over the ends of neighbouring groups; None if there is none.
-
-        Other accesses may only move from row to row of a group, and nothing may be guarded.
-        """
-        if self._guards or not (self.groups and self.rows and self.inner_reduced):
-            return None
-        nest = replace(self, form=Form.ABREAST)
-        for number, access in enumerate(nest.accesses):
-            still = access.step is Step.NONE and not (any(access.rows) and access.groups[-1])
-            if not still and not (any(access.rows) and nest._runs_on(number)):
-                return None
-        return nest
 
     @property
     def state_bytes(self) -> int:
@@ -259,7 +246,7 @@ class UnitNest(KernelNest):
             aligned = self.aligned(vector, alignments, range(len(self.accesses)))
             fits = count % vector == 0 if whole_rows else count >= vector
             # A unit runs over one end of a row at most.
-            if aligned and fits and (self.form is not Form.FLAT or self.inner.count >= vector):
+            if aligned and fits and (not self.runs_on or self.inner.count >= vector):
                 break
             vector //= 2
         return vector
@@ -272,7 +259,7 @@ class UnitNest(KernelNest):
             alignments: of the first element of each access, in bytes.
             numbers: the numbers of these accesses.
         """
-        unit_step = Step.FLAT if self.form is Form.FLAT else Step.CONTIGUOUS
+        unit_step = Step.FLAT if self.runs_on else Step.CONTIGUOUS
         return all(
             self._aligned(number, alignments[number], vector)
             for number in numbers

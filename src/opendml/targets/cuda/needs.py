@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
@@ -18,29 +18,30 @@ from opendml.program.node import (
     ordered,
     rebuild,
 )
-from opendml.program.scalar_type import ScalarType
-from opendml.targets.common.guards import Guards, apart
+from opendml.targets.common.guards import Guards, apart, guards_of
 from opendml.targets.common.pattern import Level, levels_of
 from opendml.targets.cuda import narrow_math, reciprocal_math
 from opendml.targets.cuda.near_division import TAME, with_quotients
-from opendml.targets.cuda.pattern import COLLECTIVE, CudaAccess, CudaMode, CudaPattern, reduced
+from opendml.targets.cuda.pattern import COLLECTIVE, CudaAccess, CudaMode, CudaPattern
 
 
 class Needs:
-    """Held are the elements that reductions, scans or placings need, Late those that only results need; Given
-    is what is known of a group at first, Kept what the results need of it. What guards loads is kept apart,
-    but where loads are printed wherever their values are needed.
+    """The loads and values of a kernel by level.
+
+    `held` are the loads of elements that reductions, scans or placings need. `late` are those that only
+    results need. `kept` are the values of a group that the results of its elements need. `guards` of loads
+    are apart from the values, except where loads are printed `inline`.
     """
 
     def __init__(self, pattern: CudaPattern) -> None:
         self.pattern = pattern
-        self.narrow = all(each.type is ScalarType.FLOAT16 for each in (*pattern.loads, *pattern.stores))
-        """True if all loads and stores are FLOAT16."""
         self.values = rebuild(pattern.values, _expanded)
         self.guards: Guards = {}
-        if pattern.mode not in COLLECTIVE:
+        guards = [operand for each in guards_of(self.values).values() for operand in each]
+        self.inline = pattern.mode in COLLECTIVE or any(n.operation in REDUCTIONS for n in ordered(guards))
+        """True if guarded loads are printed where they are needed: a reduction may say what they read."""
+        if not self.inline:
             self.values, self.guards = apart(self.values)
-        self.reduced = reduced(self.values)
         self.nodes = list(
             ordered([*self.values, *(each for guard in self.guards.values() for each in guard)])
         )
@@ -51,7 +52,7 @@ class Needs:
             for position, (access, root) in enumerate(zip(pattern.stores, self.values, strict=True))
         ]
         self.held, self.late = self._loads()
-        self.given, self.kept = self._boundaries()
+        self.kept = self._kept()
 
     def element_stores(self) -> list[tuple[int, CudaAccess, Node]]:
         """Return numbers, accesses and values of the stores of elements."""
@@ -74,7 +75,9 @@ class Needs:
             return [
                 number_of(node)
                 for node in self.needed(roots)
-                if node.operation is Operation.SOURCE and self.levels[id(node)] is Level.ELEMENT
+                if node.operation is Operation.SOURCE
+                and self.levels[id(node)] is Level.ELEMENT
+                and not (node.operands and self.pattern.mode is CudaMode.REDUCE)
             ]
 
         if self.pattern.mode is CudaMode.TRANSPOSED:
@@ -85,26 +88,17 @@ class Needs:
         all_loads = element_loads(root for _, _, root in self.stores)
         return held, sorted(number for number in all_loads if number not in held)
 
-    def _boundaries(self) -> tuple[list[Node], list[Node]]:
-        """Group values that others need after the group's loads, and those that the elements need."""
-        elements = self.needed(root for _, _, root in self.element_stores())
-        kept = self._crossing(
-            elements, (Level.GIVEN, Level.STATISTIC), [r for _, _, r in self.element_stores()]
-        )
-        kept = list(dict.fromkeys([*kept, *(root for _, _, root in self.group_stores())]))
-        users = [*self.needed(self.reduced), *self.needed(kept)]
-        given = self._crossing(users, (Level.GIVEN,), [*kept, *self.reduced])
-        return given, kept
-
-    def _crossing(
-        self, users: Sequence[Node], levels: tuple[Level, ...], roots: Sequence[Node]
-    ) -> list[Node]:
-        """Return nodes of `levels` that nodes of higher levels among `users` need, or that are roots
-        themselves."""
-        highest = max(levels)
-        found = {id(o): o for node in users if self.levels[id(node)] > highest for o in node.operands}
+    def _kept(self) -> list[Node]:
+        """Return the values of a group that its elements' results need."""
+        roots = [root for _, _, root in self.element_stores()]
+        found = {
+            id(operand): operand
+            for node in self.needed(roots)
+            if self.levels[id(node)] is Level.ELEMENT
+            for operand in node.operands
+        }
         found |= {id(root): root for root in roots}
-        return [node for key, node in found.items() if self.levels[key] in levels]
+        return [node for key, node in found.items() if self.levels[key] in (Level.GIVEN, Level.STATISTIC)]
 
 
 def _expanded(node: Node) -> Node:

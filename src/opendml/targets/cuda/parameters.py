@@ -20,7 +20,6 @@ MEANINGS = {
     "units": "units of a group along its reduced loops, or of a line",
     "elements": "elements of a group",
     "rows": "rows of a group",
-    "columns": "units along the innermost loop, where that is not reduced",
     "slice_units": "units of a group that one block of a team takes",
     "team": "blocks of a team, which share groups or lines",
     "counters": "address of the counters by which blocks meet; the executable sets it",
@@ -75,9 +74,6 @@ class ModeWords:
 
 _SHARED = ("counters", "scratch")
 _TEAM = ("team", *_SHARED)
-_GROUPS = ModeWords(
-    ("items", "units", "elements", "rows", "columns", "slice_units", *_TEAM), ("row_length", "column_tiles")
-)
 _TILED = ModeWords(
     ("m", "n", "k", "split_depth", "splits", "tiles_across", *_SHARED), ("matrix_tiles", "tiles_down")
 )
@@ -86,6 +82,9 @@ _CHAIN = ModeWords(("m", "n", "keys", "depth"), ("tiles_down",))
 _WORDS = {
     CudaMode.POINTWISE: ModeWords(("all_units", "full_units", "rest"), ("row_length",)),
     CudaMode.TRANSPOSED: ModeWords(("width", "height"), ("tiles_across", "tiles_down")),
+    CudaMode.REDUCE: ModeWords(
+        ("items", "units", "elements", "rows", "slice_units", *_TEAM), ("row_length", "column_tiles")
+    ),
     CudaMode.SCAN: ModeWords(("items", "units", "zero", *_TEAM), ("row_length", "column_tiles")),
     CudaMode.SCATTER: ModeWords(("items", "units", "places", "panel"), ("row_length",)),
     CudaMode.SCATTER_LINES: ModeWords(("items", "units", "places"), ("row_length",)),
@@ -109,8 +108,8 @@ _WORDS = {
 
 
 def words_of(mode: CudaMode) -> ModeWords:
-    """Return the words of a mode. Modes of groups have the same."""
-    return _WORDS.get(mode, _GROUPS)
+    """Return the words of a mode."""
+    return _WORDS[mode]
 
 
 def launch_words(mode: CudaMode, **values: int) -> dict[str, int]:

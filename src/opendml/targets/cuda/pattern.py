@@ -5,9 +5,8 @@ parameters at run time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import Enum
 
-from opendml.program.node import REDUCTIONS, Node, ordered
 from opendml.targets.common.pattern import AccessPattern, KernelPattern, Level, Step
 
 
@@ -18,25 +17,8 @@ class CudaMode(Enum):
     """Element-wise, along the innermost loop."""
     TRANSPOSED = "transposed"
     """Element-wise, some operands being contiguous along another loop."""
-    WARPS = "warps"
-    """Groups within a warp."""
-    STAGED = "staged"
-    """Small groups through shared memory."""
-    TILE = "tile"
-    """Groups in the registers of a block."""
-    HELD = "held"
-    """Groups in the shared memory of a block."""
-    SPREAD = "spread"
-    """Groups in the shared memory of several blocks, which meet in global memory."""
-    TEAM = "team"
-    """Groups that are read twice, by several blocks each."""
-    REDUCE = "reduce"
-    """Groups that are reduced in any way, and read once for each pass."""
-    RESIDENT = "resident"
-    """Groups that are reduced in any way, in the registers of a warp or a block."""
-    PASSES = "passes"
-    """Groups that are reduced in any way, in units that blocks keep or read in each pass, by several blocks
-    where one does not do."""
+    REDUCE = "reduction"
+    """Reductions of any kind."""
     SCAN = "scan"
     """Running sums and products."""
     SCATTER = "scatter"
@@ -75,7 +57,6 @@ WARPGROUP_MODES = (CudaMode.WGMMA, CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_PARTS)
 """The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
     *(
-        CudaMode.REDUCE,
         CudaMode.SCATTER,
         CudaMode.SCATTER_LINES,
         CudaMode.POSITIONS,
@@ -87,17 +68,6 @@ COLLECTIVE = (
     *WARPGROUP_MODES,
 )
 """The modes whose code reads one element at a time, where it needs it."""
-
-
-class Form(IntEnum):
-    """Over which loops units run on; `kernels/block.cuh` knows the values."""
-
-    PLAIN = 0
-    """The innermost one."""
-    FLAT = 1
-    """The rows of a group and the innermost one."""
-    ABREAST = 2
-    """The last loop over groups and the innermost one, which is reduced: groups lie side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,19 +153,9 @@ class CudaPattern(KernelPattern[CudaMode, CudaAccess]):
             return Level.ELEMENT
         return Level.ELEMENT if moves_in_group(access, self.columns) else Level.GIVEN
 
-    def reduced(self) -> tuple[Node, ...]:
-        """Return the distinct values that are reduced."""
-        return reduced(self.values)
-
 
 def moves_in_group(access: CudaAccess, columns: bool) -> bool:
     """Return whether an access differs between the elements of a group; `columns` as in a pattern."""
     if access.step in (Step.FLAT, Step.BROKEN):
         return True
     return any(access.rows) or access.follows or (access.step is not Step.NONE and not columns)
-
-
-def reduced(values: tuple[Node, ...]) -> tuple[Node, ...]:
-    """Return the distinct values that are reduced."""
-    nodes = {id(n.operands[0]): n.operands[0] for n in ordered(values) if n.operation in REDUCTIONS}
-    return tuple(nodes.values())

@@ -13,19 +13,14 @@ from opendml.compiler.loops import loop_nest
 from opendml.targets.common.candidates import cheapest
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
-from opendml.targets.cuda.group_source import is_normalization
-from opendml.targets.cuda.groups import normalizations
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule_chain import ATTENTION
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery, contractions
 from opendml.targets.cuda.schedule_elements import ELEMENTS
-from opendml.targets.cuda.schedule_groups import GROUPS
-from opendml.targets.cuda.schedule_passes import ABREAST, ALONG, windows_abreast
 from opendml.targets.cuda.schedule_placing import POSITIONS, SCATTER, TOP, placing_query
-from opendml.targets.cuda.schedule_resident import RESIDENT
+from opendml.targets.cuda.schedule_reductions import REDUCE, windows_abreast
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
-from opendml.targets.cuda.schedule_shares import SHARES
 
 _known = Memo[CudaLaunch]()
 
@@ -60,17 +55,14 @@ def table_of(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) ->
     query = CudaQuery(unit_nest(kernel, loop_nest(kernel)), machine, alignments)
     if kind is KernelKind.ELEMENT_WISE:
         return ELEMENTS, query
-    if kind is KernelKind.SCAN and not is_normalization(kernel.values):
+    if kind is KernelKind.SCAN:
         return LINES if query.nest.inner_reduced else LINES_ABREAST, query
     return _reductions(query)
 
 
 def _reductions(query: CudaQuery) -> tuple[Table, CudaQuery]:
     """Return the ways to reduce without tiles, and the query that they answer."""
-    if is_normalization(query.nest.kernel.values):
-        return NORMALIZATIONS, query
-    query = replace(query, nest=windows_abreast(query.nest))
-    return (RESIDENT, *ALONG, *SHARES) if query.nest.inner_reduced else (RESIDENT, *ABREAST), query
+    return REDUCE, replace(query, nest=windows_abreast(query.nest))
 
 
 def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, CudaQuery]:
@@ -78,7 +70,6 @@ def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, Cud
     return _reductions(CudaQuery(unit_nest(kernel, loop_nest(kernel)), query.machine, query.alignments))
 
 
-NORMALIZATIONS: Table = normalizations(GROUPS)
 _PRODUCTS: Mapping[KernelKind, Table] = {
     KernelKind.CONTRACTION: contractions(_reductions_of_product),
     KernelKind.ATTENTION: ATTENTION,

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from opendml.compiler.kernel import number_of
-from opendml.program.node import REDUCTIONS, Node
-from opendml.program.scalar_type import ScalarType
-from opendml.targets.common.pattern import Level, Step
+from opendml.program.node import Node
+from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import CUDA, TYPES, CudaStatements, parameter
 from opendml.targets.cuda.needs import Needs
 from opendml.targets.cuda.parameters import ParameterStruct
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode, Form
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 from opendml.targets.cuda.position_source import broken_accesses, positions, step_of
 
 
@@ -21,38 +20,21 @@ class Printer(Needs):
     """Prints structures and functions that the code of all modes is written in."""
 
     def text(self) -> str:
-        """All of it."""
+        """Return all of it."""
         parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         kept = {id(node): f"kept.{self.names[id(node)]}" for node in self.kept}
         parts += [self._structures(), *self._loading(), *self._storing()]
         parts.append(self._evaluation(kept, "const Kept& kept"))
-        if self.reduced:
-            parts += [
-                self._given_values(),
-                self._finish(),
-                *map(self._reduced_value, range(len(self.reduced))),
-            ]
         return "\n\n".join(parts)
 
     def _constants(self) -> str:
-        needs_given = any(self.levels[id(n)] is Level.GIVEN for n in self.needed(self.reduced))
-        quick = all(node.type is ScalarType.FLOAT32 for node in self.reduced)
         constants = {
             "VECTOR": self.pattern.vector,
             "GROUPS": self.pattern.group_loops,
             "COLUMNS": int(self.pattern.columns),
-            "REDUCED": len(self.reduced),
-            "REDUCED_NEEDS_GIVEN": int(needs_given),
-            "FIRST_ATTEMPT": int(not quick),
-            "NARROW": int(self.narrow),
-            "LONG": int(self.pattern.mode is CudaMode.TEAM),
-            "FORM": Form.PLAIN,
-            "RUN": 1,
-            "ROWS": 0,
             **dict(self.pattern.constants),
         }
         lines = [f"typedef {'long long' if self.pattern.wide else 'int'} Index;"]
-        lines.append(f"typedef {'float' if quick else 'double'} Quick;  // in which sums are taken first")
         lines += [f"constexpr int {name} = {value};" for name, value in constants.items()]
         return "\n".join(lines)
 
@@ -75,10 +57,10 @@ class Printer(Needs):
         parts = [f"struct {aligned}Row {{{row} }};", loads("Held", self.held, "")]
         parts.append(loads("Late", [n for n in self.late if n not in broken], rows))
         parts.append(f"template <int V>\nstruct Outputs {{{outputs}\n}};")
-        return "\n".join([*parts, nodes("Given", self.given), nodes("Kept", self.kept)])
+        return "\n".join([*parts, nodes("Kept", self.kept)])
 
     def _storage(self, access: CudaAccess, lanes: str) -> str:
-        """The C++ type of what one access moves for one unit."""
+        """Return the C++ type of what one access moves for one unit."""
         type = TYPES[access.type]
         return type if access.step is Step.NONE else f"Vector<{type}, {lanes}>"
 
@@ -95,22 +77,11 @@ class Printer(Needs):
             template(f"void load_held(Held<V>& to, {arguments})", lines(self.held)),
             function(f"void load_row(Row& to, {arguments})", lines(broken)),
             template(
-                f"void load_late(Late<V>& to, {arguments}, const Row* rows = nullptr, Index first_row = 0)",
+                f"void load_late(Late<V>& to, {arguments})",
                 [*lines([n for n in self.late if n not in broken]), *(self._row_loading() if broken else ())],
             ),
         ]
-        if self.pattern.mode is CudaMode.STAGED:
-            (held,) = self.held
-            functions.append(
-                function(f"const char* held_address({arguments})", [f"return {self._address(held)};"])
-            )
-        if self.pattern.mode in (
-            CudaMode.STAGED,
-            CudaMode.HELD,
-            CudaMode.SPREAD,
-            CudaMode.TEAM,
-            CudaMode.PASSES,
-        ):
+        if self.pattern.mode is CudaMode.REDUCE:
             functions += self._copying(arguments)
         if self.pattern.mode is CudaMode.TRANSPOSED:
             copies = [f"to.l{number}.data[at] = from.l{number}.data[lane];" for number in self.held]
@@ -119,14 +90,9 @@ class Printer(Needs):
         return functions
 
     def _row_loading(self) -> list[str]:
-        """The values of both rows, for a unit that runs over the end of a row."""
+        """Return the loading of both rows, for a unit that runs over the end of a row."""
         return [
             "to.turn = at.turn;",
-            "if constexpr (ROWS > 0) {",
-            "    to.first = rows[at.row - first_row];",
-            "    to.second = rows[at.row - first_row + 1];",
-            "    return;",
-            "}",
             "Offsets next = at;",
             *(f"next.a{number} = at.next{number};" for number in broken_accesses(self.pattern)),
             "load_row(to.first, p, at);",
@@ -134,10 +100,12 @@ class Printer(Needs):
         ]
 
     def _copying(self, arguments: str) -> list[str]:
-        """Held elements on their way through shared memory, if it has room for any: one unit of each load
-        after the other."""
+        """Return the functions that copy held units to shared memory and load them from there.
+
+        One unit of each load follows the other. They do nothing where threads keep no units there.
+        """
         copies, takes, offset = [], [], 0
-        for number in self.held if dict(self.pattern.constants).get("ROOM") != 0 else ():
+        for number in self.held if dict(self.pattern.constants)["SHARED_UNITS"] else ():
             unit = self.pattern.loads[number].type.bytes * self.pattern.vector
             copies.append(f"copy_async<{unit}>(to + {offset}, {self._address(number)});")
             takes.append(f"load(to.l{number}, from + {offset});")
@@ -157,16 +125,7 @@ class Printer(Needs):
                 )
             else:
                 lines.append(f"store({self._address(number)}, from.s{number});")
-        functions = [template(f"void store_outputs({arguments}, const Outputs<V>& from)", lines)]
-        if self.pattern.mode is CudaMode.STAGED:
-            ((number, _, _),) = self.element_stores()
-            functions += [
-                function(f"char* stored_address({arguments})", [f"return {self._address(number)};"]),
-                template(
-                    "void put_outputs(char* to, const Outputs<V>& from)", [f"store(to, from.s{number});"]
-                ),
-            ]
-        return functions
+        return [template(f"void store_outputs({arguments}, const Outputs<V>& from)", lines)]
 
     def _load(self, number: int, to: str) -> list[str]:
         access = self.pattern.loads[number]
@@ -181,7 +140,7 @@ class Printer(Needs):
         return [f"load({to}, {self._address(number)});"]
 
     def _guarded_load(self, number: int, to: str) -> list[str]:
-        """An element, or a unit in one access whose lanes are guarded together."""
+        """Return the load of an element, or of a unit whose lanes are guarded together."""
         if self.pattern.loads[number].step is Step.NONE:
             return [f"{to} = {self._inline_load(number)};"]
         lines, name = self._compute(self.guards[number], {}, self._inline_load)
@@ -194,7 +153,7 @@ class Printer(Needs):
         return access.guarded and not access.counter and access.step is Step.STRIDED
 
     def _lane_by_lane(self, numbers: Sequence[int]) -> list[str]:
-        """Loads that each lane guards by itself, in one loop: what several need is computed once."""
+        """Return a loop of loads that each lane guards by itself. Shared values are computed once."""
         if not numbers:
             return []
         roots = [root for number in numbers for root in self.guards[number]]
@@ -210,7 +169,7 @@ class Printer(Needs):
         return f"(char*){self._lies_at(number)}"
 
     def _lies_at(self, number: int) -> str:
-        """The address of an access, or what a counter counts."""
+        """Return the address of an access, or the value of a counter."""
         access, offset = self.pattern.accesses[number], f"at.a{self.pattern.offset(number)}"
         if access.first is not None:
             return f"({access.first}ll) + {offset}"
@@ -218,14 +177,14 @@ class Printer(Needs):
         return f"p.base{self.pattern.base(number)} + {offset}{ahead}"
 
     def _along(self, number: int, lane: str) -> str:
-        """How much further the access is in a lane of the unit."""
+        """Return the bytes from the first lane of a unit to a lane."""
         step = step_of(self.pattern, number)
         return f" + {lane} * {step}" if lane and step != "0" else ""
 
     # Values
 
     def _evaluation(self, known: dict[int, str], arguments: str) -> str:
-        """The results of one lane of a unit, of what is known through further arguments."""
+        """Return the function that computes the results of one lane of a unit."""
         roots = [root for _, _, root in self.element_stores()]
         lines, name = self._compute(roots, known, self._element_load)
         for number, access, root in self.element_stores():
@@ -235,45 +194,6 @@ class Printer(Needs):
         signature = f"void evaluate({loaded}, {arguments}, int lane)"
         return template(signature, lines)
 
-    def _reduced_value(self, number: int) -> str:
-        """One lane of a value that is reduced."""
-        root = self.reduced[number]
-        known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
-        lines, name = self._compute([root], known, self._element_load)
-        type = TYPES[root.type] if root.type is ScalarType.FLOAT64 else "float"
-        signature = (
-            f"{type} reduced(Number<{number}>, const Parameters& p, const Held<V>& held, "
-            "const Given& given, int lane)"
-        )
-        return template(signature, [*lines, f"return {name(root)};"])
-
-    def _given_values(self) -> str:
-        """The values of a group that are known before its reductions; `at` is its first element."""
-        lines, name = self._compute(self.given, {}, self._inline_load)
-        lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.given]
-        return function("void load_given(Given& to, const Parameters& p, const Offsets& at)", lines)
-
-    def _finish(self) -> str:
-        """The values of a group that the results need, and its stores."""
-        known = {id(node): f"given.{self.names[id(node)]}" for node in self.given}
-        for index, value in enumerate(self.reduced):
-            for node in self.nodes:
-                if node.operation in REDUCTIONS and node.operands[0] is value:
-                    known[id(node)] = f"found[{index}].{node.operation.name.lower()}"
-        lines, name = self._compute(self.kept, known, self._inline_load)
-        lines += [f"to.{self.names[id(node)]} = {name(node)};" for node in self.kept]
-        finish = function(
-            "void finish(Kept& to, const Parameters& p, const Given& given, "
-            "const Statistics (&found)[REDUCED])",
-            lines,
-        )
-        stores = [
-            f"store({self._address(number)}, kept.{self.names[id(root)]});"
-            for number, _, root in self.group_stores()
-        ]
-        signature = "void store_groups(const Parameters& p, const Offsets& at, const Kept& kept)"
-        return f"{finish}\n\n{function(signature, stores)}"
-
     def _compute(
         self, roots: Iterable[Node], known: dict[int, str], load: Callable[..., str]
     ) -> tuple[list[str], Callable[[Node], str]]:
@@ -281,7 +201,9 @@ class Printer(Needs):
         statements = CudaStatements(CUDA, self.names, known, load, _parameter)
         return statements.compute(roots), statements.name
 
-    def _element_load(self, number: int) -> str:
+    def _element_load(self, number: int, *guard: str) -> str:
+        if guard:
+            return self._read_where(number, self._address(number), *guard)
         member = f"{'held' if number in self.held else 'late'}.l{number}"
         step = self.pattern.loads[number].step
         if step is Step.BROKEN:
@@ -289,7 +211,7 @@ class Printer(Needs):
         return member if step is Step.NONE else f"{member}.data[lane]"
 
     def _inline_load(self, number: int, lane: str = "") -> str:
-        """What a load gives, where it stands or at a lane of the unit there."""
+        """Return the value of a load, or of a lane of its unit."""
         access = self.pattern.loads[number]
         along = self._along(number, lane if access.step is not Step.NONE else "")
         if access.counter:
@@ -302,7 +224,7 @@ class Printer(Needs):
         return f"[&] {{ {' '.join(lines)} return {read}; }}()"
 
     def _group_load(self, number: int, *guard: str) -> str:
-        """What a load gives, where it stands, whose guards are printed already."""
+        """Return the value of a load whose guards are printed already."""
         return self._read_where(number, self._address(number), *guard) if guard else self._inline_load(number)
 
     def _read_where(self, number: int, address: str, guard: str, *distances: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from opendml.targets.common.lines import placing_in, word_is_less
 from opendml.targets.cuda.cxx import function, template
 from opendml.targets.cuda.expression import TYPES
-from opendml.targets.cuda.group_source import assigned
 from opendml.targets.cuda.parameters import ParameterStruct
 from opendml.targets.cuda.position_source import positions, step_of
+from opendml.targets.cuda.reduction_source import assigned
 from opendml.targets.cuda.source import Printer
 
 _WORDS = ("mine", "position", "other", "other_position")

@@ -4,9 +4,10 @@
 struct Meeting {
     int rank, blocks, teams, team, round;
 
-    DEVICE_MEMBER Meeting(const Parameters& p)
-        : rank(blockIdx.x % (int)p.team), blocks((int)p.team), teams(gridDim.x / (int)p.team),
-          team(blockIdx.x / (int)p.team), round(0) {}
+    DEVICE_MEMBER Meeting(const Parameters& p) : Meeting(p, (int)p.team) {}
+
+    DEVICE_MEMBER Meeting(const Parameters& p, int blocks)
+        : rank(blockIdx.x % blocks), blocks(blocks), teams(gridDim.x / blocks), team(blockIdx.x / blocks), round(0) {}
 
     // Where the first block of the team leaves what it has found, `bytes` before the next. Every second round has a page of its
     // own, as a block may be one ahead.
@@ -27,6 +28,18 @@ struct Meeting {
             acquire(counter);
         }
         __syncthreads();
+    }
+
+    // Arrives without waiting. Returns whether all other blocks of the team have arrived, for one that then sees what they wrote.
+    // Blocks need not be resident.
+    DEVICE_MEMBER bool arrives_last(const Parameters& p) const {
+        __shared__ bool is_last;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) is_last = atomicInc((unsigned*)p.counters + 2 * team, blocks - 1) == blocks - 1;
+        __syncthreads();
+        if (is_last) __threadfence();
+        return is_last;
     }
 
     DEVICE_MEMBER void end(const Parameters& p) const {
