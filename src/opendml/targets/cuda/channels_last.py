@@ -5,10 +5,10 @@ Images are copied before the convolution. Weights are copied once if they are co
 convolution of packed images uses tensor cores without the copy engine, and reads each pixel again for each
 tap. That often takes longer than the copies and the faster product.
 
-Images of few channels, such as those of a first layer, are copied with their padding, and with the channels
-padded to so many that pixels under neighbouring windows are multiples of 16 bytes apart. Then a row of a
-window is contiguous: its taps and channels are one loop along k. For 3 channels and windows of 7 x 7, that
-leaves 7 steps along k of 64 elements, of which 28 are there, in place of 49 steps of which 3 are.
+Images of few channels, such as those of a first layer, are copied with their padding. Their channels are
+padded, so that windows begin multiples of 16 bytes apart. Then a row of a window is contiguous: its taps and
+channels are one loop along k. Windows of 7 x 7 over 3 channels have 7 steps along k, of which 28 in 64
+elements exist. Otherwise they have 49 steps, of which 3 elements exist.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _COPY_CYCLES = 2500
 _COPY_FACTOR = 1.3
 """Time of a copy that transposes, over that of reading and writing its bytes; an estimate (H100)."""
 _MOST_PADDING = 2.5
-"""Most elements of a row of a window, padded to whole rows of tiles, over those that there are. On an H100
-convolutions of 3 channels take 0.73 of the time of `mma.sync` with windows of 7 x 7 and strides of 2 (2.3
-times the elements), and 1.7 times as long with windows of 3 x 3 (2.7)."""
+"""Most elements of a row of a window, padded to whole rows of tiles, over those that exist. For 3 channels an
+H100 takes 0.73 of the time of `mma.sync` with windows of 7 x 7 and strides of 2 (2.3 times the elements). It
+takes 1.7 times as long with windows of 3 x 3 (2.7)."""
 _ALIGNMENT = 256
 """Bytes to which copies in the arena are aligned, as its temporaries are (`compiler.memory.ALIGNMENT`)."""
 
@@ -328,7 +328,7 @@ class _Convolution:
         )
 
     def weights_copy(self, padded: int = 0) -> _Copy | None:
-        """Return the copy of the weights with channels last, `padded` to so many; None if it needs none."""
+        """Return the copy of the weights with channels last, or `padded` channels; None if there is none."""
         own, type, channels = self._own_weights, self.kernel.loads[self.other].type, self.channels
         is_aligned = not any(loop.strides[self.other] % ADDRESS_ALIGNMENT for loop in own)
         if channels.strides[self.other] == type.bytes and is_aligned and not padded:

@@ -91,8 +91,8 @@ _RATES = {
 _RATES_OF_PARTS = {(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48, (64, 128): 0.42, (64, 64): 0.39}
 """Fraction of the rate that TF32 parts reach, by the rows and the columns of a tile.
 
-With these and the next figures the chosen tile takes 2 percent longer than the fastest in the mean for 37
-products on an H100, 17 percent at most.
+With these and the next figures, the chosen tile takes 2 percent longer than the fastest in the mean. That is
+for 37 products on an H100, of which one takes 17 percent longer.
 """
 _LEAST_STEP_OF_PARTS, _TILE_CYCLES_OF_PARTS = 330, 2900
 """`_LEAST_STEP` and `_TILE_CYCLES` of TF32 parts."""
@@ -139,7 +139,7 @@ class WarpgroupTile:
         return (self.rows + self.columns) * ROW_BYTES
 
     def stages(self, machine: CudaMachine, staged_bytes: int) -> int:
-        """Return the stages of the ring, beside so many staged bytes for each warp that multiplies."""
+        """Return the stages of the ring, if each warp that multiplies stages some bytes of results."""
         room = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.parts_bytes
         return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
 
@@ -150,11 +150,11 @@ class WarpgroupTile:
         return 2 * buffers * self.columns * ROW_BYTES if self.mode is CudaMode.WGMMA_PARTS else 0
 
     def staged(self, bytes: int) -> int:
-        """Return the bytes of shared memory for the results, if each warp that multiplies has so many."""
+        """Return the bytes of shared memory for results, from those of each warp that multiplies."""
         return 4 * self.consumers * bytes
 
     def registers(self) -> tuple[int, int]:
-        """Registers of a thread that loads, and of one that multiplies."""
+        """Return the registers of a thread that loads, and of one that multiplies."""
         return registers_of(_PRODUCER_REGISTERS, self.consumers, self.blocks)
 
 
@@ -283,8 +283,11 @@ class WarpgroupShape:
         return self._shape.mode is CudaMode.MMA and self._shape.is_summed
 
     def takes(self, tile: WarpgroupTile) -> bool:
-        """Return whether boxes of the columns' operand fit a tile: boxes have as many columns as a tile is
-        deep if these are contiguous, and any number of columns if k is contiguous."""
+        """Return whether boxes of the columns' operand fit a tile.
+
+        Boxes have as many columns as a tile is deep if columns are contiguous. If k is contiguous, they have
+        any number of columns.
+        """
         return tile.columns % self.depth == 0 or self._along_k(number_of(self._operands[1]))
 
     @property
@@ -350,7 +353,7 @@ class WarpgroupShape:
         return operation_count(node.operation for node in nodes if node.operands and id(node) not in known)
 
     def _line_factor(self, load: int) -> float:
-        """How much of an operand is read, over what is needed."""
+        """Return the bytes that are read of an operand, over those that it has."""
         strides = [loop.strides[load] for loop in (dict(self._sides)[load], self._k[-1])]
         whole = all(stride % _LINE_BYTES == 0 for stride in strides if stride > ROW_BYTES)
         return 1.0 if whole else _BROKEN_LINES
@@ -445,7 +448,7 @@ class WarpgroupShape:
         return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
 
     def _is_staged(self, unit: int) -> bool:
-        """Return whether results, and what they need, lie in whole units of so many along columns."""
+        """Return whether results, and what they need, lie in whole units along columns."""
         patterns, loads = self._patterns(unit), len(self.kernel.loads)
         values, total = self.kernel.values, self._shape.contraction
         beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
@@ -469,12 +472,12 @@ class WarpgroupShape:
         return {"inner_k": self._k[-1].count}
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
-        """Return the tensor maps of both operands, for so many rows of each in a box."""
+        """Return the tensor maps of both operands, for the rows of each in a box."""
         sides = zip(self._sides, box_rows, strict=True)
         return tuple(self._map(load, rows, count) for (load, rows), count in sides)
 
     def _map(self, load: int, rows: Loop, box_rows: int) -> TensorMap:
-        """The tensor map of an operand: the contiguous dimension, the other one, and those over matrices."""
+        """Return the tensor map of an operand: first the contiguous dimension, last those over matrices."""
         (*outer_k, along_k), access = self._k, self.kernel.loads[load]
         around = [*outer_k, *(loop for loop in reversed(self.groups) if loop.strides[load])]
         along = self._along_k(load)
@@ -637,7 +640,7 @@ class ConvolutionShape(WarpgroupShape):
         return self._maps_of(*box_rows)
 
     def _maps_of(self, pixels: int, filters: int) -> tuple[TensorMap, TensorMap]:
-        """Return the tensor maps of images and weights, for so many pixels and filters in a box."""
+        """Return the tensor maps of images and weights, for the pixels and filters in a box."""
         windows = self._windows
         assert windows is not None
         (first, second), images = windows.axes, windows.images

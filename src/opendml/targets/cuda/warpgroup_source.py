@@ -172,7 +172,7 @@ def _address_function(signature: str, position: str, addresses: Iterable[str]) -
 
 
 def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
-    """Return the function that adds the products of 64 rows by so many columns of FLOAT16, 16 along k.
+    """Return the function that adds the products of 64 rows by some columns of FLOAT16, 16 along k.
 
     An operand is turned if it is contiguous along its rows rather than along k. The arguments `a` and `b` are
     made by `descriptor` of kernels/sm90/contraction.cuh.
@@ -196,7 +196,7 @@ def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
 
 
 def product_of_registers(columns: int, form: str, turned: str) -> str:
-    """Return the function that adds the products of 64 rows by so many columns. The rows lie in registers as
+    """Return the function that adds the products of 64 rows by some columns. The rows lie in registers as
     `multiply_matrices` takes them, the columns in shared memory.
 
     Args:
