@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -52,4 +53,6 @@ def _with_others(
 
 
 def _name(choice: Any) -> str:
-    return getattr(choice, "__name__", None) or str(choice)
+    if isinstance(choice, partial):
+        return "-".join(map(_name, choice.args))
+    return getattr(choice, "__name__", None) or getattr(choice, "name", None) or str(choice)
