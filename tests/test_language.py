@@ -34,6 +34,7 @@ RIGHT = {
     "definition": '@defines("CAST")\ndef f() -> None:\n    """2 * x"""\n',
     "rule": '@rule("CAST")\ndef f() -> None:\n    """The sizes must be equal."""\n',
     "code": f'"""First.\n\n    {LONG}\n\nEnd.\n"""\n',
+    "sentence that begins with code": f'"""{LONG[: MOST_WORDS * 3]}. `code` {LONG[: MOST_WORDS * 3]}."""\n',
     "two sentences": f'"""{LONG[: MOST_WORDS * 3]}. {LONG[: MOST_WORDS * 3]}."""\n'.replace(". w", ". W"),
 }
 

@@ -2,7 +2,7 @@
 
 It reports docstrings that do not begin with a full statement, or that say no more than a name. It reports
 sentences that are too long, words in `_VAGUE`, and public classes of the package that share a name. It reads
-the package without the rooms in `EXEMPT`, and the folders in `OTHERS`.
+the package and the folders in `OTHERS`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "opendml"
 OTHERS = tuple(ROOT / each for each in ("examples", "docs", "tools/docs", "tools/generate"))
 """Folders outside of the package whose prose is checked."""
-
-EXEMPT = ("program", "compiler", "targets")
-"""Rooms whose prose is not checked, and whose classes may share names with each other."""
 
 SHARED_NAMES = ("directml.py", "pydirectml", "frontends/pydirectml", "frontends/onnxruntime")
 """Rooms whose public class names another library prescribes."""
@@ -68,10 +65,7 @@ def findings(path: Path) -> list[Finding]:
 
 
 def shared_class_names(paths: Iterable[Path]) -> list[Finding]:
-    """Return the public classes of these files whose names another one has taken before.
-
-    Classes that share a name within the exempt rooms are left out.
-    """
+    """Return the public classes of these files whose names another one has taken before."""
     classes: dict[str, list[tuple[Path, int]]] = defaultdict(list)
     for path in paths:
         if path.relative_to(PACKAGE).as_posix().startswith(SHARED_NAMES):
@@ -82,13 +76,8 @@ def shared_class_names(paths: Iterable[Path]) -> list[Finding]:
     return [
         Finding(path, line, f"class {name} is also in {places[0][0].relative_to(PACKAGE)}")
         for name, places in classes.items()
-        if not all(_is_exempt(path) for path, _ in places)
         for path, line in places[1:]
     ]
-
-
-def _is_exempt(path: Path) -> bool:
-    return path.is_relative_to(PACKAGE) and path.relative_to(PACKAGE).parts[0] in EXEMPT
 
 
 def _of_docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -160,7 +149,7 @@ def _of_comments(source: str) -> Iterator[tuple[int, str]]:
 
 def _of_prose(line: int, text: str) -> Iterator[tuple[int, str]]:
     for offset, paragraph in _paragraphs(text):
-        plain = re.sub(r"`[^`]*`", "code", paragraph)
+        plain = re.sub(r"`[^`]*`", "`code`", paragraph)
         for sentence in _SENTENCE_END.split(plain):
             words = [word for word in sentence.split() if re.search(r"\w", word)]
             if len(words) > MOST_WORDS:
@@ -193,8 +182,7 @@ def main(arguments: list[str]) -> int:
     others = sorted(path for folder in OTHERS for path in folder.rglob("*.py"))
     roots = [Path(each).resolve() for each in arguments] or [ROOT]
     asked = [path for path in (*every, *others) if any(root in (path, *path.parents) for root in roots)]
-    checked = [path for path in asked if not _is_exempt(path)]
-    found = [finding for path in checked for finding in findings(path)]
+    found = [finding for path in asked for finding in findings(path)]
     found += [finding for finding in shared_class_names(every) if finding.path in asked]
     for path, line, text in found:
         print(f"{path.relative_to(ROOT)}:{line}: {text}")

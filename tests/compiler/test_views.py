@@ -307,12 +307,12 @@ def test_a_convolution_and_its_normalization_are_two_kernels(axes: tuple[int, ..
 
 @pytest.mark.parametrize("axis", [2, 3])
 @pytest.mark.parametrize("type", [np.int32, np.int64, np.uint32, np.uint8])
-def test_gathered_elements_outside_are_the_fill_value(axis: int, type: type) -> None:
+def test_gathered_elements_outside_are_zero(axis: int, type: type) -> None:
     low = -3 if np.issubdtype(type, np.signedinteger) else 0
     indices: Array = np.random.default_rng(1).integers(low, 25, (1, 1, 17, 19)).astype(type)
     x, i = sources(ARRAY, indices)
     steps = [[int(row == column and row != axis) for column in range(4)] for row in range(4)]
-    assert_agrees([gathered(x, ARRAY.shape, {axis: i}, None, steps, 9.0)], [ARRAY, indices])
+    assert_agrees([gathered(x, ARRAY.shape, {axis: i}, None, steps)], [ARRAY, indices])
 
 
 def test_views_of_gathered_elements_are_one_kernel() -> None:
@@ -340,7 +340,7 @@ def test_masks_and_indices_of_views_are_seen_through_views() -> None:
     indices = np.arange(24).reshape(1, 1, 24, 1) - 3
     x, i = sources(ARRAY, indices)
     steps = [[int(row == column and row != 2) for column in range(4)] for row in range(4)]
-    rows = gathered(x, (2, 3, 24, 19), {2: padded(i * 2, (0, 0, 0, 0), (0, 0, 0, 0))}, None, steps, 5.0)
+    rows = gathered(x, (2, 3, 24, 19), {2: padded(i * 2, (0, 0, 0, 0), (0, 0, 0, 0))}, None, steps)
     framed = padded(rows, (0, 0, 2, 1), (0, 0, 1, 3), -1.0)
     result = sliced(framed, (0, 0, 26, 0), (2, 3, 9, 8), (1, 1, -3, 2))
     assert_agrees([result], [ARRAY, indices])

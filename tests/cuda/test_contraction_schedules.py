@@ -55,16 +55,16 @@ def way(pattern: CudaPattern) -> str:
         (FLOAT32, (50176, 64, 147), "fma 64x64"),
         (FLOAT32, (1, 4096, 4096), "fma 16x128 split"),
         (FLOAT16, (1, 4096, 4096), "mma 16x128 split"),
-        (FLOAT32, (1, 16, 16), "reduce"),
-        (FLOAT32, (4096, 1, 4096), "resident"),
-        (FLOAT32, (16, 16, 16), "reduce"),
+        (FLOAT32, (1, 16, 16), "reduction"),
+        (FLOAT32, (4096, 1, 4096), "reduction"),
+        (FLOAT32, (16, 16, 16), "reduction"),
         (FLOAT16, (4096, 4096, 4096), "wgmma 128x256"),
         (FLOAT16, (3072, 3072, 3072), "wgmma 128x192"),
         (FLOAT16, (128, 768, 768), "wgmma 64x64"),
         (FLOAT16, (4100, 4100, 4100), "mma 128x128"),
         (FLOAT16, (8, 4096, 4096), "wgmma 64x64"),
         (ScalarType.INT32, (2048, 2048, 2048), "fma 128x128"),
-        (ScalarType.INT64, (2048, 2048, 2048), "reduce"),
+        (ScalarType.INT64, (2048, 2048, 2048), "reduction"),
     ],
     ids=str,
 )
@@ -88,13 +88,13 @@ def test_a_matrix_times_a_vector_of_counted_numbers_is_reduced() -> None:
     numbers = convert(index(INT32, (1, 1, 1, 4096), 0, (0, 0, 0, 1)), FLOAT32)
     rows = source(0, FLOAT32, (1, 4096, 4096))
     matrix = view(rows, (1, 1, 4096, 4096), (0, 0, 0), ((1, 0, 0, 0), (0, 0, 0, 1), (0, 0, 1, 0)))
-    assert way(launch_of(contraction(numbers, matrix, (3,))).pattern) == "reduce"
+    assert way(launch_of(contraction(numbers, matrix, (3,))).pattern) == "reduction"
 
 
 def test_a_matrix_times_counted_numbers_is_reduced() -> None:
     rows = source(0, FLOAT32, (512, 1, 512))
     numbers = convert(index(INT32, (1, 512, 512), 0, (0, 1, 512)), FLOAT32)
-    assert way(launch_of(contraction(rows, numbers, (2,))).pattern) == "reduce"
+    assert way(launch_of(contraction(rows, numbers, (2,))).pattern) == "reduction"
 
 
 def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
@@ -105,7 +105,7 @@ def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
 def test_several_contractions_in_a_kernel_are_reduced() -> None:
     kernel, other = (kernel_of(matrix_product(FLOAT32, (1024, 1024, 1024))) for _ in range(2))
     both = replace(kernel, stores=kernel.stores * 2, values=(*kernel.values, *other.values))
-    assert way(schedule(both, MACHINES[90], [16] * 4).pattern) == "reduce"
+    assert way(schedule(both, MACHINES[90], [16] * 4).pattern) == "reduction"
 
 
 @pytest.mark.parametrize(

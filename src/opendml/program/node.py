@@ -81,7 +81,7 @@ class Operation(Enum):
     """By less than the width; arithmetic on signed integers, logical on unsigned ones."""
     LOOKUP = auto()
     """The FLOAT32 in the `LookupTable` in `attribute` at the index in the low bits of the operand, an INT32.
-    A table has TABLE_SIZE entries, or twice as many where registers hold these. Only targets that look up
+    A table has 8 entries, the FLOAT32 that a register of 256 bits holds, or 16. Only targets that look up
     tables in registers expand functions into it."""
     SCALE = auto()
     """The first operand times 2 to the power of the second, a whole number or infinite, rounded once; both
@@ -178,9 +178,6 @@ class Operation(Enum):
     """The first operand, then along the first dimension the results of the steps of the `Recurrence` in
     `attribute`, each made from the result before."""
 
-
-TABLE_SIZE = 8
-"""Entries of a LOOKUP's table: as many FLOAT32 as a register of 256 bits holds."""
 
 STORED = frozenset({Operation.JOIN, Operation.MATERIALIZE})
 """Operations that only place their operands in memory."""

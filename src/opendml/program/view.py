@@ -84,7 +84,6 @@ def gathered(
     indices: Mapping[int, Node],
     offsets: Sequence[int] | None = None,
     steps: Sequence[Sequence[int]] | None = None,
-    fill: Number | None = None,
     *,
     inside: bool = False,
 ) -> Node:
@@ -95,8 +94,7 @@ def gathered(
         sizes: those of the result.
         indices: for such dimensions, tensors of integers that broadcast to `sizes`.
         offsets, steps: as for `view`; None: 0.
-        fill: what indices outside of `value` give; None: 0.
-        inside: whether no index is outside.
+        inside: whether no index is outside; otherwise such elements are 0.
     """
     rank = len(value.sizes)
     offsets = tuple(offsets or (0,) * rank)
@@ -111,15 +109,14 @@ def gathered(
         extent = index(place.type, (), value.sizes[dimension], ())
         guards += [apply(Operation.LESS_EQUAL, 0, place), apply(Operation.LESS, place, extent)]
     if not indices:
-        return view(value, sizes, offsets, steps, fill or 0)
+        return view(value, sizes, offsets, steps, 0)
     fixed = [number for number in range(rank) if number not in indices]
     rest = View(tuple(offsets[d] for d in fixed), tuple(steps[d] for d in fixed))
     guard = within(rest, [value.sizes[d] for d in fixed], sizes)
     every = guards if guard is None else [*guards, guard]
     there = reduce(partial(apply, Operation.AND), every) if every else constant(1, ScalarType.BOOLEAN)
     wide = [convert(computed, ScalarType.INT64) for computed in indices.values()]
-    read = Node(Operation.VIEW, value.type, tuple(sizes), (value, there, *wide), attribute)
-    return read if fill is None else apply(Operation.SELECT, there, read, fill)
+    return Node(Operation.VIEW, value.type, tuple(sizes), (value, there, *wide), attribute)
 
 
 def whole_quotient(number: Node, divisor: int) -> Node:
@@ -144,7 +141,7 @@ def permuted(value: Node, order: Sequence[int]) -> Node:
 
 
 def padded(value: Node, before: Sequence[int], after: Sequence[int], fill: Number = 0) -> Node:
-    """Return `value` with a number around it: so many elements before and after it along each dimension."""
+    """Return `value` in a frame of `fill`, of `before` and `after` elements along each dimension."""
     sizes = [size + a + b for size, a, b in zip(value.sizes, before, after, strict=True)]
     return view(value, sizes, [-margin for margin in before], _diagonal((1,) * len(sizes)), fill)
 

@@ -4,9 +4,9 @@ A candidate either estimates the cycles of a kernel and names what takes them, o
 target has one table of candidates for each kind of kernel. Estimates need only be right relative to each
 other: a part that all candidates of a table have in common may be left out.
 
-Choosing and constructing are separate. The function `decide` compares costs and returns a `Decision`, whose
-choices have plain numbers. Its method `construct` makes launches from these and the sizes of a kernel, by
-integer arithmetic alone. So launches of other sizes can be made from a decision that is kept.
+Choosing and constructing are separate. The function `decide` compares costs. It returns a `Decision`, whose
+choices have plain numbers. The method `Decision.construct` makes launches from these numbers and the sizes of
+a kernel, by integer arithmetic alone. So a kept decision serves launches of other sizes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The functions of the CUDA driver. Their errors are raised as errors of opendml.
 
 The functions are those of cuda-bindings. A prepared launch costs 3 microseconds, most of it in the driver.
-cuda-core's `launch` is slower, because it converts its configuration and arguments in each call.
+The `launch` of cuda-core is slower, because it converts its configuration and arguments in each call. So
 cuda-core only compiles (`compile.py`). Streams with its protocol `__cuda_stream__` are supported.
 """
 

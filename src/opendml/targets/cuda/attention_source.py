@@ -158,8 +158,10 @@ def _scale_of(visible: Node, products: Node) -> Node | None:
 
 
 def products_of_attention(keys: int, width: int) -> Sequence[str]:
-    """Return the functions that add products: of queries with so many keys, and of weights in registers with
-    values of so many elements."""
+    """Return the functions that multiply queries by `keys` keys, and weights by values of `width` elements.
+
+    The weights are in registers.
+    """
     return product_of_warpgroup(keys, False, False), product_of_registers(
         width, "m64n{}k16.f32.f16.f16", ", 1"
     )

@@ -25,7 +25,7 @@ class TilePrinter(Printer):
     """Prints what kernels of tiles have in common: where the loops of each role lead, and operands."""
 
     def head(self, *roles: str) -> list[str]:
-        """The constants, the parameters, and the positions along the loops of roles."""
+        """Return the constants, the parameters, and the positions along the loops of roles."""
         constants = dict(self.pattern.constants)
         parts = [self._constants(), ParameterStruct(self.pattern).declaration(), *positions(self.pattern)]
         first = 0
@@ -76,7 +76,7 @@ class TilePrinter(Printer):
         return "\n".join([f"struct {name} {{", *(f"    {line}" for line in lines), "};"])
 
     def _place(self, value: Node) -> list[str]:
-        """Where an operand that is only loaded lies, and whether it is read there."""
+        """Return the function that gives the address of an operand that is only loaded, and its guard."""
         lines, name = self._compute(value.operands, {}, self._group_load)
         guard, *distances = [name(operand) for operand in value.operands] or ["true"]
         address = " + ".join([self._address(int(value.attribute)), *distances])  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ class TilePrinter(Printer):
         ]
 
     def _shift(self, subtracted: Sequence[Node]) -> list[str]:
-        """What is subtracted from all elements of a row, if anything is."""
+        """Return the function of the number that is subtracted from all elements of a row, 0 without one."""
         lines, name = self._compute(subtracted, {}, self._group_load)
         shift = name(subtracted[0]) if subtracted else "0"
         return [
@@ -203,7 +203,7 @@ class ContractionPrinter(TilePrinter):
 
 
 def contraction_of(values: tuple[Node, ...]) -> Node:
-    """The contraction that a kernel computes."""
+    """Return the contraction that a kernel computes."""
     return next(node for node in ordered(values) if node.operation is Operation.CONTRACTION)
 
 

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from opendml.targets.cuda.machine import CudaMachine
 
-UNIT_INSTRUCTIONS = 8
-"""Instructions to load a unit of at most 16 bytes, and to add it up; fitted, as all here, on an H200."""
 SHARED_INSTRUCTIONS = 2
-"""Further instructions of a unit that goes through shared memory."""
-BLOCK_MEETING = 100
-"""Cycles until the threads of a block have added up their sums."""
+"""Further instructions of a unit that goes through shared memory; fitted, as all here, on an H200."""
 DEVICE_MEETING = 1000
 """Cycles until small blocks have exchanged states in global memory."""
 
@@ -21,8 +17,8 @@ SIDE_BY_SIDE = 8
 """Threads that share a group which lies beside others. A block has 32 neighbouring groups, whose elements
 fill cache lines."""
 PANEL = 512
-"""Elements or lines side by side in a panel. Gathering from many rows of a panel, or scattering to them,
-finds the sectors that other rows moved in the L2 cache."""
+"""Elements or lines side by side in a panel. Gathers from many rows of a panel, and scatters to them, find
+the sectors that other rows moved in the L2 cache."""
 ELEMENT_STEP = 20.0
 """Cycles of an element that a thread reads and accumulates, while other threads wait for theirs."""
 
@@ -39,7 +35,7 @@ def reading(machine: CudaMachine, bytes: float) -> float:
 
 
 def read_by(machine: CudaMachine, bytes: float, blocks: int) -> float:
-    """Return the cycles in which so many blocks read bytes from memory.
+    """Return the cycles in which `blocks` blocks read bytes from memory.
 
     Each block has a multiprocessor of its own if there are enough.
     """

@@ -16,7 +16,7 @@ from opendml.targets.cuda.memory import Memory
 LEAST_CAPABILITY = 80
 """Asynchronous copies, and minima that keep NaN."""
 _MOST_RETIRED_BYTES, _MOST_RETIRED = 64 * 1024 * 1024, 1024
-"""Bytes and pieces of retired memory that wait to be freed, at most: freeing waits for the device."""
+"""Bytes and allocations of retired memory that wait to be freed, at most: freeing waits for the device."""
 
 
 _devices: dict[int, CudaDevice] = {}

@@ -70,16 +70,16 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.MMA_CHAIN: ChainPrinter,
     CudaMode.WGMMA_CHAIN: AttentionPrinter,
 }
-"""What prints the modes that need more than others."""
+"""Printers of the modes that need more than the others."""
 
 
 def kernel_source(pattern: CudaPattern) -> str:
-    """The whole source; its function is `kernel`."""
+    """Return the whole source, whose function is `kernel`."""
     return f"{shared_source()}\n{own_source(pattern)}"
 
 
 def shared_source() -> str:
-    """What the sources of all patterns begin with."""
+    """Return the declarations with which the sources of all patterns begin."""
     return "\n".join(map(file_text, _SHARED))
 
 
@@ -97,11 +97,11 @@ def own_source(pattern: CudaPattern) -> str:
 
 
 def printed(pattern: CudaPattern) -> str:
-    """What of the source depends on more than the mode."""
+    """Return the part of the source that depends on more than the mode."""
     return _PRINTERS.get(pattern.mode, Printer)(pattern).text()
 
 
 @cache
 def file_text(name: str) -> str:
-    """A file of `kernels`."""
+    """Return the text of a file of `kernels`."""
     return (Path(__file__).parent / "kernels" / f"{name}.cuh").read_text("utf-8")

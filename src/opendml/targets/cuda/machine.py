@@ -82,8 +82,8 @@ class CudaMachine(Machine):
 
     @property
     def half_products(self) -> int:
-        """The products of FLOAT16 that the tensor cores of a multiprocessor add up in a cycle. In devices of
-        data centers, these are 1024 for capability 8.0, and twice as many for each next one."""
+        """The products of FLOAT16 that the tensor cores of a multiprocessor add up in a cycle. They are 1024
+        for capability 8.0, and twice that for each next one (devices of data centers)."""
         return 1024 << (self.capability // 10 - 8)
 
     @property

@@ -1,4 +1,4 @@
-"""The values that a kernel needs at each level: expanded, and told apart by how often they change."""
+"""The values that a kernel needs at each level: expanded, and ordered by how often they change."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
 
 def positions(pattern: CudaPattern) -> list[str]:
-    """The structure Offsets, and what finds the offsets of groups, rows and units."""
+    """Return the structure Offsets, and the functions that give the offsets of groups, rows and units."""
     own = [number for number in range(len(pattern.accesses)) if pattern.offset(number) == number]
     offsets = "".join(f" Index a{number};" for number in own)
     broken = broken_accesses(pattern)
@@ -60,7 +60,7 @@ def positions(pattern: CudaPattern) -> list[str]:
 
 
 def item_position(pattern: CudaPattern) -> str:
-    """The function that finds the start of a group; of groups side by side, those of a unit are an item."""
+    """Return the function that finds the start of an item: a group, or the groups side by side of a unit."""
     lines = ["return at_group(p, item);"]
     if pattern.columns:
         lines = [
@@ -71,17 +71,17 @@ def item_position(pattern: CudaPattern) -> str:
 
 
 def broken_accesses(pattern: CudaPattern) -> list[int]:
-    """The accesses that change at the ends of rows, within units."""
+    """Return the accesses that change at the ends of rows, within units."""
     return [number for number, a in enumerate(pattern.accesses) if a.step is Step.BROKEN]
 
 
 def loops_of_rows(pattern: CudaPattern, first: int, last: int) -> list[str]:
-    """Splits the index `at` into those of the loops over rows from one up to another, and moves `to`."""
+    """Split the index `at` into those of the loops over rows from `first` up to `last`, and move `to`."""
     return _loops(pattern, "row", first, last)
 
 
 def _loops(pattern: CudaPattern, kind: str, first: int, last: int) -> list[str]:
-    """Splits the index `at` into the indices of nested loops, and moves `to` along each."""
+    """Split the index `at` into the indices of nested loops, and move `to` along each."""
     lines = ["Index rest, index;"] if last > first else []
     for loop in reversed(range(first, last)):
         if loop > first:
@@ -100,7 +100,7 @@ def _loops(pattern: CudaPattern, kind: str, first: int, last: int) -> list[str]:
 
 
 def step_of(pattern: CudaPattern, number: int) -> str:
-    """Bytes from one element to the next along the innermost loop."""
+    """Return the bytes from one element to the next along the innermost loop."""
     if pattern.accesses[number].still:
         return "0"
     first = pattern.offset(number)

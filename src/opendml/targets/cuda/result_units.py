@@ -23,8 +23,8 @@ across the contiguous direction: accesses are narrow, but more of them are in fl
 class ResultUnits:
     """Units of `count` neighbouring results.
 
-    They lie `across` the direction in which threads lie side by side, or along it. `steps` says how each
-    access moves within a unit, and `strides` how far in bytes.
+    They lie `across` the direction in which threads lie side by side, or along it. For each access, `steps`
+    says how it moves within a unit. `strides` has the bytes from one result to the next.
     """
 
     count: int = 1

@@ -3,8 +3,8 @@
 The copy engine (TMA) loads tiles of queries, keys and values. Warpgroups multiply them (wgmma). The grid is
 persistent: it has no more blocks than run at once, and each block computes one tile of queries after another.
 
-If few queries share many keys, as in decoding with a cache, several blocks read slices of the keys, and the
-last of them adds up what they found.
+If few queries share many keys, as in decoding with a cache, several blocks read slices of the keys. The last
+of these blocks adds up their results.
 
 The copy engine must be able to load the operands: elements of queries, keys and values are contiguous, and
 all other strides and addresses are multiples of 16 bytes.
@@ -61,7 +61,7 @@ _CACHED_BYTES = 16e6
 """Most bytes of keys and values in a band: a third of the L2 cache of an H100."""
 _LAST_BAND = 0.75
 """Least size of the last band, as a fraction of the others. Causal attention of 64 heads of 128 over 4,096
-keys took 519 us in bands of 7, whose last band had one matrix, and 492 us in bands of 4 (H100)."""
+keys took 492 us in bands of 4 on an H100. In bands of 7, the last had one matrix, and it took 519 us."""
 _BEGIN_CYCLES, _TILE_CYCLES = 3000, 2200
 """Cycles of a launch before the first products are under way, and more of each tile of queries than those of
 its keys."""
@@ -235,8 +235,8 @@ class AttentionShape:
 
     def _stages(self, tile: AttentionTile, machine: CudaMachine) -> int:
         depth, _ = self.padded
-        room = machine.shared_bytes - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
-        return min(_MOST_STAGES, room // self._stage_bytes(tile))
+        free_bytes = machine.shared_bytes - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
+        return min(_MOST_STAGES, free_bytes // self._stage_bytes(tile))
 
     def _stage_bytes(self, tile: AttentionTile) -> int:
         return tile.keys * sum(self.padded) * 2
@@ -445,8 +445,11 @@ class AttentionShape:
         )
 
     def _map(self, load: int, along: Loop, rows: Sequence[Loop], box: tuple[int, ...]) -> TensorMap:
-        """Return the tensor map of an operand: the contiguous dimension, those over rows, of which a box has
-        so many, and those over matrices."""
+        """Return the tensor map of an operand.
+
+        The dimensions are the contiguous one, those over rows, and those over matrices. `box` has the
+        elements of a box along each dimension over rows.
+        """
         around = [loop for loop in reversed(self.groups) if loop.strides[load]]
         outer = [*reversed(rows), *around]
         return TensorMap(

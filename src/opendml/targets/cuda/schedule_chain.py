@@ -28,8 +28,8 @@ from opendml.targets.cuda.schedule_contraction import CudaProductQuery
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _WIDEST, _WIDEST_HALF = 128, 256
-"""Most elements of a query or a value: a thread holds results of so many columns. FLOAT16 may have more where
-warpgroups multiply."""
+"""Most elements of a query or a value: the columns whose results a thread can hold. FLOAT16 may have more
+where warpgroups multiply."""
 _LEAST_WIDTH = 16
 """Elements to which shorter ones are filled up."""
 _FEWEST_ROWS = 16
@@ -43,9 +43,16 @@ _ROLES = ("batch", "m", "n", "depth", "keys")
 
 @dataclass(frozen=True, slots=True)
 class ChainTile:
-    """So many queries for each block, which takes in so many keys at a time, with as many `stages` of them in
-    shared memory. A multiprocessor adds up about `rate` products in a cycle, with `blocks` blocks at least.
-    `width`: what is weighted has so many elements, filled up, at least.
+    """A tile of `rows` queries, which a block multiplies by `keys` keys at a time.
+
+    Args:
+        mode: the code.
+        rows, keys: the queries of a block, and the keys of a step.
+        threads: those of a block.
+        stages: the tiles of keys and values in shared memory.
+        blocks: the least number of blocks that a multiprocessor runs.
+        rate: the products that a multiprocessor adds up in a cycle, about.
+        width: the least number of elements of a value, filled up, that the tile is for.
     """
 
     mode: CudaMode
@@ -125,7 +132,7 @@ ATTENTION: Table = (Candidate("attention in tiles", _price, _construct, alternat
 
 
 def chain_tiles(shape: ChainShape, machine: CudaMachine, alignments: Sequence[int]) -> Iterator[ChainTile]:
-    """Yield the tiles that have room in shared memory."""
+    """Yield the tiles that fit into shared memory."""
     for tile in CHAIN_TILES:
         fits = shape.shared_bytes(tile, alignments) <= machine.shared_bytes - _RESERVED_BYTES
         fits = fits and (shape.padded[1] >= tile.width or shape.is_wide)
@@ -136,8 +143,9 @@ def chain_tiles(shape: ChainShape, machine: CudaMachine, alignments: Sequence[in
 
 
 class ChainShape:
-    """The loops of a softmax between products by their roles, and its operands: queries and keys, which have
-    the loops `depth` in common, and the values of keys, which lie along `n`.
+    """The loops of a softmax between products by their roles, and its operands.
+
+    Queries and keys have the loops `depth` in common. The values of keys lie along `n`.
     """
 
     def __init__(self, kernel: Kernel, operands: Sequence[Node], roles: Sequence[Sequence[int]]) -> None:
@@ -200,7 +208,7 @@ class ChainShape:
         return Loop(self.kernel.domain[dimension], tuple(each.strides[dimension] for each in self._accesses))
 
     def _distance(self, loop: Loop) -> tuple[int, ...]:
-        """How far a loop moves: results first."""
+        """Return the absolute strides of a loop, those of results first."""
         strides = zip(loop.strides, self._accesses, strict=True)
         return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
 
@@ -237,8 +245,9 @@ class ChainShape:
         return q, k, v
 
     def shared_bytes(self, tile: ChainTile, alignments: Sequence[int]) -> int:
-        """Bytes of shared memory of a block: one tile of queries, some of keys and values, and weights, where
-        they are not in registers."""
+        """Return the bytes of shared memory of a block.
+
+        It has one tile of queries, the stages of keys and values, and weights that are not in registers."""
         q, k, v = self.operands(alignments)
         depth, width = self.padded
         stage = k.bytes(tile.keys, depth) + v.bytes(width, tile.keys)
@@ -290,7 +299,7 @@ class ChainShape:
 
 
 def chain_products(kernel: Kernel) -> Node:
-    """The products of which the scores of a chain are made."""
+    """Return the contraction that makes the scores of a chain."""
     chain = attention_of(kernel.values)
     assert chain is not None
     return chain.products

@@ -31,7 +31,7 @@ from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroup
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
 _TYPES = (ScalarType.FLOAT32, ScalarType.INT32, ScalarType.UINT32)
-"""What tiles are summed in."""
+"""Types of the sums of tiles."""
 _STAGES = 3
 """Tiles of each operand in shared memory: one that is multiplied, the others on their way."""
 _LEAST_STEP = 300
@@ -43,8 +43,8 @@ COPIED_LATENCY = 600
 _ALONE, _PAGE_CYCLES = 2, 400
 """The time of the rest of a step for a block alone, over that for blocks that share a multiprocessor; and the
 cycles to add up the sums of one of the blocks that share a tile. With these and the latencies, estimates are
-within a quarter of the times on an H100: 16 rows by 4096 x 4096 of INT8 take 32, 22 and 19 us in 4, 8 and 16
-blocks."""
+within a quarter of the times on an H100. There 16 rows by 4096 x 4096 of INT8 take 32, 22 and 19 us in 4, 8
+and 16 blocks."""
 _TILE_CYCLES = 3000
 """Cycles before the first and after the last step of a tile, about."""
 _STORE_RATE = 16
@@ -148,8 +148,8 @@ def launch_of(shape: Shape, choice: CudaTileChoice, machine: CudaMachine) -> Cud
 def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileChoice]]:
     """Yield the estimates of all tiles that can compute a contraction.
 
-    Where the copy engine can load the operands of a product, these are tiles of warpgroups alone: each of 51
-    shapes on an H100, from 4096x64x64 to 8192 cubed, took 1.1 to 3 times as long in the best of the others.
+    If the copy engine can load the operands of a product, only tiles of warpgroups are estimated. For each of
+    51 shapes on an H100, from 4096x64x64 to 8192 cubed, the best other tile took 1.1 to 3 times as long.
     Convolutions of few channels fill such tiles with zeros. Few products of FLOAT32 are faster by FMAs than
     by TF32 parts.
     """
@@ -239,7 +239,7 @@ class Shape:
         )
 
     def _distance(self, loop: Loop) -> tuple[int, ...]:
-        """How far a loop moves: results first."""
+        """Return the absolute strides of a loop, those of results first."""
         strides = zip(loop.strides, self.accesses, strict=True)
         return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
 
@@ -256,7 +256,7 @@ class Shape:
 
     @property
     def is_summed(self) -> bool:
-        """Whether the kernel has one sum of products, of a type that tiles are summed in."""
+        """True if the kernel has one sum of products, of a type that tiles are summed in."""
         return self._is_alone and self.contraction.type in _TYPES
 
     @cached_property
@@ -285,7 +285,7 @@ class Shape:
         return cycles + _TILE_CYCLES
 
     def launch(self, tile: Tile, splits: int) -> CudaLaunch:
-        """Return the launch in a tile that so many blocks share."""
+        """Return the launch of a tile that `splits` blocks share."""
         steps = -(-self.k // tile.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -377,7 +377,7 @@ class Shape:
         )
 
     def _stored_along(self, role: str) -> bool:
-        """Whether the first result is contiguous along the last of the loops of a role, if it has any."""
+        """Return whether the first result is contiguous along the last of the loops of a role."""
         number, loops = len(self.kernel.loads), self.loops[role]
         return bool(loops) and loops[-1].strides[number] == self.accesses[number].type.bytes
 
@@ -400,7 +400,7 @@ def _mode_and_operands(kernel: Kernel, contraction: Node) -> tuple[CudaMode, tup
 
 
 def _bytes_of_stage(tile: Tile, a: TiledOperand, b: TiledOperand) -> int:
-    """Bytes of shared memory of one tile of each operand."""
+    """Return the bytes of shared memory of one tile of each operand."""
     return a.bytes(tile.rows, tile.depth) + b.bytes(tile.columns, tile.depth)
 
 

@@ -5,7 +5,7 @@ which memory is read, and the latency of one group.
 
 Blocks that share a group meet in global memory. Clusters of blocks that add up through distributed shared
 memory were slower for every group of 200 KB and more (0.67 to 0.78 of a copy's speed; teams 0.75 to 0.87;
-H200), since a cluster starts only when there is room for all of its blocks.
+H200), since a cluster starts only when all of its blocks fit.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _kept_in_registers(groups: _Groups, threads: int, span: int) -> Iterator[Sha
 
 
 def _in_shared_memory(query: CudaQuery, threads: int) -> Estimate[Sharing] | Refusal:
-    """Estimate blocks that keep what they have room for, each with a group or a slice of one."""
+    """Estimate blocks that keep what fits into shared memory, each with a group or a slice of one."""
     if query.nest.readings == 1:
         return Refusal("one pass over the elements is all")
     groups = _in_widest_units(query)
@@ -229,8 +229,8 @@ def _in_shared_memory(query: CudaQuery, threads: int) -> Estimate[Sharing] | Ref
     blocks = resident * query.machine.cores
     tiles = -(-groups.items // groups.across)
     states = threads // 32 * groups.across * groups.lanes * groups.nest.state_bytes
-    room = query.machine.shared_bytes // resident - _RESERVED_BYTES - states
-    shared = max(0, room // (threads * groups.unit_bytes)) if groups.is_copyable else 0
+    free_bytes = query.machine.shared_bytes // resident - _RESERVED_BYTES - states
+    shared = max(0, free_bytes // (threads * groups.unit_bytes)) if groups.is_copyable else 0
     # As few blocks as keep a group, or as many as are there for each or for a few groups at a time.
     most = max(1, min(blocks, groups.units // (span * _LEAST_UNITS)))
     teams = {1, *(max(1, min(blocks // count, most)) for count in (tiles, *range(1, _MOST_TEAMS + 1)))}

@@ -21,7 +21,7 @@ _THREADS, _LARGE_THREADS, _MOST_THREADS = 256, 512, 1024
 """Threads of small, large and the largest blocks; of the last, a multiprocessor runs one at a time."""
 _SIDE_BY_SIDE = 32
 """Greatest number of lines side by side of which a block has several threads each: they fill cache lines."""
-_TILE_BYTES, _MOST_KEEP, _MOST_KEEP_ABREAST = 64, 32, 16
+_TILE_BYTES, _MOST_KEEP, _MOST_KEEP_OF_COLUMNS = 64, 32, 16
 """Bytes of a thread's tile, and most elements of it, along the innermost loop and of lines side by side. A
 thread holds one tile while it reads the next."""
 _CHUNK = 4
@@ -64,7 +64,7 @@ def _lines(query: CudaQuery) -> _Lines:
         chunk, most = vector if vector > 1 else _CHUNK, _MOST_KEEP
     else:
         count, elements = nest.group_count * nest.inner.count, nest.row_count
-        chunk, most = _CHUNK, _MOST_KEEP_ABREAST
+        chunk, most = _CHUNK, _MOST_KEEP_OF_COLUMNS
     bytes = max(1, sum(nest.accesses[number].type.bytes for number in nest.held))
     return _Lines(count, elements, chunk, min(most, max(1, _TILE_BYTES // (bytes * chunk)) * chunk))
 
@@ -100,11 +100,11 @@ def _price_warp(query: CudaQuery) -> Estimate[Span] | Refusal:
 
 def _price_shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
     """Price as many blocks for each line, or for some side by side, as keep the device busy."""
-    lines, abreast = _lines(query), 1
+    lines, lines_of_block = _lines(query), 1
     if not query.nest.inner_reduced:
-        abreast = min(_SIDE_BY_SIDE, power_of_two(query.nest.inner.count))
-    span = _LARGE_THREADS // abreast
-    blocks = resident * query.machine.multiprocessors // -(-lines.count // abreast)
+        lines_of_block = min(_SIDE_BY_SIDE, power_of_two(query.nest.inner.count))
+    span = _LARGE_THREADS // lines_of_block
+    blocks = resident * query.machine.multiprocessors // -(-lines.count // lines_of_block)
     team = min(blocks, lines.elements // (span * lines.most))
     if team < 2:
         return Refusal(f"{lines.count} lines of {lines.elements} elements; a block takes {span * lines.most}")

@@ -62,7 +62,7 @@ _MOST_LOOPS_K = 2
 _PRODUCER_REGISTERS = 40
 """Registers of a thread that loads."""
 _MOST_STAGES = 16
-"""Tiles of each operand in the ring, at most; only tiles of 64 x 32 have room for more."""
+"""Tiles of each operand in the ring, at most; only tiles of 64 x 32 leave shared memory for more."""
 _MOST_SPLITS = 32
 """Slices of a tile along k, at most; an estimate: each adds a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
@@ -140,8 +140,8 @@ class WarpgroupTile:
 
     def stages(self, machine: CudaMachine, staged_bytes: int) -> int:
         """Return the stages of the ring, if each warp that multiplies stages some bytes of results."""
-        room = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.parts_bytes
-        return min(_MOST_STAGES, (room - self.staged(staged_bytes)) // self.stage_bytes)
+        free_bytes = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.parts_bytes
+        return min(_MOST_STAGES, (free_bytes - self.staged(staged_bytes)) // self.stage_bytes)
 
     @property
     def parts_bytes(self) -> int:

@@ -86,7 +86,7 @@ class TiledOperand:
         }
 
     def bytes(self, rows: int, depth: int) -> int:
-        """Bytes of shared memory of one tile of the operand."""
+        """Return the bytes of shared memory of one tile of the operand."""
         padding = VECTOR_BYTES // self.element_bytes
         if self.by_row:
             return rows * (depth + padding) * self.element_bytes
@@ -135,12 +135,12 @@ class TiledOperand:
         return Step.CONTIGUOUS if self._is_together(number, bytes, self.unit) else Step.STRIDED
 
     def _step(self, direction: str) -> int:
-        """Bytes between neighbours along a direction."""
+        """Return the bytes between neighbours along a direction."""
         loops = self._loops[direction]
         return (abs(loops[-1].strides[self._load]) if loops else 0) or 2**62
 
     def _widest(self) -> int:
-        """Elements that can be copied at once."""
+        """Return the number of elements that can be copied at once."""
         number = self._load
         fast, slow = self._loops["k"], self._loops["rows"]
         fast, slow = (fast, slow) if self.along_k else (slow, fast)
@@ -162,7 +162,7 @@ class TiledOperand:
 
 
 def _data_load(value: Node, kernel: Kernel) -> int:
-    """The load whose place decides how an operand is read: the largest tensor that it is made of."""
+    """Return the load whose strides decide how an operand is read: that of its largest tensor."""
     numbers = [
         number_of(node)
         for node in ordered([value])

@@ -17,7 +17,7 @@ _MOST_REGISTERS = 240
 
 
 def threads_of(consumers: int) -> int:
-    """Return the threads of a block in which one warpgroup loads, and so many multiply."""
+    """Return the threads of a block in which one warpgroup loads, and `consumers` multiply."""
     return WARPGROUP * (1 + consumers)
 
 

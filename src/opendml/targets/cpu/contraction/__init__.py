@@ -1,8 +1,8 @@
 """Sums of products: matrix products, convolutions, and a softmax between products.
 
 `schedule.py` chooses the roles of operands, the tile, the blocks and the storage of operands by the least
-estimated cost. `launches.py` constructs launches from the choice. `dispatch.py` finds the code of a launch:
-the block loop in `code.py`, which finds operands through `storages.py`, and the micro-kernels in `fma.py`,
+estimated cost. `launches.py` constructs launches from the choice. `dispatch.py` finds the code of a launch.
+The block loop is in `code.py`, and finds operands through `storages.py`. The micro-kernels are in `fma.py`,
 `amx.py` and `amx_int8.py`. Ways with other bits may be chosen by sizes, but never by the number of threads.
 
 Vector tiles. A micro-kernel broadcasts elements of A and multiplies vectors of B. It has no other memory
