@@ -60,7 +60,7 @@ def _named(text: str) -> list[str]:
 
 
 def _recorded(text: str, folder: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the functions of a page in the order of their first calls, and their callers within the package."""
+    """Return the functions of a page in the order of their first calls, and their callers in the package."""
     (source,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     run = subprocess.run(
         [sys.executable, "-c", RECORDER],
