@@ -10,7 +10,7 @@ import pytest
 
 import opendml as dml
 from opendml.compiler.materialize import MOST_PARTS_AGAIN
-from opendml.compiler.prepare import split
+from opendml.compiler.prepare import MOST_VISITED, split
 from opendml.program.node import ordered, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -119,6 +119,16 @@ def test_what_is_made_of_many_constants_is_prepared_without_listing_them_for_eac
     result = source(0, ScalarType.FLOAT32, sizes) * total
     program = Program(layouts, layouts[:1], (result,), frozenset(range(1, count + 1)))
     assert split(program)[0].results == (total,)
+
+
+def test_a_long_chain_that_starts_from_a_constant_is_prepared_as_a_whole() -> None:
+    layouts = (packed(ScalarType.FLOAT32, (8,)),) * 2
+    last = source(1, ScalarType.FLOAT32, (8,))
+    for _ in range(2 * MOST_VISITED):
+        last = last + last
+    result = source(0, ScalarType.FLOAT32, (8,)) * last
+    program = Program(layouts, layouts[:1], (result,), frozenset({1}))
+    assert split(program)[0].results == (last,)
 
 
 def test_nodes_of_a_graph_are_ordered_in_linear_work_in_whatever_order_they_are_given() -> None:

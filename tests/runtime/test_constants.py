@@ -321,3 +321,12 @@ def test_prepared_constants_end_with_their_models() -> None:
     """A hundred models of a megabyte of weights."""
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 20 * 2**20
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_a_strided_constant_that_nothing_reads_needs_no_memory(device: str) -> None:
+    x, constant = np.ones((2, 2), np.float32), np.ones((4, 2), np.float32)[::2]
+    graph = dml.Graph()
+    tensor = graph.input("x", dml.FLOAT32, [2, 2])
+    _ = tensor + constant
+    np.testing.assert_array_equal(graph.compile({"y": tensor * 2.0}, device)(x=x)["y"], 2 * x)

@@ -7,7 +7,7 @@ program, since reading it costs more than computing it again. Results of reducti
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from opendml.compiler.kernel import Recipe
@@ -81,7 +81,7 @@ def _prepared(program: Program) -> list[Node]:
     if not program.constants:
         return []
     nodes = ordered(program.results)
-    fixed, used = _fixed(nodes, program.constants)
+    fixed, used = _fixed(nodes, program)
     pending = [root for root in program.results if id(root) in fixed]
     for node in nodes:
         if id(node) not in fixed:
@@ -93,45 +93,60 @@ def _prepared(program: Program) -> list[Node]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if id(node) in used and _pays(node, program):
+        if id(node) in used and _pays(node, used[id(node)], program):
             result[id(node)] = node
         else:
             pending += [operand for operand in node.operands if id(operand) in fixed]
     return [node for node in nodes if id(node) in result]
 
 
-def _fixed(nodes: Sequence[Node], constants: Container[object]) -> tuple[set[int], set[int]]:
-    """Return the identities of the nodes that depend on no inputs, and of those that depend on constants."""
-    fixed, used = set[int](), set[int]()
+def _fixed(nodes: Sequence[Node], program: Program) -> tuple[set[int], dict[int, int]]:
+    """Return the identities of the nodes that depend on no inputs, and the bytes of constants of some.
+
+    A node that depends on constants has the bytes of the largest one.
+    """
+    fixed, used = set[int](), dict[int, int]()
     for node in nodes:
-        is_source = node.operation is Operation.SOURCE
-        if node.attribute in constants if is_source else all(id(each) in fixed for each in node.operands):
+        if node.operation is Operation.SOURCE:
+            if node.attribute in program.constants:
+                fixed.add(id(node))
+                used[id(node)] = _constant_bytes(node, program)
+        elif all(id(each) in fixed for each in node.operands):
             fixed.add(id(node))
-            if is_source or any(id(each) in used for each in node.operands):
-                used.add(id(node))
+            largest = [used[id(each)] for each in node.operands if id(each) in used]
+            if largest:
+                used[id(node)] = max(largest)
     return fixed, used
 
 
-def _pays(node: Node, program: Program) -> bool:
-    """Return whether a run is faster if a value that depends on constants lies in memory."""
+def _constant_bytes(constant: Node, program: Program) -> int:
+    """Return the bytes of a constant."""
+    assert isinstance(constant.attribute, int)
+    first, last = program.inputs[constant.attribute].span
+    return last - first
+
+
+def _pays(node: Node, largest: int, program: Program) -> bool:
+    """Return whether a run is faster if a value that depends on constants lies in memory.
+
+    `largest` is the bytes of the largest constant.
+    """
     if node.operation in COLLECTIVE or node.operation is Operation.RECURRENCE:
         return True
     if node.operation in _FREE and not (isinstance(node.attribute, View) and node.attribute.indexed):
         return False
     layout = packed(node.type, node.sizes)
     needed = layout.element_count * layout.type.bytes / (2 if _is_gathered(node) else 1)
-    return _are_made_of(node, needed, program)
+    return largest >= needed or _are_made_of(node, needed, program)
 
 
 def _are_made_of(node: Node, needed: float, program: Program) -> bool:
     """Return whether the constants of a node have at least `needed` bytes."""
-    numbers, total = set[int](), 0
+    numbers, total = set[object](), 0
     for each in islice(walk(node, lambda each: each.operands), MOST_VISITED):
-        number = each.attribute
-        if isinstance(number, int) and each.operation is Operation.SOURCE and number not in numbers:
-            first, last = program.inputs[number].span
-            numbers.add(number)
-            total += last - first
+        if each.operation is Operation.SOURCE and each.attribute not in numbers:
+            numbers.add(each.attribute)
+            total += _constant_bytes(each, program)
             if total >= needed:
                 break
     return total >= needed

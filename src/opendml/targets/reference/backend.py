@@ -37,7 +37,12 @@ class ReferenceExecutable(HostExecutable):
 
 
 def _tensor(address: int, layout: Layout) -> Array:
-    """Return the tensor at an address as an array over the same memory."""
+    """Return the tensor at an address as an array over the same memory.
+
+    A constant that no node reads is not bound: its address is 0.
+    """
+    if not address:
+        return np.broadcast_to(np.zeros((), layout.type.numpy), layout.sizes)
     low, high = layout.span
     memory: Any = (ctypes.c_char * (high - low)).from_address(address + low)
     return np.ndarray(layout.sizes, layout.type.numpy, memory, -low, layout.strides)
