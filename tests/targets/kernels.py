@@ -20,7 +20,7 @@ from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.pattern import ParameterTable
 
 _BEHIND = 4096
-"""Bytes behind rooms that must stay as they are."""
+"""Bytes behind scratch memory that must stay as they are."""
 
 Operand = Callable[[Node], Node]
 """What a kernel makes of an array before it multiplies it."""
@@ -70,8 +70,8 @@ def contraction_kernel(
 
 
 def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once: int | None = None) -> None:
-    """Runs launches over arrays, so many items per call (None: all), every call in a room of its own. Nothing
-    behind the room or the arena is written."""
+    """Runs launches over arrays, so many items per call (None: all), every call in scratch memory of its own.
+    Nothing behind that or the arena is written."""
     partial_bytes = max(launch.partial_bytes for launch in launches)
     arena = np.full(partial_bytes + 64 + _BEHIND, 0xFF, np.uint8)
     first = -arena.ctypes.data % 64
@@ -86,11 +86,11 @@ def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once
         for begin in range(launch.first, launch.first + launch.items, step):
             end = min(begin + step, launch.first + launch.items)
             # All bits one are NaN: what is read without having been written shows.
-            room = np.full(code.room_bytes + 128 + _BEHIND, 0xFF, np.uint8)
-            before = -room.ctypes.data % 128
-            place = room.ctypes.data + before
+            scratch = np.full(code.scratch_bytes + 128 + _BEHIND, 0xFF, np.uint8)
+            before = -scratch.ctypes.data % 128
+            place = scratch.ctypes.data + before
             call_type(code.address)(begin, end, words.ctypes.data, ctypes.addressof(table), place)
-            assert (room[before + code.room_bytes :] == 0xFF).all()
+            assert (scratch[before + code.scratch_bytes :] == 0xFF).all()
     assert (arena[first + partial_bytes :] == 0xFF).all()
 
 

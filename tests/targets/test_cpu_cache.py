@@ -114,7 +114,7 @@ define void @kernel(i64 %a, i64 %b, ptr %c, ptr %d, ptr %e) {
   ret void
 }
 declare void @opendml_has_no_such_function()
-@room_bytes = constant i64 0
+@scratch_bytes = constant i64 0
 """
 
 

@@ -219,7 +219,7 @@ def test_swapped_files_change_no_result(tmp_path: Path, monkeypatch: pytest.Monk
         return found
 
     expected = results()
-    first, second = (path for path in tmp_path.iterdir() if b"room_bytes" in path.read_bytes())
+    first, second = (path for path in tmp_path.iterdir() if b"scratch_bytes" in path.read_bytes())
     contents = first.read_bytes(), second.read_bytes()
     second.write_bytes(contents[0])
     first.write_bytes(contents[1])

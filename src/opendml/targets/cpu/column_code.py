@@ -151,7 +151,7 @@ class ColumnCode(GroupCode):
     def _tile(self, type: ScalarType) -> ir.Value:
         """Return scratch for one value of each group, and for the lanes of a last vector that no group
         has."""
-        return self.room(type, self.walk.tile + self.lanes)
+        return self.reserve(type, self.walk.tile + self.lanes)
 
     def _at(self, scratch: ir.Value, type: ScalarType, index: Index) -> ir.Value:
         return self.code.element_at(scratch, self.builder.sub(index, self.start), I64(type.bytes))

@@ -146,7 +146,7 @@ class GatheredRows:
             _Stream(
                 numbers,
                 kernel.accesses[numbers[0]].type,
-                kernel.room(ScalarType.UINT8, size),
+                kernel.reserve(ScalarType.UINT8, size),
                 kernel.code.local(I64),
             )
             for numbers in streams

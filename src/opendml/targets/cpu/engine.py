@@ -21,7 +21,7 @@ from opendml.across_forks import compiling
 from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.targets.cpu.emit_kernel import emit_kernel
-from opendml.targets.cpu.kernel_code import ROOM_SYMBOL
+from opendml.targets.cpu.kernel_code import SCRATCH_SYMBOL
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import FUNCTIONS, runtime_assembly
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
@@ -29,7 +29,7 @@ from opendml.targets.cpu.signals import deferred_signals
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
 _SYMBOL = "kernel"
-_SYMBOLS = (_SYMBOL, ROOM_SYMBOL)
+_SYMBOLS = (_SYMBOL, SCRATCH_SYMBOL)
 _BATCH = 8
 """Kernels that are compiled before handlers of signals may run."""
 
@@ -55,10 +55,10 @@ class Effort(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """A kernel's machine code: the address of its function, and the bytes of room that each thread needs."""
+    """The machine code of a kernel: its address, and the bytes of scratch memory that each thread needs."""
 
     address: int
-    room_bytes: int
+    scratch_bytes: int
 
 
 def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
@@ -97,8 +97,8 @@ def _load_kernels(kernels: Mapping[str, CpuPattern]) -> None:
         found[text] = _linked(text, code, _SYMBOLS)
     for text, addresses in found.items():
         if addresses is not None:
-            room_bytes = ctypes.c_int64.from_address(addresses[ROOM_SYMBOL]).value
-            _codes[text] = MachineCode(addresses[_SYMBOL], room_bytes)
+            scratch_bytes = ctypes.c_int64.from_address(addresses[SCRATCH_SYMBOL]).value
+            _codes[text] = MachineCode(addresses[_SYMBOL], scratch_bytes)
 
 
 def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:

@@ -32,7 +32,7 @@ from opendml.targets.cpu.native import (
     MOST_KEPT,
     PARAMETERS,
     PATIENCE,
-    ROOM,
+    SCRATCH,
     TABLE,
     THREADS,
 )
@@ -68,7 +68,7 @@ class CpuExecutable:
     def __init__(self, program: Program, threads: int | None = None) -> None:
         kernels = _fused(program)
         scheduled = _scheduled(kernels)
-        steady, temporary_bytes = _steady_rooms(kernels, scheduled)
+        steady, temporary_bytes = _steady_temporaries(kernels, scheduled)
         dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
         self._arena, self._buffers = kernels.arena, kernels.buffer_count + len(packings)
         moved = sum(
@@ -151,7 +151,7 @@ def plan(program: Program) -> Planned:
     """Return the kernels of a program, and the modes in which they are run."""
     kernels = _fused(program)
     scheduled = _scheduled(kernels)
-    dispatched, _ = _launches(kernels, scheduled, *_steady_rooms(kernels, scheduled))
+    dispatched, _ = _launches(kernels, scheduled, *_steady_temporaries(kernels, scheduled))
     modes: list[list[str]] = [[] for _ in kernels.kernels]
     for each in dispatched:
         modes[each.kernel].append(each.launch.pattern.mode.name.lower())
@@ -389,22 +389,22 @@ def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) ->
     return Recipe("\n".join([*lines, repr(parameters)]), tuple(constants))
 
 
-def _steady_rooms(
+def _steady_temporaries(
     kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]]
 ) -> tuple[dict[int, int], int]:
     """Return the offsets of operands that the first step of a recurrence packs for all steps.
 
     They are behind the temporaries. The second result is the offset behind them.
     """
-    rooms: dict[int, int] = {}
+    offsets: dict[int, int] = {}
     end = kernels.arena_bytes
     for repeat in kernels.repeats:
         for first in range(repeat.first, repeat.first + repeat.length):
             packing = scheduled[first][0]
             if packing.steady and not packing.fixed:
-                rooms |= {first + step * repeat.length: end for step in range(repeat.count)}
+                offsets |= {first + step * repeat.length: end for step in range(repeat.count)}
                 end += aligned(packing.partial_bytes)
-    return rooms, end
+    return offsets, end
 
 
 def _scheduled(kernels: KernelProgram) -> list[list[CpuLaunch]]:
@@ -460,19 +460,21 @@ class _Job:
         # Partial sums are behind the temporaries, and scratch memory of threads behind these. All launches
         # share both, because the launch that reads partial sums follows immediately.
         ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
-        room_at = aligned(max(ends, default=temporary_bytes))
-        rooms = [each.launch.room_bytes + code.room_bytes for each, code in zip(launches, codes, strict=True)]
-        room_bytes = aligned(max(rooms, default=0))
+        scratch_offset = aligned(max(ends, default=temporary_bytes))
+        needed = [
+            each.launch.scratch_bytes + code.scratch_bytes for each, code in zip(launches, codes, strict=True)
+        ]
+        scratch_bytes = aligned(max(needed, default=0))
         claims = [each.launch.claims for each in launches]
         shared = sum(each.launch.shared_work for each in launches)
         mostly_alone = claims.count(1) > _MOSTLY_ALONE * shared
         threads = 1 if mostly_alone else min(threads, max(claims, default=1))
-        self.arena_bytes = room_at + threads * room_bytes
+        self.arena_bytes = scratch_offset + threads * scratch_bytes
         self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
         self.words = _words(launches, codes)
         self.words[THREADS] = threads
         self.words[PATIENCE] = 0 if self.is_short else _MILLISECONDS
-        self.words[ROOM : ROOM + 3] = arena, room_at, room_bytes
+        self.words[SCRATCH : SCRATCH + 3] = arena, scratch_offset, scratch_bytes
 
     def part(self, first: int, count: int) -> _Job:
         """Return a job of `count` launches from the launch `first` on, in the same memory.

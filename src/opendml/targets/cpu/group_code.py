@@ -53,7 +53,7 @@ class GroupCode(KernelCode):
         ]
         self.stashed = self._stashed() if pattern.walk_as(GroupWalk).stashes else None
         if self.stashed is not None:
-            self._stash = self.room(STASHED, MOST_STASHED + lanes)
+            self._stash = self.reserve(STASHED, MOST_STASHED + lanes)
             self.stash_origin: ir.Value = I64(0)
 
     def item(self, item: ir.Value) -> None:

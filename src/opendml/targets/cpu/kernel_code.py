@@ -29,7 +29,7 @@ KnownAt = Callable[[ir.Value], Values]
 Stride = Callable[[int, int], int]
 """Returns which parameter is the stride of an access along a loop."""
 
-ROOM_SYMBOL = "room_bytes"
+SCRATCH_SYMBOL = "scratch_bytes"
 """The name of the constant beside a kernel that holds the bytes of scratch that a thread needs for it."""
 _SCRATCH_ALIGNMENT = 128
 """Bytes of the widest vector."""
@@ -69,7 +69,7 @@ class KernelCode:
         self.needed = self.below_reductions(pattern.values)
         parameters, self.buffers, self._thread_scratch = function.args[2:]
         self.parameters = self.code.once(lambda: self.code.offset(parameters, I64(8 * first_parameter)))
-        self.room_bytes = 0
+        self.scratch_bytes = 0
         self._uniforms: dict[tuple[int, int], ir.Value] = {}
         """Emitted nodes that are made of constants and parameters, by identity and lanes."""
         self._scalars = set[int]()
@@ -103,8 +103,8 @@ class KernelCode:
         """Emit the function: the loop over the items."""
         self.items(self.function.args[0], self.function.args[1])
         self.builder.ret_void()
-        room_bytes = ir.GlobalVariable(self.function.module, I64, ROOM_SYMBOL)
-        room_bytes.initializer, room_bytes.global_constant = I64(self.room_bytes), True
+        scratch_bytes = ir.GlobalVariable(self.function.module, I64, SCRATCH_SYMBOL)
+        scratch_bytes.initializer, scratch_bytes.global_constant = I64(self.scratch_bytes), True
 
     def items(self, first: ir.Value, last: ir.Value) -> None:
         """Emit the items first..last."""
@@ -115,16 +115,16 @@ class KernelCode:
         """Emit one item."""
         raise NotImplementedError
 
-    def room(self, type: ScalarType, count: int) -> ir.Value:
-        """Return scratch of the calling thread for `count` values. It lies in the arena, since stacks may be
+    def reserve(self, type: ScalarType, count: int) -> ir.Value:
+        """Reserve scratch of the calling thread for `count` values. It lies in the arena, since stacks may be
         small."""
-        address = self.code.offset(self._thread_scratch, I64(self.room_bytes))
-        self.room_bytes += -(-count * type.bytes // _SCRATCH_ALIGNMENT) * _SCRATCH_ALIGNMENT
+        address = self.code.offset(self._thread_scratch, I64(self.scratch_bytes))
+        self.scratch_bytes += -(-count * type.bytes // _SCRATCH_ALIGNMENT) * _SCRATCH_ALIGNMENT
         return address
 
-    def rest_of_room(self) -> ir.Value:
-        """Return the scratch that the launch asks for beside what `room` has given. Call it after `room`."""
-        return self.code.offset(self._thread_scratch, I64(self.room_bytes))
+    def launch_scratch(self) -> ir.Value:
+        """Return the scratch that the launch itself asks for. Call it after all calls of `reserve`."""
+        return self.code.offset(self._thread_scratch, I64(self.scratch_bytes))
 
     # Addresses
 

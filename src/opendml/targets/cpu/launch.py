@@ -125,7 +125,7 @@ class CpuLaunch:
         fixed: the launch writes only its part of the arena, the same in every run, for the next launch.
         steady: the launch is the same for all steps of a recurrence.
         backwards: the last items are claimed first.
-        room_bytes: bytes of scratch memory of each thread, besides those of the code.
+        scratch_bytes: bytes of scratch memory of each thread, besides those of the code.
         kept: each thread begins with a share of its own, the same in all such launches.
         work: estimated number of claims that the work is worth, if items have more work than a claim.
         rebound: the parameters by which kernels of one form differ.
@@ -141,7 +141,7 @@ class CpuLaunch:
     fixed: bool = False
     steady: bool = False
     backwards: bool = False
-    room_bytes: int = 0
+    scratch_bytes: int = 0
     kept: bool = False
     work: float = 0.0
     rebound: Rebound = Rebound()

@@ -339,7 +339,7 @@ class CrossedLoads(BlockLoads):
             if node.operation is Operation.SOURCE and self.accesses[number_of(node)].step is Step.ACROSS
         ]
         self._scratch = {
-            number_of(node): kernel.room(ScalarType.UINT8, rows * self._pitch(node.type))
+            number_of(node): kernel.reserve(ScalarType.UINT8, rows * self._pitch(node.type))
             for node in self._across
         }
         self._origin: tuple[ir.Value, ir.Value] = I64(0), I64(0)
@@ -435,7 +435,7 @@ class SharedLoads(BlockLoads):
             raise TypeError("rows share what they read")
         self._together, self._alone = together.readings, (together.alone,)
         self.rows_together, self.alike = len(together.readings), together.alike
-        self._zeros = kernel.room(ScalarType.UINT8, _ZERO_BYTES)
+        self._zeros = kernel.reserve(ScalarType.UINT8, _ZERO_BYTES)
         self._start = I64(0)
         """The first column of the block at hand."""
         self._rows: Sequence[tuple[Reading | None, ...]] = self._together

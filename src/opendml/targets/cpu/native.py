@@ -46,7 +46,7 @@ _STATE = 5
 TABLE = 6
 """The word that holds the address of the buffers, for callers that pass only the job. A second argument takes
 a tenth of the time of a short dispatch."""
-ROOM = 8
+SCRATCH = 8
 """The first of three words that describe the scratch memory of each thread: buffer, offset, bytes."""
 
 LAUNCH = 24
@@ -107,7 +107,7 @@ _NUMBERS = {
     "TABLE": TABLE,
     "ALONE": _ALONE,
     "SHARED": _SHARED,
-    "ROOM": ROOM,
+    "SCRATCH": SCRATCH,
     "LAUNCH": LAUNCH,
     "PARAMETERS": PARAMETERS,
     "FIRST": FIRST,

@@ -246,7 +246,7 @@ class ScatterColumnCode(ScatterCode):
         self, pointers: Pointers, start: ir.Value, pitch: ir.Value, columns: Columns
     ) -> None:
         """Scatter lines of a group, from `start` on. Their places lie `pitch` bytes apart in scratch."""
-        scratch, size = self.rest_of_room(), I64(self.placed.type.bytes)
+        scratch, size = self.launch_scratch(), I64(self.placed.type.bytes)
 
         def at(index: ir.Value) -> ir.Value:
             return self.code.element_at(scratch, self.builder.sub(index, start), size)

@@ -188,7 +188,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
         CpuMode.SCATTER_TILES: count * _TILE_BYTES,
         CpuMode.SCATTER_STRIPS: count * (query.machine.lanes) * size,
     }
-    return [replace(launch, room_bytes=scratch.get(mode, 0))]
+    return [replace(launch, scratch_bytes=scratch.get(mode, 0))]
 
 
 # The best elements of lines

@@ -3,9 +3,10 @@
 Code. Numbers are parameters, as on the CPU. Small steps and distances are constants, so that neighbouring
 results of a window share loads. Accesses that move alike share one offset.
 
-Groups. A group that fits registers or shared memory, of one block or of a cluster of blocks, is read once. Of
-a larger group shared memory keeps a part, and the rest is read again backwards, because the cache holds what
-was read last. Groups whose elements lie apart are read in place by as many threads as their size is worth.
+Groups. A group that fits registers or shared memory, of one block or of a team of blocks, is read once. Of a
+larger group shared memory keeps a part. The rest is read again in each pass, every second time backwards,
+because the cache holds what was read last. Groups whose elements lie apart are read in place by as many
+threads as their size is worth.
 
 Order. Scatters use atomic maxima of positions and integer sums, so that the order of threads does not matter.
 Floats are summed as 62-bit integers. Blocks that share a tile add their sums in one order.

@@ -146,9 +146,11 @@ class _Linear:
 
 
 class AttentionShape:
-    """A softmax between products. Tiles of queries lie along the longest loop over queries; the other loops
-    are part of the batch. A tile of few queries lies along two loops if there are so many: queries, and
-    heads that share keys."""
+    """The loops and operands of a softmax between products, for tiles of warpgroups.
+
+    Tiles of queries lie along the longest loop over queries. The other loops are part of the batch. A tile of
+    few queries lies along two loops if there are two: queries, and heads that share keys.
+    """
 
     def __init__(self, chain: ChainShape, alignments: Sequence[int]) -> None:
         self._chain, self.kernel, self._alignments = chain, chain.kernel, alignments

@@ -10,8 +10,8 @@ back:
   ret void
 }
 
-define private ptr @room(ptr %job, ptr %buffers, i64 %index) {
-  %pb = getelementptr i64, ptr %job, i64 {ROOM}
+define private ptr @scratch(ptr %job, ptr %buffers, i64 %index) {
+  %pb = getelementptr i64, ptr %job, i64 {SCRATCH}
   %buffer = load i64, ptr %pb
   %pa = getelementptr ptr, ptr %buffers, i64 %buffer
   %arena = load ptr, ptr %pa
@@ -21,8 +21,8 @@ define private ptr @room(ptr %job, ptr %buffers, i64 %index) {
   %size = load i64, ptr %ps
   %before = mul i64 %size, %index
   %at = add i64 %offset, %before
-  %room = getelementptr i8, ptr %arena, i64 %at
-  ret ptr %room
+  %scratch = getelementptr i8, ptr %arena, i64 %at
+  ret ptr %scratch
 }
 
 define private i64 @deadline(ptr %job) {
@@ -66,7 +66,7 @@ define private { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop) alwaysinlin
   ret { i64, i64 } %both
 }
 
-define private void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room) {
+define private void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch) {
   %function = load ptr, ptr %launch
   %pp = getelementptr i64, ptr %launch, i64 {PARAMETERS}
   %parameters = load ptr, ptr %pp
@@ -74,7 +74,7 @@ define private void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr
   %first = load i64, ptr %pf
   %from = add i64 %first, %low
   %to = add i64 %first, %high
-  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %room)
+  call void %function(i64 %from, i64 %to, ptr %parameters, ptr %buffers, ptr %scratch)
   ret void
 }
 
@@ -87,7 +87,7 @@ entry:
   %pa = getelementptr i64, ptr %job, i64 {NEXT_ITEM}
   %a0 = load i64, ptr %pa
   %px = getelementptr i64, ptr %job, i64 {STATE}
-  %room = call ptr @room(ptr %job, ptr %buffers, i64 0)
+  %scratch = call ptr @scratch(ptr %job, ptr %buffers, i64 0)
   %deadline = call i64 @deadline(ptr %job)
   %endless = icmp eq i64 %deadline, -1
   br label %test
@@ -116,7 +116,7 @@ work:
   %turned = call { i64, i64 } @turned(ptr %launch, i64 %at, i64 %stop)
   %low = extractvalue { i64, i64 } %turned, 0
   %high = extractvalue { i64, i64 } %turned, 1
-  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch)
   br label %look
 look:
   %late = call i1 @is_over(i64 %deadline)
@@ -169,7 +169,7 @@ ours:
   ret { i64, i64 } %both
 }
 
-define private i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline) {
+define private i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch, i64 %deadline) {
 entry:
   %pb = getelementptr i64, ptr %launch, i64 {BACKWARDS}
   %word = load i64, ptr %pb
@@ -194,7 +194,7 @@ claim:
   %none = icmp eq i64 %items, 0
   br i1 %none, label %step, label %work
 work:
-  call void @compute(ptr %launch, i64 %at, i64 %stop, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %at, i64 %stop, ptr %buffers, ptr %scratch)
   %before = atomicrmw add ptr %done, i64 %items release
   %another = add i64 %ours, 1
   %late = call i1 @is_over(i64 %deadline)
@@ -210,7 +210,7 @@ out:
   ret i64 %ours
 }
 
-define private i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline, i1 %alone) {
+define private i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone) {
 entry:
   %pt = getelementptr i64, ptr %job, i64 {THREADS}
   %threads = load i64, ptr %pt
@@ -226,7 +226,7 @@ entry:
   %end = udiv i64 %b1, %threads
   %low = select i1 %alone, i64 0, i64 %begin
   %high = select i1 %alone, i64 %claims, i64 %end
-  %own = call i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room, i64 %deadline)
+  %own = call i64 @work_through(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch, i64 %deadline)
   %own_paused = icmp slt i64 %own, 0
   br i1 %own_paused, label %pause, label %wait
 wait:
@@ -241,7 +241,7 @@ again:
   %long = icmp eq i32 %turn1, {LATE}
   br i1 %long, label %help, label %wait
 help:
-  %theirs = call i64 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %room, i64 %deadline)
+  %theirs = call i64 @work_through(ptr %launch, i64 0, i64 %claims, ptr %buffers, ptr %scratch, i64 %deadline)
   %both = add i64 %ours, %theirs
   %paused = icmp slt i64 %theirs, 0
   br i1 %paused, label %pause, label %wait
@@ -255,7 +255,7 @@ define private i1 @run_shared(ptr %job, ptr %buffers, i64 %index, i64 %deadline)
 entry:
   %launches = load i64, ptr %job
   %head = getelementptr i64, ptr %job, i64 {HEADER}
-  %room = call ptr @room(ptr %job, ptr %buffers, i64 %index)
+  %scratch = call ptr @scratch(ptr %job, ptr %buffers, i64 %index)
   br label %test
 test:
   %k = phi i64 [ 0, %entry ], [ %k1, %over ]
@@ -281,7 +281,7 @@ choose:
   %kept = icmp ne i64 %word, 0
   br i1 %kept, label %own, label %claim
 own:
-  %ours = call i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %room, i64 %index, i64 %deadline, i1 %alone)
+  %ours = call i64 @run_kept(ptr %job, ptr %launch, ptr %buffers, ptr %scratch, i64 %index, i64 %deadline, i1 %alone)
   %claims = call i64 @claims(ptr %launch)
   %whole = icmp eq i64 %ours, %claims
   %paused = icmp slt i64 %ours, 0
@@ -297,7 +297,7 @@ work:
   %turned = call { i64, i64 } @turned(ptr %launch, i64 %claimed, i64 %stop)
   %low = extractvalue { i64, i64 } %turned, 0
   %high = extractvalue { i64, i64 } %turned, 1
-  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %room)
+  call void @compute(ptr %launch, i64 %low, i64 %high, ptr %buffers, ptr %scratch)
   %count = sub i64 %stop, %claimed
   %before = atomicrmw add ptr %done, i64 %count release
   %late = call i1 @is_over(i64 %deadline)

@@ -64,7 +64,7 @@ class AmxChainCode(ChainCode):
         self._scratch = self._bytes(max(multiply.scratch_bytes, add.scratch_bytes))
 
     def _bytes(self, count: int) -> ir.Value:
-        return self.room(F32, count // F32.bytes)
+        return self.reserve(F32, count // F32.bytes)
 
     def panel_bytes(self) -> ir.Value:
         return I64(self.panels.part_bytes(self.lanes))

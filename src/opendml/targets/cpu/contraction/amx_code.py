@@ -41,7 +41,7 @@ class AmxCode(ContractionCode):
             b_row_bytes = self.b.depth_bytes
             assert b_row_bytes is not None
             kernel = Int8Kernel(module, "micro", tiling.micro, tiling.a, self.column_pitch, b_row_bytes)
-        self.micro, self.scratch = kernel.function, self.room(F32, kernel.scratch_bytes // F32.bytes)
+        self.micro, self.scratch = kernel.function, self.reserve(F32, kernel.scratch_bytes // F32.bytes)
         self.arguments = [self.scratch]
 
     def prefetch_results(self, pointers: Pointers, rows: Range, columns: Range) -> None:
@@ -143,7 +143,7 @@ class AmxWindowsCode(AmxCode, WindowsCode):
         layout = PartLayout(tiling.micro.vectors, tiling.depth)
         self._copy = emit_copy_windows(self.function.module, "copy_windows", layout, self.bf16_windows.taps)
         panel_bytes = tiling.b.part_bytes(tiling.depth, self.lanes)
-        self._panel = self.room(F32, panel_bytes // F32.bytes)
+        self._panel = self.reserve(F32, panel_bytes // F32.bytes)
 
     def prefetch_results(self, pointers: Pointers, rows: Range, columns: Range) -> None:
         ContractionCode.prefetch_results(self, pointers, rows, columns)

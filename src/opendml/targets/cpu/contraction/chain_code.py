@@ -87,21 +87,21 @@ class ChainCode(KernelCode):
         self.across, self.result_columns = across, result_columns
         self.pitch = odd_lines(across + lanes)
         self.a_scratch, self.first_results, self.second_results = (
-            self.room(F32, chaining.elements) for _ in range(3)
+            self.reserve(F32, chaining.elements) for _ in range(3)
         )
         self.results_scratch = self.first_results
-        self.scores_scratch = self.room(F32, self.rows * self.pitch // size)
-        self.greatest_scratch = self.room(F32, chaining.elements // lanes)
-        self.sums_scratch = self.room(F32, chaining.elements)
-        self.factors_scratch = self.room(F32, -(-self.rows // lanes) * lanes)
-        self.again_scratch = self.room(F32, chaining.elements // lanes)
+        self.scores_scratch = self.reserve(F32, self.rows * self.pitch // size)
+        self.greatest_scratch = self.reserve(F32, chaining.elements // lanes)
+        self.sums_scratch = self.reserve(F32, chaining.elements)
+        self.factors_scratch = self.reserve(F32, -(-self.rows // lanes) * lanes)
+        self.again_scratch = self.reserve(F32, chaining.elements // lanes)
         self.lay_out_products(chaining)
 
     def lay_out_products(self, chaining: Chaining) -> None:
         """Take scratch memory for packed keys and values, and create the micro-kernels."""
         lanes, size = self.lanes, F32.bytes
-        self.b_scratch = self.room(F32, self.across * (chaining.widest + lanes))
-        self.weighted_scratch = self.room(F32, self.result_columns * (chaining.keys + lanes))
+        self.b_scratch = self.reserve(F32, self.across * (chaining.widest + lanes))
+        self.weighted_scratch = self.reserve(F32, self.result_columns * (chaining.keys + lanes))
         (_, a_pitch), result_pitch = chaining.a.strides(lanes), self.result_width * size
         self.multiply = self._micro_kernel(
             "products", chaining.micro, Strides(size, a_pitch, self.width * size, self.pitch)

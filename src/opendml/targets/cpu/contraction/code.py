@@ -71,7 +71,7 @@ class ContractionCode(KernelCode):
 
     def rows_of_results(self, count: int) -> ir.Value:
         """Return scratch memory for rows of a block, and for a vector behind the last."""
-        return self.room(F32, count * self.column_pitch // F32.bytes + self.lanes)
+        return self.reserve(F32, count * self.column_pitch // F32.bytes + self.lanes)
 
     def emit_micro_kernel(self) -> None:
         """Emit the function of the micro-kernel."""

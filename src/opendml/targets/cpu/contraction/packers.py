@@ -96,7 +96,7 @@ class _Bf16Rows:
         self._is_plain = operand.packing.is_plain and operand.packing.along_depth
         self._pitch = odd_lines(operand.depth + code.lanes)
         rows = operand.rows + code.lanes
-        self._scratch = kernel.room(F32, 0 if self._is_plain else rows * self._pitch // F32.bytes)
+        self._scratch = kernel.reserve(F32, 0 if self._is_plain else rows * self._pitch // F32.bytes)
 
     def pack(self, place: ir.Value, across: Range, depth: Range) -> None:
         code = self._code
@@ -121,7 +121,7 @@ class _Bf16Columns:
         self._split = emit_split_columns(code.function.module, name, layout)
         self._is_plain = operand.packing.is_plain and not operand.packing.along_depth
         self._pitch = odd_lines(operand.columns + code.lanes)
-        self._scratch = kernel.room(F32, (operand.depth + code.lanes) * self._pitch // F32.bytes)
+        self._scratch = kernel.reserve(F32, (operand.depth + code.lanes) * self._pitch // F32.bytes)
 
     def pack(self, place: ir.Value, across: Range, depth: Range) -> None:
         code, builder = self._code, self._code.builder
@@ -144,7 +144,7 @@ class _Int8Rows:
     def __init__(self, code: PackingCode, operand: OperandA, kernel: KernelCode) -> None:
         self._code, self._pitch = code, operand.rows * F32.bytes
         self._transpose = emit_transpose_groups(code.function.module, "turn", operand)
-        self._scratch = kernel.room(F32, (operand.groups + 2 + code.lanes) * operand.rows)
+        self._scratch = kernel.reserve(F32, (operand.groups + 2 + code.lanes) * operand.rows)
 
     def pack(self, place: ir.Value, across: Range, depth: Range) -> None:
         code = self._code

@@ -72,7 +72,7 @@ class StoredA:
             kernel.function, operand, kernel.lanes, self.code, first_parameter
         )
         is_ahead = operand.storage is Storage.AHEAD
-        self.scratch = kernel.room(F32, 0 if is_ahead else operand.part_bytes(kernel.lanes) // F32.bytes)
+        self.scratch = kernel.reserve(F32, 0 if is_ahead else operand.part_bytes(kernel.lanes) // F32.bytes)
         if not is_ahead:
             self.packer = packer_of(self.reader, kernel)
 
@@ -196,7 +196,7 @@ class StoredB:
         rows = kernel.tiling.a.groups + kernel.lanes
         self.tile_bytes = rows * self.row_bytes if self._is_tiled else self.row_bytes
         if self._is_tiled:
-            self.scratch = kernel.room(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
+            self.scratch = kernel.reserve(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
         else:
             self.scratch = kernel.rows_of_results(rows)
 
@@ -251,7 +251,7 @@ class Bf16B(StoredB):
         kernel = self.kernel
         self.reader = packing_code(kernel.function, self.operand, kernel.lanes, self.code, first_parameter)
         self.tile_bytes = self.operand.part_bytes(self.operand.depth, kernel.lanes)
-        self.scratch = kernel.room(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
+        self.scratch = kernel.reserve(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
         if not self.operand.storage.is_ahead:
             self._packer = packer_of(self.reader, kernel)
 

@@ -32,11 +32,11 @@ class PackedImage:
         assert image is not None
         self.reader = image_code(kernel.function, operand, image, lanes, self.code, first_parameter)
         # A tile may reach beyond the last window, and zeros a vector beyond its end.
-        self.scratch = kernel.room(F32, image.elements + kernel.width + lanes + GAP)
-        self.distances = kernel.room(ScalarType.INT64, kernel.tiling.depth)
+        self.scratch = kernel.reserve(F32, image.elements + kernel.width + lanes + GAP)
+        self.distances = kernel.reserve(ScalarType.INT64, kernel.tiling.depth)
         self._subtracts = operand.packing.type in BYTES
         whole = kernel.tiling.columns + kernel.width
-        self._differences = [kernel.room(F32, whole if self._subtracts else 0) for _ in range(2)]
+        self._differences = [kernel.reserve(F32, whole if self._subtracts else 0) for _ in range(2)]
         """The sums of windows of bytes less what is subtracted from them, and what that is."""
 
     def pack(self, windows: Range, block: ir.Value, part: KPart) -> None:

@@ -9,7 +9,7 @@ DEVICE int row_of(int row) { return row / 4 * (ROWS / (TM / 4)) + threadIdx.x / 
 DEVICE constexpr int row_of_score(int i) { return i / TK; }
 DEVICE constexpr int row_of_result(int i) { return i / TN; }
 
-// Of so many in a thread, which lie side by side by UNIT.
+// The position of element i of a thread. UNIT elements of a thread are neighbours; then come those of the other 15 threads.
 template <int UNIT>
 DEVICE int place_of(int i) { return i / UNIT * (16 * UNIT) + threadIdx.x % 16 * UNIT + i % UNIT; }
 
