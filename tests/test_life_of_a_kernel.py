@@ -35,13 +35,14 @@ def record(frame, event, argument):
     callers[name] = stack[::-1]
     order.append(name)
 
+import numpy as np
+import opendml as dml
 from benchmarks.capability import restricted
 
-prepared, _, measured = source.partition("# Recorded from here on.\\n")
 with restricted("avx2"):
-    exec(prepared, globals())
+    dml.activation_tanh(np.zeros(8, np.float32))  # imports what is loaded late
     sys.setprofile(record)
-    exec(measured, globals())
+    exec(source, globals())
     sys.setprofile(None)
 json.dump([order, callers], sys.stdout)
 """

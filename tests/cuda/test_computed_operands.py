@@ -73,7 +73,7 @@ def test_float16_operands_are_computed_where_that_takes_fewer_cycles(
 
 
 def test_a_vector_times_dequantized_rows_is_reduced() -> None:
-    assert units(product_with("x W^T of uint8 in blocks", "FLOAT16", 1, N, K), 90) == "resident"
+    assert units(product_with("x W^T of uint8 in blocks", "FLOAT16", 1, N, K), 90) == "reduce"
 
 
 def test_an_operand_larger_than_the_limit_is_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +202,7 @@ def _normalized(q: Any, k: Any, v: Any) -> Any:
     [
         (_activated, (), "mma_chain", "pointwise wgmma_chain"),
         (_rotated, (("FLOAT16", (8, 512, HEADS, 32)),) * 2, "pointwise mma_chain", "pointwise wgmma_chain"),
-        (_normalized, (), "warps warps mma_chain", "warps warps wgmma_chain"),
+        (_normalized, (), "reduce reduce mma_chain", "reduce reduce wgmma_chain"),
     ],
 )
 def test_attention_of_computed_tensors_reaches_the_tensor_cores(

@@ -20,7 +20,7 @@ import opendml as dml
 from opendml import TensorDesc, descs
 from opendml.compiler import fuse
 from opendml.program.functions import erf, gaussian_error_linear_unit
-from opendml.program.node import FUNCTIONS, TABLE_SIZE, Node, Operation, ordered, rebuild, source
+from opendml.program.node import FUNCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
@@ -384,7 +384,7 @@ def test_machine_code_gives_the_same_bits(name: str, lanes: int) -> None:
 
 @needs_tables
 def test_only_the_low_bits_of_an_index_count() -> None:
-    table = tuple(float(number) for number in range(TABLE_SIZE))
+    table = tuple(float(number) for number in range(8))
     index = Node(Operation.BITCAST, ScalarType.INT32, (), (X,))
     x = np.array([-1, 0, 7, 8, 15, 16, 1 << 30, -(1 << 31)], np.int32)
     result = run_compiled(looked_up(table, index), 8, x.view(np.float32))
