@@ -376,7 +376,7 @@ def test_convolutions_over_copies_compute_what_the_reference_does(
     with emulated():
         error, used = worst_of(case, schedule)
     # Two copies, the convolution, then maybe copies for tensors that are aligned to fewer bytes.
-    assert used[2] in ("wgmma_windows", "reduce")
+    assert used[2] in ("wgmma_windows", "reduction")
     assert error <= 1
 
 
