@@ -327,7 +327,7 @@ def test_few_channels_and_other_devices_copy_nothing(images: Images, capability:
 
 
 def test_images_of_few_channels_are_copied_so_that_rows_of_windows_are_contiguous() -> None:
-    """Of 3 channels a pixel gets 4, so that windows begin 16 bytes apart. Without the copy k has 49 taps."""
+    """Copies pad 3 channels to 4, so that windows begin 16 bytes apart. Without the copy k has 49 taps."""
     program = fuse(packed_convolution((32, 3, 224, 224), (64, 7, 7), stride=2, before=3, after=3))
     copies = with_channels_last(program, MACHINE).kernels
     assert [kernel.domain for kernel in copies[:-1]] == [(32, 229, 229, 4), (64, 7, 7, 4)]

@@ -44,7 +44,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def address(array: Any) -> int:
-    """Where the elements are, by the library's own word."""
+    """Return the address of the elements, as the library reports it."""
     if isinstance(array, np.ndarray):
         return int(array.ctypes.data)
     return int(array.data_ptr() if hasattr(array, "data_ptr") else array.unsafe_buffer_pointer())

@@ -79,7 +79,7 @@ class Chain:
             )
 
     def values(self, sources: list[Any]) -> list[Any]:
-        """What each step gives, over arrays or tensors of a graph."""
+        """Return the results of all steps, over arrays or tensors of a graph."""
         values = list(sources)
         for function, operands in self.steps:
             values.append(function(*(values[number] for number in operands)))

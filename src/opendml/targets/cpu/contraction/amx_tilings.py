@@ -7,18 +7,16 @@ from itertools import product
 
 from opendml.targets.cpu.contraction.arithmetic import BYTES, F32
 from opendml.targets.cpu.contraction.costs import (
-    COPIED,
     ROW,
     STARTED,
     block_sizes,
-    copied_cycles,
     far_cycles,
     lane_count,
     packing_cycles,
+    stored_cycles,
 )
 from opendml.targets.cpu.contraction.image import Seen
 from opendml.targets.cpu.contraction.image_tilings import image_blocks, image_cycles
-from opendml.targets.cpu.contraction.operands import is_contiguous
 from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
@@ -93,7 +91,7 @@ def amx_tilings(roles: Roles) -> Iterator[Family]:
     if roles.types[0] is not F32 or not machine().has("amx-bf16"):
         return
     outer, m, n, k = roles.sizes
-    lanes, stored, crosses = lane_count(), _stored(roles), steps_of(roles.b) > 1
+    lanes, stored, crosses = lane_count(), stored_cycles(roles, _SCATTERED), steps_of(roles.b) > 1
     a, b = (each + SPLIT for each in packing_cycles(roles))
     far = far_cycles(roles.a, roles.a.loads), far_cycles(roles.b, roles.b.loads)
     begun = -(-k // PRODUCTS_IN_REGISTERS) * _ROW_SPLIT
@@ -102,10 +100,11 @@ def amx_tilings(roles: Roles) -> Iterator[Family]:
     a, b = (each - _PREFETCHED * distant for each, distant in zip((a, b), far, strict=True))
     # No more than half of a tile is computed for nothing.
     shapes = [AMX_TILE, _HALF_TILE] if crosses else [AMX_TILE]
-    for micro in (each for each in shapes if m > each.rows // 2 and n >= _FEWEST):
+
+    def family(micro: MicroKernel) -> Family:
         tile = amx_tile_cycles(k, PRODUCTS_IN_REGISTERS, micro)
 
-        def ways(rows: int, columns: int, micro: MicroKernel = micro, tile: float = tile) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[Way]:
             count = _tile_count(micro, rows, columns)
             item = STARTED + count * tile + rows * (_ROW + columns * stored / lanes)
             if crosses and columns < n:
@@ -121,7 +120,9 @@ def amx_tilings(roles: Roles) -> Iterator[Family]:
             yield item + a_packed + b_fetched, Storage.PACKED, Storage.AHEAD, b_work
 
         least = outer * _tile_count(micro, m, n) * tile
-        yield Family(roles, Instructions.AMX_BF16, micro, least, _blocks(m, n, micro), ways)
+        return Family(roles, Instructions.AMX_BF16, micro, least, _blocks(m, n, micro), ways)
+
+    yield from map(family, (each for each in shapes if m > each.rows // 2 and n >= _FEWEST))
 
 
 def amx_image_tilings(seen: Seen) -> Iterator[Family]:
@@ -135,7 +136,7 @@ def amx_image_tilings(seen: Seen) -> Iterator[Family]:
     tile = amx_tile_cycles(k, seen.depth(DEPTH))
     a, _ = packing_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * (a + SPLIT) / lanes
-    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = stored_cycles(roles)
     far, packed = far_cycles(roles.a, roles.a.loads), image_cycles(seen)
 
     def ways(rows: int, columns: int) -> Iterator[Way]:
@@ -158,7 +159,7 @@ def amx_int8_tilings(roles: Roles) -> Iterator[Family]:
     outer, m, n, k = roles.sizes
     if roles.types[0] not in BYTES or not machine().has("amx-int8") or min(m, n) < _FEWEST:
         return
-    groups, lanes, stored = roles.k_groups, lane_count(), _stored(roles)
+    groups, lanes, stored = roles.k_groups, lane_count(), stored_cycles(roles, _SCATTERED)
     tile = -(-groups // REGISTER_ROWS) * _sums(AMX_TILE) * _MULTIPLIED
     tile += -(-groups // PRODUCTS_IN_REGISTERS) * _sums(AMX_TILE) * _INT8_SUMS_ADDED
     a, b = packing_cycles(roles)
@@ -188,11 +189,6 @@ def amx_tile_cycles(k: int, together: int, micro: MicroKernel = AMX_TILE, waited
 def _sums(micro: MicroKernel) -> int:
     """Return the registers of sums."""
     return micro.rows // REGISTER_ROWS * micro.vectors
-
-
-def _stored(roles: Roles) -> float:
-    """Return the cycles to store a vector of results."""
-    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else _SCATTERED
 
 
 def _tile_count(micro: MicroKernel, rows: int, columns: int) -> int:

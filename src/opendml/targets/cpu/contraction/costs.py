@@ -55,8 +55,13 @@ def far_cycles(kernel: Kernel, loads: Sequence[Access], in_rows: bool = False) -
 
 
 def copied_cycles(contiguous: bool) -> float:
-    """Return the cycles to store a vector that lies contiguous, or scattered."""
+    """Return the cycles to copy a vector whose elements are contiguous, or lie apart."""
     return COPIED if contiguous else GATHERED
+
+
+def stored_cycles(roles: Roles, scattered: float = GATHERED) -> float:
+    """Return the cycles to store a vector of results. They are `scattered` if its elements lie apart."""
+    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else scattered
 
 
 def packing_cycles(roles: Roles) -> tuple[float, float]:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cache
 
 from opendml.targets.cpu.contraction.costs import (
-    COPIED,
-    GATHERED,
     LATENCY,
     ROW,
     STARTED,
@@ -19,6 +17,7 @@ from opendml.targets.cpu.contraction.costs import (
     lane_count,
     largest_tiles,
     packing_cycles,
+    stored_cycles,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.image import Seen
@@ -50,22 +49,17 @@ def image_tilings(seen: Seen) -> Iterator[Family]:
     roles, lanes = seen.roles, lane_count()
     outer, m, n, k = roles.sizes
     (a, _), groups, reach = packing_cycles(roles), roles.k_groups, seen.image.columns.reach
-    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = stored_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * a / lanes
     packed = image_cycles(seen)
-    for micro in _micro_kernels(m):
+
+    def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, _image_tile_cycles(micro)
 
-        def ways(
-            rows: int,
-            columns: int,
-            micro: MicroKernel = micro,
-            width: int = width,
-            one: float = product_cycles,
-        ) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[Way]:
             lines = columns // seen.width
             tiles = -(-(lines * seen.pitch - reach) // width)
-            item = STARTED + -(-rows // micro.rows) * tiles * groups * one
+            item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
             item += packed(lines)
             item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
             yield item + rows * k * a / lanes, Storage.PACKED, Storage.WINDOWS, 0.0
@@ -73,7 +67,9 @@ def image_tilings(seen: Seen) -> Iterator[Family]:
 
         least = outer * -(-m // micro.rows) * n / width * groups * product_cycles
         blocks = list(image_blocks(seen, micro))
-        yield Family(roles, Instructions.FMA, micro, least, blocks, ways, seen)
+        return Family(roles, Instructions.FMA, micro, least, blocks, ways, seen)
+
+    yield from map(family, _micro_kernels(m))
 
 
 def image_blocks(seen: Seen, micro: MicroKernel) -> Iterator[tuple[int, int]]:
@@ -115,22 +111,17 @@ def broadcast_image_tilings(seen: Seen) -> Iterator[Family]:
     outer, m, n, k = roles.sizes
     _, b = packing_cycles(roles)
     most_rows, most_columns = most_results()
-    stored = COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
+    stored = stored_cycles(roles, SCATTERED)
     packed = image_cycles(seen)
-    for largest in largest_tiles():
+
+    def family(largest: MicroKernel) -> Family:
         divisors = (rows for rows in range(largest.rows, 0, -1) if seen.width % rows == 0)
         micro = replace(largest, rows=next(divisors))
         width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
 
-        def ways(
-            rows: int,
-            columns: int,
-            micro: MicroKernel = micro,
-            width: int = width,
-            one: float = product_cycles,
-        ) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[Way]:
             tiles = rows // micro.rows * -(-columns // width)
-            item = STARTED + tiles * k * one + packed(rows // seen.width)
+            item = STARTED + tiles * k * product_cycles + packed(rows // seen.width)
             item += (columns * k * b + rows * columns * stored) / lanes
             yield item, Storage.WINDOWS, Storage.PACKED, 0.0
 
@@ -138,7 +129,9 @@ def broadcast_image_tilings(seen: Seen) -> Iterator[Family]:
         sizes = block_sizes(n, width, most_columns // width * width)
         blocks = [(rows, columns) for rows in all_rows if rows <= most_rows for columns in sizes]
         least = outer * (m // micro.rows) * -(-n // width) * k * product_cycles
-        yield Family(roles, Instructions.FMA, micro, least, blocks, ways, seen, packs_tiles=True)
+        return Family(roles, Instructions.FMA, micro, least, blocks, ways, seen, packs_tiles=True)
+
+    yield from map(family, largest_tiles())
 
 
 def _block_lines(seen: Seen) -> Iterator[int]:
@@ -156,7 +149,7 @@ def image_cycles(seen: Seen) -> Callable[[int], float]:
     minor = seen.columns[1]
     contiguous = minor is not None and is_contiguous(loads, (minor,))
     split, begun = (_SPLIT, _ROW_OF_PARTS) if seen.in_bf16 else (0.0, ROW)
-    vector = far_cycles(seen.part, loads) + (COPIED if contiguous else GATHERED) * seen.roles.group + split
+    vector = far_cycles(seen.part, loads) + copied_cycles(contiguous) * seen.roles.group + split
     channels = seen.roles.count((*seen.channels, *(seen.sharing if seen.in_bf16 else ())))
 
     @cache

@@ -10,22 +10,20 @@ from itertools import product
 from opendml.compiler.loops import merged_neighbours
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
-    COPIED,
     ROW,
     STARTED,
     block_sizes,
-    copied_cycles,
     even_part,
     far_cycles,
     lane_count,
     largest_tiles,
     packing_cycles,
+    stored_cycles,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
     b_along_depth,
-    is_contiguous,
     packing_of_a,
     packing_of_b,
 )
@@ -81,22 +79,17 @@ def tilings(roles: Roles) -> Iterator[Family]:
     """Yield the families whose operands are packed, or whose A is read in place."""
     outer, m, n, k = roles.sizes
     (a, b), lanes, groups = packing_cycles(roles), lane_count(), roles.k_groups
-    stored = _stored(roles)
+    stored = stored_cycles(roles, SCATTERED)
     far = far_cycles(roles.a, roles.a.loads)
     work = groups_of(roles, roles.a) * m * k * a / lanes
     in_place = _can_be_read_in_place(roles)
-    for micro in _tile_shapes(roles):
+
+    def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, tile_cycles(micro, roles.types[0])
 
-        def ways(
-            rows: int,
-            columns: int,
-            micro: MicroKernel = micro,
-            width: int = width,
-            one: float = product_cycles,
-        ) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[Way]:
             tiles = -(-rows // micro.rows) * -(-columns // width)
-            item = STARTED + tiles * groups * one
+            item = STARTED + tiles * groups * product_cycles
             item += (columns * k * b + rows * columns * stored) / lanes
             yield item + rows * k * a / lanes, Storage.PACKED, Storage.PACKED, 0.0
             # A micro-panel is fetched for all its tiles while those of the one before are multiplied.
@@ -107,7 +100,9 @@ def tilings(roles: Roles) -> Iterator[Family]:
 
         least = outer * -(-m // micro.rows) * -(-n // width) * groups * product_cycles
         blocks = _blocks(roles, micro, most_results())
-        yield Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=True)
+        return Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=True)
+
+    yield from map(family, _tile_shapes(roles))
     if _lie_apart(roles):
         yield from _tilings_apart(roles)
 
@@ -120,15 +115,10 @@ def _blocks(roles: Roles, micro: MicroKernel, most: tuple[int, int]) -> list[tup
     return list(product(block_sizes(m, micro.rows, rows), block_sizes(n, width, columns)))
 
 
-def _stored(roles: Roles) -> float:
-    """Return the cycles to store a vector of results."""
-    return COPIED if is_contiguous(roles.epilogue.stores, roles.columns) else SCATTERED
-
-
 def _tilings_apart(roles: Roles) -> Iterator[Family]:
     """Yield the families that read rows of A in place, apart."""
     outer, m, n, k = roles.sizes
-    (_, b), lanes, stored = packing_cycles(roles), lane_count(), _stored(roles)
+    (_, b), lanes, stored = packing_cycles(roles), lane_count(), stored_cycles(roles, SCATTERED)
     far_a, far_b = (far_cycles(part, part.loads) for part in (roles.a, roles.b))
     shapes = {
         (even_part(m, most), largest.vectors)
@@ -136,19 +126,14 @@ def _tilings_apart(roles: Roles) -> Iterator[Family]:
         if largest.rows <= _MOST_ROWS_APART
         for most in (largest.rows, largest.rows - 1)
     }
-    for micro in (MicroKernel(*shape) for shape in sorted(shapes)):
+
+    def family(micro: MicroKernel) -> Family:
         width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
 
-        def ways(
-            rows: int,
-            columns: int,
-            micro: MicroKernel = micro,
-            width: int = width,
-            one: float = product_cycles,
-        ) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[Way]:
             # The last block may be narrower.
             panels, beside = -(-rows // micro.rows), -(-n // width) / -(-n // columns)
-            item = STARTED + panels * beside * k * one + rows * columns * stored / lanes
+            item = STARTED + panels * beside * k * product_cycles + rows * columns * stored / lanes
             # With each tile a row of the next micro-panel and two of the next block are prefetched.
             read = _READ_APART + far_a * max(0.0, 1.0 - beside / micro.rows)
             packed = b - far_b * min(1.0, 2 * panels * beside / DEPTH)
@@ -156,7 +141,11 @@ def _tilings_apart(roles: Roles) -> Iterator[Family]:
             yield item, Storage.APART, Storage.PACKED, 0.0
 
         least = outer * -(-m // micro.rows) * -(-n // width) * k * product_cycles
-        yield Family(roles, Instructions.FMA, micro, least, _blocks(roles, micro, most_results_apart()), ways)
+        return Family(
+            roles, Instructions.FMA, micro, least, _blocks(roles, micro, most_results_apart()), ways
+        )
+
+    yield from map(family, (MicroKernel(*shape) for shape in sorted(shapes)))
 
 
 def _tile_shapes(roles: Roles) -> list[MicroKernel]:
@@ -199,20 +188,23 @@ def tilings_in_rows(roles: Roles) -> Iterator[Family]:
     if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
         return
     (a, b), lanes = packing_cycles(roles), lane_count()
-    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = stored_cycles(roles)
     read = _READ_IN_ROWS + far_cycles(roles.b, roles.b.loads, in_rows=True)
-    for vectors in range(1, min(_MOST_VECTORS, (machine().registers - 1) // (m + 1)) + 1):
+
+    def family(vectors: int) -> Family:
         micro, width = MicroKernel(m, vectors), vectors * lanes
         tile = k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
 
-        def ways(rows: int, columns: int, width: int = width, tile: float = tile) -> Iterator[Way]:
+        def ways(rows: int, columns: int) -> Iterator[Way]:
             rest = min(n, columns) % width
             item = STARTED + -(-columns // width) * tile
             item += (columns * k * read + rest * k * b + m * k * a + m * columns * stored) / lanes
             yield item, Storage.PACKED, Storage.IN_PLACE, 0.0
 
         blocks = [(m, columns) for columns in block_sizes(n, width, COLUMNS_IN_ROWS // width * width)]
-        yield Family(roles, Instructions.FMA, micro, outer * -(-n // width) * tile, blocks, ways)
+        return Family(roles, Instructions.FMA, micro, outer * -(-n // width) * tile, blocks, ways)
+
+    yield from map(family, range(1, min(_MOST_VECTORS, (machine().registers - 1) // (m + 1)) + 1))
 
 
 def _lies_in_rows(roles: Roles) -> bool:
@@ -229,7 +221,7 @@ def tilings_of_dots(roles: Roles) -> Iterator[Family]:
     if m > _MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
         return
     (a, _), lanes = packing_cycles(roles), lane_count()
-    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = stored_cycles(roles)
     together = max(1, min(_MOST_ROWS, lanes, _SUMS[machine().registers] // m))
     vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
     vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
@@ -310,7 +302,7 @@ def streamed_tiles(roles: Roles) -> Tiles | None:
         return None
     micro, columns = MicroKernel(m, USUAL_VECTORS), USUAL_VECTORS * lanes
     a, b = packing_cycles(roles)
-    stored = copied_cycles(is_contiguous(roles.epilogue.stores, roles.columns))
+    stored = stored_cycles(roles)
     item = STARTED + k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
     item += (columns * k * (_READ_IN_ROWS + far) + m * k * a + m * columns * stored) / lanes
     work = groups_of(roles, roles.b) * n * k / lanes * b
