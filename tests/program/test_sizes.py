@@ -1,0 +1,142 @@
+"""Sizes that change compute as integers do, and guard what their values decide."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from opendml.program.sizes import Conditions, Dimension, Relation, Size, Trace, Values, hint_of
+
+HINTS = {"batch": 4, "length": 50, "width": 223}
+
+
+def of(hints: dict[str, int] = HINTS, **ranges: int) -> tuple[Trace, dict[str, int]]:
+    """Return a trace and its sizes by name."""
+    trace = Trace({name: Dimension(hint, **ranges) for name, hint in hints.items()})
+    return trace, {name: trace.size(name) for name in hints}
+
+
+def random_expression(
+    random: random.Random, names: list[str], depth: int = 4
+) -> Callable[[dict[str, Any]], Any]:
+    """Return a function of dimensions made of random arithmetic."""
+    if not depth or random.random() < 0.2:
+        name, constant = random.choice(names), random.randrange(-9, 10)
+        return (lambda d: d[name]) if random.random() < 0.7 else lambda d: constant
+    first, second = (random_expression(random, names, depth - 1) for _ in range(2))
+    factor = random.choice([1, 2, 3, 4, 8, 32, 100])
+    return random.choice(
+        [
+            lambda d: first(d) + second(d),
+            lambda d: first(d) - second(d),
+            lambda d: first(d) * factor + second(d),
+            lambda d: first(d) // factor,
+            lambda d: -(-first(d) // factor) * factor,
+            lambda d: first(d) % factor,
+            lambda d: max(first(d), second(d)),
+            lambda d: first(d) // second(d) if second(d) > 0 else second(d),
+            lambda d: first(d) * second(d) if first(d) < 1 << 20 and second(d) < 1 << 20 else first(d),
+            lambda d: first(d) & -factor if factor & factor - 1 == 0 else -first(d),
+            lambda d: math.prod([first(d), 2]) + sum([second(d), 3]),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_sizes_that_meet_the_guards_have_the_values_of_integers(seed: int) -> None:
+    generator = random.Random(seed)
+    trace, sizes = of()
+    expressions = [random_expression(generator, list(HINTS)) for _ in range(6)]
+    traced = [expression(sizes) for expression in expressions]
+    assert [hint_of(each) for each in traced] == [expression(HINTS) for expression in expressions]
+    holds, values = Conditions(trace.guards), Values(traced)
+    assert holds(HINTS)
+    for _ in range(40):
+        other = {name: generator.choice([2, 3, 8, 49, 50, 224, 10_000]) for name in HINTS}
+        if holds(other):
+            try:
+                assert values(other).tolist() == [expression(other) for expression in expressions]
+            except OverflowError:
+                assert any(abs(expression(other)) > 2**50 for expression in expressions)
+
+
+def test_arithmetic_that_equals_by_algebra_needs_no_guard() -> None:
+    trace, sizes = of()
+    batch, length = sizes["batch"], sizes["length"]
+    assert (batch * length * 12) // (length * 4) == 3 * batch
+    assert (batch * 64 + 5) // 64 == batch
+    assert (batch * 64 + 5) % 64 == 5
+    assert (batch + length) * (batch - length) == batch * batch - length * length
+    assert (batch * batch - length * length) // (batch + length) == batch - length
+    assert batch > 1
+    assert batch * 4 + 1 != length * 8
+    assert batch * length < 2**62
+    assert type(batch - batch) is int
+    assert not trace.guards
+
+
+def test_a_plain_integer_is_guarded_by_equality() -> None:
+    for convert in (list, int, float, lambda n: [0] * n, range, lambda n: f"{n:d}", lambda n: "abc"[n:]):
+        trace, sizes = of({"batch": 4})
+        convert(range(sizes["batch"]) if convert is list else sizes["batch"])  # type: ignore[operator]
+        assert list(trace.guards) == [(Relation.ZERO, sizes["batch"] - 4)]
+
+
+def test_equal_hints_are_not_equal_sizes() -> None:
+    trace, sizes = of({"first": 7, "second": 7})
+    first, second = sizes["first"], sizes["second"]
+    assert len({first, second, 7}) == 3
+    assert not trace.guards
+    assert first == second
+    holds = Conditions(trace.guards)
+    assert holds({"first": 9, "second": 9})
+    assert not holds({"first": 9, "second": 8})
+
+
+def test_sizes_of_two_traces_do_not_mix() -> None:
+    (_, first), (_, second) = of(), of()
+    assert hash(first["batch"]) != hash(second["batch"])
+    with pytest.raises(ValueError, match="two traces"):
+        first["batch"] + second["batch"]
+
+
+def test_a_narrower_range_decides_more_and_keeps_its_guards_apart() -> None:
+    trace, sizes = of({"length": 50})
+    length = sizes["length"]
+    blocks = -(-length // 16)
+    with trace.within({"length": Dimension(40, 33, 64)}) as guards:
+        assert length.hint == 40
+        assert hint_of(blocks) == 3
+        assert blocks <= 4
+        assert not guards
+        assert length % 8 == 0
+        assert len(guards) == 1
+        inner = length // 7
+    assert hint_of(blocks) == 4
+    assert hint_of(inner) == 7
+    assert not trace.guards
+
+
+def test_a_size_is_an_integer_to_checks_of_types() -> None:
+    _, sizes = of()
+    assert isinstance(sizes["batch"], int)
+    assert type(sizes["batch"]) is Size
+    assert repr(sizes["batch"] * 3 + 1) == "<1+3*batch>"
+
+
+def test_values_beyond_62_bits_are_refused() -> None:
+    _, sizes = of()
+    batch = sizes["batch"]
+    with pytest.raises(OverflowError):
+        Values([batch * batch * batch])({"batch": 2**31 - 1})
+
+
+def test_division_by_zero_is_refused() -> None:
+    _, sizes = of({"n": 4}, least=0)
+    with pytest.raises(ZeroDivisionError):
+        sizes["n"] // 0
+    assert 12 // sizes["n"] == 3
