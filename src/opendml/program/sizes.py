@@ -55,7 +55,7 @@ Interval = tuple[int, int]
 
 
 class Relation(Enum):
-    """What a guard demands of an expression."""
+    """The demand of a guard on an expression."""
 
     NOT_NEGATIVE = 0
     ZERO = 1
