@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
@@ -36,18 +36,23 @@ WIDEST_BUNDLE = 8
 """Accesses of a bundle, at most."""
 
 
+def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
+    """Return the loops over some dimensions of a kernel."""
+    strides = [access.strides for access in kernel.accesses]
+    return [Loop(kernel.domain[each], tuple([own[each] for own in strides])) for each in dimensions]
+
+
 def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
     """Return the loops of a kernel, merged if memory allows.
 
     The innermost dimension is the one along which most of the traffic is contiguous. If it `keeps_inner`,
     that is a kept dimension if there is one.
     """
-    accesses = (*kernel.loads, *kernel.stores)
+    accesses = kernel.accesses
     kept: list[Loop] = []
     reduced: list[Loop] = []
-    for dimension, count in enumerate(kernel.domain):
-        if count > 1:
-            loop = Loop(count, tuple(access.strides[dimension] for access in accesses))
+    for dimension, loop in enumerate(loops_over(kernel, range(len(kernel.domain)))):
+        if loop.count > 1:
             (reduced if dimension in kernel.axes else kept).append(loop)
     counters = [number for number, access in enumerate(accesses) if access.buffer is None and kernel.axes]
     kept, reduced = _merged(kept, counters), _merged(reduced, counters)
@@ -72,12 +77,8 @@ def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
 
 def line_nest(kernel: Kernel) -> LoopNest:
     """Return the loops of a kernel with its first axis innermost, whatever is contiguous; others are rows."""
-    accesses = (*kernel.loads, *kernel.stores)
     first, *others = kernel.axes
-    loops = [
-        Loop(count, tuple(access.strides[dimension] for access in accesses))
-        for dimension, count in enumerate(kernel.domain)
-    ]
+    loops = loops_over(kernel, range(len(kernel.domain)))
     lines = [loop for axis, loop in enumerate(loops) if loop.count > 1 and axis not in kernel.axes]
     rows = [loops[axis] for axis in others if loops[axis].count > 1]
     return LoopNest(tuple(_merged(lines, ())), tuple(_merged(rows, ())), loops[first], True)

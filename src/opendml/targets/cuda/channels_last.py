@@ -28,7 +28,7 @@ from opendml.compiler.kernel import (
     operations_of,
     renumbered,
 )
-from opendml.compiler.loops import Loop
+from opendml.compiler.loops import Loop, loops_over
 from opendml.compiler.memory import Temporary
 from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
@@ -246,13 +246,9 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> _Copies:
 def _ways_to_copy(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copies]:
     """Yield the ways to copy the operands of a convolution, if it is one with these images and weights."""
     load, other = number_of(image), number_of(weights)
-    accesses = (*kernel.loads, *kernel.stores)
     guarding = loads_of(image.operands)
-    loops = {
-        dimension: Loop(count, tuple(access.strides[dimension] for access in accesses))
-        for dimension, count in enumerate(kernel.domain)
-        if count > 1
-    }
+    every = enumerate(loops_over(kernel, range(len(kernel.domain))))
+    loops = {dimension: loop for dimension, loop in every if loop.count > 1}
     summed = [loop for dimension, loop in loops.items() if dimension in kernel.axes]
     channels = max(
         (loop for loop in summed if not any(loop.strides[each] for each in guarding)),
@@ -263,7 +259,7 @@ def _ways_to_copy(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copie
         return
     taps = [loop for loop in summed if loop is not channels]
     rows = [loop for dimension, loop in loops.items() if dimension not in kernel.axes and loop.strides[load]]
-    windows = windows_of(accesses, image, rows, taps)
+    windows = windows_of(kernel.accesses, image, rows, taps)
     if windows is None:
         return
     axes = (windows.images, *windows.axes)

@@ -6,18 +6,17 @@ How queries are divided changes no bit of the results: each takes the same keys 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.attention import attention_of
-from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.compiler.kernel import Kernel
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words, needs_64_bits, power_of_two
+from opendml.targets.common.roles import AttentionRoles, attention_roles, count_of, loops_from_results
 from opendml.targets.cuda.contraction_source import half_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
 from opendml.targets.cuda.machine import CudaMachine
@@ -148,51 +147,32 @@ class ChainShape:
     Queries and keys have the loops `depth` in common. The values of keys lie along `n`.
     """
 
-    def __init__(self, kernel: Kernel, operands: Sequence[Node], roles: Sequence[Sequence[int]]) -> None:
+    def __init__(self, kernel: Kernel, roles: AttentionRoles) -> None:
         self.kernel = kernel
+        operands = [roles.queries, roles.keys, roles.nodes.weighted]
         halves = list(map(half_of, operands))
         self.half = all(each.type is ScalarType.FLOAT16 for each in halves)
-        self.values = halves if self.half else list(operands)
-        self._accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
+        self.values = halves if self.half else operands
+        own = roles.batch, roles.m, roles.n, roles.depth, roles.k
         self.loops = {
-            role: merged_neighbours(sorted(map(self._loop, own), key=self._distance, reverse=True))
-            for role, own in zip(_ROLES, roles, strict=True)
+            role: loops_from_results(kernel, dimensions) for role, dimensions in zip(_ROLES, own, strict=True)
         }
         self.batch_count, self.m, self.n, self.depth, self.keys = (
-            math.prod(loop.count for loop in self.loops[role]) for role in _ROLES
+            count_of(self.loops[role]) for role in _ROLES
         )
-        self.queries_first = chain_products(kernel).operands[0] is operands[0]
+        self.queries_first = roles.nodes.products.operands[0] is roles.queries
 
     @classmethod
     def of(cls, kernel: Kernel) -> ChainShape | None:
         """Return the shape of a kernel; None if it is no chain, or its heads are too wide."""
-        chain = attention_of(kernel.values)
-        if chain is None:
-            return None
-        depth = chain.products.attribute
-        assert isinstance(depth, tuple)
-        kept = [n for n, size in enumerate(kernel.domain) if size > 1 and n not in (*depth, *kernel.axes)]
-
-        def moves(value: Node, dimension: int) -> bool:
-            return any(kernel.loads[number].strides[dimension] for number in loads_of([value]))
 
         def is_read(value: Node) -> bool:
             return any(kernel.loads[number].buffer is not None for number in loads_of([value]))
 
-        for queries, keys in (chain.products.operands, chain.products.operands[::-1]):
-            operands = queries, keys, chain.weighted
-            columns = [
-                n
-                for n in kept
-                if moves(chain.weighted, n) and not any(moves(each, n) for each in (queries, chain.scores))
-            ]
-            rows = [n for n in kept if not moves(keys, n) and not moves(chain.weighted, n)]
-            batch = [n for n in kept if n not in rows and n not in columns]
-            if any(moves(queries, axis) for axis in kernel.axes) or not all(map(is_read, operands)):
-                continue
-            axes = [n for n in kernel.axes if kernel.domain[n] > 1]
-            found = cls(kernel, operands, (batch, rows, columns, [*depth], axes))
-            return found if found._is_taken() else None
+        for roles in attention_roles(kernel):
+            if all(map(is_read, (roles.queries, roles.keys, roles.nodes.weighted))):
+                found = cls(kernel, roles)
+                return found if found._is_taken() else None
         return None
 
     def _is_taken(self) -> bool:
@@ -203,14 +183,6 @@ class ChainShape:
     def is_wide(self) -> bool:
         """Return whether heads have more elements than devices without warpgroups take."""
         return max(self.padded) > _WIDEST
-
-    def _loop(self, dimension: int) -> Loop:
-        return Loop(self.kernel.domain[dimension], tuple(each.strides[dimension] for each in self._accesses))
-
-    def _distance(self, loop: Loop) -> tuple[int, ...]:
-        """Return the absolute strides of a loop, those of results first."""
-        strides = zip(loop.strides, self._accesses, strict=True)
-        return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
 
     @property
     def padded(self) -> tuple[int, int]:

@@ -12,14 +12,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.compiler.kernel import Kernel
+from opendml.compiler.loops import Loop
 from opendml.program.node import REDUCTIONS, Node, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
 from opendml.targets.common.launch import loop_words, needs_64_bits
+from opendml.targets.common.roles import count_of, loops_from_results, product_roles
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import SIDE_BY_SIDE
 from opendml.targets.cuda.launch import CudaLaunch, Table
@@ -57,6 +58,7 @@ _MOST_SPLITS = 32
 """Blocks that share a tile along k, at most; an estimate: each leaves a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each of the blocks that share a tile, at least; an estimate."""
+_ROLES = ("batch", "m", "n", "k")
 _REDUCED_INSTRUCTIONS, _LOOP_INSTRUCTIONS = 8, 6
 """Instructions for each product that is summed without tiles, and more for each loop along k and each
 counter."""
@@ -217,31 +219,15 @@ class Shape:
 
     def __init__(self, kernel: Kernel, alignments: Sequence[int]) -> None:
         self.kernel, self.alignments = kernel, alignments
-        self.accesses: tuple[Access, ...] = (*kernel.loads, *kernel.stores)
+        self.accesses = kernel.accesses
         self.contraction = contraction_of(kernel.values)
         self.mode, self.operands = _mode_and_operands(kernel, self.contraction)
-        loads = [loads_of([each]) for each in self.contraction.operands]
-        roles: dict[str, list[Loop]] = {"batch": [], "m": [], "n": [], "k": []}
-        for dimension, count in enumerate(kernel.domain):
-            in_a, in_b = (any(kernel.loads[each].strides[dimension] for each in own) for own in loads)
-            role = "k" if dimension in kernel.axes else "batch" if in_a == in_b else "m" if in_a else "n"
-            if count > 1:
-                roles[role].append(Loop(count, tuple(access.strides[dimension] for access in self.accesses)))
-        self.loops = {
-            role: merged_neighbours(sorted(loops, key=self._distance, reverse=True))
-            for role, loops in roles.items()
-        }
+        roles = product_roles(kernel, *self.contraction.operands)
+        self.loops = {role: loops_from_results(kernel, getattr(roles, role)) for role in _ROLES}
         self._is_alone = sum(
             node.operation in REDUCTIONS for node in ordered(kernel.values)
         ) == 1 and not any(store.strides[axis] for store in kernel.stores for axis in kernel.axes)
-        self.batch_count, self.m, self.n, self.k = (
-            math.prod(loop.count for loop in self.loops[role]) for role in roles
-        )
-
-    def _distance(self, loop: Loop) -> tuple[int, ...]:
-        """Return the absolute strides of a loop, those of results first."""
-        strides = zip(loop.strides, self.accesses, strict=True)
-        return tuple(reversed([abs(stride) for stride, access in strides if access.buffer is not None]))
+        self.batch_count, self.m, self.n, self.k = (count_of(self.loops[role]) for role in _ROLES)
 
     def takes(self, tile: Tile) -> bool:
         """Return whether a tile can compute the contraction, and may be the fastest."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import merged_neighbours
+from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
+from opendml.targets.common.roles import attention_roles
 from opendml.targets.cpu.contraction.amx_tilings import AMX_TILE, SPLIT, amx_tile_cycles
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
@@ -32,7 +32,7 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of_a,
     packing_of_b,
 )
-from opendml.targets.cpu.contraction.roles import Roles, epilogue_of, loops_over, moves, part_of
+from opendml.targets.cpu.contraction.roles import Roles, by_stride, epilogue_of, part_of
 from opendml.targets.cpu.contraction.schedule import ProductQuery
 from opendml.targets.cpu.contraction.tiling import (
     STEP,
@@ -131,37 +131,21 @@ ATTENTION: Table = (Candidate("attention in tiles", _price_chain, _construct, al
 
 def chained_roles(kernel: Kernel) -> ChainedRoles | None:
     """Return the products of a kernel; None if it has no chain, or one that cannot be walked in tiles."""
-    chain = attention_of(kernel.values)
-    if chain is None:
-        return None
-    store = kernel.stores[0]
-    weighted = part_of(kernel, (chain.weighted,))
-    scores = epilogue_of(kernel, (chain.scores,), chain.products, ())
-    results = epilogue_of(kernel, kernel.values, chain.results, kernel.stores)
-    for first, second in (chain.products.operands, chain.products.operands[::-1]):
-        a, b = part_of(kernel, (first,)), part_of(kernel, (second,))
-        depth = _axes(chain.products.attribute)
-        kept = [n for n, size in enumerate(kernel.domain) if size > 1 and n not in (*depth, *kernel.axes)]
-        kept.sort(key=lambda number: -abs(store.strides[number]))
-        columns = [
-            n for n in kept if moves(weighted, n) and not any(moves(each, n) for each in (a, b, scores))
-        ]
-        rows = [n for n in kept if not any(moves(each, n) for each in (b, weighted))]
-        if any(moves(a, axis) for axis in kernel.axes) or not columns or not rows:
+    for each in attention_roles(kernel):
+        nodes, store = each.nodes, kernel.stores
+        rows, columns = by_stride(store, each.m), by_stride(store, each.n)
+        if not rows or not columns:
             continue
-        outer = tuple(n for n in kept if n not in rows and n not in columns)
-        shared, floats = (outer, tuple(rows)), (F32, F32)
+        a, b, weighted = (part_of(kernel, (own,)) for own in (each.queries, each.keys, nodes.weighted))
+        scores = epilogue_of(kernel, (nodes.scores,), nodes.products, ())
+        results = epilogue_of(kernel, kernel.values, nodes.results, kernel.stores)
+        shared, floats = (by_stride(store, each.batch), rows), (F32, F32)
         found = ChainedRoles(
-            Roles(a, b, floats, scores, *shared, kernel.axes, depth),
-            Roles(weighted, weighted, floats, results, *shared, tuple(columns), kernel.axes),
+            Roles(a, b, floats, scores, *shared, each.k, each.depth),
+            Roles(weighted, weighted, floats, results, *shared, columns, each.k),
         )
         return found if _is_walked(found) else None
     return None
-
-
-def _axes(attribute: object) -> tuple[int, ...]:
-    assert isinstance(attribute, tuple)
-    return attribute
 
 
 def _is_walked(roles: ChainedRoles) -> bool:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import merged_neighbours
+from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.operands import a_along_depth, b_along_depth, is_contiguous
-from opendml.targets.cpu.contraction.roles import Roles, loops_over
+from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiling import MicroKernel
 from opendml.targets.cpu.machine import machine
 

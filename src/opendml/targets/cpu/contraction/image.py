@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel, number_of
-from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
+from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
 from opendml.program.node import Operation, ordered
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.roles import Roles, loops_over
+from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiling import BF16_PARTS, STEP, Image, ImageWindow, Packing
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine

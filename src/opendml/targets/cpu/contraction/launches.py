@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import merged_neighbours
+from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import CLAIMED, lane_count
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.operands import common_loops, epilogue_nest, packing_of_a, packing_of_b
-from opendml.targets.cpu.contraction.roles import Roles, loops_over, moves, roles_of
+from opendml.targets.cpu.contraction.roles import Roles, moves, roles_of
 from opendml.targets.cpu.contraction.tiles import TileChoice, Tiles, is_fixed, steps_of
 from opendml.targets.cpu.contraction.tiling import Instructions, OperandA, OperandB, Storage, Tiling
 from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.compiler.loops import Loop, LoopNest, merged_neighbours
+from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.roles import Roles, loops_over
+from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiling import Packing
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.pattern import CpuMode

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
-from opendml.compiler.loops import Loop, merged_neighbours
+from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.roles import product_roles
 from opendml.targets.cpu.contraction.integers import packed_operands
 
 
@@ -73,21 +74,14 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
         return None
     a, b = (part_of(kernel, each.values) for each in packed)
     epilogue = epilogue_of(kernel, kernel.values, total, kernel.stores)
-    store = kernel.stores[0]
-    dimensions = [number for number, size in enumerate(kernel.domain) if size > 1]
-    kept = sorted(
-        (number for number in dimensions if number not in kernel.axes),
-        key=lambda number: -abs(store.strides[number]),
-    )
-    leading = a.loads or b.loads
-    depth = sorted(kernel.axes, key=lambda number: -abs(leading[0].strides[number]) if leading else 0)
-    rows = [number for number in kept if moves(a, number) and not moves(b, number)]
-    columns = [number for number in kept if moves(b, number) and not moves(a, number)]
-    rows, columns = _walked_as_one(epilogue, rows), _walked_as_one(epilogue, columns)
+    found = product_roles(kernel, first, second)
+    rows = _walked_as_one(epilogue, by_stride(kernel.stores, found.m))
+    columns = _walked_as_one(epilogue, by_stride(kernel.stores, found.n))
+    kept = by_stride(kernel.stores, (*found.batch, *found.m, *found.n))
     outer = tuple(number for number in kept if number not in rows and number not in columns)
-    depth = [number for number in depth if number in dimensions]
+    depth = by_stride(a.loads or b.loads, found.k)
     types = packed[0].type, packed[1].type
-    return Roles(a, b, types, epilogue, outer, tuple(rows), tuple(columns), tuple(depth), exchanged)
+    return Roles(a, b, types, epilogue, outer, rows, columns, depth, exchanged)
 
 
 def part_of(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
@@ -131,18 +125,15 @@ def moves(kernel: Kernel, dimension: int) -> bool:
     return any(load.strides[dimension] for load in kernel.loads)
 
 
-def _walked_as_one(kernel: Kernel, dimensions: Sequence[int]) -> list[int]:
+def by_stride(accesses: Sequence[Access], dimensions: Iterable[int]) -> tuple[int, ...]:
+    """Return dimensions in order, those first along which the first of some accesses moves most."""
+    strides = accesses[0].strides if accesses else ()
+    return tuple(sorted(sorted(dimensions), key=lambda each: -abs(strides[each]) if strides else 0))
+
+
+def _walked_as_one(kernel: Kernel, dimensions: tuple[int, ...]) -> tuple[int, ...]:
     """Return the innermost dimensions that all accesses walk as one."""
     for first in range(len(dimensions)):
         if len(merged_neighbours(loops_over(kernel, dimensions[first:]))) == 1:
-            return list(dimensions[first:])
-    return []
-
-
-def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
-    """Return the loops over some dimensions of a kernel."""
-    accesses = (*kernel.loads, *kernel.stores)
-    return [
-        Loop(kernel.domain[dimension], tuple(access.strides[dimension] for access in accesses))
-        for dimension in dimensions
-    ]
+            return dimensions[first:]
+    return ()

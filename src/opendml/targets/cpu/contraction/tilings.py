@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import product
 
-from opendml.compiler.loops import merged_neighbours
+from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     ROW,
@@ -27,7 +27,7 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of_a,
     packing_of_b,
 )
-from opendml.targets.cpu.contraction.roles import Roles, loops_over
+from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiles import (
     COLUMNS_IN_ROWS,
     COLUMNS_OF_DOTS,
