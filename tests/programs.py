@@ -10,7 +10,7 @@ from opendml.compiler.fuse import fuse
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
-from opendml.program.four_bit import in_bytes
+from opendml.program.carriers import carried
 from opendml.program.node import Node, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -44,7 +44,7 @@ def initialize(executable: Executable, constants: Mapping[int, int], addresses: 
 def compile_program(program: Program, kind: str) -> Executable:
     """The program ready to run on a kind of device, over memory there."""
     with default_mode():
-        return backend_of(kind).compile(in_bytes(program), None)
+        return backend_of(kind).compile(carried(program), None)
 
 
 def run_program(results: Sequence[Node], arrays: Sequence[Array], kind: str = "cpu") -> list[Array]:

@@ -15,8 +15,9 @@ from opendml.compiler.memory import ALIGNMENT, place
 from opendml.compiler.parameters import MOST_NUMBERS, Shared, with_parameters
 from opendml.compiler.prepare import split
 from opendml.compiler.simplify import simplify
+from opendml.program.carriers import carried
 from opendml.program.common_math import at_least, at_most
-from opendml.program.four_bit import in_bytes, unpacked
+from opendml.program.four_bit import unpacked
 from opendml.program.functions import (
     deviation,
     exp,
@@ -380,7 +381,7 @@ def test_halves_of_bytes_are_prepared_as_bytes() -> None:
         (x * value,),
         frozenset({0, 1}),
     )
-    (found,) = split(in_bytes(whole))[0].results
+    (found,) = split(carried(whole))[0].results
     assert (found.type, found.sizes) == (ScalarType.UINT8, (2, 8))
 
 

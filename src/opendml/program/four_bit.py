@@ -1,12 +1,9 @@
-"""Elements of 4 bits as nodes: two share a byte of a buffer, the first in its low half; in arrays and kernels
-each has a byte of its own."""
+"""Elements of 4 bits as nodes: two share a byte of a buffer, the first in its low half; in arrays each has a
+byte of its own."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from opendml.errors import Unsupported
-from opendml.program.functions import maximum, minimum
 from opendml.program.node import (
     Node,
     Operation,
@@ -15,15 +12,12 @@ from opendml.program.node import (
     constant,
     convert,
     index,
-    ordered,
-    rebuild,
 )
-from opendml.program.program import Layout, Program
+from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import padded, permuted, reshaped, sliced
 from opendml.spec.tensor_desc import packed_strides
 
-_CARRIERS = {ScalarType.INT4: ScalarType.INT8, ScalarType.UINT4: ScalarType.UINT8}
 _HALF = 4
 """The bits of an element."""
 
@@ -63,37 +57,3 @@ def in_halves(value: Node, layout: Layout) -> Node:
         flat = padded(reshaped(permuted(low, order), [count]), [0], [count % 2])
         low, high = (sliced(flat, [first], [(count + 1) // 2], [2]) for first in (0, 1))
     return apply(Operation.OR, apply(Operation.AND, low, 15), apply(Operation.SHIFT_LEFT, high, _HALF))
-
-
-def in_bytes(program: Program) -> Program:
-    """Return the program with bytes for elements of 4 bits: INT8 and UINT8 that hold the same numbers."""
-    layouts = (*program.inputs, *program.outputs)
-    types = [*(each.type for each in layouts), *(node.type for node in ordered(program.results))]
-    if not any(type.is_four_bit for type in types):
-        return program
-    inputs, outputs = (
-        tuple(replace(each, type=_CARRIERS.get(each.type, each.type)) for each in some)
-        for some in (program.inputs, program.outputs)
-    )
-    return replace(program, inputs=inputs, outputs=outputs, results=rebuild(program.results, _in_byte))
-
-
-def _in_byte(node: Node) -> Node:
-    """Return a node over bytes: of elements of 4 bits its value in a byte."""
-    if not node.type.is_four_bit:
-        return node
-    carrier = _CARRIERS[node.type]
-    if node.operation is Operation.CONVERT and node.operands[0].type.is_float:
-        least, most = (-8, 7) if carrier.is_signed else (0, 15)
-        return convert(maximum(minimum(node.operands[0], most), least), carrier)
-    same = Node(node.operation, carrier, node.sizes, node.operands, node.attribute)
-    if node.operation is Operation.CONVERT:
-        return _low_half(convert(node.operands[0], carrier))
-    return _low_half(same) if node.operation is Operation.SOURCE else same
-
-
-def _low_half(byte: Node) -> Node:
-    """Return the number in the low half of a byte."""
-    if not byte.type.is_signed:
-        return apply(Operation.AND, byte, 15)
-    return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _HALF), _HALF)

@@ -1,4 +1,4 @@
-"""Element types of a tensor program: DirectML's data types and the truth values of comparisons."""
+"""Element types of a tensor program: DirectML's data types, BFLOAT16, and the truth values of comparisons."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class ScalarType(Enum):
 
     BOOLEAN = "BOOLEAN"
     FLOAT16 = "FLOAT16"
+    BFLOAT16 = "BFLOAT16"
+    """The upper half of a FLOAT32. DirectML lacks it. Graphs store it; kernels see UINT16 (`carriers`)."""
     FLOAT32 = "FLOAT32"
     FLOAT64 = "FLOAT64"
     UINT8 = "UINT8"
@@ -42,13 +44,13 @@ class ScalarType(Enum):
 
     @cached_property
     def data_type(self) -> TensorDataType:
-        """DirectML's type of such elements."""
-        return TensorDataType[self.name]
+        """DirectML's type of such elements, with BFLOAT16 computed in FLOAT32."""
+        return TensorDataType.FLOAT32 if self is ScalarType.BFLOAT16 else TensorDataType[self.name]
 
     @cached_property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy type of the same elements; of those of 4 bits ml_dtypes' type, in a byte each."""
-        if self.is_four_bit:
+        """The NumPy type of the same elements, or ml_dtypes' one. Elements of 4 bits have a byte each."""
+        if self.is_four_bit or self is ScalarType.BFLOAT16:
             import ml_dtypes
 
             dtype: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, self.name.lower()))
@@ -58,7 +60,7 @@ class ScalarType(Enum):
     @cached_property
     def is_float(self) -> bool:
         """True for floating-point types."""
-        return self.name.startswith("FLOAT")
+        return "FLOAT" in self.name
 
     @cached_property
     def is_signed(self) -> bool:

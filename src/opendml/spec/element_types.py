@@ -20,14 +20,27 @@ def element_type(type: object) -> TensorDataType | None:
     """
     if not getattr(type, "isnative", True):  # elements in a foreign order of bytes
         return None
-    name = getattr(type, "name", None) or getattr(type, "__name__", None) or _text(type)
+    name = getattr(type, "name", None) or _name(type)
     if not isinstance(name, str):
         return None
     return TensorDataType.UINT8 if name in _TRUTH_VALUES else DATA_TYPES.get(name)
 
 
-def _text(type: object) -> str:
-    """Return the last part of a text such as "torch.float32"."""
+def is_bfloat16_type(type: object) -> bool:
+    """Return whether a type, or the name of one, is bfloat16, which graphs have beside DirectML's types.
+
+    >>> is_bfloat16_type("bfloat16"), is_bfloat16_type("float16")
+    (True, False)
+    """
+    name = type if isinstance(type, str) else getattr(type, "name", None) or _name(type)
+    return isinstance(name, str) and name.lower() == "bfloat16"
+
+
+def _name(type: object) -> object:
+    """Return the name of a class, or the last part of a text such as "torch.float32"."""
+    name = getattr(type, "__name__", None)
+    if name:
+        return name
     try:
         return str(type).rpartition(".")[2]
     except Exception:  # whatever a foreign __str__ raises

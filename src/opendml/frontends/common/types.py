@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opendml.errors import Error
-from opendml.spec.element_types import element_type
+from opendml.spec.element_types import element_type, is_bfloat16_type
 from opendml.spec.enums import TENSOR_DIMENSION_COUNT_MAX1, TensorDataType
 
 FLOATS = (TensorDataType.FLOAT32, TensorDataType.FLOAT16)
@@ -29,6 +29,18 @@ def data_type_of(type: object, what: str = "the tensor") -> TensorDataType:
     if found is None:
         raise NotExpressible(f"{what} is of type {str(type).rpartition('.')[2]}")
     return found
+
+
+def computed_type_of(type: object, what: str = "the tensor") -> TensorDataType:
+    """Return the type that graphs compute a type in: FLOAT32 for bfloat16, else DirectML's type of that name.
+
+    Args:
+        what: the name of the tensor in the message.
+
+    Raises:
+        NotExpressible: DirectML has no such type.
+    """
+    return TensorDataType.FLOAT32 if is_bfloat16_type(type) else data_type_of(type, what)
 
 
 def require_expressible(sizes: Sequence[int], what: str) -> None:

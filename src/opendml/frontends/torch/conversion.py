@@ -15,7 +15,7 @@ from opendml.errors import Error
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.conversion import Conversion
 from opendml.frontends.common.tensors import aligned, cast, shaped
-from opendml.frontends.common.types import NotExpressible, data_type_of, require_expressible
+from opendml.frontends.common.types import NotExpressible, computed_type_of, require_expressible
 from opendml.frontends.torch.registry import Operand, converter_of
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
@@ -49,7 +49,7 @@ class TorchConversion(Conversion):
     @property
     def data_type(self) -> TensorDataType:
         """DirectML's type of the output, or of the first one."""
-        return data_type_of(self._dtype)
+        return computed_type_of(self._dtype)
 
     @property
     def is_float(self) -> bool:
@@ -73,7 +73,7 @@ class TorchConversion(Conversion):
         values = [each.meta["val"] if isinstance(each, Node) else each for each in self.node.args]
         numbers = [each for each in values if isinstance(each, torch.Tensor | bool | int | float)]
         kind = ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
-        return data_type_of(elementwise_dtypes(*numbers, type_promotion_kind=kind)[1])
+        return computed_type_of(elementwise_dtypes(*numbers, type_promotion_kind=kind)[1])
 
     def given(self, argument: int, element: int | None = None) -> Any:
         """Return the tensor of an argument, or of an element of a list, as PyTorch's trace has it."""
@@ -136,14 +136,17 @@ class TorchConversion(Conversion):
 
 def _finished(tensor: GraphTensor, output: Any) -> GraphTensor:
     """Return a result in the type and the sizes that PyTorch has for it."""
-    sizes, data_type = tuple(output.shape), data_type_of(output.dtype)
+    sizes, data_type = tuple(output.shape), computed_type_of(output.dtype)
     if tensor.data_type is not data_type:
         if output.dtype is torch.bool:
             raise NotExpressible(f"{tensor.data_type.name} as truth values")
         tensor = dml.cast(tensor, output_type=data_type)
     if math.prod(sizes) != math.prod(tensor.sizes):
         raise NotExpressible(f"sizes {list(tensor.sizes)} where PyTorch has {list(sizes)}")
-    return shaped(tensor, sizes)
+    tensor = shaped(tensor, sizes)
+    if output.dtype is torch.bfloat16:
+        return tensor.rounded()
+    return dml.cast(tensor, output_type=data_type) if tensor.is_rounded else tensor
 
 
 def outputs_of(node: Node) -> tuple[Any, ...]:
@@ -170,5 +173,5 @@ def require_tensor(tensor: Any) -> None:
         raise NotExpressible(f"{type(tensor).__name__}, not a tensor")
     if tensor.layout is not torch.strided:
         raise NotExpressible(f"a tensor of layout {tensor.layout}")
-    data_type_of(tensor.dtype, "a tensor")
+    computed_type_of(tensor.dtype, "a tensor")
     require_expressible(tensor.shape, "a tensor")

@@ -10,7 +10,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.common.types import data_type_of
+from opendml.frontends.common.types import computed_type_of
 from opendml.frontends.torch.conversion import TorchConversion
 from opendml.frontends.torch.layout import is_dense, written_order
 from opendml.frontends.torch.views import base_of
@@ -138,7 +138,8 @@ class _ResultLayout:
 
 def added_input(graph: Graph, name: str, value: torch.Tensor, is_held: bool = False) -> GraphTensor:
     """Add an input to the graph that has the layout of PyTorch's tensor."""
-    type, sizes = data_type_of(value.dtype), tuple(value.shape) or (1,)
+    computed, sizes = computed_type_of(value.dtype), tuple(value.shape) or (1,)
+    type = "bfloat16" if value.dtype is torch.bfloat16 else computed
     strides = None if value.is_contiguous() else tuple(value.stride())
     if is_held:
         return graph._deferred_constant(type, sizes, strides)
@@ -168,7 +169,8 @@ def _as_written(tensor: GraphTensor, value: torch.Tensor) -> GraphTensor:
     order = written_order(value.shape, value.stride())
     if order == sorted(order) or not is_dense(value.shape, value.stride()):
         return tensor
-    return tensor.permute(order)
+    permuted = tensor.permute(order)
+    return permuted.rounded() if value.dtype is torch.bfloat16 else permuted
 
 
 def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

@@ -12,7 +12,7 @@ import numpy as np
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.errors import Unsupported
 from opendml.floating_point import default_mode
-from opendml.program.four_bit import in_bytes
+from opendml.program.carriers import carried
 from opendml.program.node import COLLECTIVE, FUNCTIONS, PLACINGS, Node, Operation, broadcast, claim, ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.explain.explanation import (
@@ -92,7 +92,7 @@ def explained(
         for run in _runs(plan):
             numbers |= dict.fromkeys(run, len(kernels))
             measured = sum(seconds_of[number] for number in run)
-            tensors = _tensors(in_bytes(stage.program), plan, run[0])
+            tensors = _tensors(carried(stage.program), plan, run[0])
             kernels.append(_kernel(len(kernels), plan, run, measured, tensors, operators, rates))
         temporaries += _temporaries(plan, numbers)
     return ExplainedGraph(
@@ -154,7 +154,7 @@ class _Memory:
 
 @default_mode()
 def _plan(backend: DeviceBackend, program: Program) -> Planned | None:
-    return backend.plan(in_bytes(program))
+    return backend.plan(carried(program))
 
 
 def _seconds(backend: DeviceBackend, instance: Instance, plan: Planned) -> list[float]:

@@ -29,13 +29,14 @@ from opendml.runtime.graphs.steps import (
     InputStep,
     NumberStep,
     OperatorStep,
+    RoundStep,
     Step,
     ViewStep,
     pruned,
 )
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.host_array import Array, layout_of_array
+from opendml.runtime.memory.host_array import Array, layout_in_graph
 from opendml.runtime.program import layout_of, tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
@@ -85,17 +86,22 @@ class GraphBase:
             raise InvalidArgument(f"graph constant: {type(array).__name__}; a NumPy array is needed")
         return self._constant_of(array, "graph constant")
 
-    def _input(self, name: str, tensor: TensorDesc) -> GraphTensor:
-        """Add an input of a valid TensorDesc, flags included."""
-        made = self._added(InputStep(len(self._inputs), tensor), [self._stages.source(tensor)])[0]
+    def _input(self, name: str, tensor: TensorDesc, is_bfloat16: bool = False) -> GraphTensor:
+        """Add an input of a valid TensorDesc, flags included; `is_bfloat16`: FLOAT32 that is stored so."""
+        made = self._source(InputStep(len(self._inputs), tensor, is_bfloat16))
         self._inputs[name] = made
         self._names.append(name)
         return made
 
+    def _source(self, step: InputStep) -> GraphTensor:
+        """Add a tensor that the caller's memory has."""
+        layout = _as_bfloat16(layout_of(step.tensor)) if step.is_bfloat16 else None
+        return self._added(step, [self._stages.source(step.tensor, layout)])[0]
+
     def _constant_of(self, array: Any, label: str) -> GraphTensor:
         """Add an array of any library as a constant."""
         known = as_numpy(array, label)
-        return self._constant(ConstantStep(known), layout_of_array(known, label))
+        return self._constant(ConstantStep(known), layout_in_graph(known, label))
 
     def _constant(self, step: ConstantStep, memory: Layout) -> GraphTensor:
         """Add a constant, whose array has a layout."""
@@ -115,6 +121,10 @@ class GraphBase:
         """Add a view. Return None if it leaves its tensor."""
         value = self._stages.view(self._values[step.of], step)
         return None if value is None else self._added(step, [value])[0]
+
+    def _rounded(self, tensor: GraphTensor) -> GraphTensor:
+        """Add the rounding of a tensor of FLOAT32 to BFLOAT16."""
+        return self._added(RoundStep(tensor._number), [self._stages.rounded(tensor._value)])[0]
 
     def _add(self, desc: OperatorDesc, tensors: Sequence[GraphTensor | None], name: str) -> list[GraphTensor]:
         """Add a valid operator whose tensors have the types and the sizes of its inputs, or are repeated to
@@ -225,10 +235,12 @@ def _built(
         case InputStep():
             name = data.inputs[step.position]
             validate_tensor(f"graph input {shown(name)}", step.tensor, graph.feature_level)
-            return [graph._input(name, step.tensor)]
+            if step.is_bfloat16 and step.tensor.data_type != TensorDataType.FLOAT32:
+                raise InvalidArgument(f"input {name}: {step.tensor}; BFLOAT16 is read as FLOAT32")
+            return [graph._input(name, step.tensor, step.is_bfloat16)]
         case ConstantStep():
             if step.tensor is None:
-                return [graph._constant(step, layout_of_array(step.array, "constant"))]
+                return [graph._constant(step, layout_in_graph(step.array, "constant"))]
             validate_tensor("constant", step.tensor, graph.feature_level)
             given, needed = step.array, step.tensor.size_in_bytes
             if given.dtype != np.uint8 or given.shape != (needed,):
@@ -247,6 +259,8 @@ def _built(
             if view is None:
                 raise InvalidArgument(f"view: {step}; a view of a tensor of sizes {list(of.sizes)} is needed")
             return [view]
+        case RoundStep():
+            return [_tensor(step.of, tensors, "round").rounded()]
         case OperatorStep():
             validate(step.desc, feature_level=graph.feature_level)
             require_running(step.desc.operator)
@@ -255,6 +269,12 @@ def _built(
             if len(wanted) != len(read) or not _fit(step.desc, read, wanted):
                 raise InvalidArgument(f"inputs: {read}; the desc has {wanted}")
             return graph._add(step.desc, read, step.name)
+
+
+def _as_bfloat16(layout: Layout) -> Layout:
+    """Return the layout of elements of FLOAT32 that are BFLOAT16 in memory."""
+    ratio = layout.type.bytes // ScalarType.BFLOAT16.bytes
+    return Layout(ScalarType.BFLOAT16, layout.sizes, tuple(stride // ratio for stride in layout.strides))
 
 
 def _tensor(number: int, tensors: Sequence[GraphTensor], where: str) -> GraphTensor:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from opendml.budget import meter
 from opendml.floating_point import default_mode
 from opendml.logs import log
-from opendml.program.four_bit import in_bytes
+from opendml.program.carriers import carried
 from opendml.program.program import Program, packed
 from opendml.runtime.graphs.shared import ConstantStore, PreparedMemory
 from opendml.runtime.graphs.work import Work, WorkStage, require_work
@@ -224,7 +224,7 @@ class Prepared:
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:
     """Compile a program for immediate calls, and return a function that makes instances."""
     with default_mode(), _logged("call", program, device._backend):
-        return device._backend.compile_for_calls(in_bytes(program), device.threads)
+        return device._backend.compile_for_calls(carried(program), device.threads)
 
 
 @contextmanager
@@ -254,7 +254,7 @@ def _compiled_stage(
 ) -> Executable:
     if debug is None or not stage.watched:
         with _logged("graph", stage.program, backend):
-            return backend.compile(in_bytes(stage.program), threads)
+            return backend.compile(carried(stage.program), threads)
     outputs = [packed(each.node.type, each.sizes) for each in stage.watched]
     program = replace(
         stage.program,
@@ -262,7 +262,7 @@ def _compiled_stage(
         results=(*stage.program.results, *(each.node for each in stage.watched)),
     )
     shows = [partial(debug, each) for each in stage.watched]
-    executable = backend.compile(in_bytes(program), threads)
+    executable = backend.compile(carried(program), threads)
     return WatchedExecutable(
         executable, len(stage.buffers), outputs, shows, debug.require_idle, backend.allocate
     )

@@ -8,15 +8,15 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import packed
-from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
 from opendml.runtime.graphs.base import GraphBase
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import ConstantStep, InputStep
 from opendml.runtime.graphs.tensor import GraphTensor
-from opendml.runtime.memory.host_array import Array, data_type_of
+from opendml.runtime.memory.host_array import Array, layout_in_graph
 from opendml.runtime.objects.device import Device, as_device
+from opendml.spec.element_types import is_bfloat16_type
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.tensor_desc import TensorDesc
@@ -56,7 +56,8 @@ class Graph(GraphBase):
 
         Args:
             name: the name that `Model` uses; an identifier makes it a keyword.
-            data_type: type of its elements: a TensorDataType, its name, or NumPy's or PyTorch's type.
+            data_type: type of its elements: a TensorDataType, its name, or NumPy's or PyTorch's type. Also
+                "bfloat16", which DirectML lacks: operators read the tensor as FLOAT32.
             sizes: 1 to 8 sizes, outermost first.
             strides: elements from one index to the next, per dimension; None: packed.
 
@@ -66,9 +67,8 @@ class Graph(GraphBase):
         if not isinstance(name, str) or name in self._inputs:
             problem = "already exists" if isinstance(name, str) else "not a name"
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
-        tensor = TensorDesc(data_type, sizes, strides)
-        validate_tensor(f"graph input {shown(name)}", tensor, self.feature_level)
-        return self._input(name, tensor)
+        is_bfloat16, tensor = self._tensor_of(f"graph input {shown(name)}", data_type, sizes, strides)
+        return self._input(name, tensor, is_bfloat16)
 
     def compile(self, outputs: Mapping[str, GraphTensor], device: str | Device | None = None) -> Model:
         """Compile the graph up to `outputs`.
@@ -111,14 +111,22 @@ class Graph(GraphBase):
         )
 
     def _deferred_constant(
-        self, data_type: TensorDataType, sizes: Sequence[int], strides: Sequence[int] | None
+        self, data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None
     ) -> GraphTensor:
         """Add a constant whose values `Model._prepare` is given."""
-        tensor = TensorDesc(data_type, sizes, strides)
-        validate_tensor("graph constant", tensor, self.feature_level)
+        is_bfloat16, tensor = self._tensor_of("graph constant", data_type, sizes, strides)
         self._deferred_constants.append(len(self._names))
         self._names.append(None)
-        return self._added(InputStep(-1, tensor), [self._stages.source(tensor)])[0]
+        return self._source(InputStep(-1, tensor, is_bfloat16))
+
+    def _tensor_of(
+        self, name: str, data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None
+    ) -> tuple[bool, TensorDesc]:
+        """Return whether a tensor is BFLOAT16 in memory, and the valid tensor that operators read."""
+        is_bfloat16 = is_bfloat16_type(data_type)
+        tensor = TensorDesc(TensorDataType.FLOAT32 if is_bfloat16 else data_type, sizes, strides)
+        validate_tensor(name, tensor, self.feature_level)
+        return is_bfloat16, tensor
 
     def _unchanging(self, array: Array, identity: Hashable) -> GraphTensor:
         """Add a packed constant that nobody writes to; it need not be aligned.
@@ -128,5 +136,5 @@ class Graph(GraphBase):
             identity: models that share memory prepare constants of one identity once.
         """
         self._identities[len(self._names)] = identity
-        type = ScalarType.of(data_type_of(np.empty(0, array.dtype), "constant"))
+        type = layout_in_graph(np.empty(0, array.dtype), "constant").type
         return self._constant(ConstantStep(array, None, is_unchanging=True), packed(type, array.shape))

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from opendml.operators.registry import define
-from opendml.program.node import Node, Operation, bitcast, ordered, source
+from opendml.program.node import Node, Operation, bitcast, convert, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import permuted, reshaped, sliced, view
@@ -33,6 +33,7 @@ class Value:
         stage: the number of the program.
         buffer: the buffer that it is loaded from; None: it is computed.
         layout: how that is loaded.
+        rounded: the same numbers as BFLOAT16, which the tensor has in memory; None: memory has its own type.
     """
 
     node: Node
@@ -40,6 +41,7 @@ class Value:
     stage: int = 0
     buffer: int | None = None
     layout: Layout | None = None
+    rounded: Node | None = None
 
 
 @dataclass(slots=True)
@@ -93,6 +95,13 @@ class Stages:
         self.buffers.append(memory or layout)
         return self._load(0, len(self.buffers) - 1, layout, tensor)
 
+    def rounded(self, value: Value) -> Value:
+        """Return a tensor of FLOAT32 rounded to BFLOAT16."""
+        if value.rounded is not None:
+            return value
+        rounded = _as_bfloat16(value.node)
+        return Value(convert(rounded, value.node.type), value.tensor, value.stage, rounded=rounded)
+
     def operator(self, desc: OperatorDesc, values: Sequence[Value | None], name: str) -> list[Value]:
         """Add an operator, and return the outputs that are present.
 
@@ -140,7 +149,7 @@ class Stages:
             return Value(moved, tensor, value.stage)
         if read.size_in_bytes > value.tensor.size_in_bytes:
             return None
-        if value.buffer is not None:
+        if value.buffer is not None and value.rounded is None:
             layout = buffer_layout_of(read) if value.buffer < 0 else self._layout(read)
             return self._load(value.stage, value.buffer, layout, read)
         node = reinterpreted(value.node, layout_of(value.tensor), layout)
@@ -155,6 +164,8 @@ class Stages:
 
     def _load(self, stage: int, buffer: int, layout: Layout, tensor: TensorDesc) -> Value:
         node = self._stages[stage].load(buffer, layout)
+        if layout.type is ScalarType.BFLOAT16:
+            return Value(convert(node, ScalarType.FLOAT32), tensor, stage, buffer, layout, node)
         node = loaded(tensor, node) if self.in_buffers or buffer < 0 else node
         return Value(node, tensor, stage, buffer, layout)
 
@@ -185,11 +196,13 @@ class Stages:
             fixed: the buffers of inputs and constants that keep their content.
             only_needed: leave out what the outputs do not need: constants, and what is watched.
         """
+        nodes = [value.node if value.rounded is None else value.rounded for value in outputs]
         layouts = [
-            buffer_layout_of(value.tensor) if self.in_buffers else packed(value.node.type, value.tensor.sizes)
-            for value in outputs
+            buffer_layout_of(value.tensor) if self.in_buffers else packed(node.type, value.tensor.sizes)
+            for value, node in zip(outputs, nodes, strict=True)
         ]
-        nodes = [stored(value.tensor, value.node) if self.in_buffers else value.node for value in outputs]
+        if self.in_buffers:
+            nodes = [stored(value.tensor, value.node) for value in outputs]
         first = len(self.buffers)
         stages = []
         for number, stage in enumerate(self._stages):
@@ -209,6 +222,16 @@ class Stages:
             numbers = tuple(each if each >= 0 else first + len(outputs) + ~each for each in buffers)
             stages.append(WorkStage(program, numbers, tuple(watched)))
         return Work(tuple(self.buffers), tuple(layouts), tuple(stages), tuple(self._between))
+
+
+def _as_bfloat16(node: Node) -> Node:
+    """Return a tensor as BFLOAT16. One that is made of BFLOAT16 by moving its elements needs no rounding."""
+    if node.operation is Operation.CONVERT and node.operands[0].type is ScalarType.BFLOAT16:
+        return node.operands[0]
+    if node.operation in (Operation.VIEW, Operation.RESHAPE) and len(node.operands) == 1:
+        moved = _as_bfloat16(node.operands[0])
+        return Node(node.operation, moved.type, node.sizes, (moved,), node.attribute)
+    return convert(node, ScalarType.BFLOAT16)
 
 
 def _with_rank(node: Node, rank: int) -> Node:

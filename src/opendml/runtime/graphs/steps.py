@@ -25,10 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputStep:
-    """An input of the graph, by its position among all inputs."""
+    """An input of the graph, by its position among all inputs.
+
+    Args:
+        position: the position.
+        tensor: the tensor as operators read it.
+        is_bfloat16: its elements are BFLOAT16 in memory; operators read FLOAT32.
+    """
 
     position: int
     tensor: TensorDesc
+    is_bfloat16: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +100,13 @@ class ViewStep:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundStep:
+    """A tensor of FLOAT32 rounded to BFLOAT16, which it is stored as. Operators read it as FLOAT32."""
+
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorStep:
     """An operator of the graph, with the tensors that it reads.
 
@@ -108,7 +122,7 @@ class OperatorStep:
     name: str = ""
 
 
-Step = InputStep | ConstantStep | NumberStep | ViewStep | OperatorStep
+Step = InputStep | ConstantStep | NumberStep | ViewStep | RoundStep | OperatorStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +176,7 @@ def pruned(data: GraphData, keep_inputs: bool) -> GraphData:
 def _read(step: Step) -> Iterator[int]:
     """Yield the tensors that a step reads."""
     match step:
-        case ViewStep():
+        case ViewStep() | RoundStep():
             yield step.of
         case OperatorStep():
             yield from (number for number in step.inputs if number is not None)
@@ -170,7 +184,7 @@ def _read(step: Step) -> Iterator[int]:
 
 def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
     match step:
-        case ViewStep():
+        case ViewStep() | RoundStep():
             return replace(step, of=numbers[step.of])
         case OperatorStep():
             inputs = tuple(None if number is None else numbers[number] for number in step.inputs)

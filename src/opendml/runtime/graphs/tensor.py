@@ -78,6 +78,31 @@ class GraphTensor:
     def _type(self) -> ScalarType:
         return ScalarType.of(self.data_type)
 
+    @property
+    def is_rounded(self) -> bool:
+        """True if the tensor has bfloat16 in memory: an input or a constant of it, or what was `rounded`."""
+        return self._value.rounded is not None
+
+    def rounded(self) -> GraphTensor:
+        """Return the elements rounded to bfloat16, which the tensor has in memory.
+
+        Operators read it as FLOAT32, and give tensors of FLOAT32. As an output of a model it is an array of
+        bfloat16 (ml_dtypes). DirectML has no such type.
+
+        >>> import ml_dtypes, numpy as np, opendml as dml
+        >>> graph = dml.Graph()
+        >>> x = graph.input("x", "bfloat16", [2])
+        >>> model = graph.compile({"y": (x / 3.0).rounded()})
+        >>> model(x=np.array([1, 2], ml_dtypes.bfloat16))["y"]
+        array([0.333984, 0.667969], dtype=bfloat16)
+
+        Raises:
+            InvalidArgument: a tensor of another type than FLOAT32.
+        """
+        if self.data_type != TensorDataType.FLOAT32:
+            raise InvalidArgument(f"rounded: {self!r}; a tensor of FLOAT32 is needed")
+        return self.graph._rounded(self)
+
     def reinterpret(self, sizes: Sequence[int], *, strides: Sequence[int] | None = None) -> GraphTensor:
         """Return the elements in other sizes: reshaped, or transposed and repeated by strides.
 

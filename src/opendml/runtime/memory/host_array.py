@@ -78,13 +78,25 @@ def layout_of_array(array: Array, name: str) -> Layout:
     return Layout(ScalarType.of(data_type_of(array, name)), array.shape, array.strides)
 
 
-def memory_of(array: Array, name: str) -> TensorMemory:
-    """Return the memory of an array.
+def layout_in_graph(array: Array, name: str) -> Layout:
+    """Return the layout of an array of a graph, which may have elements of bfloat16.
 
     Raises:
         InvalidArgument: as `data_type_of`.
     """
-    return TensorMemory(address_of(array), layout_of_array(array, name), array.flags.writeable, array)
+    if array.dtype.name != "bfloat16":
+        return layout_of_array(array, name)
+    require_aligned(address_of(array), ScalarType.BFLOAT16, name)
+    return Layout(ScalarType.BFLOAT16, array.shape, array.strides)
+
+
+def memory_of(array: Array, name: str) -> TensorMemory:
+    """Return the memory of an array of a graph.
+
+    Raises:
+        InvalidArgument: as `layout_in_graph`.
+    """
+    return TensorMemory(address_of(array), layout_in_graph(array, name), array.flags.writeable, array)
 
 
 def memory_range(memory: TensorMemory) -> MemoryRange:

@@ -18,6 +18,7 @@ from opendml.runtime.graphs.steps import (
     InputStep,
     NumberStep,
     OperatorStep,
+    RoundStep,
     Step,
     ViewStep,
 )
@@ -93,8 +94,10 @@ def _graph(program: JsonNode, content: memoryview) -> GraphData:
 def _step(step: JsonNode, content: memoryview) -> Step:
     members = step.members()
     if "input" in members:
-        step.members(("input", "tensor"))
-        return InputStep(_number(step.member("input")), tensor_from_json(step.member("tensor")))
+        step.members(("input", "tensor", "is_bfloat16"))
+        kind = step.optional("is_bfloat16")
+        tensor_desc = tensor_from_json(step.member("tensor"))
+        return InputStep(_number(step.member("input")), tensor_desc, kind is not None and kind.boolean())
     if "constant" in members:
         step.members(("constant", "tensor"))
         tensor = step.optional("tensor")
@@ -117,6 +120,9 @@ def _step(step: JsonNode, content: memoryview) -> Step:
             step.member("offset").integer(0, 2**63),
             step.member("of_bytes").boolean(),
         )
+    if "round" in members:
+        step.members(("round",))
+        return RoundStep(_number(step.member("round")))
     step.members(("desc", "inputs", "name"))
     inputs = tuple(None if each.value is None else _number(each) for each in step.member("inputs").elements())
     return OperatorStep(desc_from_json(step.member("desc")), inputs, step.member("name").string())

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.folders import replacing
-from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.steps import (
     ConstantStep,
     GraphData,
     InputStep,
     NumberStep,
     OperatorStep,
+    RoundStep,
     Step,
     ViewStep,
 )
-from opendml.runtime.memory.host_array import data_type_of
+from opendml.runtime.memory.host_array import layout_in_graph
 from opendml.runtime.saved.container import Arrays, packed_file
 from opendml.runtime.saved.values import tensor_to_json, to_json
 from opendml.spec.feature_level import short_name
@@ -72,10 +72,11 @@ def saved_graph(graph: GraphData | None, device: Device, flags: int | None = Non
 def _step(step: Step, arrays: Arrays) -> dict[str, object]:
     match step:
         case InputStep():
-            return {"input": step.position, "tensor": tensor_to_json(step.tensor)}
+            kind = {"is_bfloat16": True} if step.is_bfloat16 else {}
+            return {"input": step.position, "tensor": tensor_to_json(step.tensor), **kind}
         case ConstantStep():
             values = step.values()
-            type = ScalarType.of(data_type_of(values, "constant"))
+            type = layout_in_graph(values, "constant").type
             tensor = None if step.tensor is None else tensor_to_json(step.tensor)
             return {"constant": arrays.add(values, type), "tensor": tensor}
         case NumberStep():
@@ -89,5 +90,7 @@ def _step(step: Step, arrays: Arrays) -> dict[str, object]:
                 "offset": step.offset,
                 "of_bytes": step.of_bytes,
             }
+        case RoundStep():
+            return {"round": step.of}
         case OperatorStep():
             return {"desc": to_json(step.desc), "inputs": step.inputs, "name": step.name}

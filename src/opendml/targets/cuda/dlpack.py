@@ -57,8 +57,9 @@ _NAMES: dict[bytes, type[_Managed] | type[_Versioned]] = {
 _TYPES: dict[tuple[int, int], ScalarType] = {
     (2 if type.is_float else 0 if type.is_signed else 1, 8 * type.bytes): type
     for type in ScalarType
-    if type is not ScalarType.BOOLEAN and not type.is_four_bit
+    if type not in (ScalarType.BOOLEAN, ScalarType.BFLOAT16) and not type.is_four_bit
 }
+_TYPES[4, 16] = ScalarType.BFLOAT16
 _CODES = {type: code for code, type in _TYPES.items()}
 _TYPES[6, 8] = ScalarType.UINT8  # truth values
 

@@ -1,0 +1,86 @@
+"""Types that kernels do not have, in the bits of types that they have.
+
+An element of 4 bits is a number in a byte. A BFLOAT16 is the upper half of a FLOAT32, as a UINT16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from opendml.program.functions import maximum, minimum, select
+from opendml.program.node import Node, Operation, apply, bitcast, convert, ordered, rebuild
+from opendml.program.program import Program
+from opendml.program.scalar_type import ScalarType
+
+_CARRIERS = {
+    ScalarType.INT4: ScalarType.INT8,
+    ScalarType.UINT4: ScalarType.UINT8,
+    ScalarType.BFLOAT16: ScalarType.UINT16,
+}
+_FOUR_BITS = 4
+_HALF_BITS = 16
+"""The bits of a BFLOAT16, and of the half of a FLOAT32 that it lacks."""
+_ALMOST_HALF = 2 ** (_HALF_BITS - 1) - 1
+"""Half of the last place of a BFLOAT16 in a FLOAT32, less one."""
+_QUIET = 1 << 6
+"""The bit of a BFLOAT16 that makes a NaN a quiet one, whatever the bits that it loses."""
+
+
+def carried(program: Program) -> Program:
+    """Return the program without elements of 4 bits and BFLOAT16, which have their carriers instead."""
+    layouts = (*program.inputs, *program.outputs)
+    types = {*(each.type for each in layouts), *(node.type for node in ordered(program.results))}
+    if types.isdisjoint(_CARRIERS):
+        return program
+    inputs, outputs = (
+        tuple(replace(each, type=_CARRIERS.get(each.type, each.type)) for each in some)
+        for some in (program.inputs, program.outputs)
+    )
+    results = rebuild(rebuild(program.results, _with_explicit_bits), _carried)
+    return replace(program, inputs=inputs, outputs=outputs, results=results)
+
+
+def _with_explicit_bits(node: Node) -> Node:
+    """Return a conversion from or to BFLOAT16 as arithmetic on bits; other nodes as they are."""
+    if node.operation is not Operation.CONVERT:
+        return node
+    (operand,) = node.operands
+    if operand.type is ScalarType.BFLOAT16:
+        bits = convert(bitcast(operand, ScalarType.UINT16), ScalarType.UINT32)
+        whole = bitcast(apply(Operation.SHIFT_LEFT, bits, _HALF_BITS), ScalarType.FLOAT32)
+        return convert(whole, node.type)
+    if node.type is not ScalarType.BFLOAT16:
+        return node
+    value = convert(operand, ScalarType.FLOAT32)
+    bits = bitcast(value, ScalarType.UINT32)
+    upper = apply(Operation.SHIFT_RIGHT, bits, _HALF_BITS)
+    nearest = bits + _ALMOST_HALF + apply(Operation.AND, upper, 1)  # to the even one of two that are as near
+    rounded = apply(Operation.SHIFT_RIGHT, nearest, _HALF_BITS)
+    is_number = apply(Operation.EQUAL, value, value)
+    kept = select(is_number, rounded, apply(Operation.OR, upper, _QUIET))
+    return bitcast(convert(kept, ScalarType.UINT16), ScalarType.BFLOAT16)
+
+
+def _carried(node: Node) -> Node:
+    """Return a node in the carrier of its type."""
+    if node.operation is Operation.BITCAST and node.operands[0].type is _CARRIERS.get(node.type, node.type):
+        return node.operands[0]
+    if node.type not in _CARRIERS:
+        return node
+    carrier = _CARRIERS[node.type]
+    if not node.type.is_four_bit:
+        return Node(node.operation, carrier, node.sizes, node.operands, node.attribute)
+    if node.operation is Operation.CONVERT and node.operands[0].type.is_float:
+        least, most = (-8, 7) if carrier.is_signed else (0, 15)
+        return convert(maximum(minimum(node.operands[0], most), least), carrier)
+    same = Node(node.operation, carrier, node.sizes, node.operands, node.attribute)
+    if node.operation is Operation.CONVERT:
+        return _low_half(convert(node.operands[0], carrier))
+    return _low_half(same) if node.operation is Operation.SOURCE else same
+
+
+def _low_half(byte: Node) -> Node:
+    """Return the number in the low half of a byte."""
+    if not byte.type.is_signed:
+        return apply(Operation.AND, byte, 15)
+    return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _FOUR_BITS), _FOUR_BITS)

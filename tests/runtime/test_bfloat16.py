@@ -1,0 +1,115 @@
+"""Tensors of graphs that are bfloat16 in memory, compared with ml_dtypes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml import Device
+from opendml.runtime.memory.host_array import Array
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def random(*sizes: int, seed: int = 0) -> Array:
+    """Return normal numbers of bfloat16."""
+    return np.random.default_rng(seed).standard_normal(sizes).astype(BFLOAT16)
+
+
+def bits(array: Array) -> Array:
+    """Return the bits of an array of bfloat16."""
+    assert array.dtype == BFLOAT16
+    return np.ascontiguousarray(array).view(np.uint16)
+
+
+def test_every_float32_is_rounded_to_the_nearest_bfloat16(any_device: Device) -> None:
+    upper = np.arange(1 << 16, dtype=np.uint32) << 16
+    lower = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+    numbers = (upper[:, None] + lower).view(np.float32)
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, numbers.shape)
+    rounded = graph.compile({"y": x.rounded()}, any_device)(x=numbers)["y"]
+    is_number = ~np.isnan(numbers)
+    expected = bits(np.where(is_number, numbers, 0).astype(BFLOAT16))
+    np.testing.assert_array_equal(bits(rounded)[is_number], expected[is_number])
+    assert np.isnan(rounded[~is_number].astype(np.float32)).all()
+
+
+def test_operators_compute_in_float32_and_round_once(any_device: Device) -> None:
+    a, w, bias = random(1, 1, 9, 70), random(1, 1, 70, 33, seed=1), random(1, 1, 1, 33, seed=2)
+    graph = dml.Graph()
+    x = graph.input("x", "bfloat16", a.shape)
+    product = dml.gemm(x, graph.constant(w)).rounded()
+    result = dml.element_wise_add(product, graph.constant(bias)).rounded()
+    found = graph.compile({"product": product, "sum": result}, any_device)(x=a)
+    exact = a[0, 0].astype(np.float64) @ w[0, 0].astype(np.float64)
+    near = np.abs(exact.astype(np.float32)) * 2.0**-8 + 1e-5
+    assert (np.abs(found["product"][0, 0].astype(np.float64) - exact) <= near).all()
+    once = (found["product"].astype(np.float32) + bias.astype(np.float32)).astype(BFLOAT16)
+    np.testing.assert_array_equal(bits(found["sum"]), bits(once))
+
+
+def test_moved_elements_keep_their_bits_and_arrays_may_have_any_strides(any_device: Device) -> None:
+    a = random(4, 6, 5)
+    graph = dml.Graph()
+    x = graph.input("x", BFLOAT16, a.shape)
+    outputs = {
+        "same": x,
+        "permuted": x.permute(2, 0, 1).rounded(),
+        "part": x[1:3, ::2].rounded(),
+        "joined": dml.join([x, x], axis=1).rounded(),
+        "wide": dml.cast(x, output_type=dml.FLOAT32),
+    }
+    found = graph.compile(outputs, any_device)(x=np.asfortranarray(a))
+    np.testing.assert_array_equal(bits(found["same"]), bits(a))
+    np.testing.assert_array_equal(bits(found["permuted"]), bits(a.transpose(2, 0, 1)))
+    np.testing.assert_array_equal(bits(found["part"]), bits(a[1:3, ::2]))
+    np.testing.assert_array_equal(bits(found["joined"]), bits(np.concatenate([a, a], axis=1)))
+    np.testing.assert_array_equal(found["wide"], a.astype(np.float32))
+    assert found["wide"].dtype == np.float32
+
+
+def test_a_saved_model_keeps_its_types(tmp_path: Path) -> None:
+    a, w = random(3, 8), random(3, 8, seed=1)
+    graph = dml.Graph()
+    x = graph.input("x", "bfloat16", a.shape)
+    model = graph.compile({"y": dml.activation_gelu(x * graph.constant(w)).rounded()})
+    model.save(tmp_path / "model.dml")
+    loaded = dml.load(tmp_path / "model.dml")
+    assert isinstance(loaded, dml.Model)
+    np.testing.assert_array_equal(bits(loaded(x=a)["y"]), bits(model(x=a)["y"]))
+    assert "x BFLOAT16 [3, 8]" in repr(loaded)
+
+
+def test_values_between_kernels_take_two_bytes() -> None:
+    def temporary_bytes(is_rounded: bool) -> int:
+        graph = dml.Graph()
+        x = graph.input("x", "bfloat16", [1, 1, 64, 512])
+        first = dml.activation_gelu(dml.gemm(x, graph.constant(random(1, 1, 512, 2048))))
+        second = graph.constant(random(1, 1, 2048, 64))
+        last = dml.gemm(first.rounded() if is_rounded else first, second)
+        return graph.compile({"y": last}).temporary_bytes
+
+    assert temporary_bytes(True) <= temporary_bytes(False) - 64 * 2048 * 2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda graph, x: dml.activation_relu(random(3)), "DirectML has float32"),
+        (lambda graph, x: dml.cast(x, output_type="bfloat16"), "bfloat16"),
+        (lambda graph, x: dml.cast(x, output_type=dml.FLOAT16).rounded(), "a tensor of FLOAT32 is needed"),
+        (lambda graph, x: graph.compile({"y": x})(x=np.zeros(3, np.float32)), "BFLOAT16 is needed"),
+        (lambda graph, x: graph.compile({"y": x})(x=random(4)), r"sizes \[4\]; \[3\] are needed"),
+    ],
+)
+def test_where_directml_decides_bfloat16_is_refused(call: Any, message: str) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", "bfloat16", [3])
+    with pytest.raises(dml.InvalidArgument, match=message):
+        call(graph, x)
