@@ -18,6 +18,7 @@ from typing import Any
 from opendml.compiler.kernel import Kernel
 from opendml.targets.common.candidates import Considered, Refusal, Table, cheapest_estimate, considered
 from opendml.targets.cpu import schedule as cpu
+from opendml.targets.cpu.contraction.chain import Way
 from opendml.targets.cpu.contraction.tiles import TileChoice
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
@@ -90,8 +91,12 @@ def _choice(one: Considered) -> Choice:
 
 def _numbers(choice: object) -> Iterator[str]:
     """Yield the numbers of a choice by name, except those that are defaults."""
-    if isinstance(choice, TileChoice):
-        yield f"blocks={choice.rows}x{choice.columns}"
+    if isinstance(choice, TileChoice | Way):
+        yield (
+            f"blocks={choice.rows}x{choice.columns}"
+            if isinstance(choice, TileChoice)
+            else f"rows={choice.rows}"
+        )
         return
     for field in fields(choice) if is_dataclass(choice) else ():
         value = getattr(choice, field.name)

@@ -19,7 +19,7 @@ from opendml.runtime.calls import streams as streamed_calls
 from opendml.runtime.calls.plans import Plans
 from opendml.runtime.memory.host_array import Array, memory_of
 from opendml.targets.arenas import Arenas
-from opendml.targets.cuda import backend, dlpack, driver, executable, streams
+from opendml.targets.cuda import backend, dlpack, driver, executable, memory, streams
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.place import place
 from opendml.targets.kept import Kept
@@ -46,6 +46,7 @@ class FakeDevice:
     def __init__(self, index: int) -> None:
         self.index, self.alone, self.stream = index, True, OWN_STREAM
         self.log: list[tuple[Any, ...]] = []
+        self.streams = set[int]()
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -188,9 +189,12 @@ def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
         cuEventRecord=done,
         cuEventQuery=done,
         cuEventDestroy=done,
+        CUstreamCaptureMode=SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED=2),
+        cuThreadExchangeStreamCaptureMode=created,
     )
-    monkeypatch.setattr(streams, "driver_module", lambda: events)
-    monkeypatch.setattr(streams, "check", lambda results, _: results[-1])
+    for module in (streams, memory):
+        monkeypatch.setattr(module, "driver_module", lambda: events)
+        monkeypatch.setattr(module, "check", lambda results, _: results[-1])
     library = ModuleType("fakelib")
     library.from_dlpack = _from_dlpack
     monkeypatch.setitem(sys.modules, "fakelib", library)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 import pytest
 
 from opendml.errors import DeviceRemoved, Unsupported
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import driver
+from opendml.targets.cuda.device_array import DeviceArray
+from opendml.targets.cuda.launcher import CapturedLaunches
 from opendml.targets.cuda.memory import scratch
 from tests.cuda.fake_driver import FakeDriver, Result, use
 
@@ -29,7 +33,10 @@ class CountingDriver(FakeDriver):
     CUmemAllocationType = SimpleNamespace(CU_MEM_ALLOCATION_TYPE_PINNED="pinned")
     CUmemLocationType = SimpleNamespace(CU_MEM_LOCATION_TYPE_DEVICE="device")
     CUmemPool_attribute = SimpleNamespace(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD="threshold")
-    CUstreamCaptureMode = SimpleNamespace(CU_STREAM_CAPTURE_MODE_RELAXED="relaxed")
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureMode = SimpleNamespace(
+        CU_STREAM_CAPTURE_MODE_RELAXED="relaxed", CU_STREAM_CAPTURE_MODE_THREAD_LOCAL="thread"
+    )
     CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
 
     def __init__(self, devices: int = 1) -> None:
@@ -39,7 +46,9 @@ class CountingDriver(FakeDriver):
         self.contexts: list[Any] = ["the caller's"]
         self.capture_mode: Any = "global"
         self.modes_of_allocations: list[Any] = []
-        self.synchronized = self.capturing = 0
+        self.synchronized = 0
+        self.capturing: set[int] = set()
+        self.waits: list[tuple[Any, Any]] = []
         self.attributes: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -65,7 +74,18 @@ class CountingDriver(FakeDriver):
         return (Result(0),)
 
     def cuStreamIsCapturing(self, stream: Any) -> tuple[Result, int]:  # noqa: N802
-        return Result(0), self.capturing
+        return Result(0), int(stream in self.capturing)
+
+    def CUstream(self, handle: int) -> int:  # noqa: N802
+        return handle
+
+    def cuEventRecord(self, event: Any, stream: int) -> tuple[Result]:  # noqa: N802
+        self.waits.append((stream, None))
+        return (Result(0),)
+
+    def cuStreamWaitEvent(self, stream: int, event: Any, flags: int) -> tuple[Result]:  # noqa: N802
+        self.waits[-1] = self.waits[-1][0], stream
+        return (Result(0),)
 
     def cuThreadExchangeStreamCaptureMode(self, mode: Any) -> tuple[Result, Any]:  # noqa: N802
         before, self.capture_mode = self.capture_mode, mode
@@ -130,12 +150,74 @@ def test_much_dropped_memory_is_freed_by_a_later_call_and_not_by_a_finalizer(
     for _ in range(6):
         device.allocate(100)
     assert counting.synchronized == 0
-    counting.capturing = 1
+    counting.capturing = {5}
     device.free_retired(5)
     assert (counting.synchronized, sum(counting.taken.values())) == (0, 600)
-    counting.capturing = 0
+    counting.capturing = set()
+    device.free_retired(5)
+    assert (counting.synchronized, sum(counting.taken.values())) == (0, 0)
+    # The device's own stream, which frees, waits for the stream of the call.
+    assert counting.waits == [(5, device.stream)]
+
+
+def test_memory_of_one_stream_is_freed_while_another_one_captures(
+    counting: CountingDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver, "_MOST_RETIRED_BYTES", 500)
+    device = driver.device()
+    device.free_retired(5)
+    device.allocate(600)
+    # The driver tells of a capture on a stream that blocks the default one, and of no other.
+    counting.capturing = {6, 0}
+    device.free_retired(5)
+    assert (counting.synchronized, sum(counting.taken.values())) == (0, 0)
+
+
+@pytest.mark.parametrize("other", ["a stream", "DLPack", "the array interface"])
+def test_memory_of_several_streams_is_not_freed_while_another_one_captures(
+    counting: CountingDriver, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    monkeypatch.setattr(driver, "_MOST_RETIRED_BYTES", 500)
+    device = driver.device()
+    if other == "a stream":
+        device.free_retired(7)
+    elif other == "DLPack":
+        DeviceArray(device, [4], ScalarType.UINT8).__dlpack__(stream=7)
+    else:
+        assert DeviceArray(device, [4], ScalarType.UINT8).__cuda_array_interface__["stream"] == device.stream
+    device.allocate(600)
+    counting.capturing = {6, 0}
+    device.free_retired(5)
+    assert (counting.synchronized, sum(counting.taken.values())) == (0, 604 if other != "a stream" else 600)
+    counting.capturing = set()
     device.free_retired(5)
     assert (counting.synchronized, sum(counting.taken.values())) == (1, 0)
+
+
+def test_other_threads_wait_for_the_device_after_a_capture_of_opendml(counting: CountingDriver) -> None:
+    device = driver.device()
+
+    class Capturing:
+        """An instance during whose capture another thread waits for the device."""
+
+        def __init__(self) -> None:
+            self.device, self.waiting = device, threading.Thread(target=device.synchronize_all)
+
+        def prepare(self, stream: int) -> None:
+            device.free_retired(stream)
+
+        def enqueue(self, stream: int) -> None:
+            self.waiting.start()
+            self.waiting.join(0.05)
+            assert counting.synchronized == 0
+
+    instance: Any = Capturing()
+    recorded = CapturedLaunches([instance])
+    instance.waiting.join()
+    assert counting.synchronized == 1
+    assert not device.streams
+    recorded.enqueue(5)
+    assert device.streams == {5}
 
 
 def test_allocations_are_no_part_of_what_the_caller_records(counting: CountingDriver) -> None:

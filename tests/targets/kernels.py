@@ -96,7 +96,7 @@ def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once
 
 def with_b_ahead(tiles: Tiles) -> Tiles | None:
     """Return the tiles with B packed ahead; None if tiles of B are not packed one by one."""
-    packs = tiles.b in (Storage.PACKED, Storage.AHEAD) and tiles.a is not Storage.APART
+    packs = tiles.b in (Storage.PACKED, Storage.AHEAD)
     if not packs or tiles.instructions is Instructions.AMX_BF16:
         return None
     family = Family(tiles.roles, tiles.instructions, tiles.micro, 0.0, (), no_ways, tiles.seen, True)

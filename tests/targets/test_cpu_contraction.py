@@ -89,7 +89,7 @@ def every_tiling(
     ways: dict[str, Tiles] = {}
     for candidate in estimates(kernel):
         tiles = candidate.choice
-        reads = tiles.a.is_ahead, tiles.a.is_in_place
+        reads = tiles.a.is_ahead, tiles.a is Storage.IN_PLACE
         if tiles.micro.vectors in vectors and reads == (ahead, in_place):
             known = ways.get(candidate.name)
             if known is None or known.rows * known.columns > tiles.rows * tiles.columns:
@@ -378,36 +378,6 @@ def test_panels_read_in_place_change_no_bit(m: int, k: int) -> None:
     assert len(ways) == 2
     require_same_bits(ways, [a, b], out)
     assert_accurate(out, a, b, (3,))
-
-
-@pytest.mark.usefixtures("no_matrix_registers")
-@pytest.mark.parametrize("sizes", [(40, 33, 257), (25, 130, 600), (24, 200, 2100)], ids=str)
-@pytest.mark.parametrize("gap", [0, 5])
-def test_rows_that_lie_apart_in_place_change_no_bit(sizes: tuple[int, int, int], gap: int) -> None:
-    """Of several groups and parts, with a last panel that is whole or not."""
-    m, n, k = sizes
-    a = laid_out(values("float32", 2, m, 1, k), (0, 1, 2, 3), gap)
-    b, out = values("float32", 2, 1, k, n).transpose(0, 1, 3, 2), np.zeros((2, m, n, 1), "f")
-    kernel = contraction_kernel(a, b, (3,), [out])
-    apart = {way.name: way.choice for way in estimates(kernel) if way.choice.a is Storage.APART}
-    packed = next(iter(every_tiling(kernel, (2, 3, 4)).values()))
-    assert apart
-    require_same_bits([packed, *apart.values()], [a, b], out)
-    assert_accurate(out, a, b, (3,))
-
-
-def test_only_matrices_of_many_rows_are_read_in_place_where_these_lie_apart() -> None:
-    a, out = values("float32", 40, 1, 300), np.zeros((40, 64, 1), "f")
-    rows = values("float32", 1, 300, 64).transpose(0, 2, 1)
-    columns = values("float32", 1, 64, 300)
-    for b, m, can in [
-        (rows, 40, True),
-        (columns, 40, False),
-        (rows.astype("f2"), 40, False),
-        (rows, 23, False),
-    ]:
-        kernel = contraction_kernel(a[:m], b, (2,), [out[:m]], operand=as_float32)
-        assert any(way.choice.a is Storage.APART for way in estimates(kernel)) is can
 
 
 @pytest.mark.parametrize("sizes", [(512, 512, 512), (128, 768, 768), (33, 65, 127), (1, 512, 512)], ids=str)

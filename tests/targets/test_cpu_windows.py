@@ -153,7 +153,7 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
     kernel = replace(kernel, loads=(replace(kernel.loads[0], fixed=True), *kernel.loads[1:]))
     host = replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=threads)
     with assumed(host):
-        packing, block = scheduled(kernel)
+        packing, block = scheduled(kernel)[1]
     assert packing.pattern.mode is CpuMode.CONTRACTION_PACK
     assert block.pattern.walk_as(Tiling).windows == "a"
 
@@ -162,7 +162,7 @@ def test_few_windows_are_broadcast_beside_constant_filters(strides: tuple[int, i
 def test_filters_that_several_images_meet_are_packed_once() -> None:
     kernel, _ = convolution(Form((4, 4), (3, 3)), channels=256, filters=256)
     with assumed(replace(machine(), vector_bytes=64, l2_bytes=2 * 1024 * 1024, threads=1)):
-        strips, block = scheduled(kernel)
+        strips, block = scheduled(kernel)[1]
     assert (strips.pattern.mode, strips.fixed) == (CpuMode.CONTRACTION_PACK, False)
     assert block.pattern.walk_as(Tiling).windows == "a"
 
@@ -240,7 +240,7 @@ def test_that_filters_are_constant_changes_no_bit() -> None:
     fixed: tuple[Access, ...] = (replace(kernel.loads[0], fixed=True), *kernel.loads[1:])
     results = []
     for each in (kernel, replace(kernel, loads=fixed)):
-        launches = scheduled(each)
+        launches = scheduled(each)[1]
         tiling = launches[-1].pattern.walk
         assert isinstance(tiling, Tiling)
         assert tiling.image
@@ -411,7 +411,9 @@ def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
     with assumed(MACHINES["amx, eight threads"]):
         (kernel,) = kernels_of(total)
         assert facts(chosen(kernel, 8)) == facts(tried(kernel, [8])[0])
-        assert not any(tiles.a.is_in_place for priced in families_of(kernel) for tiles in priced.tiles())
+        assert not any(
+            tiles.a is Storage.IN_PLACE for priced in families_of(kernel) for tiles in priced.tiles()
+        )
 
 
 @pytest.mark.parametrize("name", PROCESSORS)

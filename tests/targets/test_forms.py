@@ -26,6 +26,7 @@ from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed
+from opendml.targets.cpu.schedule import Scheduled
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.schedule_chain import is_chained as is_chained_on_device
@@ -85,7 +86,7 @@ def words(launches: list[CpuLaunch]) -> list[object]:
 
 def require_equal_words(kernel: Kernel, random: Random) -> None:
     for each in (kernel, elsewhere(kernel, random), elsewhere(kernel, random)):
-        assert words(cpu.schedule(each)) == words(cpu.scheduled(each))
+        assert words(cpu.schedule(each)) == words(cpu.scheduled(each)[1])
 
 
 def device_words(launch: CudaLaunch) -> list[object]:
@@ -242,12 +243,12 @@ def test_equal_layers_of_a_graph_are_scheduled_once(monkeypatch: pytest.MonkeyPa
     found: list[Kernel] = []
     find = cpu.scheduled
 
-    def counted(kernel: Kernel) -> list[CpuLaunch]:
+    def counted(kernel: Kernel) -> Scheduled:
         found.append(kernel)
         return find(kernel)
 
     monkeypatch.setattr(cpu, "scheduled", counted)
-    monkeypatch.setattr(cpu, "_known", Memo[list[CpuLaunch]]())
+    monkeypatch.setattr(cpu, "_known", Memo[Scheduled]())
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, [48, 48])
     for number in range(6):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
+from opendml.program.sizes import Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +43,58 @@ def loops_over(kernel: Kernel, dimensions: Iterable[int]) -> list[Loop]:
     return [Loop(kernel.domain[each], tuple([own[each] for own in strides])) for each in dimensions]
 
 
-def loop_nest(kernel: Kernel, keeps_inner: bool = False) -> LoopNest:
+def loop_nest(kernel: Kernel, keeps_inner: bool = False, inner: int | None = None) -> LoopNest:
     """Return the loops of a kernel, merged if memory allows.
 
-    The innermost dimension is the one along which most of the traffic is contiguous. If it `keeps_inner`,
-    that is a kept dimension if there is one.
+    Args:
+        kernel: the kernel.
+        keeps_inner: whether the innermost loop is over a kept dimension, if there is one.
+        inner: the number of the innermost loop that `innermost_loop` returned for other sizes. None: choose
+            the one along which most of the traffic is contiguous.
     """
-    accesses = kernel.accesses
+    kept, reduced = _merged_loops(kernel)
+    if not kept and not reduced:
+        still = (0,) * len(kernel.accesses)
+        return LoopNest((), (), Loop(1, still), bool(kernel.axes))
+    number = _innermost(kernel, kept, reduced, keeps_inner) if inner is None else inner
+    innermost, row = (kept + reduced)[number], number - len(kept)
+    groups = (*kept[:number], *kept[number + 1 :])
+    rows = (*reduced[:row], *reduced[row + 1 :]) if row >= 0 else tuple(reduced)
+    return LoopNest(groups, rows, innermost, row >= 0)
+
+
+def innermost_loop(kernel: Kernel, keeps_inner: bool = False) -> int:
+    """Return the number of the innermost loop of a nest, among loops over kept dimensions, then others."""
+    return _innermost(kernel, *_merged_loops(kernel), keeps_inner)
+
+
+def _merged_loops(kernel: Kernel) -> tuple[list[Loop], list[Loop]]:
+    """Return the loops over kept and over reduced dimensions."""
     kept: list[Loop] = []
     reduced: list[Loop] = []
     for dimension, loop in enumerate(loops_over(kernel, range(len(kernel.domain)))):
         if loop.count > 1:
             (reduced if dimension in kernel.axes else kept).append(loop)
-    counters = [number for number, access in enumerate(accesses) if access.buffer is None and kernel.axes]
-    kept, reduced = _merged(kept, counters), _merged(reduced, counters)
+    counters = [
+        number for number, access in enumerate(kernel.accesses) if access.buffer is None and kernel.axes
+    ]
+    return _merged(kept, counters), _merged(reduced, counters)
+
+
+def _innermost(kernel: Kernel, kept: list[Loop], reduced: list[Loop], keeps_inner: bool) -> int:
+    accesses = kernel.accesses
     candidates = kept if keeps_inner and kept else kept + reduced
-    if not candidates:
-        return LoopNest((), (), Loop(1, (0,) * len(accesses)), bool(kernel.axes))
     footprints = [
         access.type.bytes * math.prod(loop.count for loop in kept + reduced if loop.strides[position])
         for position, access in enumerate(accesses)
     ]
 
-    def worth(loop: Loop) -> tuple[bool, int, int]:
+    def worth(number: int) -> tuple[bool, int, int]:
+        loop = candidates[number]
         is_long = bool(kernel.axes) or loop.count >= LONG
         return is_long, _contiguous(loop, accesses, footprints), loop.count
 
-    inner = max(candidates, key=worth)
-    inner_reduced = any(loop is inner for loop in reduced)
-    groups = tuple(loop for loop in kept if loop is not inner)
-    rows = tuple(loop for loop in reduced if loop is not inner)
-    return LoopNest(groups, rows, inner, inner_reduced)
+    return max(range(len(candidates)), key=worth, default=0)
 
 
 def line_nest(kernel: Kernel) -> LoopNest:
@@ -130,7 +152,10 @@ def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int,
     for access in sorted(free, key=lambda access: access.offset):
         size = access.type.bytes
         width = steps[free[access]] // size if access in free else 0
-        if access.buffer is None or not 2 <= width <= WIDEST_BUNDLE or steps[free[access]] % size:
+        # A size that changes is the width of no bundle, since code is made for each width.
+        if access.buffer is None or isinstance(width, Size):
+            continue
+        if not 2 <= width <= WIDEST_BUNDLE or steps[free[access]] % size:
             continue
         bundle = [replace(access, offset=access.offset + number * size) for number in range(width)]
         if all(each in free for each in bundle):

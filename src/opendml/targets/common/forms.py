@@ -37,14 +37,18 @@ class ValueBinding:
     numbers: tuple[int, ...]
 
 
-def form_of(kernel: Kernel) -> tuple[Kernel, ValueBinding]:
+def form_of(kernel: Kernel, hints: Kernel | None = None) -> tuple[Kernel, ValueBinding]:
     """Return the form of a kernel, and what binds the form to it.
 
     In the form, accesses that may touch the same bytes, or begin near each other, are of one tensor; its
     number is their buffer, and their offsets count from its first access. Counters keep their offsets.
+
+    Args:
+        kernel: the kernel, perhaps with traced sizes.
+        hints: the kernel with its sizes in the traced run, by which accesses are of one tensor.
     """
-    accesses = (*kernel.loads, *kernel.stores)
-    tensors = _tensors(accesses, kernel.domain)
+    accesses, plain = kernel.accesses, hints or kernel
+    tensors = _tensors(plain.accesses, plain.domain)
     buffers: list[int] = []
     offsets: list[int] = []
     places = dict[int, int]()

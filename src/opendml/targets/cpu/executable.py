@@ -21,7 +21,7 @@ from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.engine import MachineCode, kernel_codes
-from opendml.targets.cpu.launch import CpuLaunch
+from opendml.targets.cpu.launch import CLAIM_CYCLES, CpuLaunch
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import (
     BACKWARDS,
@@ -466,8 +466,8 @@ class _Job:
         ]
         scratch_bytes = aligned(max(needed, default=0))
         claims = [each.launch.claims for each in launches]
-        shared = sum(each.launch.shared_work for each in launches)
-        mostly_alone = claims.count(1) > _MOSTLY_ALONE * shared
+        shared = sum(each.launch.shared_cycles for each in launches)
+        mostly_alone = claims.count(1) * CLAIM_CYCLES > _MOSTLY_ALONE * shared
         threads = 1 if mostly_alone else min(threads, max(claims, default=1))
         self.arena_bytes = scratch_offset + threads * scratch_bytes
         self.is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS

@@ -12,6 +12,7 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel, renumbered
 from opendml.compiler.loops import LONG, WIDEST_BUNDLE
 from opendml.program.node import Node, ordered, rebuild
+from opendml.program.sizes import Size, hint_of
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cpu.machine import machine
 
@@ -23,7 +24,9 @@ def interleaved(kernel: Kernel) -> Kernel:
     """Return the kernel without the loop over a bundle, if it has one."""
     if kernel.axes:
         return kernel
-    few = [each for each, count in enumerate(kernel.domain) if 2 <= count <= WIDEST_BUNDLE]
+    # A size that changes is the width of no bundle, since code is made for each width.
+    fixed = [each for each, count in enumerate(kernel.domain) if not isinstance(count, Size)]
+    few = [each for each in fixed if 2 <= kernel.domain[each] <= WIDEST_BUNDLE]
     bundle = next((each for each in few if _is_bundle(kernel, each)), None)
     if bundle is None or len(ordered(kernel.values)) * kernel.domain[bundle] > _MOST_NODES:
         return kernel
@@ -38,7 +41,7 @@ def _is_bundle(kernel: Kernel, bundle: int) -> bool:
     loads = [access for access in kernel.loads if access.buffer is not None and any(access.strides)]
     width = kernel.domain[bundle]
     return any(
-        count >= LONG
+        hint_of(count) >= LONG
         and any(
             _are_bundles(these, bundle, along, width) and _are_neighbours(those, along)
             for these, those in ((kernel.stores, loads), (loads, kernel.stores))

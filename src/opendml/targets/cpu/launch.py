@@ -9,8 +9,9 @@ from typing import Any
 
 from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
-from opendml.compiler.loops import LoopNest, bundles, loop_nest
+from opendml.compiler.loops import LoopNest, bundles, innermost_loop, loop_nest
 from opendml.program.node import SEARCHES, Operation, ordered
+from opendml.program.sizes import Size, hint_of
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
@@ -43,6 +44,8 @@ BLOCK_BYTES = 32 * 1024
 """Bytes of one operand in a block of a row."""
 CLAIM_BYTES = 128 * 1024
 """Bytes of all operands that a thread claims at a time."""
+CLAIM_CYCLES = 60_000
+"""Cycles of products that a thread claims at a time."""
 _STREAMED_SHARE = 2
 """Outputs larger than the last cache divided by this bypass the caches, as their readers would not find them
 there anyway."""
@@ -127,7 +130,7 @@ class CpuLaunch:
         backwards: the last items are claimed first.
         scratch_bytes: bytes of scratch memory of each thread, besides those of the code.
         kept: each thread begins with a share of its own, the same in all such launches.
-        work: estimated number of claims that the work is worth, if items have more work than a claim.
+        work: estimated cycles of all items; 0: no item has more than CLAIM_CYCLES.
         rebound: the parameters by which kernels of one form differ.
     """
 
@@ -143,7 +146,7 @@ class CpuLaunch:
     backwards: bool = False
     scratch_bytes: int = 0
     kept: bool = False
-    work: float = 0.0
+    work: int = 0
     rebound: Rebound = Rebound()
 
     def bound(self, binding: ValueBinding) -> CpuLaunch:
@@ -164,9 +167,9 @@ class CpuLaunch:
         return -(-self.items // self.grain)
 
     @property
-    def shared_work(self) -> float:
-        """The work of all threads in claims; 0 if the caller claims all at once."""
-        return max(self.claims, self.work) if self.claims > 1 else 0.0
+    def shared_cycles(self) -> int:
+        """The work of all threads; 0 if the caller claims all at once."""
+        return max(self.claims * CLAIM_CYCLES, self.work) if self.claims > 1 else 0
 
 
 CpuQuery = Query[KernelNest, CpuMachine]
@@ -175,12 +178,32 @@ Table = tuple[Candidate[Any, Any, list[CpuLaunch]], ...]
 """The ways to run the kernels of one kind."""
 
 
-def query_of(kernel: Kernel) -> CpuQuery:
-    """Return the query for a kernel on this machine, with bundles of neighbours interleaved."""
+def query_of(kernel: Kernel, inner: int | None = None) -> CpuQuery:
+    """Return the query for a kernel on this machine, with bundles of neighbours interleaved.
+
+    The number `inner` of the innermost loop is that of `innermost_loop_of`; None chooses it.
+    """
     kernel = interleaved(kernel)
-    # Lanes side by side may end their loops together.
-    nest = loop_nest(kernel, keeps_inner=bool(bounded_axes(kernel, range(len(kernel.loads)))))
+    nest = loop_nest(kernel, _keeps_inner(kernel), inner)
     return Query(nest_of(kernel, nest), machine())
+
+
+def innermost_loop_of(kernel: Kernel) -> int:
+    """Return the number of the innermost loop of a kernel, which other sizes of it are walked in too."""
+    kernel = interleaved(kernel)
+    return innermost_loop(kernel, _keeps_inner(kernel))
+
+
+def _keeps_inner(kernel: Kernel) -> bool:
+    """Return whether lanes are side by side, so that they may end their loops together."""
+    return bool(bounded_axes(kernel, range(len(kernel.loads))))
+
+
+def claim(all_bytes: int, count: int = 1) -> int:
+    """Return the items that a thread claims at a time, at least one, given the bytes of `count` items."""
+    items = CLAIM_BYTES * count // all_bytes
+    # The greater of this number and 1, without a comparison.
+    return items + 1 // (items + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +245,9 @@ def launch_of(
     if isinstance(walk, ElementWalk):
         walk = replace(walk, shared_rows=numbers.shared_rows)
     pattern = replace(pattern, walk=walk)
-    grain = max(1, min(CLAIM_BYTES // max(item_bytes, 1), items))
+    words = parameters_of(kernel, nest, numbers)
     reads = buffers_of(kernel.loads)
-    parameters = parameters_of(kernel, nest, numbers)
-    return CpuLaunch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)
+    return CpuLaunch(pattern, words.words, 0, items, claim(item_bytes), reads=reads, rebound=words.rebound)
 
 
 def buffers_of(accesses: Iterable[Access]) -> frozenset[int]:
@@ -257,7 +279,7 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
         bounded = _bounded(kernel, nest) if mode is CpuMode.COLUMNS else ()
         walk = ColumnWalk(in_order=_in_order(kernel, nest, mode), bounded=bounded)
     elif mode.walks_groups:
-        is_long = mode in (CpuMode.ROWS, CpuMode.ROWS_PARTIAL) and nest.inner.count >= _LONG_ROW
+        is_long = mode in (CpuMode.ROWS, CpuMode.ROWS_PARTIAL) and hint_of(nest.inner.count) >= _LONG_ROW
         walk = RowWalk(in_order=_in_order(kernel, nest, mode), long_rows=is_long)
     pattern = CpuPattern(mode, loads, stores, kernel.values, len(nest.groups), len(nest.rows), walk)
     if isinstance(walk, ElementWalk):
@@ -268,10 +290,12 @@ def pattern_of(kernel: Kernel, nest: LoopNest, mode: CpuMode) -> CpuPattern:
 def _row_steps(pattern: CpuPattern, nest: LoopNest) -> int:
     """Return the length of a row, if it is a few full vectors that begin where it does; else 0.
 
-    Streamed vectors begin where memory has boundaries.
+    Streamed vectors begin where memory has boundaries. Code is not made for a length that changes.
     """
     is_streamed = any(store.streamed for store in pattern.stores)
     if pattern.mode not in (CpuMode.POINTWISE, CpuMode.SHORT_ROWS) or is_streamed or not nest.groups:
+        return 0
+    if isinstance(nest.inner.count, Size):
         return 0
     vectors, rest = divmod(nest.inner.count, machine().vector_bytes // pattern.lane_bytes)
     return nest.inner.count if not rest and vectors <= _MOST_ROW_VECTORS else 0
@@ -369,8 +393,8 @@ def _access_pattern(
         and mode not in _NEVER_STREAMED
         and (step is Step.CONTIGUOUS or width in _STREAMED_WIDTHS)
         and level is Level.ELEMENT
-        and (mode is not CpuMode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
         and _pays_past_caches(mode, width * nest.inner.count, access.type.bytes, width * written_bytes)
+        and (mode is not CpuMode.SHARED_ROWS or _lie_alike(nest, position, access.type.bytes))
     )
     return CpuAccess(access.type, step, level, streamed, counter=access.buffer is None)
 
@@ -381,7 +405,11 @@ def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
 
 
 def _pays_past_caches(mode: CpuMode, steps: int, size: int, written_bytes: int) -> bool:
-    """Return whether a result in rows of `steps` elements of `size` bytes should bypass the caches."""
+    """Return whether a result in rows of `steps` elements of `size` bytes should bypass the caches.
+
+    Sizes that change are taken by their hints, since this changes no result.
+    """
+    steps, written_bytes = hint_of(steps), hint_of(written_bytes)
     if size < _STREAMED_BYTES and (mode.columns or mode is CpuMode.TRANSPOSED):
         return False
     if mode is CpuMode.TRANSPOSED:

@@ -11,12 +11,12 @@ from typing import Any
 
 from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
-from opendml.targets.common.candidates import cheapest
+from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.contraction.chain import ATTENTION
 from opendml.targets.cpu.contraction.schedule import CONTRACTIONS, ProductQuery
-from opendml.targets.cpu.launch import CpuLaunch, Table, query_of
+from opendml.targets.cpu.launch import CpuLaunch, Table, innermost_loop_of, query_of
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.schedule_elements import ELEMENTS
 from opendml.targets.cpu.schedule_groups import reductions
@@ -24,31 +24,51 @@ from opendml.targets.cpu.schedule_placing import POSITIONS, SCATTER, TOP, placin
 from opendml.targets.cpu.schedule_scans import SCANNED_COLUMNS, SCANNED_ROWS
 from opendml.targets.cpu.threads import available_threads
 
-_known = Memo[list[CpuLaunch]]()
+Scheduled = tuple[Decision[list[CpuLaunch]], list[CpuLaunch]]
+"""The choice for a kernel, and its launches."""
+_known = Memo[Scheduled]()
+_traced = Memo[list[CpuLaunch]]()
 
 
-def schedule(kernel: Kernel) -> list[CpuLaunch]:
-    """Return the launches that run `kernel`, in order. Kernels of equal form are scheduled once."""
+def schedule(kernel: Kernel, hints: Kernel | None = None) -> list[CpuLaunch]:
+    """Return the launches that run `kernel`, in order. Kernels of equal form are scheduled once.
+
+    Args:
+        kernel: the kernel. Its domain, strides and offsets may have traced sizes. Then those of launches are
+            expressions, and the trace records for which sizes they are right.
+        hints: the kernel with all sizes of the traced run, for which the launches are chosen.
+    """
     check_time()
     host = machine()
-    form, binding = form_of(kernel)
-    threads = host.threads or available_threads()
-    return [launch.bound(binding) for launch in _known.get(form, (host, threads), lambda: scheduled(form))]
+    plain = kernel if hints is None else hints
+    form, binding = form_of(plain)
+    circumstances = host, host.threads or available_threads()
+    decision, launches = _known.get(form, circumstances, lambda: scheduled(form))
+    if hints is not None:
+        traced, binding = form_of(kernel, hints)
+        inner = innermost_loop_of(form)
+        launches = _traced.get(traced, circumstances, lambda: decision.construct(table_of(traced, inner)[1]))
+    return [launch.bound(binding) for launch in launches]
 
 
-def scheduled(kernel: Kernel) -> list[CpuLaunch]:
-    """Return the launches that run `kernel`, in order, without the memo."""
-    return cheapest(*table_of(kernel))
+def scheduled(kernel: Kernel) -> Scheduled:
+    """Return the choice for a kernel and its launches, in order, without the memo."""
+    table, query = table_of(kernel)
+    decision = decide(table, query)
+    return decision, decision.construct(query)
 
 
-def table_of(kernel: Kernel) -> tuple[Table, Any]:
-    """Return the candidates for a kernel, and the query that they answer."""
+def table_of(kernel: Kernel, inner: int | None = None) -> tuple[Table, Any]:
+    """Return the candidates for a kernel, and the query that they answer.
+
+    The number `inner` of the innermost loop is that of `innermost_loop_of`; None chooses it.
+    """
     kind = kind_of(kernel)
     if kind in (KernelKind.SCATTER, KernelKind.POSITIONS, KernelKind.TOP):
         return _TABLES[kind], placing_query(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
-        return _TABLES[kind], ProductQuery(kernel, machine())
-    query = query_of(kernel)
+        return _TABLES[kind], ProductQuery(kernel, machine(), inner)
+    query = query_of(kernel, inner)
     if kind is KernelKind.REDUCTION:
         return reductions(query)
     if kind is KernelKind.SCAN:

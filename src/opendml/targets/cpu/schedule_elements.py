@@ -47,14 +47,15 @@ _TURNING = 1 / 16
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A row in blocks of `block` steps."""
+    """A row in blocks of at most `block` steps."""
 
     block: int
 
 
 @dataclass(frozen=True, slots=True)
 class CrossedBlocks:
-    """Blocks of `block` steps of the loop `inner` and `chunk` of the loop `row`; loops by their numbers."""
+    """Blocks of at most `block` steps of the loop `inner` and `chunk` of the loop `row`; loops by their
+    numbers."""
 
     inner: int
     row: int
@@ -64,8 +65,8 @@ class CrossedBlocks:
 
 @dataclass(frozen=True, slots=True)
 class SharedBlocks:
-    """Blocks of `block` steps of the loop `inner` and `chunk` of the loop `row`, of which `together` rows are
-    computed together; loops by their numbers."""
+    """Blocks of at most `block` steps of the loop `inner` and `chunk` of the loop `row`, of which `together`
+    rows are computed together; loops by their numbers."""
 
     inner: int
     row: int
@@ -87,7 +88,7 @@ def _rearranged(nest: LoopNest, inner: int, row: int) -> LoopNest:
 
 
 def _price_blocks(query: CpuQuery) -> Estimate[Blocks]:
-    block = min(query.nest.inner.count, BLOCK_BYTES // query.nest.element_bytes)
+    block = BLOCK_BYTES // query.nest.element_bytes
     terms = {"memory": query.machine.memory_cycles(_moved_bytes(query.kernel, query.nest))}
     if _is_large(query.kernel):
         pattern = pattern_of(query.kernel, query.nest, CpuMode.POINTWISE)
@@ -96,7 +97,7 @@ def _price_blocks(query: CpuQuery) -> Estimate[Blocks]:
 
 
 def _blocks(query: CpuQuery, choice: Blocks) -> list[CpuLaunch]:
-    nest, block = query.nest, choice.block
+    nest, block = query.nest, min(query.nest.inner.count, choice.block)
     blocks = -(-nest.inner.count // block)
     numbers = Numbers(block=block, blocks=blocks, units=blocks)
     items, item_bytes = nest.group_count * blocks, block * nest.step_bytes
@@ -153,7 +154,8 @@ def _price_shared_blocks(query: CpuQuery) -> Estimate[SharedBlocks] | Refusal:
     if rows is None:
         return Refusal("neighbouring rows read nothing in common")
     loops = nest_of(query.kernel, rows.nest)
-    block = min(loops.inner.count, BLOCK_BYTES // loops.element_bytes)
+    most_steps = BLOCK_BYTES // loops.element_bytes
+    block = min(loops.inner.count, most_steps)
     # In a step of a recurrence, threads share all rows as they share most of the work.
     in_step = any(load.advance for load in query.kernel.loads)
     most = 0 if in_step else CLAIM_BYTES
@@ -162,7 +164,7 @@ def _price_shared_blocks(query: CpuQuery) -> Estimate[SharedBlocks] | Refusal:
     inner, row = numbers[id(rows.nest.inner)], numbers[id(rows.nest.rows[0])]
     memory = query.machine.memory_cycles(_moved_bytes(query.kernel, rows.nest)) * rows.reads
     terms = {"memory": memory, "through caches": _through_in_rows(query, rows)}
-    return Estimate(SharedBlocks(inner, row, rows.count, block, chunk), terms)
+    return Estimate(SharedBlocks(inner, row, rows.count, most_steps, chunk), terms)
 
 
 def _through_in_rows(query: CpuQuery, rows: SharedRows) -> float:
@@ -188,8 +190,9 @@ def _blocks_of_rows(
     chunk: int,
     readings: SharedReadings | None = None,
 ) -> list[CpuLaunch]:
-    """Return the launch of blocks of `block` steps of the innermost loop and `chunk` rows."""
+    """Return the launch of blocks of at most `block` steps of the innermost loop and `chunk` rows."""
     loops = nest_of(query.kernel, nest)
+    block = min(loops.inner.count, block)
     blocks, chunks = -(-loops.inner.count // block), -(-loops.row_count // chunk)
     numbers = Numbers(
         block=block, blocks=blocks, units=loops.row_count, chunk=chunk, chunks=chunks, shared_rows=readings
@@ -206,7 +209,7 @@ def _price_crossed_blocks(query: CpuQuery) -> Estimate[CrossedBlocks] | Refusal:
     nest = _rearranged(query.nest, *crossed)
     (across,) = nest.rows
     rows, steps = crossed_block(query.nest.element_bytes)
-    choice = CrossedBlocks(*crossed, min(nest.inner.count, steps), min(across.count, rows))
+    choice = CrossedBlocks(*crossed, steps, rows)
     turned = sum(
         access.type.bytes
         for access, stride, step in zip(query.kernel.loads, across.strides, nest.inner.strides, strict=False)
@@ -221,7 +224,8 @@ def _price_crossed_blocks(query: CpuQuery) -> Estimate[CrossedBlocks] | Refusal:
 
 def _crossed_blocks(query: CpuQuery, choice: CrossedBlocks) -> list[CpuLaunch]:
     nest = _rearranged(query.nest, choice.inner, choice.row)
-    return _blocks_of_rows(query, nest, CpuMode.TRANSPOSED, choice.block, choice.chunk)
+    chunk = min(nest.rows[0].count, choice.chunk)
+    return _blocks_of_rows(query, nest, CpuMode.TRANSPOSED, choice.block, chunk)
 
 
 def _moved_bytes(kernel: Kernel, nest: LoopNest, across: Loop | None = None) -> int:

@@ -20,6 +20,7 @@ from opendml.targets.cpu.launch import (
     CpuQuery,
     Numbers,
     Table,
+    claim,
     launch_of,
 )
 from opendml.targets.cpu.pattern import MATRIX_TILE, TILE, WIDE_TILE, CpuMode, RowOrder
@@ -42,19 +43,19 @@ _NARROW = 1024
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """`batch` whole groups at a time. The last pass keeps `kept` elements of a group for the results."""
+    """`batch` whole groups at a time. `keeps`: the last pass keeps their elements for the results."""
 
     batch: int
-    kept: int = 0
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTiles:
-    """Tiles of `tile` groups side by side, and the order of their rows. `kept`: the last pass keeps their
-    elements for the results."""
+    """Tiles of at most `tile` groups side by side, and the order of their rows. `keeps`: the last pass keeps
+    their elements for the results."""
 
     tile: int
-    kept: bool = False
+    keeps: bool = False
     order: RowOrder = RowOrder.BATCHES
 
 
@@ -63,7 +64,7 @@ class Chunks:
     """Groups, or tiles of groups, in chunks that threads share.
 
     Args:
-        block: the steps of a block of a row, or the columns of a tile.
+        block: the most steps of a block of a row, or columns of a tile.
         chunk: the blocks of a row, or the rows of a tile, in each chunk.
         rounds: all passes are made over a part of the groups, in this number of rounds.
         order: the order of rows in tiles.
@@ -82,18 +83,18 @@ def _price_whole_groups(query: CpuQuery) -> Estimate[Batches]:
     nest = query.nest
     batch = max(1, min(BATCH, CLAIM_BYTES // (nest.row_count * nest.inner.count * nest.step_bytes)))
     kept = nest.row_count * row_pitch(nest.inner.count)
-    if nest.has_elements and kept <= MOST_STASHED and repeats_functions(nest.kernel.values):
+    keeps = nest.has_elements and kept <= MOST_STASHED and repeats_functions(nest.kernel.values)
+    if keeps:
         batch = max(1, min(batch, _STASHED_BATCH // kept))
-    else:
-        kept = 0
     # Other data of the thread is in its cache as well.
     fits = nest.group_bytes <= query.machine.l2_bytes * 5 // 8
-    return Estimate(Batches(batch, kept), whole(query, nest.group_count, fits, nest.readings))
+    return Estimate(Batches(batch, keeps), whole(query, nest.group_count, fits, nest.readings))
 
 
 def _whole_groups(query: CpuQuery, choice: Batches) -> list[CpuLaunch]:
-    nest, batch = query.nest, choice.batch
-    if choice.kept:
+    nest, batch, kept = query.nest, choice.batch, 0
+    if choice.keeps:
+        kept = _kept(batch, nest.row_count, nest.inner.count)
         nest = with_counter(nest, row_pitch(nest.inner.count))
     elements = nest.row_count * nest.inner.count
     numbers = Numbers(
@@ -103,28 +104,41 @@ def _whole_groups(query: CpuQuery, choice: Batches) -> list[CpuLaunch]:
         chunk=batch,
         elements=elements,
         groups=nest.group_count,
-        stashed=choice.kept,
+        stashed=kept,
     )
     items, item_bytes = -(-nest.group_count // batch), batch * elements * query.nest.step_bytes
     return [launch_of(nest.kernel, nest, CpuMode.ROWS, numbers, items, item_bytes)]
+
+
+def _kept(groups: int, rows: int, elements: int) -> int:
+    """Return the elements of a group that are kept, of which there is room for `groups`.
+
+    The choice made sure of the room for the sizes that it was made for. Traced sizes record it here.
+    """
+    kept = rows * row_pitch(elements)
+    if groups * kept > MOST_STASHED:
+        raise ValueError(f"{groups} groups of {kept} elements to keep; there is room for {MOST_STASHED}")
+    return kept
 
 
 def _price_chunks_of_groups(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     if refusal := fits_a_block(query):
         return refusal
     nest = query.nest
-    block = min(nest.inner.count, BLOCK_BYTES // nest.element_bytes)
+    most = BLOCK_BYTES // nest.element_bytes
+    block = min(nest.inner.count, most)
     units = nest.row_count * -(-nest.inner.count // block)
     chunk = max(1, BLOCK_BYTES // (block * nest.element_bytes), -(-units // _MOST_CHUNKS))
-    return Estimate(Chunks(block, chunk, rounds_of(query)), chunked(query, nest.readings))
+    return Estimate(Chunks(most, chunk, rounds_of(query)), chunked(query, nest.readings))
 
 
 def _chunks_of_groups(query: CpuQuery, choice: Chunks) -> list[CpuLaunch]:
     nest = query.nest
-    blocks = -(-nest.inner.count // choice.block)
+    block = min(nest.inner.count, choice.block)
+    blocks = -(-nest.inner.count // block)
     units = nest.row_count * blocks
     chunks, elements = -(-units // choice.chunk), nest.row_count * nest.inner.count
-    numbers = Numbers(choice.block, blocks, units, choice.chunk, chunks, elements)
+    numbers = Numbers(block, blocks, units, choice.chunk, chunks, elements)
     modes = (CpuMode.ROWS_PARTIAL, CpuMode.ROWS_COMBINE, CpuMode.ROWS_MAP)
     return in_chunks(query, modes, numbers, choice.rounds)
 
@@ -139,18 +153,19 @@ def _price_whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
     if not nest.reads_once:
         rows = query.machine.l2_bytes // 2 // (nest.row_count * nest.element_bytes)
         fitting = rows // _LEAST_TILE * _LEAST_TILE
-    kept = nest.has_elements and nest.row_count * _LEAST_TILE <= MOST_STASHED
-    kept = kept and repeats_functions(nest.kernel.values)
-    if kept:
+    keeps = nest.has_elements and nest.row_count * _LEAST_TILE <= MOST_STASHED
+    keeps = keeps and repeats_functions(nest.kernel.values)
+    if keeps:
         fitting = min(fitting, _STASHED_BATCH // nest.row_count // _LEAST_TILE * _LEAST_TILE)
-    tile = min(nest.inner.count, max(_LEAST_TILE, min(fitting, widest)))
-    items = nest.group_count * -(-nest.inner.count // tile)
-    return Estimate(ColumnTiles(tile, kept, order), whole(query, items, fitting > 0, nest.readings))
+    most = max(_LEAST_TILE, min(fitting, widest))
+    items = nest.group_count * -(-nest.inner.count // min(nest.inner.count, most))
+    return Estimate(ColumnTiles(most, keeps, order), whole(query, items, fitting > 0, nest.readings))
 
 
 def _whole_tiles(query: CpuQuery, choice: ColumnTiles) -> list[CpuLaunch]:
-    nest, tile = query.nest, choice.tile
-    if choice.kept:
+    nest, tile = query.nest, min(query.nest.inner.count, choice.tile)
+    if choice.keeps:
+        _kept(1, nest.row_count, tile)
         nest = with_counter(nest, row_pitch(tile))
     rows, tiles = nest.row_count, -(-nest.inner.count // tile)
     numbers = Numbers(
@@ -159,7 +174,7 @@ def _whole_tiles(query: CpuQuery, choice: ColumnTiles) -> list[CpuLaunch]:
         units=rows,
         chunk=rows,
         elements=rows,
-        stashed=int(choice.kept),
+        stashed=int(choice.keeps),
         order=choice.order,
     )
     items, item_bytes = nest.group_count * tiles, rows * tile * query.nest.step_bytes
@@ -180,7 +195,7 @@ def _widest_tile(query: CpuQuery) -> tuple[int, RowOrder]:
     """Return the most columns of a tile, and the order of its rows. Tiles as wide as the rows read memory as
     one stream."""
     if query.nest.reads_once and query.nest.inner.count <= WIDE_TILE:
-        return query.nest.inner.count, RowOrder.WHOLE
+        return WIDE_TILE, RowOrder.WHOLE
     return TILE, RowOrder.BATCHES
 
 
@@ -216,14 +231,13 @@ def _price_many_rows(query: CpuQuery) -> Estimate[Chunks] | Refusal:
 
 def _many_rows(query: CpuQuery, choice: Chunks) -> list[CpuLaunch]:
     nest, numbers = query.nest, numbers_of_tiles(query, choice)
-    items, item_bytes = nest.group_count * numbers.blocks, nest.row_count * choice.block * nest.step_bytes
+    items, item_bytes = nest.group_count * numbers.blocks, nest.row_count * numbers.block * nest.step_bytes
     return [launch_of(query.kernel, nest, CpuMode.COLUMNS, numbers, items, item_bytes)]
 
 
 def _price_many_rows_in_chunks(query: CpuQuery) -> Estimate[Chunks] | Refusal:
     """Price chunks, whose results have the same bits: states are merged in the same order."""
-    tile, chunk = min(query.nest.inner.count, MATRIX_TILE), _rows_of_a_chunk(query)
-    choice = Chunks(tile, chunk, rounds_of(query), RowOrder.MANY)
+    choice = Chunks(MATRIX_TILE, _rows_of_a_chunk(query), rounds_of(query), RowOrder.MANY)
     return _of_few_rows(query) or Estimate(choice, many_rows(query, in_chunks=True))
 
 
@@ -258,7 +272,7 @@ def chunks_of_tiles(query: CpuQuery, widest: int) -> Chunks:
     nest = query.nest
     tile = min(nest.inner.count, widest)
     chunk = max(1, BLOCK_BYTES * 4 // (tile * nest.element_bytes), -(-nest.row_count // _MOST_CHUNKS))
-    return Chunks(tile, chunk, rounds_of(query))
+    return Chunks(widest, chunk, rounds_of(query))
 
 
 def rounds_of(query: CpuQuery) -> int:
@@ -272,8 +286,9 @@ def rounds_of(query: CpuQuery) -> int:
 def numbers_of_tiles(query: CpuQuery, choice: Chunks) -> Numbers:
     """Return the numbers of launches over chunks of tiles."""
     rows, inner = query.nest.row_count, query.nest.inner.count
-    blocks, chunks = -(-inner // choice.block), -(-rows // choice.chunk)
-    return Numbers(choice.block, blocks, rows, choice.chunk, chunks, rows, order=choice.order)
+    block = min(inner, choice.block)
+    blocks, chunks = -(-inner // block), -(-rows // choice.chunk)
+    return Numbers(block, blocks, rows, choice.chunk, chunks, rows, order=choice.order)
 
 
 def in_chunks(
@@ -286,24 +301,25 @@ def in_chunks(
     if modes[0].columns:
         tiles, part_bytes = numbers.blocks, PART_BYTES * nest.inner.count
     per_group = tiles * numbers.chunks
+    grain = claim(nest.group_bytes, per_group)
     partial_mode, combine_mode, map_mode = modes
-    launches = []
-    for stage in range(nest.passes):
-        launches.append((per_group, launch_of(nest.kernel, nest, partial_mode, numbers, 1, 1, stage)))
-        launches.append((tiles, launch_of(nest.kernel, nest, combine_mode, numbers, 1, 1, stage)))
-    if nest.has_elements:
-        launches.append((per_group, launch_of(nest.kernel, nest, map_mode, numbers, 1, 1)))
+    walks = [(mode, stage) for stage in range(nest.passes) for mode in (partial_mode, combine_mode)]
+    walks += [(map_mode, 0)] if nest.has_elements else []
+    launches = [launch_of(nest.kernel, nest, mode, numbers, 1, 1, stage) for mode, stage in walks]
     scratch = nest.group_count * (numbers.chunks + 1) * part_count(nest.kernel.values) * part_bytes
-    grain = max(1, CLAIM_BYTES * per_group // nest.group_bytes)
-    together = -(-nest.group_count // rounds)
     result = []
     for number in range(rounds):
-        first = number * together
-        count = min(together, nest.group_count - first)
-        for items, launch in launches:
-            step = min(grain, items * count) if items == per_group else 1
+        first, last = (nest.group_count * each // rounds for each in (number, number + 1))
+        for (mode, _), launch in zip(walks, launches, strict=True):
+            items, step = (tiles, 1) if mode is combine_mode else (per_group, grain)
             result.append(
-                replace(launch, first=first * items, items=count * items, grain=step, partial_bytes=scratch)
+                replace(
+                    launch,
+                    first=first * items,
+                    items=(last - first) * items,
+                    grain=step,
+                    partial_bytes=scratch,
+                )
             )
     return result
 

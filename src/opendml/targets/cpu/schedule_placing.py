@@ -9,6 +9,7 @@ from functools import partial
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, LoopNest, line_nest
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import hint_of
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import Query, nest_of
 from opendml.targets.common.lines import placing_in
@@ -58,7 +59,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class LineChunks:
-    """Chunks of `chunk` elements of a line; `width` words of each are sorted, if the best are found."""
+    """Chunks of at most `chunk` elements of a line. `width` words of each are sorted, if the best are
+    found."""
 
     chunk: int
     width: int = 0
@@ -66,7 +68,7 @@ class LineChunks:
 
 @dataclass(frozen=True, slots=True)
 class LineTiles:
-    """Tiles of `tile` lines side by side, and the mode in which elements are put to their places."""
+    """Tiles of at most `tile` lines side by side, and the mode in which elements are put to their places."""
 
     mode: CpuMode
     tile: int
@@ -95,7 +97,7 @@ def _reading(query: CpuQuery) -> float:
 
 def _price_positions(query: CpuQuery) -> Estimate[LineChunks]:
     length = query.nest.inner.count
-    chunk = min(length, max(_LEAST_FOUND, -(-length // _MOST_FOUND)))
+    chunk = max(_LEAST_FOUND, -(-length // _MOST_FOUND))
     return Estimate(LineChunks(chunk), {"memory": _reading(query)})
 
 
@@ -103,7 +105,7 @@ def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     """Construct two launches: all chunks are searched before it is known where their positions go."""
     kernel, nest, length, lines = query.kernel, query.nest, query.nest.inner.count, query.nest.group_count
     position_bytes = placing_in(query.kernel.values).node.type.bytes
-    chunk = choice.chunk
+    chunk = min(length, choice.chunk)
     chunks = -(-length // chunk)
     items, read_bytes = lines * chunks, -(-chunk * _line_bytes(query) // length)
     written_bytes = chunk * sum(store.type.bytes for store in kernel.stores)
@@ -170,19 +172,20 @@ def _price_tiles(query: CpuQuery, mode: CpuMode) -> Estimate[LineTiles] | Refusa
                     f"tiles take {vector_bytes} to {tile_bytes} bytes; around {_VECTOR_TILE_BYTES}"
                 )
             tile, placing = vector, placing / 2
-    return Estimate(LineTiles(mode, min(lines, tile)), {"memory": _reading(query), "placing": placing})
+    return Estimate(LineTiles(mode, tile), {"memory": _reading(query), "placing": placing})
 
 
 def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
     """Construct the launch of tiles. Those of a thread lie side by side, where it claims one by one: tiles
     that meet have cache lines in common."""
     *others, inner = query.nest.groups
-    nest, mode, tile = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode, choice.tile
+    nest, mode = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode
+    tile = min(inner.count, choice.tile)
     count, rows, size = query.nest.placed_count, query.nest.inner.count, query.kernel.stores[0].type.bytes
     tiles, groups = -(-inner.count // tile), math.prod(loop.count for loop in others)
     numbers = Numbers(tile, tiles, rows, elements=count)
     launch = launch_of(query.kernel, nest, mode, numbers, groups * tiles, tile * _line_bytes(query))
-    if launch.grain == 1 < launch.items:
+    if hint_of(launch.grain) == 1 < hint_of(launch.items):
         launch = replace(launch, grain=-(-launch.items // MOST_KEPT), kept=True)
     scratch = {
         CpuMode.SCATTER_TILES: count * _TILE_BYTES,
@@ -198,6 +201,12 @@ def _width(query: CpuQuery) -> int:
     """Return the words that are sorted together."""
     lanes = query.machine.lanes
     return 1 << (math.ceil(_COLLECTED * query.nest.placed_count) + lanes - 1).bit_length()
+
+
+def _check_width(query: CpuQuery, width: int) -> None:
+    """Check that `width` words have the elements that are wanted, of which traced sizes keep a record."""
+    if query.nest.placed_count > width:
+        raise ValueError(f"{query.nest.placed_count} elements of {width} words")
 
 
 def _word_bytes(query: CpuQuery, width: int) -> int:
@@ -217,6 +226,7 @@ def _price_top_of_chunks(query: CpuQuery) -> Estimate[LineChunks] | Refusal:
 
 def _top_of_chunks(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     length, lines, width = query.nest.inner.count, query.nest.group_count, choice.width
+    _check_width(query, width)
     chunks = -(-length // choice.chunk)
     numbers = Numbers(length, 1, width, choice.chunk, chunks, query.nest.placed_count, lines)
     scratch = lines * chunks * _word_bytes(query, width)
@@ -235,6 +245,7 @@ def _price_top(query: CpuQuery) -> Estimate[Batch]:
 
 def _top(query: CpuQuery, choice: Batch) -> list[CpuLaunch]:
     lines, batch, width = query.nest.group_count, choice.batch, choice.width
+    _check_width(query, width)
     items = -(-lines // batch)
     numbers = Numbers(query.nest.inner.count, 1, width, batch, 1, query.nest.placed_count, lines)
     launch = launch_of(query.kernel, query.nest, CpuMode.TOP, numbers, items, CLAIM_BYTES)

@@ -55,13 +55,12 @@ def _chunks_of_lines(query: CpuQuery, choice: Chunks) -> list[CpuLaunch]:
 
 def _price_whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
     nest = query.nest
-    tile = min(nest.inner.count, WIDE_TILE)
-    items = nest.group_count * -(-nest.inner.count // tile)
-    return Estimate(ColumnTiles(tile), whole(query, items, fits=True, reads=1))
+    items = nest.group_count * -(-nest.inner.count // min(nest.inner.count, WIDE_TILE))
+    return Estimate(ColumnTiles(WIDE_TILE), whole(query, items, fits=True, reads=1))
 
 
 def _whole_tiles(query: CpuQuery, choice: ColumnTiles) -> list[CpuLaunch]:
-    nest, tile = query.nest, choice.tile
+    nest, tile = query.nest, min(query.nest.inner.count, choice.tile)
     rows, tiles = nest.row_count, -(-nest.inner.count // tile)
     numbers = Numbers(tile, tiles, rows, rows, elements=rows)
     items, item_bytes = nest.group_count * tiles, rows * tile * nest.step_bytes

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import Node, Operation, ordered
+from opendml.program.sizes import Size
 from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings
 
 _MOST_ROWS = 4
@@ -147,8 +148,10 @@ class _Numbering:
         lines = self._lines.setdefault((*_moves(self._kernel.loads[number_of(node)]), *conditions), [])
         offset = self._offset(node, row)
         for line, first in lines:
-            if abs(offset - first) <= LINE:
-                return line, offset - first
+            distance = offset - first
+            # Code is made for each distance, so one that changes is that of another line.
+            if not isinstance(distance, Size) and abs(distance) <= LINE:
+                return line, distance
         line = sum(map(len, self._lines.values()))
         lines.append((line, offset))
         return line, 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest
+from opendml.program.sizes import hint_of
 
 GATHERED_BYTES = 512
 """Bytes of gathered rows from which on they are written: so few that the next ones are computed meanwhile."""
@@ -45,7 +46,7 @@ def _is_stream(kernel: Kernel, nest: LoopNest, numbers: tuple[int, ...]) -> bool
         if loop.strides[numbers[0]] != run:
             break
         run *= loop.count
-    return row <= LONGEST_ROW and run >= _LEAST_RUN
+    return row <= LONGEST_ROW and hint_of(run) >= _LEAST_RUN
 
 
 def _row_bytes(kernel: Kernel, nest: LoopNest, numbers: tuple[int, ...]) -> int:

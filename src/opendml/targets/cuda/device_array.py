@@ -11,7 +11,7 @@ from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import TensorDataType
 from opendml.targets.cuda import dlpack
-from opendml.targets.cuda.driver import CudaDevice
+from opendml.targets.cuda.driver import UNKNOWN_STREAM, CudaDevice
 from opendml.targets.cuda.place import DLPACK_DEVICES, place
 from opendml.targets.memory import TensorMemory
 
@@ -75,6 +75,7 @@ class DeviceArray:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """CUDA's array interface, version 3."""
+        self._device.streams.add(UNKNOWN_STREAM)
         return {
             "shape": self.sizes,
             "typestr": self._layout.type.numpy.str,
@@ -103,6 +104,9 @@ class DeviceArray:
         """
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("this array is shared as it is: no copies, no other device")
-        if stream != -1 and stream != int(self._device.stream):
-            self._device.order(self._device.stream, stream or 0)
+        # DLPack calls the legacy default stream None or 1.
+        handle = 0 if stream is None or stream == 1 else stream
+        self._device.streams.add(handle)
+        if handle not in (UNKNOWN_STREAM, int(self._device.stream)):
+            self._device.order(self._device.stream, handle)
         return dlpack.capsule(self.memory, max_version is not None and max_version[0] >= dlpack.MAJOR_VERSION)

@@ -17,7 +17,10 @@ LEAST_CAPABILITY = 80
 """Asynchronous copies, and minima that keep NaN."""
 _MOST_RETIRED_BYTES, _MOST_RETIRED = 64 * 1024 * 1024, 1024
 """Bytes and allocations of retired memory that wait to be freed, at most: freeing waits for the device."""
-
+_DEFAULT_STREAM = 0
+"""The handle of the legacy default stream."""
+UNKNOWN_STREAM = -1
+"""Stands for a stream of another library, which does not say which one."""
 
 _devices: dict[int, CudaDevice] = {}
 _devices_lock = threading.RLock()
@@ -89,6 +92,10 @@ class CudaDevice:
         self._entered = _Entered()
         self._functions: dict[tuple[bytes, int], Any] = {}
         self._lock = threading.RLock()
+        self.capturing = threading.RLock()
+        """Held while opendml captures a graph, which waiting for the device would invalidate."""
+        self.streams = set[int]()
+        """The streams of callers on which memory of this device may be in use."""
         self._retired: deque[tuple[Any, int]] = deque()
         self._scratch_pool: Any = None
         with self.current():
@@ -187,10 +194,16 @@ class CudaDevice:
         """Wait until all work on the device is done."""
         driver = driver_module()
         retired = len(self._retired)
-        with self.current():
+        with self.current(), self.capturing:
             check(driver.cuCtxSynchronize(), "running a kernel")
-            # More may be retired meanwhile, and is not free to use yet.
-            for _ in range(retired):
+        # More may be retired meanwhile, and is not free to use yet.
+        self._free(retired)
+
+    def _free(self, count: int) -> None:
+        """Free the memory that was retired first, in the order of the device's own stream."""
+        driver = driver_module()
+        with self.current():
+            for _ in range(count):
                 with suppress(IndexError):
                     pointer, _ = self._retired.popleft()
                     driver.cuMemFreeAsync(pointer, self.stream)
@@ -227,19 +240,31 @@ class CudaDevice:
     def retire(self, pointer: Any, size: int) -> None:
         """Take back memory that nobody holds any more, though work on any stream may still use it.
 
-        It is freed when a later call waits for the device. Finalizers call this on any thread, perhaps while
-        a stream records a graph, so it must neither wait nor call the driver.
+        It is freed by a later call. Finalizers call this on any thread, perhaps while a stream captures a
+        graph, so it must neither wait nor call the driver.
         """
         self._retired.append((pointer, size))
 
     def free_retired(self, stream: int) -> None:
-        """Wait for the device and free retired memory, if there is much, and a stream records no graph."""
+        """Free retired memory, if there is much, before work is added to a stream.
+
+        If callers use only this stream, the memory is freed in its order. Waiting for the device would
+        invalidate what other streams capture, and the driver tells only of captures on blocking streams.
+        """
+        self.streams.add(stream)
         sizes = [size for _, size in tuple(self._retired)]
-        if sum(sizes) <= _MOST_RETIRED_BYTES and len(sizes) <= _MOST_RETIRED:
+        if (sum(sizes) <= _MOST_RETIRED_BYTES and len(sizes) <= _MOST_RETIRED) or self._is_capturing(stream):
             return
+        if self.streams <= {stream, int(self.stream)}:
+            self.order(stream, self.stream)
+            self._free(len(sizes))
+        elif not self._is_capturing(_DEFAULT_STREAM):
+            self.synchronize_all()
+
+    def _is_capturing(self, stream: int) -> bool:
+        """Return whether a stream captures a graph. The default stream has an error while another blocking
+        stream does."""
         driver = driver_module()
         with self.current():
             error, status = driver.cuStreamIsCapturing(driver.CUstream(stream))
-        # The default stream has an error while another stream records.
-        if not error and status == driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE:
-            self.synchronize_all()
+        return bool(error) or status != driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE

@@ -58,6 +58,7 @@ class CapturedLaunches:
                 graph = self._captured(stream)
             finally:
                 driver.cuStreamDestroy(stream)
+                self._device.streams.discard(int(stream))
             self._graph = check(driver.cuGraphInstantiate(graph, 0), "preparing a recording")
             driver.cuGraphDestroy(graph)
         weakref.finalize(self, driver.cuGraphExecDestroy, self._graph).atexit = False
@@ -69,16 +70,18 @@ class CapturedLaunches:
         for instance in self._instances:
             instance.prepare(int(stream))
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        check(driver.cuStreamBeginCapture(stream, mode), "recording")
-        try:
-            for instance in self._instances:
-                instance.enqueue(int(stream))
-        finally:
-            graph = driver.cuStreamEndCapture(stream)
+        with self._device.capturing:
+            check(driver.cuStreamBeginCapture(stream, mode), "recording")
+            try:
+                for instance in self._instances:
+                    instance.enqueue(int(stream))
+            finally:
+                graph = driver.cuStreamEndCapture(stream)
         return check(graph, "recording")
 
     def enqueue(self, stream: Any) -> None:
         """Add all dispatches to a stream, given by its handle."""
+        self._device.streams.add(int(stream))
         if self._device.is_current:
             result = self._launch(self._graph, stream)
         else:

@@ -26,7 +26,7 @@ class Memory:
         self.address = 0
         if not size:
             return
-        with owner.current(), _outside_recordings():
+        with owner.current(), outside_captures():
             pointer = _allocate(owner, size)
             if cleared:
                 check(driver_module().cuMemsetD8Async(pointer, 0, size, owner.stream), "clearing memory")
@@ -80,9 +80,9 @@ def _allocate(owner: CudaDevice, size: int) -> Any:
 
 
 @contextmanager
-def _outside_recordings() -> Iterator[None]:
-    """While a stream of the caller records a graph, the driver allows allocations only to threads that say
-    that theirs are no part of it.
+def outside_captures() -> Iterator[None]:
+    """State that the calls of this thread are no part of a graph that a stream captures. Otherwise the driver
+    refuses allocations and queries meanwhile, and invalidates the capture.
     """
     driver = driver_module()
     relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED

@@ -8,6 +8,7 @@ from typing import Any
 from opendml.errors import InvalidArgument
 from opendml.targets.cuda.api import check, driver_module
 from opendml.targets.cuda.driver import CudaDevice
+from opendml.targets.cuda.memory import outside_captures
 
 
 def stream_handle(stream: Any) -> int:
@@ -45,7 +46,7 @@ class InFlight:
     def hold(self, objects: Any, stream: int) -> None:
         """Keep objects alive at least until all work that is now on a stream is done."""
         driver = driver_module()
-        with self._device.current():
+        with self._device.current(), outside_captures():
             flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
             event = check(driver.cuEventCreate(flags), "creating an event")
             check(driver.cuEventRecord(event, driver.CUstream(stream)), "recording an event")

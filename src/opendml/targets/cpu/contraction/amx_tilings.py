@@ -141,7 +141,7 @@ def amx_image_tilings(seen: Seen) -> Iterator[Family]:
 
     def ways(rows: int, columns: int) -> Iterator[Way]:
         lines = columns // seen.width
-        tiles = -(-(lines * seen.pitch - seen.image.columns.reach) // width)
+        tiles = -(-seen.span(lines) // width)
         item = STARTED + -(-rows // unit) * tiles * tile
         item += rows * k * (_FETCHED + far / tiles) / lanes
         item += packed(lines)

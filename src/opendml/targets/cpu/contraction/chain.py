@@ -15,7 +15,6 @@ from opendml.targets.common.roles import attention_roles
 from opendml.targets.cpu.contraction.amx_tilings import AMX_TILE, SPLIT, amx_tile_cycles
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
-    CLAIMED,
     COPIED,
     STARTED,
     block_sizes,
@@ -44,7 +43,15 @@ from opendml.targets.cpu.contraction.tiling import (
     Storage,
     bf16_bytes,
 )
-from opendml.targets.cpu.launch import CpuLaunch, Numbers, Table, buffers_of, parameters_of, pattern_of
+from opendml.targets.cpu.launch import (
+    CLAIM_CYCLES,
+    CpuLaunch,
+    Numbers,
+    Table,
+    buffers_of,
+    parameters_of,
+    pattern_of,
+)
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import CpuMode
 
@@ -76,13 +83,14 @@ class ChainedRoles:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Tiles in registers, the rows of each item, the estimated cycles of one item, and the instructions that
-    multiply."""
+    """Tiles in registers, the rows and the estimated cycles of each item, the items that a thread takes at a
+    time, and the instructions that multiply."""
 
     micro: MicroKernel
     weighting: MicroKernel
     rows: int
-    item_cycles: float
+    item_cycles: int
+    grain: int
     instructions: Instructions = Instructions.FMA
 
     @property
@@ -115,7 +123,7 @@ def _alternatives(query: ProductQuery) -> Iterator[Estimate[Way]]:
     groups, rows = results.count(results.outer), results.count(results.rows)
     for way in ways(roles):
         items = groups * -(-rows // way.rows)
-        joining = max(1, min(threads, int(items * way.item_cycles // CLAIMED)))
+        joining = max(1, min(threads, items * way.item_cycles // CLAIM_CYCLES))
         yield Estimate(way, {"products": -(-items // joining) * way.item_cycles}, name=way.name)
 
 
@@ -198,7 +206,7 @@ def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
         most = _most_panels(weighting, (depth + lanes) * pitch, width, lanes, Instructions.FMA) * micro.rows
         for rows in block_sizes(m, micro.rows, most):
             item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
-            yield Way(micro, weighting, rows, item)
+            yield _way(roles, micro, weighting, rows, item)
 
 
 def amx_ways(roles: ChainedRoles) -> Iterator[Way]:
@@ -221,7 +229,22 @@ def amx_ways(roles: ChainedRoles) -> Iterator[Way]:
     most = _most_panels(AMX_TILE, queries, width, lanes, Instructions.AMX_BF16) * AMX_TILE.rows
     for rows in block_sizes(m, AMX_TILE.rows, most):
         item = STARTED + packed + -(-rows // AMX_TILE.rows) * panel + rows * row / lanes
-        yield Way(AMX_TILE, AMX_TILE, rows, item, Instructions.AMX_BF16)
+        yield _way(roles, AMX_TILE, AMX_TILE, rows, item, Instructions.AMX_BF16)
+
+
+def _way(
+    roles: ChainedRoles,
+    micro: MicroKernel,
+    weighting: MicroKernel,
+    rows: int,
+    item: float,
+    instructions: Instructions = Instructions.FMA,
+) -> Way:
+    """Return tiles whose items take `item` cycles."""
+    results = roles.results
+    items = results.count(results.outer) * -(-results.count(results.rows) // rows)
+    grain = max(1, min(items // 32, int(CLAIM_CYCLES // item)))
+    return Way(micro, weighting, rows, round(item), grain, instructions)
 
 
 def _most_elements(instructions: Instructions) -> int:
@@ -279,7 +302,6 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
     parts = (scores.a, a_nest), (scores.b, b_nest), (scores.epilogue, scores_nest), (results.b, weighted_nest)
     for part, part_nest in parts:
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1, elements=scores.count(scores.depth)))
-    items = groups * chunks
-    grain = max(1, min(items // 32, int(CLAIMED // way.item_cycles)))
     reads = buffers_of(load for part in roles.parts for load in part.loads)
-    return CpuLaunch(pattern, parameters.words, 0, items, grain, reads=reads, rebound=parameters.rebound)
+    items = groups * chunks
+    return CpuLaunch(pattern, parameters.words, 0, items, way.grain, reads=reads, rebound=parameters.rebound)

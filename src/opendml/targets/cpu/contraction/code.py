@@ -86,7 +86,6 @@ class ContractionCode(KernelCode):
             b_depth=self.b.depth_bytes,
             c_row=self.column_pitch,
             prefetched=lines,
-            streams=3 if a.storage is Storage.APART else 0,
             b_in_place=b.storage is Storage.IN_PLACE,
             packed=a.packing.type,
         )
@@ -97,7 +96,7 @@ class ContractionCode(KernelCode):
     def prefetches_a(self) -> bool:
         """True if micro-kernels prefetch the next micro-panel of A, because no item packs it."""
         storage = self.tiling.a.storage
-        return storage.is_ahead or storage.is_in_place
+        return storage in (Storage.AHEAD, Storage.IN_PLACE)
 
     @property
     def prefetches_b(self) -> bool:
@@ -108,7 +107,7 @@ class ContractionCode(KernelCode):
         """
         a, b = self.tiling.a.storage, self.tiling.b.storage
         pays = self.tiling.micro.rows > FEW_ROWS or b is Storage.STREAMED
-        is_ahead = b.is_ahead and pays and not a.is_in_place and not self.tiling.image
+        is_ahead = b.is_ahead and pays and a is not Storage.IN_PLACE and not self.tiling.image
         return b is Storage.IN_PLACE or is_ahead
 
     def item(self, item: ir.Value) -> None:
@@ -152,15 +151,7 @@ class ContractionCode(KernelCode):
                     is_whole = builder.icmp_signed("==", builder.sub(own[1], row), I64(height))
                     stored = self._whole_tiles(columns, builder.and_(is_last, is_whole))
                     results = self._results(pointers, row, start)
-                below = builder.select(is_last, I64(0), end)
-                ends = builder.icmp_signed("==", own[1], last)
-                following = (
-                    builder.select(ends, first, own[1]),
-                    builder.select(ends, below, begin),
-                )
-                panel = Panel(
-                    part, panel_number, count, own, columns, at, c, results, stored, below, following
-                )
+                panel = Panel(part, panel_number, count, own, columns, at, c, results, stored)
                 if not self.multiplies_blocks:
                     self.multiply(a, row_bytes, b, panel)
                 if self.tiling.parts_together:
@@ -202,7 +193,7 @@ class ContractionCode(KernelCode):
         a, b, _ = operands
         if self.prefetches_b:
             return self.b.stream(block, b, panel.part, tile, tiles)
-        return self.a.stream(a, panel, tile, tiles) if self.prefetches_a else []
+        return self.a.stream(a, tile, tiles) if self.prefetches_a else []
 
     def products(self, part: KPart) -> tuple[ir.Value, ir.Value]:
         """Return the products (or groups) of a part, and whether their sums are added to those before."""

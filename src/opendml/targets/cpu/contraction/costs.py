@@ -36,8 +36,6 @@ _FETCHED = 0.25
 """Additional cycles to fetch a vector from the second cache while products are added."""
 LATENCY = 4.0
 """Cycles of a multiply-add from its operands to its result."""
-CLAIMED = 60_000
-"""Cycles of work that a thread claims at a time."""
 _INSTRUCTIONS = {ScalarType.INT16: 2, ScalarType.INT32: 3}
 """Instructions of a multiply-add, by the type of packed elements; 1 for other types."""
 

@@ -23,17 +23,14 @@ _LONG_STEP = 32
 """Multiply-adds in one step of the loop, at most, unless one product has more: enough to hide its counting,
 few enough for the registers."""
 
-_TURNS = 4
-"""Products of a step of a loop that prefetches several streams in turns."""
-
 
 @dataclass(frozen=True, slots=True)
 class Strides:
     """The distances of the operands and sums, in bytes: from one row of a tile to the next, and along k.
 
     An operand whose distance along k is None is found by a table of distances. If `a_row` is None, an
-    argument states it; if `b_in_place`, one states the distance of B along k. `prefetched` lines of one
-    stream are prefetched with each product; or one line of each of `streams` with every fourth product.
+    argument states it; if `b_in_place`, one states the distance of B along k. `prefetched` lines of a
+    stream are prefetched with each product.
     """
 
     a_row: int | None
@@ -41,7 +38,6 @@ class Strides:
     b_depth: int | None
     c_row: int
     prefetched: int = 0
-    streams: int = 0
     b_in_place: bool = False
     packed: ScalarType = F32
     """The type of the elements of A."""
@@ -53,11 +49,11 @@ def emit_micro_kernel(
     """Emit the function name(a, b, c, results, row_bytes, depth, adds, ...). It stores the sums of `depth`
     products (or groups of them) into `results`, whose rows are `row_bytes` apart, added to `c` if `adds`.
 
-    Further arguments are, if there are any: a table of distances; for each prefetched stream where it begins,
-    and its bytes for each product; the bytes between rows of A in place; and those of B.
+    Further arguments are, if there are any: a table of distances; where a prefetched stream begins, and its
+    bytes for each product; the bytes between rows of A in place; and those of B.
     """
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
-    further += [POINTER, I64] * _stream_count(strides)
+    further += [POINTER, I64] * (strides.prefetched > 0)
     further += [I64] * (strides.a_row is None)
     further += [I64] * strides.b_in_place
     arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further]
@@ -68,26 +64,22 @@ def emit_micro_kernel(
     return function
 
 
-def _stream_count(strides: Strides) -> int:
-    return strides.streams or int(strides.prefetched > 0)
-
-
 @dataclass(frozen=True, slots=True)
 class _Places:
     """The places of the operands of the next product: of A those of the first of every _BASE_ROWS rows, or of
-    all rows. `streams` are those that are prefetched."""
+    all rows. `stream` is what is prefetched, if anything."""
 
     a: tuple[ir.Value, ...]
     b: ir.Value
-    streams: tuple[ir.Value, ...]
+    stream: tuple[ir.Value, ...]
 
     def all(self) -> list[ir.Value]:
-        return [*self.a, self.b, *self.streams]
+        return [*self.a, self.b, *self.stream]
 
     def of(self, values: Sequence[ir.Value]) -> _Places:
         """Return the places with other values, in their order."""
         count = len(self.a)
-        return _Places(tuple(values[:count]), values[count], tuple(values[count + 1 :][: len(self.streams)]))
+        return _Places(tuple(values[:count]), values[count], tuple(values[count + 1 :][: len(self.stream)]))
 
 
 class _MicroCode:
@@ -95,7 +87,7 @@ class _MicroCode:
         self.function, self.lanes, self.strides = function, lanes, strides
         self.rows, self.vectors = range(micro.rows), range(micro.vectors)
         self.products = micro.rows * micro.vectors
-        self.step = _TURNS if strides.streams else min(4, max(1, _LONG_STEP // self.products))
+        self.step = min(4, max(1, _LONG_STEP // self.products))
         self.type = total_type(strides.packed)
         self.multiply_add = multiply_add(strides.packed)
         self.vector = llvm_type(self.type, lanes)
@@ -106,10 +98,8 @@ class _MicroCode:
         self.builder = ir.IRBuilder(self.blocks["entry"])
         further = iter(function.args[7:])
         self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
-        streams = [(next(further), next(further)) for _ in range(_stream_count(strides))]
-        self.streams, self.stream_steps = ([pair[part] for pair in streams] for part in range(2))
-        if strides.streams:
-            self.stream_steps = [self.builder.mul(step, I64(_TURNS)) for step in self.stream_steps]
+        self.stream = (next(further),) if strides.prefetched else ()
+        self.stream_step = next(further) if strides.prefetched else None
         self.a_row = next(further) if strides.a_row is None else None
         self.b_row = next(further) if strides.b_in_place else None
 
@@ -159,7 +149,7 @@ class _MicroCode:
         if self.a_row is not None:
             distances = [self.builder.mul(self.a_row, I64(row)) for row in self.rows[::_BASE_ROWS]]
             bases = [self._further(a, distance) for distance in distances]
-        return _Places(tuple(bases), b, tuple(self.streams))
+        return _Places(tuple(bases), b, self.stream)
 
     def _loop(
         self,
@@ -177,10 +167,10 @@ class _MicroCode:
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
         places, totals = places.of(variables), variables[-self.products :]
-        for product in range(unrolled):
-            self._prefetch_next(places, product)
+        for _ in range(unrolled):
+            self._prefetch_next(places)
             totals = self._take_in(places, totals)
-            places = self._move(places, product)
+            places = self._move(places)
         state = [*places.all(), *totals]
         left = self.builder.sub(counter, I64(1))
         for variable, start, value in zip(
@@ -228,8 +218,8 @@ class _MicroCode:
         values = [splat(self.builder, load, self.lanes) for load in loads]
         return values if len(values) > 1 else values * len(self.vectors)
 
-    def _move(self, places: _Places, product: int) -> _Places:
-        """Return the places of the next product, behind one of a step."""
+    def _move(self, places: _Places) -> _Places:
+        """Return the places of the next product."""
         # Counting from one index would lengthen all addresses: few processors read such operands at once.
         a, b = (
             DISTANCE_BYTES if each is None else each for each in (self.strides.a_depth, self.strides.b_depth)
@@ -237,14 +227,8 @@ class _MicroCode:
         return _Places(
             tuple(self._hidden(self._offset(place, a)) for place in places.a),
             self._hidden(self._further(places.b, I64(b) if self.b_row is None else self.b_row)),
-            self._move_streams(places.streams, product),
+            tuple(self._further(place, self.stream_step) for place in places.stream),
         )
-
-    def _move_streams(self, places: Sequence[ir.Value], product: int) -> tuple[ir.Value, ...]:
-        """Return the places of the streams behind a product of a step. Several move at its end only."""
-        if self.strides.streams and product < _TURNS - 1:
-            return tuple(places)
-        return tuple(self._further(*pair) for pair in zip(places, self.stream_steps, strict=True))
 
     def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
         """Return the totals of 8-bit elements less what is subtracted from these: (a - p) (b - q) is
@@ -268,20 +252,13 @@ class _MicroCode:
                 result[position] = self.builder.sub(result[position], less)
         return result
 
-    def _prefetch_next(self, places: _Places, product: int) -> None:
-        """Prefetch lines of the streams with a product of a step."""
-        if self.strides.streams:
-            for place in places.streams[product : product + 1]:
-                self._prefetch(place)
-            return
-        for place in places.streams:
+    def _prefetch_next(self, places: _Places) -> None:
+        """Prefetch lines into the second cache, or into the first if they are read soon and once."""
+        for place in places.stream:
             for line in range(self.strides.prefetched):
-                self._prefetch(self._offset(place, line * LINE))
-
-    def _prefetch(self, place: ir.Value) -> None:
-        """Prefetch a line into the second cache; into the first if it is read soon and once."""
-        operands = [place, I32(0), I32(3 if self.strides.b_in_place else 2), I32(1)]
-        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
+                at, level = self._offset(place, line * LINE), 3 if self.strides.b_in_place else 2
+                operands = [at, I32(0), I32(level), I32(1)]
+                intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
 
     def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:
         """Return the place of an operand of the next product. With a table, the pointer is that to its

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
 from opendml.program.node import Operation, ordered
+from opendml.program.sizes import hint_of
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.roles import Roles
 from opendml.targets.cpu.contraction.tiling import BF16_PARTS, STEP, Image, ImageWindow, Packing
@@ -87,6 +87,10 @@ class Seen:
         if self.in_bf16:
             return STEP * image.phases * plane * BF16_PARTS // 2
         return products // image.taps * image.phases * plane
+
+    def span(self, lines: int) -> int:
+        """Return the elements from the first of `lines` rows of windows to the last."""
+        return lines * self.pitch - self.image.columns.reach
 
     def packing(self, outer: list[Loop]) -> tuple[Packing, LoopNest]:
         """Return how the image is read, and its loops: those of channels, then of phases, rows, channels of a
@@ -185,9 +189,10 @@ def _window(part: Kernel, position: int, tap: int) -> ImageWindow | None:
     strides = {(load.strides[position], load.strides[tap]) for load in part.loads} - {(0, 0)}
     if not strides or any(not one or not other for one, other in strides):
         return None
-    ratio, *others = {Fraction(one, other) for one, other in strides}
-    stride, dilation = ratio.numerator, ratio.denominator
-    overlap = 0 < stride < part.domain[tap] and dilation < part.domain[position]
-    if others or not overlap or 1 not in (stride, dilation):
+    one, other = next(iter(strides))
+    stride, dilation = max(1, hint_of(one) // hint_of(other)), max(1, hint_of(other) // hint_of(one))
+    if any(one * dilation != other * stride for one, other in strides):
+        return None
+    if stride >= part.domain[tap] or dilation >= part.domain[position]:
         return None
     return ImageWindow(part.domain[tap], stride, dilation)

@@ -48,7 +48,7 @@ def image_tilings(seen: Seen) -> Iterator[Family]:
     """Yield the families whose B is windows, in blocks of whole rows of windows."""
     roles, lanes = seen.roles, lane_count()
     outer, m, n, k = roles.sizes
-    (a, _), groups, reach = packing_cycles(roles), roles.k_groups, seen.image.columns.reach
+    (a, _), groups = packing_cycles(roles), roles.k_groups
     stored = stored_cycles(roles)
     work = groups_of(roles, roles.a) * m * k * a / lanes
     packed = image_cycles(seen)
@@ -58,7 +58,7 @@ def image_tilings(seen: Seen) -> Iterator[Family]:
 
         def ways(rows: int, columns: int) -> Iterator[Way]:
             lines = columns // seen.width
-            tiles = -(-(lines * seen.pitch - reach) // width)
+            tiles = -(-seen.span(lines) // width)
             item = STARTED + -(-rows // micro.rows) * tiles * groups * product_cycles
             item += packed(lines)
             item += rows * lines * (ROW + -(-seen.width // lanes) * stored)
@@ -76,7 +76,7 @@ def image_blocks(seen: Seen, micro: MicroKernel) -> Iterator[tuple[int, int]]:
     """Yield the rows and columns of blocks of whole rows of windows."""
     m, width = seen.roles.sizes[1], micro.vectors * lane_count()
     for lines in _block_lines(seen):
-        span = lines * seen.pitch - seen.image.columns.reach
+        span = seen.span(lines)
         if span > _MOST_COLUMNS:
             break
         most_rows = image_rows(image_columns(span, width)) // micro.rows * micro.rows

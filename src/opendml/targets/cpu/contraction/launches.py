@@ -9,13 +9,20 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.costs import CLAIMED, lane_count
+from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.operands import common_loops, epilogue_nest, packing_of_a, packing_of_b
 from opendml.targets.cpu.contraction.roles import Roles, moves, roles_of
-from opendml.targets.cpu.contraction.tiles import TileChoice, Tiles, is_fixed, steps_of
+from opendml.targets.cpu.contraction.tiles import DEPTH, TileChoice, Tiles, is_fixed, steps_of
 from opendml.targets.cpu.contraction.tiling import Instructions, OperandA, OperandB, Storage, Tiling
-from opendml.targets.cpu.launch import CpuLaunch, Numbers, buffers_of, parameters_of, pattern_of
+from opendml.targets.cpu.launch import (
+    CLAIM_CYCLES,
+    CpuLaunch,
+    Numbers,
+    buffers_of,
+    parameters_of,
+    pattern_of,
+)
 from opendml.targets.cpu.pattern import CpuMode
 
 
@@ -28,7 +35,10 @@ def construct(kernel: Kernel, choice: TileChoice) -> list[CpuLaunch]:
         seen = seen_by(roles, choice.a is Storage.WINDOWS, choice.instructions is Instructions.AMX_BF16)
         assert seen is not None
         roles = seen.roles
-    numbers = choice.instructions, choice.micro, choice.rows, choice.columns
+    rows, columns = choice.rows, choice.columns
+    if seen is not None:
+        rows, columns = (rows * seen.width, columns) if seen.broadcast else (rows, columns * seen.width)
+    numbers = choice.instructions, choice.micro, rows, columns
     return _launches(Tiles(roles, *numbers, 0.0, choice.a, choice.b, seen=seen), choice)
 
 
@@ -56,7 +66,8 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         b, b_nest = seen.packing(b_outer)
     depth = tiles.depth * roles.group
     b_depth = tiles.packed_depth * roles.group
-    rows, columns = tiles.most_results()
+    rows, columns = tiles.most_results(choice.span)
+    _check_room(tiles, choice, rows, columns)
     tiling = Tiling(
         OperandA(a, tiles.instructions, tiles.a, tiles.micro.rows, depth),
         OperandB(b, tiles.instructions, tiles.b, tiles.width, b_depth),
@@ -83,10 +94,30 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         choice.grain,
         arena_bytes,
         reads,
-        work=choice.work,
+        work=tiles.items * choice.item_cycles,
         rebound=parameters.rebound,
     )
     return [*launches, launch]
+
+
+def _check_room(tiles: Tiles, choice: TileChoice, rows: int, columns: int) -> None:
+    """Check that scratch memory has room for a block.
+
+    The choice made sure of it for the sizes that it was made for. Of other sizes, traced ones record here
+    what they have to be.
+    """
+    seen = tiles.seen
+    fits = tiles.rows <= rows and (seen is not None or tiles.columns <= columns)
+    if seen is not None:
+        lines, groups = (choice.rows if seen.broadcast else choice.columns), tiles.roles.k_groups
+        depth = seen.depth(DEPTH)
+        fits = fits and seen.elements(lines, depth if depth < groups else groups) <= seen.image.elements
+        if seen.broadcast:
+            fits = fits and seen.width % tiles.micro.rows == 0 and tiles.columns <= columns
+        else:
+            fits = fits and seen.span(lines) <= columns
+    if not fits:
+        raise ValueError(f"blocks of {tiles.rows}x{tiles.columns} results do not fit the chosen tiles")
 
 
 def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
@@ -117,7 +148,7 @@ def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
         parameters.words,
         0,
         groups * count,
-        max(1, CLAIMED // (size * k)),
+        -(-CLAIM_CYCLES // (size * k)),
         groups * group_bytes,
         buffers_of(part.loads),
         is_fixed(part),

@@ -20,7 +20,7 @@ from opendml.compiler.loops import loop_nest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.contraction.amx_tilings import amx_image_tilings, amx_int8_tilings, amx_tilings
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.costs import CLAIMED, GATHERED, ROW, far_cycles, lane_count
+from opendml.targets.cpu.contraction.costs import GATHERED, ROW, far_cycles, lane_count
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
 from opendml.targets.cpu.contraction.launches import construct
@@ -47,7 +47,7 @@ from opendml.targets.cpu.contraction.tilings import (
     tilings_of_dots,
     usual_form,
 )
-from opendml.targets.cpu.launch import Table, query_of
+from opendml.targets.cpu.launch import CLAIM_CYCLES, Table, query_of
 from opendml.targets.cpu.machine import CpuMachine
 from opendml.targets.cpu.schedule_groups import reductions, takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
@@ -74,7 +74,7 @@ def name_of(tiles: Tiles) -> str:
     name += " of an image" if tiles.seen else ""
     name += (" exchanged" if tiles.roles.exchanged else "") + (" packed ahead" if tiles.packed_ahead else "")
     is_by_rows = tiles.b is Storage.IN_PLACE and tiles.instructions is Instructions.FMA
-    return name + (" in place" if tiles.a.is_in_place else " by rows" if is_by_rows else "")
+    return name + (" in place" if tiles.a is Storage.IN_PLACE else " by rows" if is_by_rows else "")
 
 
 _KINDS = {
@@ -193,7 +193,7 @@ class Priced:
 
     def _longest(self, item: float, items: int, work: float, threads: int) -> float:
         """Return the cycles of the thread that works longest."""
-        claimed = _CLAIMED_AWAKE if self.stays else CLAIMED
+        claimed = _CLAIMED_AWAKE if self.stays else CLAIM_CYCLES
         return -(-items // max(1, min(threads, work // claimed))) * item
 
 
@@ -203,6 +203,8 @@ class ProductQuery:
 
     kernel: Kernel
     host: CpuMachine
+    inner: int | None = None
+    """The number of the innermost loop of a reduction without tiles; None chooses it."""
 
     @cached_property
     def threads(self) -> int:
@@ -423,7 +425,7 @@ def _shared(cycles: float, items: int, again: bool = False) -> float:
     A thread joins for as much work as it claims. Two threads count at most for work that is done `again` and
     again. More would join for tiles that take more work, which then seemed to take no longer.
     """
-    joining = min(2.0, cycles / _CLAIMED_AWAKE) if again else cycles / CLAIMED
+    joining = min(2.0, cycles / _CLAIMED_AWAKE) if again else cycles / CLAIM_CYCLES
     return cycles / max(1.0, min(ITEMS, items, joining))
 
 
@@ -437,7 +439,7 @@ CONTRACTIONS: Table = (
     Candidate(
         "as any reduction",
         _price_any_reduction,
-        then=lambda query, _: reductions(query_of(query.kernel)),
+        then=lambda query, _: reductions(query_of(query.kernel, query.inner)),
     ),
 )
 """The ways to compute sums of products."""

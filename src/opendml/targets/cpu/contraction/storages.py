@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Place = tuple[ir.Value, ir.Value]
 """An address, and the bytes from one to the next."""
 Stream = list[ir.Value]
-"""Arguments of a micro-kernel that prefetches: where each stream begins, and its bytes for each product."""
+"""Arguments of a micro-kernel that prefetches: where the stream begins, and its bytes for each product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,6 @@ class Panel:
     results: Place
     stored: ir.Value
     """The columns whose results are stored where they belong at once."""
-    next_product: ir.Value
-    """The first product of the next block of B."""
-    next: Range
-    """The first row of the micro-panel that is multiplied next, and the first of its products."""
 
 
 class StoredA:
@@ -98,7 +94,7 @@ class StoredA:
         self.packer.pack(self.scratch, rows, part.depth)
         return self.scratch, []
 
-    def stream(self, a: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
+    def stream(self, a: ir.Value, tile: ir.Value, tiles: ir.Value) -> Stream:
         """Return the share of the next micro-panel that is prefetched with a tile. All at once would delay
         the lines that are needed first."""
         part_bytes, panel_bytes, products = self._stream_sizes()
@@ -150,27 +146,6 @@ class InPlaceA(StoredA):
         _, row_bytes = self.reader.at(I64(0), I64(0))
         part_bytes = self.builder.mul(row_bytes, I64(self.operand.rows))
         return part_bytes, part_bytes, self.kernel.elements
-
-
-class ApartA(InPlaceA):
-    """A, whose rows in place do not follow each other. With each tile three streams are prefetched: a row of
-    the next micro-panel, and two of the next block of B. Lines of more rows would lie in as many pages."""
-
-    def stream(self, a: ir.Value, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
-        first, product = panel.next
-        row = self.code.minimum(tile, I64(self.operand.rows - 1))
-        place, _ = self.reader.at(self.builder.add(first, row), product)
-        return [place, I64(F32.bytes), *self._next_block(panel, tile, tiles)]
-
-    def _next_block(self, panel: Panel, tile: ir.Value, tiles: ir.Value) -> Stream:
-        """Return two rows from which the next block of B is packed."""
-        depth, columns = I64(self.operand.depth), panel.columns
-        number = self.builder.add(self.builder.mul(panel.number, tiles), tile)
-        share = self.builder.udiv(self.builder.mul(number, depth), self.builder.mul(panel.count, tiles))
-        place, row_bytes = self.kernel.b.reader.at(self.builder.add(panel.next_product, share), columns[0])
-        block_bytes = self.builder.mul(self.builder.sub(columns[1], columns[0]), I64(F32.bytes))
-        step = self.builder.udiv(block_bytes, depth)
-        return [place, step, self.code.offset(place, row_bytes), step]
 
 
 class StoredB:
@@ -356,7 +331,6 @@ A_STORAGES: dict[Storage, type[StoredA]] = {
     Storage.PACKED: StoredA,
     Storage.AHEAD: AheadA,
     Storage.IN_PLACE: InPlaceA,
-    Storage.APART: ApartA,
 }
 B_STORAGES: dict[Storage, type[StoredB]] = {
     Storage.PACKED: StoredB,

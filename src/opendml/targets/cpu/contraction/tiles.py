@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from opendml.compiler.kernel import Kernel
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.costs import CLAIMED, lane_count
+from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen
 from opendml.targets.cpu.contraction.roles import Roles, moves
 from opendml.targets.cpu.contraction.tiling import Instructions, MicroKernel, Storage
+from opendml.targets.cpu.launch import CLAIM_CYCLES
 from opendml.targets.cpu.machine import machine
 
 DEPTH = 256
@@ -48,13 +49,17 @@ class TileChoice:
     instructions: Instructions
     micro: MicroKernel
     rows: int
+    """The rows of a block; if A is windows of an image, the rows of windows."""
     columns: int
+    """The columns of a block; if B is windows of an image, the rows of windows."""
     a: Storage
     b: Storage
     grain: int
     """The items that a thread takes at a time."""
-    work: float
-    """The estimated cycles of all threads, in units of CLAIMED."""
+    item_cycles: int
+    """The estimated cycles of one block."""
+    span: int = 0
+    """The columns of scratch memory for sums of windows that are B."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,38 +122,47 @@ class Tiles:
         """The choice of these tiles."""
         grain, cycles = self.items, self.items * self.item_cycles
         if cycles > _ALONE:
-            grain = max(1, min(grain // (4 * ITEMS), int(CLAIMED // self.item_cycles)))
+            grain = max(1, min(grain // (4 * ITEMS), int(CLAIM_CYCLES // self.item_cycles)))
         return TileChoice(
             self.roles.exchanged,
             self.instructions,
             self.micro,
-            self.rows,
-            self.columns,
+            self.rows // self.seen.width if self.seen and self.seen.broadcast else self.rows,
+            self.columns // self.seen.width if self.seen and not self.seen.broadcast else self.columns,
             self.a,
             self.b,
             grain,
-            cycles / CLAIMED,
+            round(self.item_cycles),
+            self.span,
         )
+
+    @property
+    def span(self) -> int:
+        """The columns of scratch memory for sums of windows that are B, or 0. Between two rows of windows lie
+        some that are none."""
+        if self.seen is None or self.seen.broadcast:
+            return 0
+        return image_columns(self.seen.span(self.columns // self.seen.width), self.width)
 
     @property
     def width(self) -> int:
         """The columns of a tile."""
         return self.micro.vectors * (1 if self.instructions is Instructions.DOTS else lane_count())
 
-    def most_results(self) -> tuple[int, int]:
+    def most_results(self, span: int) -> tuple[int, int]:
         """Return the most rows and columns of a block of this kind, in whole tiles. Scratch memory has room
-        for them, so that few sizes need code of their own."""
+        for them, so that few sizes need code of their own.
+
+        Args:
+            span: the columns of scratch memory for sums of windows that are B.
+        """
         rows, columns = most_results()
         if self.instructions is Instructions.DOTS:
             return self.micro.rows, COLUMNS_OF_DOTS
-        if self.b is Storage.WINDOWS and self.seen:
-            lines = self.columns // self.seen.width
-            columns = image_columns(lines * self.seen.pitch - self.seen.image.columns.reach, self.width)
-            rows = image_rows(columns)
+        if self.b is Storage.WINDOWS:
+            rows, columns = image_rows(span), span
         elif self.instructions.are_amx:
             rows, columns = MOST_AMX_RESULTS
-        elif self.a is Storage.APART:
-            rows, columns = most_results_apart()
         elif self.has_few_rows:
             rows = self.micro.rows
             columns = COLUMNS_IN_ROWS if self.b is Storage.IN_PLACE else self.columns
@@ -225,13 +239,6 @@ def most_results() -> tuple[int, int]:
     and its part of B less."""
     columns = 256 if machine().l2_bytes >= 1024 * 1024 else 128
     return machine().l2_bytes // 4 // (columns * F32.bytes), columns
-
-
-def most_results_apart() -> tuple[int, int]:
-    """Return the most rows and columns of a block if rows of A are read in place, apart: more columns,
-    because A comes from further away each time."""
-    rows, columns = most_results()
-    return rows, columns * 3 // 2
 
 
 def image_columns(span: int, width: int) -> int:

@@ -56,8 +56,6 @@ class Storage(Enum):
     """Only B. Its parts are those for many rows. Few rows read a share of each at a time, once."""
     IN_PLACE = "in place"
     """Whole panels are read where they lie. A last panel that is not whole is packed."""
-    APART = "in place, rows apart"
-    """Only A. Its rows in place do not follow each other, or have several parts."""
     WINDOWS = "windows of an image"
     """Each item packs the image. A table of distances finds the elements of a window."""
 
@@ -65,11 +63,6 @@ class Storage(Enum):
     def is_ahead(self) -> bool:
         """True if a launch of its own packs the operand."""
         return self in (Storage.AHEAD, Storage.STREAMED)
-
-    @property
-    def is_in_place(self) -> bool:
-        """True if whole panels are not packed."""
-        return self in (Storage.IN_PLACE, Storage.APART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,7 @@ class OperandA(WalkPattern):
     @property
     def lies_in_rows(self) -> bool:
         """True if packed rows follow each other."""
-        return self.storage.is_in_place or self.instructions is Instructions.DOTS
+        return self.storage is Storage.IN_PLACE or self.instructions is Instructions.DOTS
 
     @property
     def groups(self) -> int:

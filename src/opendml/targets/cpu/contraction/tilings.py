@@ -41,7 +41,6 @@ from opendml.targets.cpu.contraction.tiles import (
     in_tiles,
     is_fixed,
     most_results,
-    most_results_apart,
     steps_of,
 )
 from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Instructions, MicroKernel, Storage
@@ -54,11 +53,6 @@ USUAL_VECTORS = 2
 weights once more."""
 _SUMS = {32: 24, 16: 12}
 """The most vectors of sums of DOTS, by the number of vector registers."""
-_MOST_ROWS_APART = 9
-"""The most rows of a tile that reads rows of A in place, apart. These may all lie in the same set of the
-first cache, which has room for 12 lines, beside those of B."""
-_FEWEST_ROWS_APART = 24
-"""Fewer rows meet each row of B in too few tiles to prefetch the next ones meanwhile."""
 
 # Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 SCATTERED = 120.0
@@ -69,8 +63,6 @@ _FETCHED_PANEL = 1.0
 """Cycles to fetch a vector of a panel of B that was packed ahead, which meets many micro-panels."""
 _LANES_ADDED = 10.0
 """Cycles to add up the lanes of a vector."""
-_READ_APART = 3.0
-"""Cycles to read a vector of A in place."""
 _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
 """Cycles to read a vector of B in place, and to begin and end with a part of a tile there."""
 
@@ -99,53 +91,18 @@ def tilings(roles: Roles) -> Iterator[Family]:
                 yield item, Storage.IN_PLACE, Storage.PACKED, 0.0
 
         least = outer * -(-m // micro.rows) * -(-n // width) * groups * product_cycles
-        blocks = _blocks(roles, micro, most_results())
+        blocks = _blocks(roles, micro)
         return Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=True)
 
     yield from map(family, _tile_shapes(roles))
-    if _lie_apart(roles):
-        yield from _tilings_apart(roles)
 
 
-def _blocks(roles: Roles, micro: MicroKernel, most: tuple[int, int]) -> list[tuple[int, int]]:
+def _blocks(roles: Roles, micro: MicroKernel) -> list[tuple[int, int]]:
     """Return the rows and columns of blocks in whole tiles."""
     _, m, n, _ = roles.sizes
     width = micro.vectors * lane_count()
-    rows, columns = in_tiles(most, micro.rows, width)
+    rows, columns = in_tiles(most_results(), micro.rows, width)
     return list(product(block_sizes(m, micro.rows, rows), block_sizes(n, width, columns)))
-
-
-def _tilings_apart(roles: Roles) -> Iterator[Family]:
-    """Yield the families that read rows of A in place, apart."""
-    outer, m, n, k = roles.sizes
-    (_, b), lanes, stored = packing_cycles(roles), lane_count(), stored_cycles(roles, SCATTERED)
-    far_a, far_b = (far_cycles(part, part.loads) for part in (roles.a, roles.b))
-    shapes = {
-        (even_part(m, most), largest.vectors)
-        for largest in largest_tiles()
-        if largest.rows <= _MOST_ROWS_APART
-        for most in (largest.rows, largest.rows - 1)
-    }
-
-    def family(micro: MicroKernel) -> Family:
-        width, product_cycles = micro.vectors * lanes, tile_cycles(micro)
-
-        def ways(rows: int, columns: int) -> Iterator[Way]:
-            # The last block may be narrower.
-            panels, beside = -(-rows // micro.rows), -(-n // width) / -(-n // columns)
-            item = STARTED + panels * beside * k * product_cycles + rows * columns * stored / lanes
-            # With each tile a row of the next micro-panel and two of the next block are prefetched.
-            read = _READ_APART + far_a * max(0.0, 1.0 - beside / micro.rows)
-            packed = b - far_b * min(1.0, 2 * panels * beside / DEPTH)
-            item += (rows * read + columns * packed) * k / lanes
-            yield item, Storage.APART, Storage.PACKED, 0.0
-
-        least = outer * -(-m // micro.rows) * -(-n // width) * k * product_cycles
-        return Family(
-            roles, Instructions.FMA, micro, least, _blocks(roles, micro, most_results_apart()), ways
-        )
-
-    yield from map(family, (MicroKernel(*shape) for shape in sorted(shapes)))
 
 
 def _tile_shapes(roles: Roles) -> list[MicroKernel]:
@@ -160,17 +117,6 @@ def _tile_shapes(roles: Roles) -> list[MicroKernel]:
         most = (machine().registers - 1) // (m + 1)
         shapes += [MicroKernel(m, vectors) for vectors in (8, most) if vectors <= most]
     return shapes
-
-
-def _lie_apart(roles: Roles) -> bool:
-    """Return whether both operands are matrices in memory, and A has many rows, which do not follow each
-    other or have several parts. Constants are better packed, once."""
-    if roles.types[0] is not F32 or is_fixed(roles.a) or is_fixed(roles.b) or not a_along_depth(roles):
-        return False
-    if roles.count(roles.rows) < _FEWEST_ROWS_APART:
-        return False
-    packing, _ = packing_of_a(roles, roles.a, [])
-    return packing.is_plain and not _can_be_read_in_place(roles) and _lies_in_rows(roles)
 
 
 def _can_be_read_in_place(roles: Roles) -> bool:
