@@ -35,6 +35,7 @@ from opendml.compiler.views import with_views_moved
 from opendml.compiler.windows import with_windows_unrolled
 from opendml.program.node import STORED, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
+from opendml.program.sizes import greatest
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ def _sequence(
     sequence = KernelSequence([], [], {})
     for each in temporaries.values():
         if each.buffer >= arena:
-            size = max(sequence.temporaries.get(each.buffer, 0), each.offset + each.layout.span[1])
-            sequence.temporaries[each.buffer] = size
+            end = each.offset + each.layout.span[1]
+            sequence.temporaries[each.buffer] = greatest(sequence.temporaries.get(each.buffer, 0), end)
     between = list[Kernel]()
     of_steps = replace(abilities, stored_operands=None)
     for key, locations in stores.items():

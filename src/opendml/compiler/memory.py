@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opendml.program.sizes import greatest, hint_of, is_traced
+
 ALIGNMENT = 256
 """DirectML's TEMPORARY_BUFFER_ALIGNMENT, in bytes."""
 
@@ -26,7 +28,29 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
 
     A lifetime is the first and the last step at which a temporary holds data, both included. The largest are
     placed first, each at the lowest offset where nothing alive at the same time lies.
+
+    Hints decide about traced sizes. Each temporary then begins where those below it end that are alive at the
+    same time. So no two overlap, whatever the sizes are.
     """
+    hints = list(map(hint_of, sizes))
+    offsets, total = _placed(hints, lifetimes)
+    if not any(map(is_traced, sizes)):
+        return offsets, total
+    ends, below = dict[int, int](), dict[int, set[int]]()
+    for index in sorted(range(len(sizes)), key=offsets.__getitem__):
+        first, last = lifetimes[index]
+        under = {each for each in ends if lifetimes[each][0] <= last and first <= lifetimes[each][1]}
+        below[index] = under.union(*[below[each] for each in under])
+        # Another one that lies on these ends behind them.
+        lower = set().union(*[below[each] for each in under])
+        offsets[index] = greatest(0, *[ends[each] for each in sorted(under - lower)])
+        ends[index] = offsets[index] + aligned(sizes[index])
+    covered = set().union(*below.values())
+    return offsets, greatest(0, *[ends[each] for each in sorted(ends.keys() - covered)])
+
+
+def _placed(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+    """Return the offsets and the bytes for plain sizes."""
     count = len(sizes)
     # NumPy compares each one with all others: for thousands of them, loops would take seconds.
     begins, ends, starts, stops = np.zeros((4, count), np.int64)

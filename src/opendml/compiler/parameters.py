@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, with_operands
 from opendml.program.scalar_type import ScalarType, number_in
+from opendml.program.sizes import TracedFloat, TracedWord
 from opendml.program.vector_math import KNOWN_ERRORS, changes_of_sign, is_bounded, is_power_of_two
 
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
@@ -55,12 +57,22 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
 
 def word_of(node: Node) -> int:
     """Return the bits of a CONSTANT in its type, as a signed 64-bit word."""
-    content = struct.pack(_FORMATS[node.type], number_in(node.number, node.type))
-    return int.from_bytes(content, "little", signed=True)
+    number = number_in(node.number, node.type)
+    bits = _BITS[node.type]
+    return TracedWord(number, bits) if type(number) is TracedFloat else bits(number)
+
+
+def _bits_in(format: str, number: float) -> int:
+    return int.from_bytes(struct.pack(format, number), "little", signed=True)
+
+
+_BITS = {type: partial(_bits_in, format) for type, format in _FORMATS.items()}
 
 
 def value_of_word(word: int, type: ScalarType) -> float:
     """Return the number of a float type whose bits a word has, as `word_of` gives them."""
+    if isinstance(word, TracedWord):
+        return word.number
     (value,) = struct.unpack(_FORMATS[type], word.to_bytes(8, "little", signed=True))
     return float(value)
 
@@ -69,7 +81,7 @@ def _is_free(node: Node) -> bool:
     if node.operation is not Operation.CONSTANT or not node.type.is_float:
         return False
     value = number_in(node.number, node.type)
-    return math.isfinite(value) and value not in (0.0, 1.0, -1.0)
+    return -math.inf < value < math.inf and value not in (0.0, 1.0, -1.0)
 
 
 def _looked_at(nodes: Iterable[Node]) -> set[int]:

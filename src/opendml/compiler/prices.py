@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import islice
 
 from opendml.compiler.view_algebra import IN_MEMORY, above_memory, computed_operands, walk
@@ -55,7 +56,7 @@ class Prices:
     """
 
     byte: float = 4.0
-    cached_byte: float = 0.4
+    cached_byte: Fraction = Fraction(2, 5)
     least_stored: int = 1 << 14
 
 
@@ -105,10 +106,11 @@ def _operations(value: Node, held: Container[int], prices: Prices, enough: float
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The readers of a value: how often they compute each element if it is not stored, and the target's
-    prices."""
+    """The readers of a value: the elements that they compute if it is not stored, each as often as they do,
+    the elements that it has, and the target's prices."""
 
-    times: float = 1.0
+    computed: int = 1
+    elements: int = 1
     prices: Prices = field(default_factory=Prices)
 
 
@@ -128,7 +130,10 @@ def readers_of(nodes: Sequence[Node], roots: Sequence[Node], prices: Prices) -> 
             elements, _ = viewed.get(id(value), (0, 0))
             viewed[id(value)] = elements + _elements_read(node), math.prod(value.sizes)
         direct.update(map(id, operands))
-    return {key: Readers(read / size + (key in direct), prices) for key, (read, size) in viewed.items()}
+    return {
+        key: Readers(read + size if key in direct else read, size, prices)
+        for key, (read, size) in viewed.items()
+    }
 
 
 def in_first_sizes(value: Node) -> Node:
@@ -152,7 +157,7 @@ def is_stored(value: Node, readers: Readers) -> bool:
     if value.operation is Operation.VIEW:
         # Elements at computed indices are stored rather than gathered again.
         is_computed = isinstance(value.attribute, View) and bool(value.attribute.indexed)
-        return (readers.times > 1 and is_computed) or is_large(value)
+        return (is_computed and readers.computed > readers.elements) or is_large(value)
     if value.operation in IN_MEMORY or is_large(value):
         return True
     inside = [each.operation for each in above_memory(value)]
@@ -161,7 +166,10 @@ def is_stored(value: Node, readers: Readers) -> bool:
     operations = (
         operation_count(each for each in inside if each not in IN_MEMORY | _FREE) - _HIDDEN_OPERATIONS
     )
-    return (readers.times - 1) * operations > readers.prices.cached_byte * value.type.bytes
+    # Integers, so that traced sizes of both sides cancel each other.
+    price = readers.prices.cached_byte * value.type.bytes
+    repeated = (readers.computed - readers.elements) * operations
+    return repeated * price.denominator > readers.elements * price.numerator
 
 
 def is_large(value: Node) -> bool:

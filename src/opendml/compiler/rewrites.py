@@ -18,6 +18,7 @@ from opendml.program.node import (
     with_operands,
 )
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import index_range
 from opendml.program.view import gathered, is_whole
 
 _LEAST_FACTOR, _GREATEST_FACTOR = 1e-30, 1e30
@@ -123,6 +124,5 @@ def _always_less(node: Node) -> bool:
     assert isinstance(counted.attribute, tuple)
     assert isinstance(bound.attribute, tuple)
     first, *steps = counted.attribute
-    reaches = [step * (size - 1) for step, size in zip(steps, counted.sizes, strict=bool(steps))]
-    least, most = first + sum(min(each, 0) for each in reaches), first + sum(max(each, 0) for each in reaches)
+    least, most = (first + each for each in index_range(counted.sizes if steps else (), steps))
     return least >= 0 and most < bound.attribute[0]

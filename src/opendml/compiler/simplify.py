@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from opendml.program.narrow import is_narrow, narrowed
 from opendml.program.node import Node, Operation, Recurrence, constant, rebuild
+from opendml.program.sizes import is_traced
 from opendml.program.vector_math import KNOWN_ERRORS
 
 
@@ -75,8 +76,12 @@ def _quotient(node: Node) -> Node:
         return numerator
     if divisor.operation is not Operation.CONSTANT or not node.type.is_float:
         return node
-    mantissa, exponent = math.frexp(divisor.number)
-    if mantissa and (abs(mantissa) == 0.5 or is_narrow(node)) and abs(exponent) < 100:
+    if is_traced(divisor.number):
+        is_cheap = is_narrow(node) and 2.0**-100 < divisor.number < 2.0**99
+    else:
+        mantissa, exponent = math.frexp(divisor.number)
+        is_cheap = (abs(mantissa) == 0.5 or (mantissa != 0 and is_narrow(node))) and abs(exponent) < 100
+    if is_cheap:
         reciprocal = constant(1.0 / divisor.number, node.type)
         return Node(Operation.MULTIPLY, node.type, node.sizes, (numerator, reciprocal))
     return node

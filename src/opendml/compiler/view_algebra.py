@@ -14,6 +14,7 @@ from operator import add
 
 from opendml.program.node import COLLECTIVE, STORED, Node, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import index_range
 from opendml.program.view import is_whole
 
 IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
@@ -233,9 +234,7 @@ def view_within_merged(node: Node) -> Node | None:
             steps[part] = [step // ratio if step > 0 else -(-step // ratio) for step in moving]
             moving = [step - ratio * whole for step, whole in zip(moving, steps[part], strict=True)]
         for part in own[1:]:
-            reach = [step * (count - 1) for count, step in zip(node.sizes, steps[part], strict=True)]
-            least = offsets[part] + sum(min(each, 0) for each in reach)
-            most = offsets[part] + sum(max(each, 0) for each in reach)
+            least, most = (offsets[part] + each for each in index_range(node.sizes, steps[part]))
             if least < 0 or most >= parts[part]:
                 return None
     new_offsets, new_steps = [], []

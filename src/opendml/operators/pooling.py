@@ -25,6 +25,7 @@ from opendml.program.functions import (
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, index
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import as_number, greatest
 from opendml.program.view import is_index, reshaped, windows
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -170,7 +171,7 @@ class PoolingWindows:
             return self._number_within(axis, -before, self.sizes[2 + axis] + after)
         inside = self.is_inside(axis, before, after)
         if inside is None:
-            return float(self.extents[axis])
+            return as_number(self.extents[axis])
         return maximum(reduce_sum(convert(inside, ScalarType.FLOAT32), [self.axes[axis]]), 1.0)
 
     def is_inside(self, axis: int, before: int = 0, after: int = 0) -> Node | None:
@@ -186,7 +187,7 @@ class PoolingWindows:
         size = before + self.sizes[2 + axis] + after
         if least >= 0 and most < size:
             return None
-        return is_index(sizes, least, steps, size, max(-least, most + 1))
+        return is_index(sizes, least, steps, size, greatest(-least, most + 1))
 
     def _has_place(self, axis: int) -> Node:
         """Return whether each window has a place of x along a clipped dimension."""
@@ -195,7 +196,7 @@ class PoolingWindows:
         sizes[self.axes[axis]], steps[self.axes[axis]] = self.sizes[2 + axis], 1
         reach = window.before + window.stride * self.counts[axis] + self.sizes[2 + axis]
         span = (window.extent - 1) * window.dilation + 1
-        inside = is_index(sizes, window.before, steps, span, max(reach, span))
+        inside = is_index(sizes, window.before, steps, span, greatest(reach, span))
         if window.dilation == 1:
             return inside
         distance = index(ScalarType.INT64, sizes, window.before, steps)
@@ -207,7 +208,7 @@ class PoolingWindows:
         window, sizes, steps = self.clipped[axis], self._ones, [0] * (2 + 2 * len(self.counts))
         last = window.stride * (self.counts[axis] - 1) + (window.extent - 1) * window.dilation - window.before
         if first <= -window.before and last < end:
-            return float(window.extent)
+            return as_number(window.extent)
         sizes[2 + axis], steps[2 + axis] = self.counts[axis], -window.stride
 
         def number_before(place: int) -> Node:
@@ -281,7 +282,7 @@ def shared(total: Node, count: Node | Number) -> Node:
 
     It is rounded to fewer bits later, which show no difference to a quotient.
     """
-    return total / count if isinstance(count, Node) else total * (1.0 / float(count))
+    return total / count if isinstance(count, Node) else total * (1.0 / as_number(count))
 
 
 def index_of_greatest(windows: PoolingWindows, x: Node) -> Node:

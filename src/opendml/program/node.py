@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import as_number, is_traced
 
 
 class Operation(Enum):
@@ -353,8 +354,13 @@ def source(index: int, type: ScalarType, sizes: Sequence[int] = (), operands: Se
 
 
 def constant(value: Number, type: ScalarType) -> Node:
-    """Return a number of the given type, without dimensions."""
-    return Node(Operation.CONSTANT, type, attribute=float(value) if type.is_float else int(value))
+    """Return a number of the given type, without dimensions.
+
+    An integer that is a traced size is an INDEX, because integers that are constants are part of the code.
+    """
+    if is_traced(value) and not type.is_float:
+        return index(type, (), value, ())
+    return Node(Operation.CONSTANT, type, attribute=as_number(value) if type.is_float else int(value))
 
 
 def apply(operation: Operation, *operands: Node | Number) -> Node:
@@ -499,14 +505,14 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the common sizes of operands; a size of 1 repeats, operands without dimensions fit all."""
     result: tuple[int, ...] = ()
     for sizes in shapes:
-        if not result or not sizes:
+        if not result or not sizes or sizes == result:
             result = result or sizes
             continue
         if len(sizes) != len(result) or any(
             a != b and 1 not in (a, b) for a, b in zip(sizes, result, strict=True)
         ):
             raise TypeError(f"sizes {list(result)} and {list(sizes)} do not broadcast")
-        result = tuple(max(a, b) for a, b in zip(sizes, result, strict=True))
+        result = tuple([b if a == 1 else a for a, b in zip(sizes, result, strict=True)])
     return result
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import index_range
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Layout:
     def span(self) -> tuple[int, int]:
         """The first byte that the tensor touches and the one after the last, relative to its first
         element."""
-        return _span(self.sizes, self.strides, self.type.bytes)
+        before, after = index_range(self.sizes, self.strides)
+        return before, after + self.type.bytes
 
     @property
     def element_count(self) -> int:
@@ -74,9 +75,3 @@ class Program:
     outputs: tuple[Layout, ...]
     results: tuple[Node, ...]
     constants: frozenset[int] = frozenset()
-
-
-@lru_cache(maxsize=1024)
-def _span(sizes: tuple[int, ...], strides: tuple[int, ...], bytes: int) -> tuple[int, int]:
-    reaches = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
-    return sum(min(reach, 0) for reach in reaches), sum(max(reach, 0) for reach in reaches) + bytes

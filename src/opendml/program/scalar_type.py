@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import struct
-from contextlib import suppress
 from enum import Enum
 from functools import cache, cached_property
 
 import numpy as np
 
+from opendml.program.sizes import in_float_type
 from opendml.spec.enums import TensorDataType
 
 
@@ -85,9 +84,6 @@ class ScalarType(Enum):
         return 1 if self.is_four_bit else self.numpy.itemsize
 
 
-_FORMATS = {ScalarType.FLOAT16: "<e", ScalarType.FLOAT32: "<f", ScalarType.FLOAT64: "<d"}
-
-
 def counting(most: int) -> ScalarType:
     """Return the type of numbers from -`most` to `most`: INT32 where that holds them, else INT64."""
     return ScalarType.INT32 if most < 2**31 else ScalarType.INT64
@@ -97,12 +93,7 @@ def number_in(value: float, type: ScalarType) -> float:
     """Return a number as one of `type`, as CONVERT would have it: rounded to floats, truncated to
     integers."""
     if type.is_float:
-        # NumPy knows what becomes of numbers beyond the type's, and takes ten times as long.
-        with suppress(OverflowError):
-            (rounded,) = struct.unpack(_FORMATS[type], struct.pack(_FORMATS[type], float(value)))
-            return float(rounded)
-        with np.errstate(over="ignore"):
-            return float(np.asarray(value, np.float64).astype(type.numpy))
+        return in_float_type(value, type.name)
     if isinstance(value, float) and math.isnan(value):
         return 0
     limits = np.iinfo(type.numpy.name)

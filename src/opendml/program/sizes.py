@@ -26,23 +26,29 @@ without a guard. `Values` computes any number of expressions for given dimension
 from __future__ import annotations
 
 import math
+import operator
+import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from functools import reduce
-from typing import TYPE_CHECKING, Any
+from functools import partial, reduce
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 if TYPE_CHECKING:
     _Integer = int
+    _Float = float
 else:
-    _Integer = object
+    _Integer = _Float = object
 
 GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
+_EXACT = 2**53
+"""The magnitude up to which a float has all whole numbers."""
 _OVERFLOW = 2.0**62
 """The magnitude that no term of an expression may reach, as `Values` computes with 64 bits."""
 
@@ -52,6 +58,8 @@ Polynomial = tuple[tuple[Monomial, int], ...]
 """Sorted monomials with their coefficients, none of which is 0."""
 Interval = tuple[int, int]
 """The least and the greatest value."""
+Guards = dict[tuple["Relation", "Size | TracedFloat"], str]
+"""Guards, and where in the code each was recorded first."""
 
 
 class Relation(Enum):
@@ -79,97 +87,219 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A dimension with a name, or the quotient of two polynomials, rounded down."""
+    """A dimension, the quotient of two polynomials, rounded down, or the greater of a polynomial and 0.
+
+    Args:
+        name: the dimension, or the other atoms as text.
+        above: the polynomial that is divided, or compared with 0; None: a dimension.
+        below: the divisor; None: no quotient.
+    """
 
     name: str
-    quotient: tuple[Polynomial, Polynomial] | None = None
-
-
-Guards = dict[tuple[Relation, "Size"], str]
-"""Guards, and where in the code each was recorded first."""
+    above: Polynomial | None = None
+    below: Polynomial | None = None
 
 
 class Trace:
     """The dimensions of sizes, and the guards under which what is made from them is right.
 
-    It is used by one thread.
+    It is used by one thread at a time, which holds the `lock`. `within` takes it.
     """
 
     def __init__(self, dimensions: Mapping[str, Dimension]) -> None:
+        self.lock = RLock()
         self.dimensions = dict(dimensions)
         self.guards: Guards = {}
+        """Guards, and where in the code each was recorded first."""
         self.atoms: list[Atom] = []
         self._numbers: dict[Atom, int] = {}
+        self._sizes: dict[Polynomial, Size] = {}
         self._hints: list[int] = []
         self._ranges: list[Interval] = []
-        for name, dimension in self.dimensions.items():
-            self._add(Atom(name), dimension.hint, (dimension.least, dimension.greatest))
+        self._known_ranges: dict[Polynomial, Interval] = {}
+        self._known_quotients: dict[tuple[Polynomial, Polynomial], Polynomial] = {}
+        for name in self.dimensions:
+            self._add(Atom(name))
 
     def size(self, name: str) -> Size:
         """Return the size of a dimension."""
-        return Size(self, (((self._numbers[Atom(name)],), 1),))
+        return self.of((((self._numbers[Atom(name)],), 1),))
+
+    def of(self, polynomial: Polynomial) -> Size:
+        """Return the size of a polynomial that is not constant."""
+        known = self._sizes.get(polynomial)
+        if known is None:
+            known = self._sizes[polynomial] = Size(self, polynomial)
+        return known
+
+    def add(self, name: str, dimension: Dimension) -> Size:
+        """Add a dimension with a new name, and return its size."""
+        self.dimensions[name] = dimension
+        self._add(Atom(name))
+        return self.size(name)
 
     @contextmanager
     def within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
         """Use other hints and narrower ranges in a block, and yield the guards of the block alone."""
+        with self.lock:
+            yield from self._within(dimensions)
+
+    def _within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
         before = self.dimensions, self.guards, self._hints, self._ranges
+        known = self._known_ranges, self._known_quotients
         self.dimensions, self.guards = {**self.dimensions, **dimensions}, {}
-        self._hints, self._ranges = [], []
+        self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
         try:
             for atom in self.atoms:
                 self._evaluate(atom)
             yield self.guards
         finally:
             self.dimensions, self.guards, hints, ranges = before
+            self._known_ranges, self._known_quotients = known
             # Atoms of the block remain, with the values of the trace.
             self._hints, self._ranges = hints, ranges
             for atom in self.atoms[len(hints) :]:
                 self._evaluate(atom)
 
+    def _add(self, atom: Atom) -> int:
+        number = self._numbers.get(atom)
+        if number is None:
+            self._numbers[atom] = number = len(self.atoms)
+            self.atoms.append(atom)
+            self._evaluate(atom)
+        return number
+
     def _evaluate(self, atom: Atom) -> None:
         """Append the hint and the range of the next atom."""
-        if atom.quotient is None:
+        if atom.above is None:
             dimension = self.dimensions[atom.name]
-            self._hints.append(dimension.hint)
-            self._ranges.append((dimension.least, dimension.greatest))
-            return
-        above, below = atom.quotient
-        self._hints.append(self.hint(above) // (self.hint(below) or 1))
-        self._ranges.append(_quotient_range(self.range(above), self.range(below)))
-
-    def _add(self, atom: Atom, hint: int, range: Interval) -> int:
-        self._numbers[atom] = number = len(self.atoms)
-        self.atoms.append(atom)
+            hint, range = dimension.hint, (dimension.least, dimension.greatest)
+        elif atom.below is None:
+            least, greatest = self.range(atom.above)
+            hint, range = max(self.hint(atom.above), 0), (max(least, 0), max(greatest, 0))
+        else:
+            hint = self.hint(atom.above) // (self.hint(atom.below) or 1)
+            range = _quotient_range(self.range(atom.above), self.range(atom.below))
         self._hints.append(hint)
         self._ranges.append(range)
-        return number
 
     def hint(self, polynomial: Polynomial) -> int:
         """Return the value of a polynomial for the hints."""
         hints = self._hints
-        return sum([c * math.prod([hints[atom] for atom in monomial]) for monomial, c in polynomial])
+        total = 0
+        for monomial, coefficient in polynomial:
+            for atom in monomial:
+                coefficient *= hints[atom]
+            total += coefficient
+        return total
 
     def range(self, polynomial: Polynomial) -> Interval:
         """Return bounds of the values of a polynomial."""
+        known = self._known_ranges.get(polynomial)
+        if known is None:
+            known = self._bounds(polynomial, [(0, 0)] * len(self._ranges))
+            if len(polynomial) > 1:
+                # With atoms counted from their least values, terms of one sign bound those of the other.
+                terms: dict[Monomial, int] = {}
+                for monomial, coefficient in polynomial:
+                    own: dict[Monomial, int] = {(): coefficient}
+                    for atom in monomial:
+                        least = self._ranges[atom][0]
+                        shifted = {key: value * least for key, value in own.items()}
+                        for key, value in own.items():
+                            longer = tuple(sorted((*key, atom)))
+                            shifted[longer] = shifted.get(longer, 0) + value
+                        own = shifted
+                    for key, value in own.items():
+                        terms[key] = terms.get(key, 0) + value
+                starts = [(least, least) for least, _ in self._ranges]
+                other = self._bounds(terms.items(), starts)
+                known = max(known[0], other[0]), min(known[1], other[1])
+            self._known_ranges[polynomial] = known
+        return known
+
+    def _bounds(self, terms: Iterable[tuple[Monomial, int]], starts: Sequence[Interval]) -> Interval:
+        """Return bounds of the sum of terms, whose atoms count from other numbers than 0."""
         least = greatest = 0
-        for monomial, coefficient in polynomial:
-            ranges = [self._ranges[atom] for atom in monomial]
-            ends = reduce(_product_range, ranges, (coefficient, coefficient))
+        for monomial, coefficient in terms:
+            ends = coefficient, coefficient
+            for atom in monomial:
+                first, last = self._ranges[atom]
+                ends = _product_range(ends, (first - starts[atom][0], last - starts[atom][1]))
             least, greatest = least + ends[0], greatest + ends[1]
         return least, greatest
 
+    def value(self, polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
+        """Return the value of a polynomial for dimensions by name, which may be sizes of another trace."""
+
+        def factor(number: int) -> int:
+            atom = self.atoms[number]
+            if atom.above is None:
+                return sizes[atom.name]
+            above = self.value(atom.above, sizes)
+            return greatest(above, 0) if atom.below is None else above // self.value(atom.below, sizes)
+
+        return sum([c * math.prod([factor(atom) for atom in monomial]) for monomial, c in polynomial])
+
     def quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
         """Return a polynomial for a quotient, rounded down. `below` is not 0 for any sizes in range."""
+        known = self._known_quotients.get((above, below))
+        if known is None:
+            known = self._known_quotients[above, below] = self._quotient(above, below)
+        return known
+
+    def _quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
+        if self.range(below)[1] < 0:
+            above, below = _scaled(above, -1), _scaled(below, -1)
         whole, rest = _divided(above, below)
+        divisor = _plain(below)
+        if divisor and rest and rest[-1][1] < 0:
+            # Rounded up, the quotient of a sum that grows has narrower bounds.
+            turned = self.quotient(_sum(_scaled(rest, -1), _constant(divisor - 1)), below)
+            return _sum(whole, _scaled(turned, -1))
+        common = math.gcd(divisor, *[c for monomial, c in rest if monomial]) if divisor else 1
+        if common > 1:
+            rest = _sorted({monomial: c // common for monomial, c in rest})
+            below = _constant(divisor := divisor // common)
+        if divisor and len(rest) and len(rest[-1][0]) == 1 and rest[-1][1] == 1 and len(rest) <= 2:
+            # A quotient of a quotient divides by the product.
+            inner = self.atoms[rest[-1][0][0]]
+            factor = _plain(inner.below or ())
+            if factor > 0 and inner.above is not None and all(not monomial for monomial, _ in rest[:-1]):
+                added = rest[0][1] * factor if len(rest) == 2 else 0
+                total = _sum(inner.above, _constant(added))
+                return _sum(whole, self.quotient(total, _constant(divisor * factor)))
+        if not divisor:
+            rest, below = self._without_common_factors(rest, below)
         bounds, divisors = self.range(rest), self.range(below)
         if bounds[0] >= 0 and bounds[1] < divisors[0]:
             return whole
-        atom = Atom(f"({self.text(rest)}//({self.text(below)}))", (rest, below))
-        number = self._numbers.get(atom)
-        if number is None:
-            hint = self.hint(rest) // self.hint(below)
-            number = self._add(atom, hint, _quotient_range(bounds, divisors))
+        number = self._add(Atom(f"({self.text(rest)}//({self.text(below)}))", rest, below))
         return _sum(whole, (((number,), 1),))
+
+    def _without_common_factors(self, above: Polynomial, below: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """Return a fraction without the positive atoms by which all of its terms can be divided."""
+        for atom in set(below[0][0]):
+            terms = (*above, *below)
+            while self._ranges[atom][0] > 0 and all(atom in monomial for monomial, _ in terms):
+                above, below = (
+                    _sorted({_without(monomial, (atom,)) or (): c for monomial, c in each})
+                    for each in (above, below)
+                )
+                terms = (*above, *below)
+        return above, below
+
+    def positive(self, polynomial: Polynomial) -> Polynomial:
+        """Return a polynomial for the greater one of a polynomial and 0."""
+        least, greatest = self.range(polynomial)
+        if least >= 0 or greatest <= 0:
+            return polynomial if least >= 0 else ()
+        if polynomial[-1][1] < 0:
+            turned = _scaled(polynomial, -1)
+            return _sum(polynomial, self.positive(turned))
+        divisor = math.gcd(*[coefficient for _, coefficient in polynomial])
+        polynomial = tuple([(monomial, c // divisor) for monomial, c in polynomial])
+        return (((self._add(Atom(f"max({self.text(polynomial)},0)", polynomial)),), divisor),)
 
     def holds(self, relation: Relation, polynomial: Polynomial) -> bool:
         """Return whether a polynomial meets a relation, by its range or else by the hints and a guard."""
@@ -186,19 +316,20 @@ class Trace:
             is_met = value >= 0
             if not is_met:
                 polynomial = _sum(_scaled(polynomial, -1), _constant(-1))
-            self._guard(Relation.NOT_NEGATIVE, polynomial)
+            self.guard(Relation.NOT_NEGATIVE, self.of(polynomial))
             return is_met
         is_zero = value == 0
-        self._guard(Relation.ZERO if is_zero else Relation.NOT_ZERO, polynomial)
+        if polynomial[-1][1] < 0:
+            polynomial = _scaled(polynomial, -1)
+        self.guard(Relation.ZERO if is_zero else Relation.NOT_ZERO, self.of(polynomial))
         return is_zero is (relation is Relation.ZERO)
 
-    def _guard(self, relation: Relation, polynomial: Polynomial) -> None:
+    def guard(self, relation: Relation, value: Size | TracedFloat) -> None:
+        """Record a guard, which the hints meet."""
         frame = sys._getframe(2)
         while frame.f_back is not None and frame.f_globals is globals():
             frame = frame.f_back
-        self.guards.setdefault(
-            (relation, Size(self, polynomial)), f"{frame.f_code.co_filename}:{frame.f_lineno}"
-        )
+        self.guards.setdefault((relation, value), f"{frame.f_code.co_filename}:{frame.f_lineno}")
 
     def text(self, polynomial: Polynomial) -> str:
         """Return a polynomial as text, in which equal polynomials of a trace are equal."""
@@ -226,7 +357,7 @@ class Size(_Integer):
     _hash: int
 
     def __new__(cls, trace: Trace, polynomial: Polynomial) -> Size:
-        """Return a new size; `polynomial` is not constant."""
+        """Return a new size. Others call `Trace.of`, so that equal sizes are one object."""
         self = object.__new__(cls)
         self.trace, self.polynomial = trace, polynomial
         self._hash = hash((id(trace), polynomial))
@@ -238,6 +369,14 @@ class Size(_Integer):
         def __class__(self) -> type:
             """The class that `isinstance` sees."""
             return int
+
+    @property
+    def name(self) -> str | None:
+        """The name of a dimension; None for other expressions."""
+        if len(self.polynomial) != 1 or self.polynomial[0][1] != 1 or len(self.polynomial[0][0]) != 1:
+            return None
+        atom = self.trace.atoms[self.polynomial[0][0][0]]
+        return atom.name if atom.name in self.trace.dimensions else None
 
     @property
     def hint(self) -> int:
@@ -269,20 +408,30 @@ class Size(_Integer):
         return self.trace.holds(Relation.NOT_ZERO, self.polynomial)
 
     def __add__(self, other: Any) -> Any:
-        return self._with(other, _sum)
+        own = self._polynomial_of(other)
+        return _of_float("+", self, other) if own is None else self.trace_value(_sum(self.polynomial, own))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: _sum(a, _scaled(b, -1)))
+        own = self._polynomial_of(other)
+        if own is None:
+            return _of_float("-", self, other)
+        return self.trace_value(_sum(self.polynomial, _scaled(own, -1)))
 
     def __rsub__(self, other: Any) -> Any:
-        return self._with(other, lambda a, b: _sum(_scaled(a, -1), b))
+        own = self._polynomial_of(other)
+        if own is None:
+            return _of_float("-", other, self)
+        return self.trace_value(_sum(_scaled(self.polynomial, -1), own))
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (list, tuple)):
             return other * self.__index__()
-        return self._with(other, _product)
+        own = self._polynomial_of(other)
+        if own is None:
+            return _of_float("*", self, other)
+        return self.trace_value(_product(self.polynomial, own))
 
     __rmul__ = __mul__
 
@@ -322,10 +471,10 @@ class Size(_Integer):
         return quotient, other - quotient * self
 
     def __truediv__(self, other: Any) -> Any:
-        return self.__index__() / other
+        return _quotient_of(self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return other / self.__index__()
+        return _quotient_of(other, self)
 
     def __lshift__(self, other: int) -> Any:
         return self * (1 << other)
@@ -366,28 +515,38 @@ class Size(_Integer):
         return self.__index__().bit_length()
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, float) and not (type(other) is float and other.is_integer()):
+            return False if type(other) is float else other == self
         difference = self._minus(other)
         return False if difference is None else self.trace.holds(Relation.ZERO, difference)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def __lt__(self, other: Any) -> bool:
-        return not self >= other
+    def __lt__(self, other: Any) -> Any:
+        result = self.__ge__(other)
+        return result if result is NotImplemented else not result
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: Any) -> Any:
+        if type(other) is float and math.isfinite(other):
+            other = math.ceil(other)
         difference = self._minus(other)
         if difference is None:
-            return self.__index__() >= float(other)
+            return other == -math.inf if type(other) is float else NotImplemented
         return self.trace.holds(Relation.NOT_NEGATIVE, difference)
 
-    def __gt__(self, other: Any) -> bool:
-        return not self <= other
+    def __gt__(self, other: Any) -> Any:
+        result = self.__le__(other)
+        return result if result is NotImplemented else not result
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: Any) -> Any:
+        if type(other) is float and math.isfinite(other):
+            other = math.floor(other)
         difference = self._minus(other)
         if difference is None:
-            return self.__index__() <= float(other)
+            return other == math.inf if type(other) is float else NotImplemented
         return self.trace.holds(Relation.NOT_NEGATIVE, _scaled(difference, -1))
 
     def __copy__(self) -> Size:
@@ -402,7 +561,7 @@ class Size(_Integer):
             return 0
         if len(polynomial) == 1 and not polynomial[0][0]:
             return polynomial[0][1]
-        return Size(self.trace, polynomial)
+        return self.trace.of(polynomial)
 
     def _polynomial_of(self, other: Any) -> Polynomial | None:
         """Return another integer as a polynomial; None for what is no integer."""
@@ -414,16 +573,10 @@ class Size(_Integer):
             return _constant(int(other))
         return None
 
-    def _with(self, other: Any, operation: Callable[[Polynomial, Polynomial], Polynomial]) -> Any:
-        own = self._polynomial_of(other)
-        if own is None:
-            return NotImplemented
-        return self.trace_value(operation(self.polynomial, own))
-
     def _divided(self, above: Any, below: Any) -> Any:
         first, second = self._polynomial_of(above), self._polynomial_of(below)
         if first is None or second is None:
-            return NotImplemented
+            return _of_float("//", above, below)
         if not second or (type(below) is Size and not below):
             raise ZeroDivisionError("integer division or modulo by zero")
         return self.trace_value(self.trace.quotient(first, second))
@@ -433,37 +586,445 @@ class Size(_Integer):
         return None if own is None else _sum(self.polynomial, _scaled(own, -1))
 
 
-def hint_of(value: int) -> int:
-    """Return the value of a size in the traced run, without a guard; a plain integer is its own hint."""
-    return value.hint if type(value) is Size else value
+def rounded(format: str, value: float) -> float:
+    """Return a float in one of the formats of `struct`, infinite if that cannot hold it."""
+    try:
+        (result,) = struct.unpack(format, struct.pack(format, value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return float(result)
+
+
+class TracedFloat(_Float):
+    """A float that keeps how it follows from sizes: an operation of Python on sizes and floats.
+
+    Its value for other sizes has the bits that Python computes from these. At run time it is no subclass of
+    `float`; what needs a plain one guards that the number equals its hint.
+    """
+
+    __slots__ = ("_hash", "hint", "operands", "operation", "range", "trace")
+
+    trace: Trace
+    operation: str
+    operands: tuple[Any, ...]
+    hint: float
+    range: tuple[float, float]
+    _hash: int
+
+    def __new__(cls, operation: str, *operands: Any) -> TracedFloat:
+        """Return a new number; at least one operand is a size or a number."""
+        self = object.__new__(cls)
+        self.trace = next(each.trace for each in operands if type(each) in (Size, TracedFloat))
+        self.operation, self.operands = operation, operands
+        self.hint = float(FLOAT_OPERATIONS[operation](*map(hint_of, operands)))
+        self.range = _number_range(operation, [_range_of(each) for each in operands])
+        self._hash = hash((operation, operands))
+        return self
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self) -> type:
+            """The class that `isinstance` sees."""
+            return float
+
+    def value(self, sizes: Mapping[Size, int]) -> float:
+        """Return the value for the values of the sizes that it is made of."""
+        values = [
+            sizes[each] if type(each) is Size else each.value(sizes) if type(each) is TracedFloat else each
+            for each in self.operands
+        ]
+        return float(FLOAT_OPERATIONS[self.operation](*values))
+
+    def sizes(self) -> Iterator[Size]:
+        """Yield the sizes that it is made of."""
+        for each in self.operands:
+            if type(each) is Size:
+                yield each
+            elif type(each) is TracedFloat:
+                yield from each.sizes()
+
+    def __repr__(self) -> str:
+        return f"<{self.operation} {' '.join(map(repr, self.operands))}>"
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        return format(float(self), specification) if specification else repr(self)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __float__(self) -> float:
+        if not self._is_alike(self.hint):
+            self.trace.guard(Relation.ZERO, TracedFloat("-", self, self.hint))
+        return self.hint
+
+    def __int__(self) -> int:
+        return int(float(self))
+
+    __trunc__ = __int__
+
+    def __floor__(self) -> int:
+        """Return a size for the product of a size and a float that is exact, such as size * 1.5."""
+        size, *others = sorted(self.operands, key=lambda each: type(each) is not Size)
+        if self.operation == "*" and type(size) is Size and type(others[0]) is float:
+            above, below = others[0].as_integer_ratio()
+            if max(map(abs, _range_of(size * above))) <= _EXACT:
+                whole: int = size * above // below
+                return whole
+        return math.floor(float(self))
+
+    def __ceil__(self) -> int:
+        return math.ceil(float(self))
+
+    def is_integer(self) -> bool:
+        """Return whether the number is whole, which is guarded by its value."""
+        return float(self).is_integer()
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __add__(self, other: Any) -> Any:
+        return _of_float("+", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _of_float("+", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _of_float("-", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _of_float("-", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _of_float("*", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _of_float("*", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _of_float("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _of_float("/", other, self)
+
+    def __pow__(self, other: Any, modulo: None = None) -> Any:
+        return _of_float("**", self, other)
+
+    def __neg__(self) -> Any:
+        return _of_float("*", -1.0, self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __eq__(self, other: object) -> bool:
+        if self is other or self._is_alike(other):
+            return True
+        if not _is_number(other):
+            return False
+        if _compared(self, other) == -1 or _compared(other, self) == -1:
+            return False
+        is_equal: bool = self.hint == hint_of(cast(float, other))
+        self.trace.guard(Relation.ZERO if is_equal else Relation.NOT_ZERO, TracedFloat("-", self, other))
+        return is_equal
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __ge__(self, other: Any) -> Any:
+        return self._is_at_least(self, other) if _is_number(other) else NotImplemented
+
+    def __le__(self, other: Any) -> Any:
+        return self._is_at_least(other, self) if _is_number(other) else NotImplemented
+
+    def __gt__(self, other: Any) -> Any:
+        return not self._is_at_least(other, self) if _is_number(other) else NotImplemented
+
+    def __lt__(self, other: Any) -> Any:
+        return not self._is_at_least(self, other) if _is_number(other) else NotImplemented
+
+    def __copy__(self) -> TracedFloat:
+        return self
+
+    def __deepcopy__(self, memo: object) -> TracedFloat:
+        return self
+
+    def _is_alike(self, other: object) -> bool:
+        """Return whether another number is the same expression."""
+        return type(other) is TracedFloat and (self.operation, self.operands) == (
+            other.operation,
+            other.operands,
+        )
+
+    def _is_at_least(self, first: Any, second: Any) -> bool:
+        """Return whether a number, which is this one or compared with it, is not less than another."""
+        if (known := _compared(first, second)) is not None:
+            return known > 0
+        is_met: bool = hint_of(first) >= hint_of(second)
+        difference = TracedFloat("-", first, second) if is_met else TracedFloat("-", second, first)
+        self.trace.guard(Relation.NOT_NEGATIVE, difference)
+        if not is_met:
+            self.trace.guard(Relation.NOT_ZERO, difference)
+        return is_met
+
+
+FLOAT_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "**": operator.pow,
+    "float": float,
+    "sqrt": math.sqrt,
+    "FLOAT16": partial(rounded, "e"),
+    "FLOAT32": partial(rounded, "f"),
+}
+_RISING = frozenset({"float", "sqrt", "FLOAT16", "FLOAT32"})
+
+
+def _of_float(operation: str, first: Any, second: Any) -> Any:
+    """Return the number that an operation on floats, sizes and numbers makes."""
+    if not _is_number(first) or not _is_number(second):
+        return NotImplemented
+    return TracedFloat(operation, first, second)
+
+
+def _quotient_of(above: Any, below: Any) -> Any:
+    """Return the quotient of a size and another number, which is plain if the sizes cancel each other."""
+    if type(above) is Size and type(below) is Size and above.trace is below.trace:
+        first, second = above.trace._without_common_factors(above.polynomial, below.polynomial)
+        if _scaled(first, second[-1][1]) == _scaled(second, first[-1][1]):
+            return first[-1][1] / second[-1][1]
+        above, below = above.trace_value(first), below.trace_value(second)
+    return _of_float("/", above, below)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _range_of(value: Any) -> tuple[float, float]:
+    if type(value) is Size:
+        return value.trace.range(value.polynomial)
+    return value.range if type(value) is TracedFloat else (value, value)
+
+
+def _compared(first: Any, second: Any) -> int | None:
+    """Return 1 if a number is not less than another by their ranges, -1 if it is less, else None."""
+    own, other = _range_of(first), _range_of(second)
+    if own[0] >= other[1]:
+        return 1
+    return -1 if own[1] < other[0] else None
+
+
+def _number_range(operation: str, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return bounds of what an operation makes of numbers within bounds. Rounding keeps their order."""
+    unknown = -math.inf, math.inf
+    if operation in _RISING:
+        ((least, greatest),) = ranges
+        made = FLOAT_OPERATIONS[operation]
+        return (made(least), made(greatest)) if least >= 0 or operation != "sqrt" else unknown
+    (first, second) = ranges
+    is_divided = operation in ("/", "//")
+    if operation == "**" or not all(map(math.isfinite, (*first, *second))):
+        return unknown
+    if is_divided and second[0] <= 0 <= second[1]:
+        return unknown
+    try:
+        ends = [float(FLOAT_OPERATIONS[operation](a, b)) for a in first for b in second]
+    except OverflowError:
+        return unknown
+    return min(ends), max(ends)
+
+
+class TracedWord(_Integer):
+    """The bits of a number in a float type, as an integer of 64 bits with a sign.
+
+    Args:
+        number: the number.
+        bits_of: the function from a float to the bits.
+    """
+
+    __slots__ = ("bits_of", "number")
+
+    number: TracedFloat
+    bits_of: Callable[[float], int]
+
+    def __new__(cls, number: TracedFloat, bits_of: Callable[[float], int]) -> TracedWord:
+        """Return the bits of a number."""
+        self = object.__new__(cls)
+        self.number, self.bits_of = number, bits_of
+        return self
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self) -> type:
+            """The class that `isinstance` sees."""
+            return int
+
+    @property
+    def hint(self) -> int:
+        """The bits in the run that is traced."""
+        return self.bits_of(self.number.hint)
+
+    def __repr__(self) -> str:
+        return f"<bits {self.number!r}>"
+
+    __str__ = __repr__
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.bits_of))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is TracedWord:
+            return self.bits_of is other.bits_of and self.number._is_alike(other.number)
+        return self.__index__() == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __index__(self) -> int:
+        return self.bits_of(float(self.number))
+
+    __int__ = __index__
+
+
+_TRACED = frozenset({Size, TracedFloat, TracedWord})
+N = TypeVar("N", int, float)
+
+
+def is_traced(value: object) -> bool:
+    """Return whether a value is a size, a float or a word that is traced."""
+    return type(value) in _TRACED
+
+
+def hint_of(value: N) -> N:
+    """Return the value of a size, a number or a word in the traced run, without a guard.
+
+    Other numbers are their own hints.
+    """
+    return value.hint if type(value) in _TRACED else value  # type: ignore[attr-defined]
+
+
+def value_at(value: N, sizes: Mapping[str, int]) -> N:
+    """Return a size, a float or a word for dimensions by name, which may be sizes of another trace.
+
+    Other numbers stay.
+    """
+    if type(value) is Size:
+        return value.trace.value(value.polynomial, sizes)
+    if type(value) is TracedWord:
+        number = value_at(value.number, sizes)
+        return TracedWord(number, value.bits_of) if type(number) is TracedFloat else value.bits_of(number)
+    if type(value) is TracedFloat:
+        made = _TRACED_OPERATIONS.get(value.operation, FLOAT_OPERATIONS[value.operation])
+        return cast(N, made(*[value_at(each, sizes) for each in value.operands]))
+    return value
+
+
+def as_number(value: float) -> float:
+    """Return `float(value)`, which keeps how it follows from sizes."""
+    if type(value) is Size:
+        return TracedFloat("float", value)
+    return value if type(value) is TracedFloat else float(value)
+
+
+def in_float_type(value: float, name: str) -> float:
+    """Return a number rounded to FLOAT16, FLOAT32 or FLOAT64, which keeps how it follows from sizes."""
+    number = as_number(value)
+    if name == "FLOAT64":
+        return number
+    return TracedFloat(name, number) if type(number) is TracedFloat else FLOAT_OPERATIONS[name](number)
+
+
+def square_root(value: float) -> float:
+    """Return `math.sqrt(value)`, which keeps how it follows from sizes."""
+    return TracedFloat("sqrt", value) if type(value) in _TRACED else math.sqrt(value)
+
+
+_TRACED_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "float": as_number,
+    "sqrt": square_root,
+    "FLOAT16": partial(in_float_type, name="FLOAT16"),
+    "FLOAT32": partial(in_float_type, name="FLOAT32"),
+}
+
+
+def greatest(first: int, *others: int) -> int:
+    """Return the greatest integer as an expression, without a guard.
+
+    >>> trace = Trace({"length": Dimension(50)})
+    >>> blocks = greatest(trace.size("length") // 16, 4)
+    >>> blocks, len(trace.guards), Values([blocks])({"length": 160}).tolist()
+    (<4+max(-4+(length//(16)),0)>, 0, [10])
+    """
+    return reduce(_greater, others, first)
+
+
+def least(first: int, *others: int) -> int:
+    """Return the least integer as an expression, without a guard."""
+    return reduce(lambda a, b: a + b - _greater(a, b), others, first)
+
+
+def index_range(sizes: Iterable[int], steps: Iterable[int]) -> tuple[int, int]:
+    """Return the least and the greatest number that steps . i has for the indices i of a tensor of sizes."""
+    before = after = 0
+    for size, step in zip(sizes, steps, strict=True):
+        reach = (size - 1) * step
+        if type(reach) is Size:
+            below = least(reach, 0)
+            before, after = before + below, after + reach - below
+        elif reach < 0:
+            before += reach
+        else:
+            after += reach
+    return before, after
+
+
+def _greater(first: int, second: int) -> int:
+    size = first if type(first) is Size else second
+    if type(size) is not Size:
+        return max(first, second)
+    difference = size._polynomial_of(first - second)
+    assert difference is not None
+    return second + size.trace_value(size.trace.positive(difference))
 
 
 class Values:
     """Expressions that are computed together for given dimensions.
 
-    The arithmetic is stored as arrays: monomials by their atoms, terms by monomial and coefficient, and
-    quotients in levels, each of which needs only atoms of lower levels.
+    The arithmetic is stored as arrays: monomials by their atoms, terms by monomial and coefficient, and other
+    atoms than dimensions in levels, each of which needs only atoms of lower levels.
 
     Args:
-        sizes: sizes of one trace and plain integers.
+        sizes: sizes of one trace, words, and plain integers.
     """
 
     def __init__(self, sizes: Iterable[int]) -> None:
-        sizes = list(sizes)
+        values = list(sizes)
+        self._words = [(position, each) for position, each in enumerate(values) if type(each) is TracedWord]
+        self._inner = list(dict.fromkeys(size for _, word in self._words for size in word.number.sizes()))
+        sizes = [*[0 if type(each) is TracedWord else each for each in values], *self._inner]
         traced = [each for each in sizes if type(each) is Size]
-        self.names: tuple[str, ...] = ()
         unique: dict[Polynomial, int] = {}
         own = [each.polynomial if type(each) is Size else _constant(int(each)) for each in sizes]
         self._gather = np.array([unique.setdefault(each, len(unique)) for each in own], np.intp)
         atoms = traced[0].trace.atoms if traced else []
-        self._levels, order = _levels_of(atoms, unique)
-        self.names = tuple([atoms[number].name for number in order if atoms[number].quotient is None])
+        levels, order = _levels_of(atoms, unique)
+        self.names = tuple([atoms[number].name for number in order if atoms[number].above is None])
         self._steps = [
             (
-                _Terms([_numbered(atoms[number].quotient[0], order) for number in level]),  # type: ignore[index]
-                _Terms([_numbered(atoms[number].quotient[1], order) for number in level]),  # type: ignore[index]
+                _Terms([_numbered(atoms[number].above or (), order) for number in level]),
+                _Terms([_numbered(atoms[number].below or (), order) for number in level]),
+                np.array([atoms[number].below is None for number in level]),
             )
-            for level in self._levels
+            for level in levels
         ]
         self._last = _Terms([_numbered(polynomial, order) for polynomial in unique])
 
@@ -474,11 +1035,19 @@ class Values:
             OverflowError: a term needs more than 62 bits.
         """
         atoms = np.array([1, *[dimensions[name] for name in self.names]], np.int64)
-        for above, below in self._steps:
-            divisors = below(atoms)
+        for first, second, are_compared in self._steps:
+            above, divisors = first(atoms), second(atoms)
             # A guard of its own refuses a divisor of 0.
-            atoms = np.concatenate([atoms, above(atoms) // np.where(divisors == 0, 1, divisors)])
-        return self._last(atoms)[self._gather]
+            quotients = above // np.where(divisors == 0, 1, divisors)
+            atoms = np.concatenate([atoms, np.where(are_compared, np.maximum(above, 0), quotients)])
+        values = self._last(atoms)[self._gather]
+        if self._words:
+            count = len(values) - len(self._inner)
+            inner = dict(zip(self._inner, values[count:].tolist(), strict=True))
+            values = values[:count]
+            for position, word in self._words:
+                values[position] = word.bits_of(word.number.value(inner))
+        return values
 
 
 class _Terms:
@@ -509,43 +1078,74 @@ class _Terms:
 
 
 class Conditions:
-    """Guards that are checked together for given dimensions."""
+    """Guards that are checked together for given dimensions.
 
-    def __init__(self, guards: Iterable[tuple[Relation, Size]]) -> None:
-        ordered = sorted(guards, key=lambda each: each[0].value)
-        self._values = Values([size for _, size in ordered])
+    Args:
+        guards: the guards.
+        others: sizes of the same trace and plain integers that are computed in the same pass.
+    """
+
+    def __init__(
+        self, guards: Iterable[tuple[Relation, Size | TracedFloat]], others: Iterable[int] = ()
+    ) -> None:
+        guards = list(guards)
+        ordered = sorted(
+            [(relation, each) for relation, each in guards if type(each) is Size],
+            key=lambda each: each[0].value,
+        )
+        self._numbers = [(relation, each) for relation, each in guards if type(each) is TracedFloat]
+        self._inner = list(dict.fromkeys(size for _, number in self._numbers for size in number.sizes()))
+        self._values = Values([*[size for _, size in ordered], *self._inner, *others])
         counts = [sum(each is relation for each, _ in ordered) for relation in Relation]
-        self._ends = counts[0], counts[0] + counts[1]
+        self._ends = counts[0], counts[0] + counts[1], sum(counts), sum(counts) + len(self._inner)
 
     def __call__(self, dimensions: Mapping[str, int]) -> bool:
         """Return whether the dimensions meet all guards, and no guard needs more than 62 bits."""
-        if not len(self._values._gather):
-            return True
+        return self.values(dimensions) is not None
+
+    def values(self, dimensions: Mapping[str, int]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+        """Return the values of the others; None if the dimensions do not meet all guards, or a value needs
+        more than 62 bits."""
         try:
             values = self._values(dimensions)
-        except OverflowError:
-            return False
-        first, second = self._ends
-        return bool(
-            (values[:first] >= 0).all() and (values[first:second] == 0).all() and (values[second:] != 0).all()
-        )
+            first, second, third, fourth = self._ends
+            if (values[:first] < 0).any() or values[first:second].any() or not values[second:third].all():
+                return None
+            if self._numbers:
+                inner = dict(zip(self._inner, values[third:fourth].tolist(), strict=True))
+                if not all(_meets(relation, number.value(inner)) for relation, number in self._numbers):
+                    return None
+        except ArithmeticError:
+            return None
+        return values[fourth:]
+
+
+def _meets(relation: Relation, value: float) -> bool:
+    if relation is Relation.NOT_NEGATIVE:
+        return value >= 0
+    return value == 0 if relation is Relation.ZERO else value == value and value != 0
 
 
 def _levels_of(atoms: Sequence[Atom], unique: Iterable[Polynomial]) -> tuple[list[list[int]], dict[int, int]]:
-    """Return the quotients that polynomials need in levels, and new numbers of all atoms from 1 on."""
+    """Return the atoms that polynomials need and compute, in levels, and new numbers of all from 1 on."""
+
+    def inner(number: int) -> list[int]:
+        polynomials = (atoms[number].above or (), atoms[number].below or ())
+        return [atom for polynomial in polynomials for monomial, _ in polynomial for atom in monomial]
+
     needed: set[int] = set()
     pending = [atom for polynomial in unique for monomial, _ in polynomial for atom in monomial]
     while pending:
         number = pending.pop()
         if number not in needed:
             needed.add(number)
-            pending += [a for own in atoms[number].quotient or () for monomial, _ in own for a in monomial]
+            pending += inner(number)
     depth: dict[int, int] = {}
     levels: dict[int, list[int]] = {}
     # An atom follows those that it is made of.
     for number in sorted(needed):
-        inner = [depth[a] for own in atoms[number].quotient or () for monomial, _ in own for a in monomial]
-        depth[number] = 0 if atoms[number].quotient is None else max(inner, default=0) + 1
+        below = max([depth[atom] for atom in inner(number)], default=0)
+        depth[number] = 0 if atoms[number].above is None else below + 1
         levels.setdefault(depth[number], []).append(number)
     order = [number for level in sorted(levels) for number in levels[level]]
     numbered = {number: position for position, number in enumerate(order, 1)}
@@ -558,6 +1158,11 @@ def _numbered(polynomial: Polynomial, order: Mapping[int, int]) -> Polynomial:
 
 def _constant(value: int) -> Polynomial:
     return (((), value),) if value else ()
+
+
+def _plain(polynomial: Polynomial) -> int:
+    """Return the value of a constant; 0 for others."""
+    return polynomial[0][1] if len(polynomial) == 1 and not polynomial[0][0] else 0
 
 
 def _sum(first: Polynomial, second: Polynomial) -> Polynomial:
@@ -598,9 +1203,11 @@ def _divided(above: Polynomial, below: Polynomial) -> tuple[Polynomial, Polynomi
         if left is None:
             rest[monomial] = coefficient
             continue
-        # The rest of a constant lies between 0 and the divisor; other terms are divided whole or not at all.
+        # The rest of a constant lies between 0 and the divisor, other rests have the sign of their term.
         quotient, over = divmod(coefficient, factor)
-        if over and monomial:
+        if over and monomial and coefficient < 0 < factor:
+            quotient, over = quotient + 1, over - factor
+        if over and monomial and divisor:
             rest[monomial] = coefficient
             continue
         terms[left] = quotient

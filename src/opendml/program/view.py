@@ -12,6 +12,7 @@ from functools import partial, reduce
 
 from opendml.program.node import Node, Number, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import greatest, index_range
 
 
 def view(
@@ -35,7 +36,7 @@ def view(
         tuple(step if size > 1 else 0 for step, size in zip(row, sizes, strict=True)) for row in steps
     )
     attribute = View(tuple(offsets), moving)
-    if tuple(sizes) == value.sizes and is_whole(attribute, value.sizes):
+    if len(sizes) == len(value.sizes) and is_whole(attribute, value.sizes) and tuple(sizes) == value.sizes:
         return value
     inside = within(attribute, value.sizes, sizes)
     if inside is None:
@@ -61,11 +62,9 @@ def within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> Nod
     """Return whether the indices of a view lie inside its operand; None if all do."""
     result: Node | None = None
     for offset, steps, extent in zip(attribute.offsets, attribute.steps, operand, strict=True):
-        reaches = [step * (size - 1) for step, size in zip(steps, sizes, strict=True)]
-        least = offset + sum(min(reach, 0) for reach in reaches)
-        most = offset + sum(max(reach, 0) for reach in reaches)
+        least, most = (offset + each for each in index_range(sizes, steps))
         if least < 0 or most >= extent:
-            inside = is_index(sizes, offset, steps, extent, max(-least, most + 1))
+            inside = is_index(sizes, offset, steps, extent, greatest(-least, most + 1))
             result = inside if result is None else apply(Operation.AND, result, inside)
     return result
 
@@ -73,7 +72,7 @@ def within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> Nod
 def is_index(sizes: Sequence[int], offset: int, steps: Sequence[int], extent: int, reach: int) -> Node:
     """Return whether 0 <= offset + steps . i < extent; unsigned, negative numbers are greater than all.
     Numbers do not go beyond `reach`."""
-    type = ScalarType.UINT32 if max(reach, extent) < 2**31 else ScalarType.UINT64
+    type = ScalarType.UINT32 if greatest(reach, extent) < 2**31 else ScalarType.UINT64
     bound = index(type, (), extent, ())
     return apply(Operation.LESS, index(type, sizes, offset, steps), bound)
 

@@ -126,9 +126,9 @@ def _sizes(
         return requested.sizes
     written: Any = requested.written.get(output.python_name)
     if shape is not None:
-        if written is None or all(type(size) is int for size in shape):
+        if written is None or all(isinstance(size, int) for size in shape):
             sizes = tuple(_usual(facts, size) for size in shape)
-            if min(sizes) < 1:
+            if any(size < 1 for size in sizes):
                 problem = "each must be at least 1; the input is too small"
                 raise InvalidArgument(f"{facts.function_name}: sizes of the output {list(sizes)}; {problem}")
             return sizes

@@ -161,6 +161,26 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def common_sizes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes to which NumPy repeats tensors of these sizes.
+
+    >>> common_sizes([3, 1], [4])
+    (3, 4)
+
+    Raises:
+        ValueError: sizes that do not fit together.
+    """
+    rank = max(map(len, shapes), default=0)
+    result = [1] * rank
+    for shape in shapes:
+        for axis, size in enumerate(shape, rank - len(shape)):
+            if size != 1 and result[axis] != size:
+                if result[axis] != 1:
+                    raise ValueError(f"sizes {list(shape)} do not fit {result}")
+                result[axis] = size
+    return tuple(result)
+
+
 def same_strides(sizes: Sequence[int], strides: Sequence[int], others: Sequence[int]) -> bool:
     """Return whether strides are equal where a dimension has more than one element."""
     return all(size < 2 or a == b for size, a, b in zip(sizes, strides, others, strict=True))

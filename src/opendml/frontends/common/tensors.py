@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.types import FLOATS, NotExpressible, require_rank
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
+from opendml.spec.tensor_desc import common_sizes
 
 
 def cast(tensor: GraphTensor, type: TensorDataType) -> GraphTensor:
@@ -90,7 +89,7 @@ def broadcast_sizes(*sizes: Sequence[int]) -> tuple[int, ...]:
     """
     require_rank(max(map(len, sizes)), "the result")
     try:
-        return np.broadcast_shapes(*map(tuple, sizes))
+        return common_sizes(*sizes)
     except ValueError as error:
         given = ", ".join(str(list(each)) for each in sizes)
         raise NotExpressible(f"sizes {given} do not broadcast") from error

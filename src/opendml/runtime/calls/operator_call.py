@@ -23,7 +23,7 @@ from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.outputs import NO_REQUESTS, RequestedOutputs, with_outputs
 from opendml.spec.rank_defaults import with_rank_defaults
 from opendml.spec.schema import Field, OperatorSchema, operator
-from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.tensor_desc import TensorDesc, common_sizes
 from opendml.spec.values import as_member, as_plain, as_tuple
 from opendml.spec.wording import dimensions, member_words, shown
 
@@ -153,7 +153,7 @@ def repeated_sizes(call: Call, inputs: Sequence[tuple[int, ...] | None]) -> list
         if "Sizes" not in same.what or len(present) < 2:
             continue
         try:
-            common = np.broadcast_shapes(*present)
+            common = common_sizes(*present)
         except ValueError:
             continue
         for position in together:

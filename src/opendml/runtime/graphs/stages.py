@@ -137,7 +137,7 @@ class Stages:
             if not value.node.sizes:
                 return Value(value.node, tensor, value.stage)
             return Value(sliced(value.node, window[0], view.sizes, window[1]), tensor, value.stage)
-        if view.offset or min(view.strides or (0,)) < 0:
+        if view.offset or any(stride < 0 for stride in view.strides or ()):
             return None
         read = tensor if view.strides is None else TensorDesc(view.data_type, view.sizes, view.strides)
         layout = layout_of(read)

@@ -17,7 +17,7 @@ from opendml.runtime.graphs.stages import Value
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.spec.enums import TensorDataType
 from opendml.spec.schema import operator
-from opendml.spec.tensor_desc import TensorDesc, packed_strides
+from opendml.spec.tensor_desc import TensorDesc, common_sizes, packed_strides
 from opendml.spec.values import as_plain, as_tuple
 from opendml.spec.wording import dimensions, shown
 
@@ -150,7 +150,7 @@ class GraphTensor:
         count, rest = math.prod(self.sizes), math.prod(size for size in wanted if size != -1)
         if wanted.count(-1) == 1 and rest > 0 and count % rest == 0:
             wanted[wanted.index(-1)] = count // rest
-        if math.prod(wanted) != count or min(wanted, default=0) < 1:
+        if math.prod(wanted) != count or not wanted or any(size < 1 for size in wanted):
             asked, most = list(_integers("reshape", sizes)), "one of them may be -1"
             raise InvalidArgument(
                 f"reshape: {asked}; sizes of {count} elements, as {list(self.sizes)} has, are needed; {most}"
@@ -308,7 +308,7 @@ def _integers(function: str, given: tuple[Any, ...]) -> tuple[int, ...]:
     """
     values = as_tuple(given[0]) if len(given) == 1 else as_tuple(given)
     values = values if isinstance(values, tuple) else as_tuple(given)
-    if not all(type(value) is int for value in values):
+    if not all(isinstance(value, int) and type(value) is not bool for value in values):
         raise InvalidArgument(f"{function}: {shown(values)}; whole numbers are needed")
     return tuple(values)
 
@@ -343,7 +343,7 @@ def _of_matrices(a: GraphTensor, b: GraphTensor, owner: str) -> GraphTensor:
     if k != other_k:
         raise InvalidArgument(f"{owner}: {k} columns and {other_k} rows; must be equally many")
     try:
-        before = np.broadcast_shapes(tuple(before_a), tuple(before_b))
+        before = common_sizes(before_a, before_b)
     except ValueError:
         raise InvalidArgument(
             f"{owner}: {before_a} and {before_b} matrices cannot be repeated to equal numbers"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken, Size, Sizes, expect, replaced, sizes_fault
+from opendml.spec.rules.rule import Broken, Size, Sizes, Span, expect, replaced, sizes_fault
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import dimensions
 
@@ -38,7 +38,8 @@ def slice_within_input(
 def windowed_sizes(input_window_sizes: tuple[int, ...], input_window_strides: tuple[int, ...]) -> Sizes:
     """The output has at most as many elements as the window, in steps of the stride."""
     steps = zip(input_window_sizes, input_window_strides, strict=True)
-    return tuple(range(most, 0, -1) for extent, stride in steps for most in [1 + (extent - 1) // abs(stride)])
+    counts = [1 + (extent - 1) // abs(stride) for extent, stride in steps]
+    return tuple(Span(most, 1, most) for most in counts)
 
 
 @rule("SLICE1", input_tensor="InputTensor")

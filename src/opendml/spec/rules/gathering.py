@@ -6,7 +6,15 @@ from math import prod
 
 from opendml.spec.fault import Fault, wrong_rank, wrong_sizes
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken, Sizes, expect, replaced, right_aligned, without_leading_ones
+from opendml.spec.rules.rule import (
+    Broken,
+    Sizes,
+    Span,
+    expect,
+    replaced,
+    right_aligned,
+    without_leading_ones,
+)
 from opendml.spec.tensor_desc import TensorDesc
 
 
@@ -182,7 +190,7 @@ def coordinate_sizes(input_tensor: TensorDesc) -> Sizes:
     """A row for each element, of a coordinate for each dimension; those of leading ones may be left out."""
     rank, count = len(input_tensor.sizes), prod(input_tensor.sizes)
     fewest = max(1, len(without_leading_ones(input_tensor.sizes)))
-    return (count, range(rank, fewest - 1, -1))
+    return (count, Span(rank, fewest, rank))
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:

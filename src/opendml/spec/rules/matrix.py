@@ -31,9 +31,11 @@ def matching_matrices(
     inner = a_tensor.sizes[-2 if trans_a is MatrixTransform.TRANSPOSE else -1]
     needed: tuple[Size, Size] = (None, inner) if trans_b is MatrixTransform.TRANSPOSE else (inner, None)
     reason = "the leading sizes and the K of {ATensor}"
-    if trans_b is MatrixTransform.NONE and b_tensor.sizes[-1] == inner:
+    found = list(expect("b_tensor", b_tensor, (*leading, *needed), reason))
+    if found and trans_b is MatrixTransform.NONE and b_tensor.sizes[-1] == inner:
         reason += "; with {TransB} TRANSPOSE it is the last size that must be K"
-    yield from expect("b_tensor", b_tensor, (*leading, *needed), reason)
+        found = list(expect("b_tensor", b_tensor, (*leading, *needed), reason))
+    yield from found
 
 
 @shape(*_PRODUCTS, reason="the product of {ATensor} and {BTensor}")

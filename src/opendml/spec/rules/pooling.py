@@ -72,7 +72,7 @@ def unfolded_sizes(
     """
     batch, channels, *image = input_tensor.sizes
     spatial = windows(image, window_sizes, strides, dilations, start_padding, end_padding)
-    blocks = prod(window.positions.start for window in spatial)
+    blocks = prod(window.positions.usual for window in spatial)
     return (batch, channels * prod(window_sizes), blocks)
 
 

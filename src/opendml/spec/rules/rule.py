@@ -42,11 +42,24 @@ def given_tensors(desc: OperatorDesc, field: Field) -> Iterator[tuple[tuple[int,
         yield (), value
 
 
-class Usual(int):
+class Usual(NamedTuple):
     """A size that calls take, where any other is valid too."""
 
+    size: int
 
-Size = int | tuple[int, ...] | range | None
+
+class Span(NamedTuple):
+    """The sizes from the least to the greatest, of which calls take the usual one."""
+
+    usual: int
+    least: int
+    greatest: int
+
+    def __contains__(self, size: object) -> bool:
+        return isinstance(size, int) and (size is self.usual or self.least <= size <= self.greatest)
+
+
+Size = int | tuple[int, ...] | Span | Usual | None
 """The demand on one size: a number, one of several with the usual one first, or (None) any."""
 
 Sizes = Sequence[Size]
@@ -110,8 +123,8 @@ def _fits(size: int, expected: Size) -> bool:
     return size == expected if isinstance(expected, int) else size in expected
 
 
-def _most(size: int | tuple[int, ...] | range) -> int:
-    return size if isinstance(size, int) else max(size[0], size[-1])
+def _most(size: int | tuple[int, ...] | Span) -> int:
+    return size if isinstance(size, int) else max(size)
 
 
 def _listed(expected: Sizes) -> str:
@@ -121,6 +134,6 @@ def _listed(expected: Sizes) -> str:
 def _shown(size: Size) -> str:
     if size is None or isinstance(size, Usual):
         return "any"
-    if isinstance(size, range) and len(size) > 2:
-        return "{} to {}".format(*sorted((size[0], size[-1])))
+    if isinstance(size, Span) and size.greatest - size.least > 1:
+        return f"{size.least} to {size.greatest}"
     return str(size) if isinstance(size, int) else " or ".join(map(str, dict.fromkeys(size)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from opendml.spec.rules.rule import Span
+
 
 class SlidingWindow(NamedTuple):
     """A window of `extent` elements, `dilation` apart, that moves in steps of `stride` along a dimension."""
@@ -26,16 +28,20 @@ class SlidingWindow(NamedTuple):
         return (self.extent - 1) * self.dilation + 1
 
     @property
-    def positions(self) -> range:
+    def positions(self) -> Span:
         """The numbers of windows in the padded dimension: rounded down, and rounded up where that is more."""
         room = self.size + self.start + self.end - self.span
-        return range(room // self.stride + 1, -(-room // self.stride) + 2) if room >= 0 else range(1)
+        if room < 0:
+            return Span(0, 0, 0)
+        least = room // self.stride + 1
+        return Span(least, least, -(-room // self.stride) + 1)
 
     @property
-    def origins(self) -> range:
+    def origins(self) -> Span:
         """The sizes over which the window has `size` positions, rounded down: as many sizes as the stride."""
         least = (self.size - 1) * self.stride + self.span - self.start - self.end
-        return range(max(1, least), least + self.stride) if least + self.stride > 1 else range(1)
+        greatest, least = least + self.stride - 1, max(1, least)
+        return Span(least, least, greatest) if greatest > 0 else Span(0, 0, 0)
 
 
 def windows(

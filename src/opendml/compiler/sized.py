@@ -1,0 +1,57 @@
+"""Kernels for certain sizes, made of kernels with traced sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+from opendml.program.node import Node, ordered
+from opendml.program.sizes import hint_of, is_traced, value_at
+
+T = TypeVar("T")
+
+
+def plain(data: T) -> T:
+    """Return kernels, accesses, nodes, layouts or tuples of them with hints in place of traced sizes.
+
+    What has no traced sizes stays the same object. No guard is recorded, so this serves choices by speed.
+    """
+    return _Replaced(hint_of)(data)  # type: ignore[no-any-return]
+
+
+def at_sizes(data: T, sizes: Mapping[str, int]) -> T:
+    """Return kernels and their parts, as of `plain`, for dimensions by name."""
+    return _Replaced(partial(value_at, sizes=sizes))(data)  # type: ignore[no-any-return]
+
+
+class _Replaced:
+    """A function that replaces traced numbers within immutable data."""
+
+    def __init__(self, value_of: Callable[[Any], Any]) -> None:
+        self._value_of = value_of
+        self._nodes: dict[int, Node] = {}
+
+    def __call__(self, data: Any) -> Any:
+        if is_traced(data):
+            return self._value_of(data)
+        if type(data) is tuple:
+            items = [self(each) for each in data]
+            return data if all(a is b for a, b in zip(items, data, strict=True)) else tuple(items)
+        if type(data) is Node:
+            return self._node(data)
+        if is_dataclass(data) and not isinstance(data, type):
+            known = {each.name: getattr(data, each.name) for each in fields(data) if each.init}
+            changed = {name: new for name, old in known.items() if (new := self(old)) is not old}
+            return replace(data, **changed) if changed else data
+        return data
+
+    def _node(self, root: Node) -> Node:
+        for node in ordered([root], self._nodes):
+            operands = tuple([self._nodes[id(each)] for each in node.operands])
+            sizes, attribute = self(node.sizes), self(node.attribute)
+            is_same = sizes is node.sizes and attribute is node.attribute and operands == node.operands
+            new = Node(node.operation, node.type, sizes, operands, attribute, node.origin)
+            self._nodes[id(node)] = node if is_same else new
+        return self._nodes[id(root)]
