@@ -16,6 +16,9 @@ import pytest
 
 from opendml import Device, Unsupported
 
+os.environ.setdefault("OPENDML_CACHE_PLANS", "0")
+"""Tests change the compiler, which plans on disk would not follow."""
+
 SHARED = Path(__file__).parents[2] / "shared"
 CUDA = Path(__file__).parent / "cuda"
 COMPILING = frozenset({"compile_all", "compiled", "emulated", "machine_code"})

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import opendml as dml
-from opendml.program.four_bit import in_bytes
+from opendml.program.carriers import carried
 from opendml.program.program import Program
 from tools.cuda_case import Case
 from tools.operator_case import graph_program
@@ -28,7 +28,7 @@ def product_with(operands: str, type: str, m: int, n: int, k: int) -> Program:
     """Return the program of a product of an m x k matrix with a k x n matrix, whose operands are computed as
     a name of `OPERANDS` says. Elements of 4 bits take a byte each."""
     make, *inputs = OPERANDS[operands](type, m, n, k)
-    return in_bytes(graph_program(make, *inputs))
+    return carried(graph_program(make, *inputs))
 
 
 OPERANDS: dict[str, Callable[[str, int, int, int], tuple[Any, ...]]] = {

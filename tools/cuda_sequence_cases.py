@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import opendml as dml
-from opendml.program.four_bit import in_bytes
+from opendml.program.carriers import carried
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import MultiheadAttentionMaskType, QuantizationType
@@ -20,7 +20,7 @@ def sequence_cases() -> Iterator[Case]:
     yield from _recurrent()
     yield from _attention()
     for name, desc in _quantized():
-        yield Case(f"quantized {name}", in_bytes(program_of(desc)))
+        yield Case(f"quantized {name}", carried(program_of(desc)))
 
 
 def _recurrent() -> Iterator[Case]:

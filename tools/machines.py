@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from opendml.compiler.kernel import Kernel
-from opendml.program.four_bit import in_bytes
+from opendml.program.carriers import carried
 from opendml.program.program import Program
-from opendml.targets.cpu import executable as cpu
+from opendml.targets.cpu import planning as cpu
 from opendml.targets.cpu.machine import CpuMachine as Processor
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import executable as cuda
@@ -38,7 +38,7 @@ DEVICES = {
 
 def planned(program: Program, machine: str | Device) -> Planned:
     """Return the kernels of a program, and their modes, on a machine of that name or on a device."""
-    program = in_bytes(program)
+    program = carried(program)
     if isinstance(machine, Device) or machine in DEVICES:
         return cuda.plan(program, machine if isinstance(machine, Device) else DEVICES[machine])
     with assumed(PROCESSORS[machine]):

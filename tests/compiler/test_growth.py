@@ -15,7 +15,7 @@ from opendml.program.node import ordered, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.wiring import _ordered
-from opendml.targets.cpu.executable import plan
+from opendml.targets.cpu.planning import plan
 from tests.fuzz.growth import MOST_GROWTH, STEPS, OnChain, OnFamily, measured
 from tests.running import device_kinds
 

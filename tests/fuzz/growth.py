@@ -23,7 +23,7 @@ from opendml import serialized
 from opendml.frontends import dxdispatch
 from opendml.program.program import Program
 from opendml.serialized import SerializedGraph, SerializedNode
-from opendml.targets.cpu.executable import plan as cpu_plan
+from opendml.targets.cpu.planning import plan as cpu_plan
 from opendml.targets.cuda.executable import plan as cuda_plan
 from opendml.targets.cuda.machine import CudaMachine
 from tests.fuzz.case import Case

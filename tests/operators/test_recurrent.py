@@ -22,8 +22,9 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.spec.enums import RecurrentNetworkDirection as Direction
-from opendml.targets.cpu.executable import CpuExecutable, _scheduled
+from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.launch import CpuLaunch
+from opendml.targets.cpu.planning import _scheduled, compile_plan
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.kept import kept_bytes
 from tests.operators.recurring import Function, Tensors, network, random_tensors, sigmoid
@@ -285,7 +286,10 @@ def test_steps_share_their_code() -> None:
 
 
 def test_weights_are_prepared_once_for_all_steps() -> None:
-    one, two, many = (kept_bytes(CpuExecutable(_program(steps, fixed=True)).kept) for steps in (1, 2, 50))
+    one, two, many = (
+        kept_bytes(CpuExecutable(compile_plan(_program(steps, fixed=True), None)).kept)
+        for steps in (1, 2, 50)
+    )
     assert two == many
     recurrence_bytes = 256 * 64 * 4
     assert many < one + recurrence_bytes

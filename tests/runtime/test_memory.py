@@ -83,7 +83,7 @@ def test_memory_stays_bounded_over_a_thousand_different_calls() -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
 def test_a_handler_may_call_what_it_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opendml.targets.cpu.executable._MILLISECONDS", 1)
+    monkeypatch.setattr("opendml.targets.cpu.planning._MILLISECONDS", 1)
     x = np.random.default_rng(0).standard_normal(ROW + 1, np.float32)
     other = x[::-1].copy()
     expected, expected_other = total(x), total(other)

@@ -33,6 +33,7 @@ from opendml.targets.cpu.engine import compile_object, effort_for
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
+from opendml.targets.cpu.planning import compile_plan
 from opendml.targets.cpu.table_math import expand, expand_narrow, looked_up
 from opendml.targets.cpu.tables import has_tables, table_size
 from tests.program.compiled import assert_same_bits, run_compiled
@@ -95,7 +96,7 @@ def test_twenty_alphas_are_one_compilation(
 ) -> None:
     tensor = dml.TensorDesc(type, [1000])
     for alpha in ordinary(20):
-        CpuExecutable(program_of(getattr(dml.descs, name)(tensor, tensor, alpha=alpha, **others)))
+        compile_plan(program_of(getattr(dml.descs, name)(tensor, tensor, alpha=alpha, **others)), None)
     assert len(compilations) == 1
 
 
@@ -152,7 +153,7 @@ def result(desc: Callable[..., Any], attributes: dict[str, float], x: Array) -> 
     """What an activation gives."""
     y = np.empty_like(x)
     tensor = dml.TensorDesc(dml.TensorDataType[x.dtype.name.upper()], x.shape)
-    instance = CpuExecutable(program_of(desc(tensor, tensor, **attributes))).instantiate()
+    instance = CpuExecutable(compile_plan(program_of(desc(tensor, tensor, **attributes)), None)).instantiate()
     instance.bind(0, x.ctypes.data)
     instance.bind(1, y.ctypes.data)
     instance.dispatch()

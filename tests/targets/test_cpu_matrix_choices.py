@@ -14,8 +14,8 @@ from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import Operation
 from opendml.targets.common.candidates import Estimate
 from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles, families_of
-from opendml.targets.cpu.executable import _fused
 from opendml.targets.cpu.machine import CpuMachine, assumed
+from opendml.targets.cpu.planning import _fused
 
 THREADS = 2
 CYCLES = 2.75e3  # In a microsecond: two FMAs a cycle took 0.182 ns each.

@@ -43,6 +43,7 @@ from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT
 from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.planning import compile_plan
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
@@ -64,7 +65,9 @@ def _results(program: Program, threads: int | None = None) -> list[np.ndarray[tu
         for layout in program.inputs
     ]
     memory += [np.zeros(layout.span[1], np.int8) for layout in program.outputs]
-    executable = ReferenceExecutable(program) if threads is None else CpuExecutable(program, threads)
+    executable = (
+        ReferenceExecutable(program) if threads is None else CpuExecutable(compile_plan(program, threads))
+    )
     instance = executable.instantiate()
     for number, array in enumerate(memory):
         instance.bind(number, array.ctypes.data)

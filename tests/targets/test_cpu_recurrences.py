@@ -29,11 +29,12 @@ from opendml.spec.enums import AxisDirection, ReduceFunction
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.tensor_desc import reach
 from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
-from opendml.targets.cpu.executable import CpuExecutable, _scheduled
+from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import CpuMachine, assumed, machine
 from opendml.targets.cpu.native import MOST_KEPT, THREADS
 from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.planning import _scheduled, compile_plan
 from opendml.targets.cpu.schedule import schedule
 from opendml.targets.kept import addresses_within, kept_bytes
 from opendml.targets.reference.evaluate import evaluate
@@ -70,7 +71,7 @@ def _program(result: Node, arrays: Sequence[Array], constants: Sequence[int] = (
 
 
 def _run(program: Program, arrays: Sequence[Array], threads: int) -> Array:
-    executable = CpuExecutable(program, threads)
+    executable = CpuExecutable(compile_plan(program, threads))
     kept = np.zeros(kept_bytes(executable.kept) + 64, np.uint8)
     addresses = addresses_within(executable.kept, kept.ctypes.data)
     initialize(executable, {number: arrays[number].ctypes.data for number in program.constants}, addresses)
@@ -108,7 +109,9 @@ def test_what_all_steps_multiply_by_is_packed_once() -> None:
     packing = [each[0] for each in launches if each[0].pattern.mode is CpuMode.CONTRACTION_PACK]
     assert len(packing) == repeat.count
     assert all(launch.steady and not launch.fixed for launch in packing)
-    assert CpuExecutable(program).launch_count == sum(map(len, launches)) - (repeat.count - 1)
+    assert CpuExecutable(compile_plan(program, None)).launch_count == sum(map(len, launches)) - (
+        repeat.count - 1
+    )
 
 
 def test_dispatches_at_once_agree() -> None:
@@ -171,7 +174,7 @@ def test_a_small_step_is_the_callers() -> None:
 def test_threads_are_asked_where_they_would_not_only_wait(hidden: int, features: int, threads: int) -> None:
     """Of small steps for their own sake never, but to multiply by what all steps see."""
     with assumed(replace(machine(), threads=2)):
-        executable = CpuExecutable(_lstm(hidden, features), 2)
+        executable = CpuExecutable(compile_plan(_lstm(hidden, features), 2))
     assert executable.instantiate_without_arena()._job.words[THREADS] == threads
 
 

@@ -22,8 +22,9 @@ from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.spec.enums import AxisDirection, PaddingMode
 from opendml.targets.common.pattern import Step
-from opendml.targets.cpu import executable
+from opendml.targets.cpu import planning
 from opendml.targets.cpu.engine import kernel_assembly
+from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import TILE, CpuMode, CpuPattern, RowOrder, crossed_block
 from opendml.targets.reference.evaluate import evaluate
@@ -172,8 +173,8 @@ def test_kernels_of_several_stores_write_all_of_them(walk: Walk, monkeypatch: py
         program = Program((layout,), outputs, results)
         wanted = evaluate(results, [x])
         with monkeypatch.context() as patch:
-            patch.setattr(executable, "fuse", lambda given, *_, **__: with_all_stores(fuse(given)))
-            instance = executable.CpuExecutable(program).instantiate()
+            patch.setattr(planning, "fuse", lambda given, *_, **__: with_all_stores(fuse(given)))
+            instance = CpuExecutable(planning.compile_plan(program, None)).instantiate()
         instance.bind(0, x.ctypes.data)
         for offsets in places(2):
             made = []

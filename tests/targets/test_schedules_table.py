@@ -32,8 +32,8 @@ from opendml.targets.common.candidates import (
 from opendml.targets.cpu import machine as cpu_machine
 from opendml.targets.cpu import schedule_elements, schedule_groups, schedule_placing, schedule_scans
 from opendml.targets.cpu.contraction import schedule
-from opendml.targets.cpu.executable import plan
 from opendml.targets.cpu.machine import assumed, machine
+from opendml.targets.cpu.planning import plan
 from opendml.targets.cuda import schedule_elements as cuda_elements
 from opendml.targets.cuda import schedule_placing as cuda_placing
 from opendml.targets.cuda import schedule_reductions as cuda_reductions

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from opendml.frontends.torch.attention import with_attention  # noqa: E402
 from opendml.frontends.torch.backend import backend  # noqa: E402
 from opendml.program.program import Program  # noqa: E402
-from opendml.targets.cpu.executable import plan as plan_for_processor  # noqa: E402
+from opendml.targets.cpu.planning import plan as plan_for_processor  # noqa: E402
 from tests.attention_modes import modes_on, noted_programs, planned_modes  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -358,7 +358,7 @@ def constant(value: Number, type: ScalarType) -> Node:
 
     An integer that is a traced size is an INDEX, because integers that are constants are part of the code.
     """
-    if is_traced(value) and not type.is_float:
+    if not type.is_float and isinstance(value, int) and is_traced(value):
         return index(type, (), value, ())
     return Node(Operation.CONSTANT, type, attribute=as_number(value) if type.is_float else int(value))
 

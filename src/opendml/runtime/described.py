@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 def tensor_text(name: str, layout: Layout) -> str:
     """Return the name, type and sizes of a tensor: "x FLOAT32 [2, 3]"."""
-    return f"{name} {layout.type.name} {list(layout.sizes)}"
+    return f"{name} {layout.type.name} {sizes_text(layout.sizes)}"
+
+
+def sizes_text(sizes: Iterable[int]) -> str:
+    """Return sizes as text, traced ones as expressions: "[2, batch]"."""
+    return f"[{', '.join([f'{size}'.strip('<>') for size in sizes])}]"
 
 
 def fields_text(fields: Sequence[TensorField]) -> list[str]:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.objects.compiled import CompiledOperator
 
 if TYPE_CHECKING:
@@ -51,4 +52,5 @@ def _pickled(saved: Model | CompiledOperator) -> tuple[Any, ...]:
 
 # Registered here, and not as `__reduce__`, because reading needs `Graph`, which needs `Model`.
 copyreg.pickle(Model, _pickled)
+copyreg.pickle(NamedModel, _pickled)
 copyreg.pickle(CompiledOperator, _pickled)

@@ -10,7 +10,7 @@ import numpy as np
 
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.executable import Executable, Instance, Runnable
+from opendml.targets.executable import Executable, Instance, Runnable, TracedProgram
 from opendml.targets.hosted import HostedInstance
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
 from opendml.targets.planned import Planned, Timer
@@ -40,6 +40,8 @@ class DeviceBackend(ABC):
     """The number of the device among those of its kind. None if there can be only one."""
     place: Place | None = None
     """The device's own memory. None if it works in host memory."""
+    has_plans: ClassVar[bool] = False
+    """Whether programs with traced sizes can be compiled (`traced`)."""
 
     @abstractmethod
     def open(self) -> None:
@@ -58,6 +60,13 @@ class DeviceBackend(ABC):
             program: the program.
             threads: host threads that may share a dispatch, at most. None: all that the process may use.
         """
+
+    def traced(self, program: Program, threads: int | None) -> TracedProgram:
+        """Cut a program with traced sizes into kernels, on a device that has plans.
+
+        The arguments are those of `compile`.
+        """
+        raise NotImplementedError(self.kind)
 
     @abstractmethod
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy import ndarray
 
 if TYPE_CHECKING:
     from opendml.targets.arenas import Arenas
@@ -70,4 +72,25 @@ class Executable(Protocol):
                 as long as the instance.
             arenas: arenas from which the instance may take one for each dispatch. On a device with streams it
                 may allocate in the order of a stream instead. None: the instance has an arena of its own.
+        """
+
+
+class TracedExecutable(Executable, Protocol):
+    """A compiled program with traced sizes."""
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """The traced sizes that its launches and its memory depend on."""
+
+    def at(self, values: ndarray[Any, Any]) -> Executable:
+        """Return the executable for given values of `sizes`, which shares code and constants."""
+
+
+class TracedProgram(Protocol):
+    """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another."""
+
+    def compile(self) -> TracedExecutable | None:
+        """Choose schedules for the hints of the trace, and construct launches with traced sizes.
+
+        Guards are recorded by the trace. None: the device compiles this program for exact sizes alone.
         """

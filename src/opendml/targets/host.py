@@ -118,7 +118,7 @@ class HostExecutable(ABC):
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._constants = KeptConstants(program.inputs, program.constants, 0)
+        self._constants = KeptConstants({each: program.inputs[each] for each in sorted(program.constants)}, 0)
         self.kept = self._constants.kept
 
     @abstractmethod

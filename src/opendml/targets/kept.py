@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -44,17 +44,16 @@ class KeptConstants:
     """The constants that dispatches read as they are: copies, each filled by a step of its own.
 
     Args:
-        layouts: the inputs of the program.
-        wanted: the numbers of those that are read as they are.
+        layouts: the layouts of these constants by their numbers.
         first_step: the step that fills the first of them.
     """
 
-    def __init__(self, layouts: Sequence[Layout], wanted: Container[int], first_step: int) -> None:
-        self._layouts = {number: layout for number, layout in enumerate(layouts) if number in wanted}
+    def __init__(self, layouts: Mapping[int, Layout], first_step: int) -> None:
+        self.layouts = layouts
         self._first_step = first_step
         self.kept = [
             Kept(layout.span[1] - layout.span[0], Recipe(f"copy of {layout}", (number,)), step)
-            for step, (number, layout) in enumerate(self._layouts.items(), first_step)
+            for step, (number, layout) in enumerate(self.layouts.items(), first_step)
         ]
 
     def constants_of(self, step: int) -> Collection[int]:
@@ -77,10 +76,10 @@ class KeptConstants:
             copy: is given a target, a source and a size.
         """
         (number,) = self.constants_of(step)
-        low, high = self._layouts[number].span
+        low, high = self.layouts[number].span
         copy(address, constants[number] + low, high - low)
 
     def bind(self, instance: Instance, addresses: Sequence[int]) -> None:
         """Bind the copies, which begin at these addresses."""
-        for (number, layout), address in zip(self._layouts.items(), addresses, strict=True):
+        for (number, layout), address in zip(self.layouts.items(), addresses, strict=True):
             instance.bind(number, address - layout.span[0])

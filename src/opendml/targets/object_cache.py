@@ -28,7 +28,7 @@ _DIGEST_BYTES = 32
 _LARGEST_OBJECT = 2**28
 """Bytes of an object, at most. Kernels are far smaller. Larger files are not read into memory."""
 _SHARED_SOURCES = ("program", "compiler", "targets/common")
-_FILE = re.compile(rf"[0-9a-f]{{64}}\.o|{TEMPORARY}")
+_FILE = re.compile(rf"[0-9a-f]{{64}}\.(o|plan)|{TEMPORARY}")
 """The files that are the cache's own. No others are ever removed."""
 
 BYTES_VARIABLE = "OPENDML_CACHE_BYTES"
@@ -102,11 +102,12 @@ def cache_bytes() -> int:
     return int(text)
 
 
-def read_object(key: str) -> bytes | None:
+def read_object(key: str, kind: str = "o") -> bytes | None:
     """Return a cached object, or None if there is none, it is damaged, or the folder cannot be trusted.
 
     Args:
         key: 64 hexadecimal digits, which stand for all that the object depends on.
+        kind: "o" (machine code) or "plan".
 
     Raises:
         InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
@@ -115,9 +116,9 @@ def read_object(key: str) -> bytes | None:
         return None
     try:
         folder = _folder(make=False)
-        with folder.open_file(f"{key}.o") as file:
+        with folder.open_file(f"{key}.{kind}") as file:
             status = os.fstat(file.fileno())
-            _require_trust(os.path.join(folder.path, f"{key}.o"), status)
+            _require_trust(os.path.join(folder.path, f"{key}.{kind}"), status)
             content = file.read(min(status.st_size, _LARGEST_OBJECT))
             if time.time() - status.st_mtime > _USED_AGAIN and os.utime in os.supports_fd:
                 with suppress(OSError):
@@ -134,12 +135,12 @@ def read_object(key: str) -> bytes | None:
     return code if whole else None
 
 
-def write_object(key: str, code: bytes) -> None:
+def write_object(key: str, code: bytes, kind: str = "o") -> None:
     """Store an object, so that other processes see all of it or nothing. If that fails, nothing is left of
     it, and a warning is logged once. Now and then the objects that were used longest ago are removed.
 
     Args:
-        key: as of `read_object`.
+        key, kind: as of `read_object`.
         code: the object.
 
     Raises:
@@ -150,7 +151,7 @@ def write_object(key: str, code: bytes) -> None:
         return
     try:
         folder = _folder(make=True)
-        with folder.replacing(f"{key}.o", 0o600) as file:
+        with folder.replacing(f"{key}.{kind}", 0o600) as file:
             file.write(_digest(key, code))
             file.write(code)
         # Keys are as good as random numbers.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from opendml.errors import InvalidArgument, located
 from opendml.program.node import constant
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import Trace
 from opendml.runtime.calls.arguments import CAST, validate_tensor
 from opendml.runtime.calls.call import Call
 from opendml.runtime.calls.operator_call import (
@@ -46,6 +49,8 @@ from opendml.spec.tensor_desc import TensorDesc, same_strides
 from opendml.spec.validator import validate
 from opendml.spec.wording import counted, shown
 
+_PACKAGE = str(Path(__file__).parents[2])
+
 
 class GraphBase:
     """A list of steps: inputs, constants, views and operators.
@@ -69,6 +74,8 @@ class GraphBase:
         """The name of each input's buffer; None for a constant."""
         self._constants: dict[int, Array] = {}
         """The constants by the numbers of their buffers."""
+        self._trace: Trace | None = None
+        """The trace of named dimensions."""
 
     def __repr__(self) -> str:
         named = zip(self._names, self._stages.buffers, strict=True)
@@ -188,7 +195,12 @@ class GraphBase:
     def _data(self, outputs: Mapping[str, GraphTensor], keep_inputs: bool) -> GraphData:
         """Return the steps that lead to some outputs."""
         numbers = {name: tensor._number for name, tensor in outputs.items()}
-        data = GraphData(self.feature_level, tuple(self._inputs), tuple(self._steps), numbers)
+        steps, names, trace = tuple(self._steps), tuple(self._inputs), self._trace
+        data = GraphData(self.feature_level, names, steps, numbers)
+        if trace is not None:
+            # Comparisons by the package are made again for each trace. Those of the caller are not.
+            own = {key: place for key, place in trace.guards.items() if not place.startswith(_PACKAGE)}
+            data = replace(data, dimensions=tuple(trace.dimensions), choices=own)
         return pruned(data, keep_inputs)
 
     def _call(self, name: str, tensors: tuple[Any, ...], attributes: Mapping[str, Any]) -> Any:

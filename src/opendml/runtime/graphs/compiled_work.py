@@ -38,19 +38,29 @@ class CompiledWork:
 
     It prepares constants and makes instances. The debug function of the device sees watched values.
 
+    Args:
+        work: the work.
+        device: the device.
+        executable: the executable, if the work is compiled; None: it is compiled now.
+        steps: the kernel steps of a dispatch, if the work is compiled.
+
     Raises:
         Unsupported: the device lacks something that the work needs.
         LimitExceeded: the model that it is part of may not take so much.
     """
 
-    def __init__(self, work: Work, device: Device) -> None:
+    def __init__(
+        self, work: Work, device: Device, executable: Executable | None = None, steps: int | None = None
+    ) -> None:
         self._backend = device._backend
         self._layouts, self._input_count = (*work.inputs, *work.outputs), len(work.inputs)
         self.work = work
         limits = meter()
-        self._kernel_steps = require_work(work)
-        with limits.timed("compile_seconds", "a graph"):
-            self.executable = _compiled(work, device._backend, device.threads, device._debug)
+        self._kernel_steps = require_work(work, steps)
+        if executable is None:
+            with limits.timed("compile_seconds", "a graph"):
+                executable = _compiled(work, device._backend, device.threads, device._debug)
+        self.executable = executable
         own = self.temporary_bytes + self.persistent_bytes
         limits.require_memory(own, "the temporary and prepared tensors of a graph")
 
@@ -218,7 +228,11 @@ class Prepared:
 
     def again(self) -> Prepared:
         """Return the same constants with new instances."""
-        return Prepared(self._work, self._place, self.kept, self._arenas)
+        return self.of(self._work)
+
+    def of(self, work: CompiledWork) -> Prepared:
+        """Return the same constants with instances of other work that keeps the same."""
+        return Prepared(work, self._place, self.kept, self._arenas)
 
 
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import packed
+from opendml.program.sizes import Dimension, Size, Trace
 from opendml.runtime.calls.arguments import validate_tensor
-from opendml.runtime.graphs.base import GraphBase
+from opendml.runtime.graphs.base import GraphBase, build
+from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.shared import SharedMemory
-from opendml.runtime.graphs.steps import ConstantStep, InputStep
+from opendml.runtime.graphs.steps import ConstantStep, GraphData, InputStep, Step
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.runtime.graphs.traced_model import TracedModel
+from opendml.runtime.graphs.work import Work
 from opendml.runtime.memory.host_array import Array, layout_in_graph
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.element_types import is_bfloat16_type
@@ -48,17 +54,29 @@ class Graph(GraphBase):
         self,
         name: str,
         data_type: DataTypeLike,
-        sizes: Sequence[int],
+        sizes: Sequence[int | str],
         *,
         strides: Sequence[int] | None = None,
     ) -> GraphTensor:
         """Add an input, which every run is given.
 
+        A name among the sizes is a named dimension: every call of the model may have another size there. All
+        dimensions of one name are equal in a call.
+
+        >>> import numpy as np, opendml as dml
+        >>> graph = dml.Graph()
+        >>> x = graph.input("x", dml.FLOAT32, ["batch", 3])
+        >>> model = graph.compile({"y": x * 2.0})
+        >>> model
+        <Model cpu: x FLOAT32 [batch, 3] -> y FLOAT32 [batch, 3]>
+        >>> [model(np.ones((batch, 3), np.float32))["y"].shape for batch in (1, 5)]
+        [(1, 3), (5, 3)]
+
         Args:
             name: the name that `Model` uses; an identifier makes it a keyword.
             data_type: type of its elements: a TensorDataType, its name, or NumPy's or PyTorch's type. Also
                 "bfloat16", which DirectML lacks: operators read the tensor as FLOAT32.
-            sizes: 1 to 8 sizes, outermost first.
+            sizes: 1 to 8 sizes or names of dimensions, outermost first.
             strides: elements from one index to the next, per dimension; None: packed.
 
         Raises:
@@ -67,8 +85,19 @@ class Graph(GraphBase):
         if not isinstance(name, str) or name in self._inputs:
             problem = "already exists" if isinstance(name, str) else "not a name"
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
-        is_bfloat16, tensor = self._tensor_of(f"graph input {shown(name)}", data_type, sizes, strides)
+        if isinstance(sizes, list | tuple):
+            sizes = [self._dimension(name, each) if isinstance(each, str) else each for each in sizes]
+        label = f"graph input {shown(name)}"
+        is_bfloat16, tensor = self._tensor_of(label, data_type, sizes, strides)  # type: ignore[arg-type]
         return self._input(name, tensor, is_bfloat16)
+
+    def _dimension(self, input: str, name: str) -> Size:
+        """Return the size of a named dimension."""
+        if not name or name.strip() != name:
+            raise InvalidArgument(f"graph input {shown(input)}: sizes: {shown(name)} is no name")
+        if self._trace is None:
+            self._trace = Trace({})
+        return named_size(self._trace, name)
 
     def compile(self, outputs: Mapping[str, GraphTensor], device: str | Device | None = None) -> Model:
         """Compile the graph up to `outputs`.
@@ -87,7 +116,26 @@ class Graph(GraphBase):
         for name, tensor in outputs.items():
             if not isinstance(tensor, GraphTensor) or tensor.graph is not self:
                 raise InvalidArgument(f"outputs[{name!r}]: not a tensor of this graph")
-        return self._compile(outputs, device)
+        return self._compile(outputs, device) if self._trace is None else self._compile_named(outputs, device)
+
+    def _compile_named(self, outputs: Mapping[str, GraphTensor], device: str | Device | None) -> Model:
+        """Compile a graph with named dimensions: for each size when it is first called."""
+        device = as_device(device)
+        given = self._data(outputs, keep_inputs=True)
+        data = replace(given, steps=tuple(map(_with_own_array, given.steps)))
+
+        def build_for(data: GraphData, shared: SharedMemory, trace: Trace | None) -> Model | TracedModel:
+            graph = Graph(feature_level=data.feature_level)
+            tensors = build(graph, data)
+            graph._identities = {number: place for place, number in enumerate(graph._constants)}
+            if trace is None:
+                return graph._compile(tensors, device, shared)
+            return graph._traced(tensors, device, shared, trace)
+
+        named = zip(self._names, self._stages.buffers, strict=True)
+        inputs = {name: layout for name, layout in named if name is not None}
+        layouts = dict(zip(outputs, self._work(outputs).outputs, strict=True))
+        return NamedModel(device, data, (inputs, layouts), build_for)
 
     def _compile(
         self,
@@ -96,19 +144,39 @@ class Graph(GraphBase):
         shared: SharedMemory | None = None,
     ) -> Model:
         """Compile the graph up to valid outputs, with memory that other models share."""
+        device = as_device(device)
+        return self._maker(outputs, device, shared)(CompiledWork(self._work(outputs), device))
+
+    def _traced(
+        self,
+        outputs: Mapping[str, GraphTensor],
+        device: str | Device | None,
+        shared: SharedMemory,
+        trace: Trace,
+    ) -> TracedModel:
+        """Compile a graph with the sizes of a trace, for a device that has plans."""
+        device = as_device(device)
+        return TracedModel(device, self._work(outputs), trace, self._maker(outputs, device, shared))
+
+    def _work(self, outputs: Mapping[str, GraphTensor]) -> Work:
         values = [tensor._value for tensor in outputs.values()]
-        known = {*self._constants, *self._deferred_constants}
-        return Model(
-            as_device(device),
-            self._stages.work(values, known, only_needed=True),
-            tuple(self._names),
-            tuple(outputs),
-            self._constants,
-            None if self._deferred_constants else self._data(outputs, keep_inputs=True),
-            tuple(self._deferred_constants),
-            self._identities,
-            shared,
-        )
+        return self._stages.work(values, {*self._constants, *self._deferred_constants}, only_needed=True)
+
+    def _maker(
+        self, outputs: Mapping[str, GraphTensor], device: Device, shared: SharedMemory | None
+    ) -> Callable[[CompiledWork], Model]:
+        """Return a function that makes the model of this graph's compiled work."""
+        names, data = tuple(self._names), None
+        if not self._deferred_constants:
+            data = self._data(outputs, keep_inputs=True)
+        deferred, identities = tuple(self._deferred_constants), dict(self._identities)
+
+        def make(work: CompiledWork) -> Model:
+            return Model(
+                device, work, names, tuple(outputs), self._constants, data, deferred, identities, shared
+            )
+
+        return make
 
     def _deferred_constant(
         self, data_type: DataTypeLike, sizes: Sequence[int], strides: Sequence[int] | None
@@ -138,3 +206,22 @@ class Graph(GraphBase):
         self._identities[len(self._names)] = identity
         type = layout_in_graph(np.empty(0, array.dtype), "constant").type
         return self._constant(ConstantStep(array, None, is_unchanging=True), packed(type, array.shape))
+
+
+_HINTS = [each for each in range(227, 4096) if all(each % divisor for divisor in range(2, 64))]
+"""Sizes that dimensions are taken to have while a graph is built: primes, which few rules treat alone. They
+suit pictures of 224 pixels that are halved five times, and tables of 512 positions."""
+
+
+def named_size(trace: Trace, name: str) -> Size:
+    """Return the size of a dimension of a graph that is built, which may be new."""
+    if name in trace.dimensions:
+        return trace.size(name)
+    return trace.add(name, Dimension(_HINTS[len(trace.dimensions) % len(_HINTS)]))
+
+
+def _with_own_array(step: Step) -> Step:
+    """Return a step whose constant nobody writes to: sizes that are called later read it later."""
+    if not isinstance(step, ConstantStep) or step.is_unchanging or step.checksum is None:
+        return step
+    return replace(step, array=step.array.copy("K"), is_unchanging=True, checksum=None)

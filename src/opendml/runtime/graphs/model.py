@@ -27,7 +27,6 @@ from opendml.runtime.graphs.layout_copies import (
 )
 from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory
 from opendml.runtime.graphs.steps import GraphData
-from opendml.runtime.graphs.work import Work
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
@@ -70,7 +69,7 @@ class Model(Locked):
     def __init__(
         self,
         device: Device,
-        work: Work,
+        work: CompiledWork,
         names: tuple[str | None, ...],
         output_names: tuple[str, ...],
         constants: Mapping[int, Array],
@@ -84,23 +83,27 @@ class Model(Locked):
         self.device, self._data = device, data
         self.input_names = tuple(name for name in names if name is not None)
         self.output_names = output_names
-        self._names = names
-        self._input_layouts, self._output_layouts = work.inputs, work.outputs
-        self._work = CompiledWork(work, device)
-        self._kernel_steps = self._work._kernel_steps
+        self._names, self._all_names = names, (*names, *output_names)
         self._deferred_constants, self._shared = deferred_constants, shared
         self._identities = identities or {}
-        read = {stage.buffers[number] for stage in work.stages for number in stage.program.constants}
+        self._lay_out(work)
+        stages, layouts = work.work.stages, work.work.inputs
+        read = {stage.buffers[number] for stage in stages for number in stage.program.constants}
         self._constants = {
-            number: TensorMemory(address_of(array), work.inputs[number], False, array)
+            number: TensorMemory(address_of(array), layouts[number], False, array)
             for number, array in constants.items()
             if number in read
         }
         if not deferred_constants:
             self._prepared = self._prepare()
             self._constants.clear()
-        self._own_bytes = _NODE_BYTES * sum(len(ordered(stage.program.results)) for stage in work.stages)
-        self._all_names = (*names, *output_names)
+        self._own_bytes = _NODE_BYTES * sum(len(ordered(stage.program.results)) for stage in stages)
+
+    def _lay_out(self, compiled: CompiledWork) -> None:
+        """Use some compiled work, and the sizes of its tensors."""
+        work, names, output_names = compiled.work, self._names, self.output_names
+        self._work, self._kernel_steps = compiled, compiled._kernel_steps
+        self._input_layouts, self._output_layouts = work.inputs, work.outputs
         self._layouts = (*work.inputs, *work.outputs)
         self._expected = [
             (number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1)
@@ -163,12 +166,25 @@ class Model(Locked):
 
     def __deepcopy__(self, memo: object) -> Model:
         """Return a model of the same device, which shares the code and the prepared constants."""
+        copy = self._copied()
+        if not self._deferred_constants:
+            copy._prepared = self._prepared.again()
+        return copy
+
+    def _sized(self, work: CompiledWork) -> Model:
+        """Return the model of other sizes whose work is made by the same plan, with the same constants."""
+        copy = self._copied()
+        copy._lay_out(work)
+        copy._own_bytes = 0
+        if not self._deferred_constants:
+            copy._prepared = self._prepared.of(work)
+        return copy
+
+    def _copied(self) -> Model:
         copy = object.__new__(Model)
         copy.__dict__.update(self.__dict__)
         copy.__dict__.pop("_copies_on_stream", None)
         Locked.__init__(copy)
-        if not self._deferred_constants:
-            copy._prepared = self._prepared.again()
         return copy
 
     @overload

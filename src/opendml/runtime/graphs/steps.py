@@ -7,17 +7,19 @@ numbers. Front doors build this form through `Graph`. Saving, serializing and co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.program.sizes import Relation, value_at
 from opendml.runtime.program import tensors_of
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.spec.values import ScaleBias, Size2D
 
 if TYPE_CHECKING:
     from opendml.runtime.memory.host_array import Array
@@ -134,12 +136,16 @@ class GraphData:
         inputs: the names of all inputs. One without a step is absent.
         steps: each after those that it reads.
         outputs: the numbers of the tensors that it computes, by name.
+        dimensions: the named dimensions of its inputs.
+        choices: the guards that the program recorded that built the graph, and where.
     """
 
     feature_level: FeatureLevel
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]
     outputs: Mapping[str, int]
+    dimensions: tuple[str, ...] = ()
+    choices: Mapping[tuple[Relation, Any], str] = field(default_factory=dict)
 
 
 def output_count(step: Step) -> int:
@@ -170,7 +176,42 @@ def pruned(data: GraphData, keep_inputs: bool) -> GraphData:
     numbers = {old: new for new, old in enumerate(number for made, _ in kept for number in made)}
     outputs = {name: numbers[number] for name, number in data.outputs.items()}
     steps = tuple(_renumbered(step, numbers) for _, step in kept)
-    return GraphData(data.feature_level, data.inputs, steps, outputs)
+    return replace(data, steps=steps, outputs=outputs)
+
+
+def resized(data: GraphData, sizes: Mapping[str, int]) -> GraphData:
+    """Return a graph with other sizes of its dimensions, which may be of another trace. Nothing is checked.
+
+    Args:
+        data: a graph with traced sizes.
+        sizes: sizes of dimensions by name.
+    """
+
+    def at(value: Any) -> Any:
+        if isinstance(value, int | float):
+            return value_at(value, sizes)
+        if isinstance(value, tuple):
+            return (
+                type(value)(*map(at, value))
+                if isinstance(value, Size2D | ScaleBias)
+                else tuple(map(at, value))
+            )
+        if isinstance(value, TensorDesc):
+            return TensorDesc(
+                value.data_type,
+                at(value.sizes),
+                at(value.strides),
+                value.flags,
+                total_tensor_size_in_bytes=at(value.total_tensor_size_in_bytes),
+                guaranteed_base_offset_alignment=value.guaranteed_base_offset_alignment,
+            )
+        if isinstance(value, OperatorDesc):
+            return value._with(**{name: at(getattr(value, name)) for name in value.fields})
+        if isinstance(value, InputStep | ViewStep | OperatorStep):
+            return replace(value, **{each.name: at(getattr(value, each.name)) for each in fields(value)})
+        return value
+
+    return replace(data, steps=at(data.steps), dimensions=(), choices={})
 
 
 def _read(step: Step) -> Iterator[int]:

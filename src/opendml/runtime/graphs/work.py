@@ -40,8 +40,12 @@ class Work:
     between: tuple[int, ...] = ()
 
 
-def require_work(work: Work) -> int:
+def require_work(work: Work, steps: int | None = None) -> int:
     """Check the tensors, the recurrent networks and the kernel steps of some work against the limits.
+
+    Args:
+        work: the work.
+        steps: its kernel steps, if they are known. Its recurrent networks are not checked again then.
 
     Returns:
         The kernel steps of one dispatch.
@@ -57,8 +61,9 @@ def require_work(work: Work) -> int:
             limits.require("tensor_elements", layout.element_count, where)
             total += layout.span[1] - layout.span[0]
     limits.require_memory(total, "the tensors of a graph")
-    repeats = sum(repeats_of(stage.program.results) for stage in work.stages)
-    limits.require("graph_parts", repeats, "the steps of a graph's recurrent networks")
-    steps = sum(steps_of(stage.program.results) for stage in work.stages)
+    if steps is None:
+        repeats = sum(repeats_of(stage.program.results) for stage in work.stages)
+        limits.require("graph_parts", repeats, "the steps of a graph's recurrent networks")
+        steps = sum(steps_of(stage.program.results) for stage in work.stages)
     limits.require("kernel_steps", steps, "one run of a graph")
     return steps

@@ -9,8 +9,9 @@ from opendml.budget import Limits, meter, metered
 from opendml.errors import InvalidArgument, located
 from opendml.json_files.node import JsonNode
 from opendml.model_files import read_file
+from opendml.program.sizes import Relation, Trace, is_traced
 from opendml.runtime.graphs.base import GraphBase, build
-from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.graph import Graph, named_size
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.steps import (
     ConstantStep,
@@ -25,6 +26,7 @@ from opendml.runtime.graphs.steps import (
 from opendml.runtime.objects.compiled import CompiledOperator
 from opendml.runtime.objects.device import Device, as_device
 from opendml.runtime.saved.container import array_in, opened_file
+from opendml.runtime.saved.traced import Sizes, traced_from_json
 from opendml.runtime.saved.values import desc_from_json, from_json, tensor_from_json
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 from opendml.spec.feature_level import as_feature_level
@@ -49,14 +51,19 @@ def load(
 def loaded(data: bytes, device: str | Device | None = None) -> Model | CompiledOperator:
     """Compile what the bytes of a file hold; see `load`."""
     program, content = opened_file(data)
-    program.members(("device", "flags", "feature_level", "inputs", "steps", "outputs"))
+    known = ("device", "flags", "feature_level", "inputs", "steps", "outputs", "dimensions", "choices")
+    program.members(known)
     device = _device(program.member("device")) if device is None else as_device(device)
-    given, flags = _graph(program, content), program.optional("flags")
+    trace = _trace(program)
+    given, flags = _graph(program, content, trace), program.optional("flags")
     if flags is None:
         graph = Graph(feature_level=given.feature_level)
+        graph._trace = trace
         with located("$"):
             outputs = build(graph, given)
         return graph.compile(outputs, device)
+    if trace is not None:
+        program.member("dimensions").fail("no named dimensions of a compiled operator")
     execution = ExecutionFlags(flags.integer(0, sum(ExecutionFlags)))
     operators = [step for step in given.steps if isinstance(step, OperatorStep)]
     if len(operators) == 1 and not operators[0].name:
@@ -77,7 +84,33 @@ def _device(node: JsonNode) -> Device:
     return usual if is_usual else wanted
 
 
-def _graph(program: JsonNode, content: memoryview) -> GraphData:
+def _trace(program: JsonNode) -> Trace | None:
+    """Return the trace of the named dimensions of a file, with the guards of the program that built it."""
+    names = program.optional("dimensions")
+    if names is None:
+        return None
+    trace = Trace({})
+    for each in names.elements():
+        named_size(trace, each.string())
+    choices = program.optional("choices")
+    for choice in [] if choices is None else choices.elements():
+        name, value = (
+            choice.elements() if len(choice.elements()) == 2 else choice.fail("a relation and a size")
+        )
+        if name.string() not in Relation.__members__:
+            name.fail("a relation")
+        size = traced_from_json(value, _sizes(trace))
+        if not is_traced(size):
+            value.fail("a size that changes")
+        trace.guards[Relation[name.string()], size] = "the program that saved the graph"
+    return trace
+
+
+def _sizes(trace: Trace | None) -> Sizes:
+    return {} if trace is None else {name: trace.size(name) for name in trace.dimensions}
+
+
+def _graph(program: JsonNode, content: memoryview, trace: Trace | None) -> GraphData:
     """Return the steps of a file, which nobody has checked."""
     steps = program.member("steps").elements()
     meter().require("graph_parts", len(steps), "steps of the graph")
@@ -88,15 +121,17 @@ def _graph(program: JsonNode, content: memoryview) -> GraphData:
         name: each.integer(0, _UINT32_MAX) for name, each in program.member("outputs").members().items()
     }
     level = as_feature_level(program.member("feature_level").string())
-    return GraphData(level, tuple(inputs), tuple(_step(step, content) for step in steps), outputs)
+    return GraphData(
+        level, tuple(inputs), tuple(_step(step, content, _sizes(trace)) for step in steps), outputs
+    )
 
 
-def _step(step: JsonNode, content: memoryview) -> Step:
+def _step(step: JsonNode, content: memoryview, sizes: Sizes) -> Step:
     members = step.members()
     if "input" in members:
         step.members(("input", "tensor", "is_bfloat16"))
         kind = step.optional("is_bfloat16")
-        tensor_desc = tensor_from_json(step.member("tensor"))
+        tensor_desc = tensor_from_json(step.member("tensor"), sizes)
         return InputStep(_number(step.member("input")), tensor_desc, kind is not None and kind.boolean())
     if "constant" in members:
         step.members(("constant", "tensor"))
@@ -115,9 +150,9 @@ def _step(step: JsonNode, content: memoryview) -> Step:
         return ViewStep(
             _number(step.member("view")),
             _data_type(step.member("data_type")),
-            tuple(_number(each) for each in step.member("sizes").elements()),
-            None if strides is None else tuple(each.integer(-(2**63), 2**63) for each in strides.elements()),
-            step.member("offset").integer(0, 2**63),
+            tuple(_size(each, 0, sizes) for each in step.member("sizes").elements()),
+            None if strides is None else tuple(_size(each, -(2**63), sizes) for each in strides.elements()),
+            _size(step.member("offset"), 0, sizes),
             step.member("of_bytes").boolean(),
         )
     if "round" in members:
@@ -125,7 +160,13 @@ def _step(step: JsonNode, content: memoryview) -> Step:
         return RoundStep(_number(step.member("round")))
     step.members(("desc", "inputs", "name"))
     inputs = tuple(None if each.value is None else _number(each) for each in step.member("inputs").elements())
-    return OperatorStep(desc_from_json(step.member("desc")), inputs, step.member("name").string())
+    return OperatorStep(desc_from_json(step.member("desc"), sizes), inputs, step.member("name").string())
+
+
+def _size(node: JsonNode, least: int, sizes: Sizes) -> int:
+    if isinstance(node.value, dict):
+        return traced_from_json(node, sizes)  # type: ignore[no-any-return]
+    return node.integer(least, 2**63)
 
 
 def _number(node: JsonNode) -> int:

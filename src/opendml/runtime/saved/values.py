@@ -8,6 +8,8 @@ from typing import Any
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.json_files.node import JsonNode
+from opendml.program.sizes import is_traced
+from opendml.runtime.saved.traced import NO_SIZES, Sizes, traced_from_json, traced_to_json
 from opendml.spec import descs
 from opendml.spec.operator_desc import OperatorDesc, ScaleBias, Size2D
 from opendml.spec.schema import operator
@@ -28,6 +30,8 @@ def to_json(value: Any) -> object:
             return "NONE" if not value else value.name
         case IntEnum():
             return value.name
+        case int() | float() if is_traced(value):
+            return traced_to_json(value)  # type: ignore[arg-type]
         case float() if not math.isfinite(value):
             return {"float": str(value)}
         case None | bool() | int() | float() | str():
@@ -47,34 +51,40 @@ def to_json(value: Any) -> object:
             raise Unsupported(f"{shown(value)} cannot be saved")
 
 
-def from_json(node: JsonNode) -> Any:
+def from_json(node: JsonNode, sizes: Sizes = NO_SIZES) -> Any:
     """Return the value that `to_json` has made JSON of, members of enumerations as their names.
+
+    Args:
+        node: the JSON.
+        sizes: the sizes of named dimensions.
 
     Raises:
         InvalidArgument: it has not.
     """
     value = node.value
     if isinstance(value, list):
-        return tuple(map(from_json, node.elements()))
+        return tuple([from_json(each, sizes) for each in node.elements()])
     if not isinstance(value, dict):
         return value
+    if "size" in value or "traced" in value:
+        return traced_from_json(node, sizes)
     if "float" in value:
         node.members(("float",))
         return node.member("float").number()
     for name, kind in (("scale_bias", ScaleBias), ("size_2d", Size2D)):
         if name in value:
             node.members((name,))
-            pair = from_json(node.member(name))
+            pair = from_json(node.member(name), sizes)
             if not isinstance(pair, tuple) or len(pair) != 2:
                 node.fail("two numbers")
             return kind(*pair)
     if "tensor" in value:
         node.members(("tensor",))
-        return tensor_from_json(node.member("tensor"))
-    return desc_from_json(node)
+        return tensor_from_json(node.member("tensor"), sizes)
+    return desc_from_json(node, sizes)
 
 
-def desc_from_json(node: JsonNode) -> OperatorDesc:
+def desc_from_json(node: JsonNode, sizes: Sizes = NO_SIZES) -> OperatorDesc:
     """Return the desc of an operator, which nobody has checked.
 
     Raises:
@@ -90,7 +100,7 @@ def desc_from_json(node: JsonNode) -> OperatorDesc:
     missing = [name for name in kind.fields if name not in fields]
     if missing:
         raise InvalidArgument(f"{node.member('fields').at(missing[0])}: missing")
-    return kind(**{name: from_json(field) for name, field in fields.items()})
+    return kind(**{name: from_json(field, sizes) for name, field in fields.items()})
 
 
 def tensor_to_json(tensor: TensorDesc) -> dict[str, object]:
@@ -99,9 +109,9 @@ def tensor_to_json(tensor: TensorDesc) -> dict[str, object]:
     return dict(zip(_TENSOR, map(to_json, values), strict=True))
 
 
-def tensor_from_json(node: JsonNode) -> TensorDesc:
+def tensor_from_json(node: JsonNode, sizes: Sizes = NO_SIZES) -> TensorDesc:
     """Return a TensorDesc, which nobody has checked."""
-    fields = {name: from_json(field) for name, field in node.members(_TENSOR).items()}
+    fields = {name: from_json(field, sizes) for name, field in node.members(_TENSOR).items()}
     return TensorDesc(
         fields.get("data_type", ""),
         fields.get("sizes", ()),

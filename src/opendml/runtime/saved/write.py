@@ -54,7 +54,7 @@ def saved_graph(graph: GraphData | None, device: Device, flags: int | None = Non
     if graph is None:
         raise Unsupported("this model was not made by Graph.compile, and cannot be saved")
     arrays = Arrays()
-    program = {
+    program: dict[str, object] = {
         "device": {
             "kind": device.kind,
             "feature_level": short_name(device.feature_level),
@@ -66,6 +66,9 @@ def saved_graph(graph: GraphData | None, device: Device, flags: int | None = Non
         "steps": [_step(step, arrays) for step in graph.steps],
         "outputs": graph.outputs,
     }
+    if graph.dimensions:
+        program["dimensions"] = graph.dimensions
+        program["choices"] = [[relation.name, to_json(size)] for relation, size in graph.choices]
     return packed_file(program, arrays)
 
 
@@ -85,9 +88,9 @@ def _step(step: Step, arrays: Arrays) -> dict[str, object]:
             return {
                 "view": step.of,
                 "data_type": step.data_type.name,
-                "sizes": step.sizes,
-                "strides": step.strides,
-                "offset": step.offset,
+                "sizes": to_json(step.sizes),
+                "strides": to_json(step.strides),
+                "offset": to_json(step.offset),
                 "of_bytes": step.of_bytes,
             }
         case RoundStep():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from opendml.across_forks import importing
 from opendml.program.program import Program
 from opendml.targets.cpu.threads import chosen_threads
-from opendml.targets.executable import Instance
+from opendml.targets.executable import Instance, TracedProgram
 from opendml.targets.host import HostBackend
 from opendml.targets.planned import Planned, Timer, on_the_clock
 
@@ -20,26 +20,37 @@ class CpuBackend(HostBackend):
     """Machine code for this processor. LLVM is loaded when the first program is compiled."""
 
     kind: ClassVar[str] = "cpu"
+    has_plans: ClassVar[bool] = True
 
     def open(self) -> None:
         """Check the setting of the number of threads."""
         chosen_threads()
 
     def compile(self, program: Program, threads: int | None) -> CpuExecutable:
-        """Compile a program to machine code."""
+        """Compile a program to machine code, or load its plan from the cache."""
         with importing:
             from opendml.targets.cpu.executable import CpuExecutable
-        return CpuExecutable(program, threads)
+            from opendml.targets.cpu.stored_plan import known_plan
+        return CpuExecutable(known_plan(program, threads))
+
+    def traced(self, program: Program, threads: int | None) -> TracedProgram:
+        """Cut a program with traced sizes into kernels."""
+        with importing:
+            from opendml.targets.cpu.planning import CpuTracedProgram
+        return CpuTracedProgram(program, threads)
 
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
         """Compile a program, and return a function that makes instances. All calls of a thread share
         memory."""
-        return self.compile(program, threads).instantiate_without_arena
+        with importing:
+            from opendml.targets.cpu.executable import CpuExecutable
+            from opendml.targets.cpu.planning import compile_plan
+        return CpuExecutable(compile_plan(program, threads)).instantiate_without_arena
 
     def plan(self, program: Program) -> Planned:
         """Return the kernels of a program and their launches."""
         with importing:
-            from opendml.targets.cpu.executable import plan
+            from opendml.targets.cpu.planning import plan
         return plan(program)
 
     def timers(self, instance: Instance) -> list[Timer]:

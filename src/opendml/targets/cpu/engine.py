@@ -6,27 +6,31 @@ import ctypes
 import hashlib
 import itertools
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
 from functools import cache
+from typing import TYPE_CHECKING
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite import ir
 
-from opendml.across_forks import compiling
+from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.errors import Unsupported
-from opendml.targets.cpu.emit_kernel import emit_kernel
-from opendml.targets.cpu.kernel_code import SCRATCH_SYMBOL
+from opendml.logs import log
+from opendml.targets.cpu.compile_workers import compiled_by_workers, worker_count
 from opendml.targets.cpu.machine import machine
-from opendml.targets.cpu.native import FUNCTIONS, runtime_assembly
-from opendml.targets.cpu.pattern import CpuMode, CpuPattern
+from opendml.targets.cpu.native import FUNCTIONS, SCRATCH_SYMBOL, runtime_assembly
+from opendml.targets.cpu.object_code import Effort, compiled_object, target_machine
 from opendml.targets.cpu.signals import deferred_signals
+from opendml.targets.cpu.threads import available_threads
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
+
+if TYPE_CHECKING:
+    from opendml.targets.cpu.pattern import CpuPattern
 
 _SYMBOL = "kernel"
 _SYMBOLS = (_SYMBOL, SCRATCH_SYMBOL)
@@ -38,27 +42,24 @@ _COMPILER_BYTES = 64 * 1024 * 1024
 none."""
 
 _codes: dict[str, MachineCode] = {}
+"""Machine code by the keys of objects."""
 _libraries: list[llvm.ResourceTracker] = []
 _numbers = itertools.count()
 
 
-class Effort(Enum):
-    """The optimizations that LLVM runs before it emits machine code. Kernels are vectorized before."""
-
-    CLEAN = "clean"
-    """Promote memory to registers, and simplify: enough for single loops."""
-    HOIST = "hoist"
-    """CLEAN, and hoist loop invariants."""
-    ALL = "all"
-    """All optimizations for code of several functions, without vectorization."""
-
-
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """The machine code of a kernel: its address, and the bytes of scratch memory that each thread needs."""
+    """The machine code of a kernel.
+
+    Args:
+        address: that of its function.
+        scratch_bytes: bytes of scratch memory that each thread needs.
+        key: its key in the cache of objects.
+    """
 
     address: int
     scratch_bytes: int
+    key: str
 
 
 def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
@@ -67,15 +68,30 @@ def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
     Raises:
         Unsupported: there is no memory for the compilation, or the code cannot be linked.
     """
-    texts = [pattern.text() for pattern in patterns]
     with compiling:
-        needed = dict(zip(texts, patterns, strict=True))
-        missing = [(text, pattern) for text, pattern in needed.items() if text not in _codes]
-        for first in range(0, len(missing), _BATCH):
+        needed = {_key(pattern.text()): pattern for pattern in patterns}
+        missing = {key: pattern for key, pattern in needed.items() if key not in _codes}
+        for keys in _batched(missing, _BATCH):
             check_time()
             with deferred_signals():
-                _load_kernels(dict(missing[first : first + _BATCH]))
-        return [_codes[text] for text in texts]
+                _find_kernels(keys)
+        _compile_kernels({key: pattern for key, pattern in missing.items() if key not in _codes})
+        return [_codes[_key(pattern.text())] for pattern in patterns]
+
+
+def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
+    """Return the machine code of objects in the cache by their keys. None: one is absent or damaged."""
+    with compiling:
+        for key in keys:
+            if key not in _codes:
+                check_time()
+                with deferred_signals():
+                    _require_memory()
+                    addresses = _cached(key, _SYMBOLS)
+                    if addresses is None:
+                        return None
+                    _codes[key] = _code_at(addresses, key)
+        return [_codes[key] for key in keys]
 
 
 @cache
@@ -84,21 +100,64 @@ def runtime_addresses() -> dict[str, int]:
     assembly = runtime_assembly(machine().triple)
     with compiling, deferred_signals():
         _require_memory()
-        found = _cached(assembly, FUNCTIONS)
-        return found if found is not None else _linked(assembly, compile_object(assembly), FUNCTIONS)
+        found = _cached(_key(assembly), FUNCTIONS)
+        return found if found is not None else _linked(_key(assembly), compile_object(assembly), FUNCTIONS)
 
 
-def _load_kernels(kernels: Mapping[str, CpuPattern]) -> None:
-    """Add kernels, by the texts of their patterns, to the table."""
+def _find_kernels(keys: Sequence[str]) -> None:
+    """Add those kernels to the table that are in the cache on disk."""
     _require_memory()
-    found = {text: _cached(text, _SYMBOLS) for text in kernels}
-    missing = [text for text, addresses in found.items() if addresses is None]
-    for text, code in zip(missing, _compiled([kernels[text] for text in missing]), strict=True):
-        found[text] = _linked(text, code, _SYMBOLS)
-    for text, addresses in found.items():
+    for key in keys:
+        addresses = _cached(key, _SYMBOLS)
         if addresses is not None:
-            scratch_bytes = ctypes.c_int64.from_address(addresses[SCRATCH_SYMBOL]).value
-            _codes[text] = MachineCode(addresses[_SYMBOL], scratch_bytes)
+            _codes[key] = _code_at(addresses, key)
+
+
+def _compile_kernels(kernels: Mapping[str, CpuPattern]) -> None:
+    """Compile kernels, by the keys of their objects, and add them to the table: on all cores if there are
+    many."""
+    workers = worker_count(len(kernels), available_threads())
+    began = time.perf_counter()
+    if workers:
+        jobs = ((kernel_assembly(pattern), effort_for(pattern)) for pattern in kernels.values())
+        for (key, pattern), code in zip(
+            kernels.items(), compiled_by_workers(jobs, workers, machine()), strict=True
+        ):
+            check_time()
+            with deferred_signals():
+                _require_memory()
+                _link_kernel(key, next(_compiled([pattern])) if code is None else code)
+    else:
+        for keys in _batched(kernels, _BATCH):
+            check_time()
+            with deferred_signals():
+                _require_memory()
+                for key, code in zip(keys, _compiled([kernels[key] for key in keys]), strict=True):
+                    _link_kernel(key, code)
+    if kernels:
+        milliseconds = (time.perf_counter() - began) * 1e3
+        log.debug(
+            "compiled machine code of %d kernels in %.1f ms, with %d processes",
+            len(kernels),
+            milliseconds,
+            max(workers, 1),
+        )
+
+
+def _link_kernel(key: str, code: bytes) -> None:
+    _codes[key] = _code_at(_linked(key, code, _SYMBOLS), key)
+
+
+def _batched(keys: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
+    """Yield keys in tuples of at most `size`."""
+    remaining = iter(keys)
+    while batch := tuple(itertools.islice(remaining, size)):
+        yield batch
+
+
+def _code_at(addresses: Mapping[str, int], key: str) -> MachineCode:
+    scratch_bytes = ctypes.c_int64.from_address(addresses[SCRATCH_SYMBOL]).value
+    return MachineCode(addresses[_SYMBOL], scratch_bytes, key)
 
 
 def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:
@@ -116,25 +175,24 @@ def _compiled(patterns: Sequence[CpuPattern]) -> Iterator[bytes]:
         yield from objects
 
 
-def _cached(text: str, symbols: tuple[str, ...]) -> dict[str, int] | None:
-    """Return the addresses of the `symbols` of some code, which `text` stands for, if it is in the cache and
-    can be linked."""
-    found = read_object(_key(text))
+def _cached(key: str, symbols: tuple[str, ...]) -> dict[str, int] | None:
+    """Return the addresses of the `symbols` of an object, if it is in the cache and can be linked."""
+    found = read_object(key)
     if found is not None:
         with suppress(Unsupported):
             return load_object(found, symbols)
     return None
 
 
-def _linked(text: str, code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
+def _linked(key: str, code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
     """Return the addresses of the `symbols` of an object, which gets into the cache if it can be linked."""
     addresses = load_object(code, symbols)
-    write_object(_key(text), code)
+    write_object(key, code)
     return addresses
 
 
 def _key(text: str) -> str:
-    return hashlib.sha256(f"{_environment()}\n{text}".encode()).hexdigest()
+    return hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()
 
 
 def _require_memory() -> None:
@@ -150,6 +208,11 @@ def _require_memory() -> None:
 
 def kernel_assembly(pattern: CpuPattern) -> str:
     """Return the pattern as LLVM assembly, before optimization."""
+    # A process that finds all code in the cache does not pay for these imports.
+    with importing:
+        from llvmlite import ir
+
+        from opendml.targets.cpu.emit_kernel import emit_kernel
     module = ir.Module()
     module.triple = machine().triple
     emit_kernel(module, _SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
@@ -158,31 +221,14 @@ def kernel_assembly(pattern: CpuPattern) -> str:
 
 def effort_for(pattern: CpuPattern) -> Effort:
     """Return what a kernel needs."""
-    return Effort.CLEAN if pattern.mode is CpuMode.POINTWISE else Effort.HOIST
+    return Effort.CLEAN if pattern.mode.name == "POINTWISE" else Effort.HOIST
 
 
 def compile_object(
     assembly: str, effort: Effort = Effort.ALL, target: llvm.TargetMachine | None = None
 ) -> bytes:
     """Optimized machine code for this processor, or for another one, as an object file."""
-    target = target or _target_machine()
-    module = llvm.parse_assembly(assembly)
-    module.verify()
-    builder = llvm.create_pass_builder(target, _options(2 if effort is Effort.ALL else 1))
-    if effort is Effort.ALL:
-        builder.getModulePassManager().run(module, builder)
-    elif effort is Effort.HOIST:
-        passes = builder.getFunctionPassManager()
-        for function in module.functions:
-            if not function.is_declaration:
-                passes.run(function, builder)
-    else:
-        cleaning = llvm.create_new_module_pass_manager()
-        cleaning.add_sroa_pass()
-        cleaning.add_simplify_cfg_pass()
-        cleaning.add_instruction_combine_pass()
-        cleaning.run(module, builder)
-    return bytes(target.emit_object(module))
+    return compiled_object(assembly, effort, target or _target_machine())
 
 
 def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
@@ -203,24 +249,9 @@ def load_object(code: bytes, symbols: tuple[str, ...]) -> dict[str, int]:
     return {symbol: int(library[symbol]) for symbol in symbols}
 
 
-@cache
-def _options(level: int) -> llvm.PipelineTuningOptions:
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = (
-        options.loop_interleaving
-    ) = False
-    return options
-
-
-@cache
 def _target_machine() -> llvm.TargetMachine:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
     host = machine()
-    target = llvm.Target.from_triple(host.triple)
-    return target.create_target_machine(
-        cpu=host.name, features=host.features, opt=3, reloc="pic", codemodel="default"
-    )
+    return target_machine(host.triple, host.name, host.features)
 
 
 @cache
@@ -233,7 +264,7 @@ def _jit() -> llvm.LLJIT:
 
 
 @cache
-def _environment() -> str:
+def environment() -> str:
     """Return all that the code depends on apart from the pattern: processor, LLVM, and the version of this
     compiler."""
     host = machine()

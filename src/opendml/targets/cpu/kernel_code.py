@@ -21,6 +21,7 @@ from opendml.targets.common.pattern import Level, Step, levels_of
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.loads import At, Loads, Pointers, Values
+from opendml.targets.cpu.native import SCRATCH_SYMBOL
 from opendml.targets.cpu.pattern import CpuAccess, CpuPattern, ParameterTable
 from opendml.targets.cpu.values import any_lane, llvm_type, splat
 
@@ -29,8 +30,7 @@ KnownAt = Callable[[ir.Value], Values]
 Stride = Callable[[int, int], int]
 """Returns which parameter is the stride of an access along a loop."""
 
-SCRATCH_SYMBOL = "scratch_bytes"
-"""The name of the constant beside a kernel that holds the bytes of scratch that a thread needs for it."""
+
 _SCRATCH_ALIGNMENT = 128
 """Bytes of the widest vector."""
 _COUNTED_ACCESSES = 6

@@ -163,13 +163,13 @@ class CpuLaunch:
 
     @property
     def claims(self) -> int:
-        """The number of claims that threads make."""
-        return -(-self.items // self.grain)
+        """The number of claims that threads make; that of the traced run if sizes are traced."""
+        return -(-hint_of(self.items) // hint_of(self.grain))
 
     @property
     def shared_cycles(self) -> int:
         """The work of all threads; 0 if the caller claims all at once."""
-        return max(self.claims * CLAIM_CYCLES, self.work) if self.claims > 1 else 0
+        return max(self.claims * CLAIM_CYCLES, hint_of(self.work)) if self.claims > 1 else 0
 
 
 CpuQuery = Query[KernelNest, CpuMachine]

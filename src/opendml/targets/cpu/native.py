@@ -32,6 +32,9 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "assembly"
 
+SCRATCH_SYMBOL = "scratch_bytes"
+"""The name of the constant beside a kernel that holds the bytes of scratch that a thread needs for it."""
+
 HEADER = 16
 """Words before the launches of a job. Words without a name are reserved."""
 THREADS = 1

@@ -27,16 +27,19 @@ from opendml.targets.cpu.threads import available_threads
 Scheduled = tuple[Decision[list[CpuLaunch]], list[CpuLaunch]]
 """The choice for a kernel, and its launches."""
 _known = Memo[Scheduled]()
-_traced = Memo[list[CpuLaunch]]()
+Launches = Memo[list[CpuLaunch]]
 
 
-def schedule(kernel: Kernel, hints: Kernel | None = None) -> list[CpuLaunch]:
+def schedule(
+    kernel: Kernel, hints: Kernel | None = None, constructed: Launches | None = None
+) -> list[CpuLaunch]:
     """Return the launches that run `kernel`, in order. Kernels of equal form are scheduled once.
 
     Args:
         kernel: the kernel. Its domain, strides and offsets may have traced sizes. Then those of launches are
             expressions, and the trace records for which sizes they are right.
         hints: the kernel with all sizes of the traced run, for which the launches are chosen.
+        constructed: the traced launches of kernels that are scheduled for the same hints.
     """
     check_time()
     host = machine()
@@ -47,7 +50,8 @@ def schedule(kernel: Kernel, hints: Kernel | None = None) -> list[CpuLaunch]:
     if hints is not None:
         traced, binding = form_of(kernel, hints)
         inner = innermost_loop_of(form)
-        launches = _traced.get(traced, circumstances, lambda: decision.construct(table_of(traced, inner)[1]))
+        memo = Launches() if constructed is None else constructed
+        launches = memo.get(traced, None, lambda: decision.construct(table_of(traced, inner)[1]))
     return [launch.bound(binding) for launch in launches]
 
 

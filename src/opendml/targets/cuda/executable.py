@@ -66,7 +66,8 @@ class CudaExecutable:
         self._prepared_count = len(kernels.prepared)
         self.buffer_count = kernels.buffer_count
         first_step = min(self._prepared_count, 1)
-        self._constants = KeptConstants(program.inputs, program.constants & read, first_step)
+        copied = {number: program.inputs[number] for number in sorted(program.constants & read)}
+        self._constants = KeptConstants(copied, first_step)
         self.kept = [Kept(each.size, each.recipe, 0) for each in kernels.prepared] + self._constants.kept
         """Prepared tensors, then the constants that kernels read as they are."""
         self._prepared: dict[tuple[int, tuple[int, ...]], PreparedLaunch] = {}

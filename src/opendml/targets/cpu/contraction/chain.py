@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import index
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
@@ -278,7 +279,8 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
     depth = width = _WIDEST
     if way.instructions.are_amx:
         depth, width = (
-            -(-count // STEP) * STEP for count in (scores.count(scores.depth), results.count(results.columns))
+            index(-(-count // STEP) * STEP)
+            for count in (scores.count(scores.depth), results.count(results.columns))
         )
     lanes, packed = lane_count(), (way.instructions, Storage.PACKED)
     chaining = Chaining(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import index
 
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
@@ -195,4 +196,5 @@ def _window(part: Kernel, position: int, tap: int) -> ImageWindow | None:
         return None
     if stride >= part.domain[tap] or dilation >= part.domain[position]:
         return None
-    return ImageWindow(part.domain[tap], stride, dilation)
+    # Code is made for each extent of windows.
+    return ImageWindow(index(part.domain[tap]), stride, dilation)

@@ -1,0 +1,224 @@
+"""Compiled graphs whose inputs have named dimensions: a model for each size, made when it is first called."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from opendml.errors import InvalidArgument
+from opendml.program.program import Layout
+from opendml.program.sizes import Conditions, Dimension, Size, Trace, is_traced, value_at
+from opendml.runtime.described import sizes_text
+from opendml.runtime.graphs.model import Model, require_names
+from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.steps import GraphData, InputStep, resized
+from opendml.runtime.graphs.traced_model import TracedModel, has_plans, hints_in, kept
+from opendml.runtime.locked import Locked
+from opendml.runtime.memory.foreign import as_numpy
+from opendml.runtime.objects.bound import BoundModel
+from opendml.runtime.objects.device import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from opendml.runtime.explain.explanation import ExplainedGraph
+
+MOST_TRACES = 8
+"""Traces for one choice of the dimensions that are 1, at most. Sizes that no trace serves are compiled
+exactly."""
+
+
+class NamedModel(Model):
+    """A compiled graph with named dimensions. Calls of different sizes run at the same time.
+
+    Args:
+        device: where it runs.
+        data: the graph, with sizes of its trace.
+        layouts: the layouts of all inputs by name, and those of the outputs.
+        build: adds the steps of a graph to a new one, and compiles it for the device. It is given the graph,
+            and a trace, or None for a graph of exact sizes.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        data: GraphData,
+        layouts: tuple[Mapping[str, Layout], Mapping[str, Layout]],
+        build: Callable[[GraphData, SharedMemory, Trace | None], Model | TracedModel],
+    ) -> None:
+        Locked.__init__(self)
+        device._require_present()
+        self.device, self._data, self._graph, self._build = device, data, data, build
+        self._layouts_by_name, self._output_layouts = layouts[0], tuple(layouts[1].values())
+        self.input_names, self.output_names = tuple(layouts[0]), tuple(layouts[1])
+        self._names, self._input_layouts = self.input_names, tuple(layouts[0].values())
+        self._memory = SharedMemory()
+        steps = [step for step in data.steps if isinstance(step, InputStep)]
+        self._wanted = {data.inputs[step.position]: step.tensor.sizes for step in steps}
+        self._open = [name for name, sizes in self._wanted.items() if any(map(is_traced, sizes))]
+        self._choices = data.choices
+        self._is_choice_met = Conditions(self._choices)
+        self._by_shapes: dict[Hashable, Model] = {}
+        self._exact: dict[Hashable, Model] = {}
+        self._traces: dict[Hashable, list[TracedModel]] = {}
+        self._has_own = False
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Memory that the model holds for intermediate tensors: as much as the largest sizes need."""
+        return self._memory.arenas.most
+
+    @property
+    def persistent_bytes(self) -> int:
+        """Memory that the model holds for its constants, prepared for the sizes that were called."""
+        return self._memory.constants.bytes
+
+    def __deepcopy__(self, memo: object) -> NamedModel:
+        """Return a model of the same device, which shares the code and the prepared constants."""
+        copy = object.__new__(NamedModel)
+        copy.__dict__.update(self.__dict__)
+        Locked.__init__(copy)
+        copy._by_shapes, copy._has_own = {}, True
+        return copy
+
+    def __call__(self, /, *arrays: Any, **inputs: Any) -> dict[str, Any]:
+        """Run the model, and return its outputs by name."""
+        if arrays:
+            inputs = self._named(arrays, inputs)
+        return self._of(inputs)(inputs)
+
+    def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Compute the outputs into given arrays, whose sizes follow from those of the inputs."""
+        self._of(inputs).run(inputs, outputs)
+
+    def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
+        """Bind the model to arrays, for repeated dispatch with their sizes."""
+        return self._of(inputs).bind(inputs, outputs)
+
+    def explain(self, /, **inputs: Any) -> ExplainedGraph:
+        """Explain the model for the sizes of some inputs, compiled for these alone."""
+        missing = [name for name in self._open if name not in inputs]
+        if missing:
+            raise InvalidArgument(
+                f"explain: {missing[0]} is missing; an array for each input with named dimensions is needed"
+            )
+        sizes = self._sizes_of(inputs)
+        return self._compiled_exactly(sizes).explain(**inputs)
+
+    def _of(self, inputs: Mapping[str, Any]) -> Model:
+        """Return the model for the sizes of some inputs."""
+        try:
+            shapes = tuple([inputs[name].shape for name in self._open])
+            model = self._by_shapes.get(shapes)
+        except (AttributeError, KeyError, TypeError):
+            require_names("inputs", inputs, self.input_names)
+            shapes, model = tuple([_shape(inputs[name], name) for name in self._open]), None
+        if model is None:
+            require_names("inputs", inputs, self.input_names)
+            model = self._at(self._sizes_of(inputs))
+            if self._has_own:
+                model = model.__deepcopy__({})
+            kept(self._by_shapes, shapes, model)
+        return model
+
+    def _sizes_of(self, inputs: Mapping[str, Any]) -> dict[str, int]:
+        """Return the sizes of dimensions by name.
+
+        Raises:
+            InvalidArgument: inputs whose sizes do not fit.
+        """
+        found: dict[str, tuple[int, str]] = {}
+        shapes = {name: _shape(inputs[name], name) for name in self._open}
+        for name, shape in shapes.items():
+            wanted = self._wanted[name]
+            if len(shape) != len(wanted):
+                raise self._unfit(name, shape, f"{len(wanted)} dimensions are needed")
+            for axis, (size, given) in enumerate(zip(wanted, shape, strict=True)):
+                if type(size) is not Size or (dimension := size.name) is None:
+                    continue
+                place = f"{name}, dimension {axis}"
+                other, where = found.setdefault(dimension, (given, place))
+                if other != given:
+                    raise self._unfit(name, shape, f"{dimension} is {other} in {where}")
+        sizes = {dimension: size for dimension, (size, _) in found.items()}
+        for name, shape in shapes.items():
+            wanted_now = tuple([value_at(size, sizes) for size in self._wanted[name]])
+            if wanted_now != shape:
+                raise self._unfit(name, shape, f"{list(wanted_now)} is needed")
+        return sizes
+
+    def _unfit(self, name: str, shape: tuple[int, ...], problem: str) -> InvalidArgument:
+        wanted = sizes_text(self._wanted[name])
+        return InvalidArgument(f"{name}: sizes {list(shape)}; the graph has {wanted}; {problem}")
+
+    def _at(self, sizes: Mapping[str, int]) -> Model:
+        """Return the model for sizes of all dimensions."""
+        key = tuple(sizes.items())
+        model = self._exact.get(key)
+        structure = tuple([size if size < 2 else -1 for size in sizes.values()])
+        if model is not None:
+            return model
+        self._require_choices(sizes)
+        if has_plans(self.device) and any(size > 1 for size in sizes.values()):
+            for traced in self._traces.get(structure, ()):
+                model = traced.at(_open_of(sizes))
+                if model is not None:
+                    return model
+            with self._lock:
+                model = self._newly_traced(sizes, self._traces.setdefault(structure, []))
+        return model or self._compiled_exactly(sizes)
+
+    def _newly_traced(self, sizes: Mapping[str, int], traces: list[TracedModel]) -> Model | None:
+        """Return a model that a new trace makes; None if none does."""
+        open_sizes = _open_of(sizes)
+        for hints in (hints_in({name: (2, 2 * size) for name, size in open_sizes.items()}), open_sizes):
+            if len(traces) >= MOST_TRACES:
+                return None
+            trace = Trace({name: Dimension(hint) for name, hint in hints.items()})
+            now = {name: trace.size(name) if name in hints else size for name, size in sizes.items()}
+            try:
+                traced = self._build(resized(self._graph, now), self._memory, trace)
+            except InvalidArgument:
+                continue  # The hints do not suit the graph, but the sizes may.
+            assert isinstance(traced, TracedModel)
+            model = traced.at(open_sizes)
+            if model is not None:
+                traces.append(traced)
+                return model
+        return None
+
+    def _compiled_exactly(self, sizes: Mapping[str, int]) -> Model:
+        with self._lock:
+            model = self._build(resized(self._graph, sizes), self._memory, None)
+        assert isinstance(model, Model)
+        kept(self._exact, tuple(sizes.items()), model)
+        return model
+
+    def _require_choices(self, sizes: Mapping[str, int]) -> None:
+        """Check that the caller's program, which built the graph, would have built the same for some sizes.
+
+        Raises:
+            InvalidArgument: it compared sizes, with another result.
+        """
+        if self._choices and not self._is_choice_met(sizes):
+            for guard, place in self._choices.items():
+                if not Conditions([guard])(sizes):
+                    given = ", ".join(f"{name}={size}" for name, size in sizes.items())
+                    problem = f"{guard[1]} {_RELATIONS[guard[0].name]}"
+                    raise InvalidArgument(
+                        f"{given}: the program that built the graph compared sizes at {place}, and the graph "
+                        f"serves sizes for which {problem}"
+                    )
+
+
+_RELATIONS = {"NOT_NEGATIVE": "is 0 or more", "ZERO": "is 0", "NOT_ZERO": "is not 0"}
+
+
+def _open_of(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes of dimensions that are traced."""
+    return {name: size for name, size in sizes.items() if size > 1}
+
+
+def _shape(array: Any, name: str) -> tuple[int, ...]:
+    shape = getattr(array, "shape", None)
+    return tuple(as_numpy(array, name).shape if shape is None else shape)

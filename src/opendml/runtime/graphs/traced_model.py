@@ -1,0 +1,196 @@
+"""Graphs with traced sizes, which are compiled by plans.
+
+A plan has machine code, and launches whose words are expressions over the dimensions of a trace. It serves
+all sizes of its bucket that meet its guards. A bucket has the sizes between two powers of two for each
+dimension, because costs change little within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from opendml.budget import meter
+from opendml.floating_point import default_mode
+from opendml.logs import log
+from opendml.program.carriers import carried
+from opendml.program.program import Layout
+from opendml.program.sizes import Conditions, Dimension, Guards, Trace
+from opendml.program.steps import steps_of
+from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.model import Model
+from opendml.runtime.graphs.shared import Footprint
+from opendml.runtime.graphs.work import Work
+from opendml.runtime.locked import Locked
+from opendml.runtime.objects.device import Device
+from opendml.targets.executable import TracedExecutable, TracedProgram
+
+MOST_SIZES = 64
+"""Sizes whose instances are kept, at most. Another one takes a fraction of a millisecond to make."""
+
+Bucket = tuple[int, ...]
+"""The numbers of bits of all dimensions of a trace."""
+
+
+def has_plans(device: Device) -> bool:
+    """Return whether graphs with traced sizes are compiled for a device by plans."""
+    return device._backend.has_plans and device._debug is None
+
+
+class Plan:
+    """Code and launches for all sizes that meet some guards.
+
+    Args:
+        executable: the code, and launches with traced words.
+        work: the work, with traced sizes in its layouts.
+        guards: those of the whole way from the graph to the launches.
+        hints: the sizes for which the launches are chosen.
+    """
+
+    def __init__(
+        self, executable: TracedExecutable, work: Work, guards: Iterable[Any], hints: Mapping[str, int]
+    ) -> None:
+        self.hints = hints
+        self._executable, self._work, self._input_count = executable, work, len(work.inputs)
+        self._layouts = (*work.inputs, *work.outputs)
+        numbers = [number for layout in self._layouts for number in (*layout.sizes, *layout.strides)]
+        own = list(executable.sizes)
+        self._count = len(own)
+        steps = sum(steps_of(stage.program.results) for stage in work.stages)
+        self._conditions = Conditions(guards, [*own, steps, *numbers])
+        self.model: Model | None = None
+        """The first model that was made by the plan."""
+
+    def at(self, sizes: Mapping[str, int], device: Device) -> CompiledWork | None:
+        """Return the compiled work for some sizes; None if they do not meet the guards."""
+        values = self._conditions.values(sizes)
+        if values is None:
+            return None
+        steps, *numbers = values[self._count :].tolist()
+        rest, layouts = iter(numbers), list[Layout]()
+        for layout in self._layouts:
+            rank = len(layout.sizes)
+            own = [next(rest) for _ in range(2 * rank)]
+            layouts.append(Layout(layout.type, tuple(own[:rank]), tuple(own[rank:])))
+        inputs, outputs = tuple(layouts[: self._input_count]), tuple(layouts[self._input_count :])
+        work = replace(self._work, inputs=inputs, outputs=outputs)
+        return CompiledWork(work, device, self._executable.at(values[: self._count]), steps)
+
+
+class TracedModel(Locked):
+    """A graph with the sizes of one trace, for a device that has plans (`has_plans`).
+
+    Args:
+        device: the device.
+        work: the graph's work.
+        trace: the trace of its sizes. Its guards are those of the graph.
+        make: makes a model of compiled work.
+    """
+
+    def __init__(
+        self, device: Device, work: Work, trace: Trace, make: Callable[[CompiledWork], Model]
+    ) -> None:
+        super().__init__()
+        self.device = device
+        self._work, self._trace, self._make = work, trace, make
+        self._plans: dict[Bucket, list[Plan]] = {}
+        self._models: dict[tuple[int, ...], Model] = {}
+        self._traced: TracedProgram | None = None
+        if len(work.stages) == 1:
+            with default_mode(), meter().timed("compile_seconds", "a graph"):
+                program = carried(work.stages[0].program)
+                self._traced = device._backend.traced(program, device.threads)
+        self._guards: Guards = dict(trace.guards)
+        self._conditions = Conditions(self._guards)
+        self._dimensions = tuple(trace.dimensions)
+
+    def at(self, sizes: Mapping[str, int]) -> Model | None:
+        """Return the model for some sizes of all dimensions, each 2 or more.
+
+        None: they do not meet the guards of the graph, or the device cannot compile it with traced sizes.
+        """
+        key = tuple([sizes[name] for name in self._dimensions])
+        model = self._models.get(key)
+        if model is None:
+            with self._lock:
+                model = self._planned(sizes, key)
+                if model is not None:
+                    kept(self._models, key, model)
+        return model
+
+    def _planned(self, sizes: Mapping[str, int], key: tuple[int, ...]) -> Model | None:
+        """Return a new model for some sizes, made by a plan of their bucket."""
+        bucket = bucket_of(key)
+        plans = self._plans.setdefault(bucket, [])
+        for plan in plans:
+            work = plan.at(sizes, self.device)
+            if work is not None:
+                return self._of(plan, work)
+        if self._traced is None or not self._conditions(sizes):
+            return None
+        ranges = {
+            name: (1 << bits - 1, (1 << bits) - 1)
+            for name, bits in zip(self._dimensions, bucket, strict=True)
+        }
+        # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
+        for hints in (hints_in(ranges), dict(sizes)):
+            new = self._plan(self._traced, ranges, hints)
+            if new is None:
+                return None
+            work = new.at(sizes, self.device)
+            if work is not None:
+                plans.append(new)
+                return self._of(new, work)
+        return None
+
+    def _plan(
+        self, traced: TracedProgram, ranges: Mapping[str, tuple[int, int]], hints: Mapping[str, int]
+    ) -> Plan | None:
+        dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
+        with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
+            with default_mode():
+                executable = traced.compile()
+            if executable is None:
+                return None
+            plan = Plan(executable, self._work, [*self._guards, *guards], hints)
+        log.debug("planned a graph for %s with %d guards", dimensions, len(guards))
+        return plan
+
+    def _of(self, plan: Plan, work: CompiledWork) -> Model:
+        if plan.model is None:
+            plan.model = self._make(work)
+            return plan.model
+        return plan.model._sized(work)
+
+    def _footprint(self) -> Footprint:
+        """Return the memory of all models that the plans have made."""
+        found = [model._footprint() for model in list(self._models.values())]
+        memory = frozenset[Any]().union(*[each.kept for each in found])
+        arena = max([each.arena_bytes for each in found], default=0)
+        return Footprint(sum(each.own_bytes for each in found), memory, arena)
+
+
+def bucket_of(sizes: Iterable[int]) -> Bucket:
+    """Return the bucket of the sizes of all dimensions."""
+    return tuple([size.bit_length() for size in sizes])
+
+
+def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
+    """Add a model to those that are kept, in place of the oldest one."""
+    while len(models) >= MOST_SIZES:
+        models.pop(next(iter(models)), None)
+    models[key] = model
+
+
+def hints_in(ranges: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+    """Return hints within ranges that differ from each other where the ranges allow it.
+
+    Hints are odd, as few rules hold for odd sizes alone.
+    """
+    hints: dict[str, int] = {}
+    for name, (least, greatest) in ranges.items():
+        wanted = (least + 3 * (greatest + 1 - least) // 4) | 1
+        free = (each for each in range(wanted, least - 1, -2) if each not in hints.values())
+        hints[name] = next(free, wanted)
+    return hints

@@ -1,0 +1,380 @@
+"""Plans of programs for this processor: kernels, schedules, machine code, and the words of jobs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from opendml.compiler.fuse import Abilities, fuse
+from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
+from opendml.compiler.memory import aligned
+from opendml.compiler.prices import Prices
+from opendml.compiler.simplify import simplify
+from opendml.compiler.sized import plain
+from opendml.program.program import Program
+from opendml.program.sizes import greatest, hint_of, is_traced
+from opendml.targets.cpu.contraction.chain import is_chained
+from opendml.targets.cpu.engine import MachineCode, kernel_codes
+from opendml.targets.cpu.executable import CpuExecutable, CpuParts, Job, Step
+from opendml.targets.cpu.launch import CLAIM_CYCLES, CpuLaunch
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.native import (
+    BACKWARDS,
+    FIRST,
+    HEADER,
+    KEPT,
+    LAUNCH,
+    MOST_KEPT,
+    PARAMETERS,
+    PATIENCE,
+    SCRATCH,
+    THREADS,
+)
+from opendml.targets.cpu.pattern import ParameterTable
+from opendml.targets.cpu.schedule import Launches, schedule
+from opendml.targets.cpu.threads import available_threads
+from opendml.targets.kept import Kept, KeptConstants
+from opendml.targets.planned import Planned
+
+_SHARED_BYTES = 96 * 1024
+"""Bytes that a dispatch moves, at least, for more than one thread. Smaller dispatches end before another
+thread could join."""
+_FEW_CLAIMS = 16
+"""Claims of a job of one thread, at most, for a dispatch that does not look for signals."""
+_MOSTLY_ALONE = 16
+"""Launches of a single claim for each claim of shared work, at most, for more than one thread. Above it other
+threads would wait most of the time, on processors that the system may need for the caller."""
+_MILLISECONDS = 50
+"""Milliseconds for which a dispatch runs before the interpreter looks for signals."""
+_WORD_BYTES = 8
+
+
+class CpuTracedProgram:
+    """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another.
+
+    Args:
+        program: the program.
+        threads: threads that share a dispatch, at most. None: all that the process may use.
+    """
+
+    def __init__(self, program: Program, threads: int | None) -> None:
+        self._program, self._threads = program, threads
+        self._kernels = _fused(program)
+
+    def compile(self) -> CpuExecutable | None:
+        """Choose schedules for the hints of the trace, and construct launches with traced sizes.
+
+        Return None if prepared constants depend on traced sizes.
+        """
+        parts = _parts(self._program, self._kernels, self._threads, plain(self._kernels))
+        return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
+
+
+def plan(program: Program) -> Planned:
+    """Return the kernels of a program, and the modes in which they are run."""
+    kernels = _fused(program)
+    scheduled = _scheduled(kernels)
+    dispatched, _ = _launches(kernels, scheduled, *_steady_temporaries(kernels, scheduled))
+    modes: list[list[str]] = [[] for _ in kernels.kernels]
+    for each in dispatched:
+        modes[each.kernel].append(each.launch.pattern.mode.name.lower())
+    return Planned(kernels, tuple(map(tuple, modes)))
+
+
+def _abilities() -> Abilities:
+    """Return the abilities and prices of the CPU that decide what becomes a kernel."""
+    prices = Prices(machine().operations_per_byte)
+    return Abilities(ends_loops=True, scatters_in_order=True, computes_attention=is_chained, prices=prices)
+
+
+def _fused(program: Program) -> KernelProgram:
+    simple = replace(program, results=simplify(program.results))
+    return fuse(simple, _abilities())
+
+
+def compile_plan(program: Program, threads: int | None) -> CpuParts:
+    """Fuse and schedule a program, compile its machine code, and return the parts of its executable.
+
+    Args:
+        program: the program.
+        threads: threads that share a dispatch, at most. None: all that the process may use.
+    """
+    return _parts(program, _fused(program), threads)
+
+
+def _parts(
+    program: Program, kernels: KernelProgram, threads: int | None, hints: KernelProgram | None = None
+) -> CpuParts:
+    """Return the parts of the executable of a program.
+
+    Args:
+        program: the program.
+        kernels: its kernels, perhaps with traced sizes.
+        threads: threads that share a dispatch, at most. None: all that the process may use.
+        hints: the kernels with the sizes for which launches are chosen; None: their own.
+    """
+    scheduled = _scheduled(kernels, hints)
+    steady, temporary_bytes = _steady_temporaries(kernels, scheduled)
+    dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
+    moved = sum(layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs))
+    threads = 1 if hint_of(moved) < _SHARED_BYTES else threads or available_threads()
+    initializing = _initializing(kernels, hints)
+    codes = kernel_codes([each.launch.pattern for each in (*dispatched, *initializing, *packings)])
+    job = _job(dispatched, codes[: len(dispatched)], threads, kernels.arena, temporary_bytes)
+    read = {buffer for each in dispatched for buffer in each.launch.reads}
+    steps = _steps(kernels, initializing, packings, codes[len(dispatched) :], read, threads)
+    copied = {number: program.inputs[number] for number in sorted(program.constants & read)}
+    constants = KeptConstants(copied, len(steps))
+    return CpuParts(job, steps, constants, kernels.buffer_count + len(packings), kernels.arena)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A launch, the number of its kernel, and the buffer and offset of its partial sums or packed
+    operands."""
+
+    launch: CpuLaunch
+    kernel: int
+    buffer: int
+    offset: int
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The parameters of the launch, with this buffer and offset."""
+        parameters = list(self.launch.parameters)
+        parameters[ParameterTable.PARTIAL_BUFFER], parameters[ParameterTable.PARTIAL_OFFSET] = (
+            self.buffer,
+            self.offset,
+        )
+        return tuple(parameters)
+
+
+def _launches(
+    kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]], steady: Mapping[int, int], end: int
+) -> tuple[list[_Placed], list[_Placed]]:
+    """Return the launches of a dispatch, and the launches that pack constants for them.
+
+    Each packing launch writes a buffer of its own, behind those of the program.
+
+    Args:
+        kernels: the kernels of the program.
+        scheduled: the launches of each kernel.
+        steady: offsets of operands that are packed for all steps of a recurrence, by kernel.
+        end: the offset behind them.
+    """
+    dispatched: list[_Placed] = []
+    packings: list[_Placed] = []
+    packed: dict[tuple[str, tuple[int, ...]], int] = {}
+    begun: set[int] = set()
+    for number, launches in enumerate(scheduled):
+        if launches[0].fixed:
+            # An operand that several kernels pack in the same way is packed once.
+            key = launches[0].pattern.text(), launches[0].parameters
+            is_new = key not in packed
+            buffer = packed.setdefault(key, kernels.buffer_count + len(packings))
+            placed = [_Placed(launch, number, buffer, 0) for launch in launches]
+            first = placed.pop(0)
+            if is_new:
+                packings.append(first)
+        else:
+            offset = steady.get(number, end)
+            placed = [_Placed(launch, number, kernels.arena, offset) for launch in launches]
+            if offset in begun:
+                placed.pop(0)
+            elif number in steady:
+                begun.add(offset)
+        dispatched += placed
+    return dispatched, packings
+
+
+def _initializing(kernels: KernelProgram, hints: KernelProgram | None) -> list[_Placed]:
+    """Return the launches that prepare tensors."""
+    return [
+        _Placed(launch, number, kernels.arena, kernels.initializer_arena_bytes)
+        for number, kernel in enumerate(kernels.initializers)
+        for launch in schedule(kernel, None if hints is None else hints.initializers[number])
+    ]
+
+
+def _steps(
+    kernels: KernelProgram,
+    initializing: Sequence[_Placed],
+    packings: Sequence[_Placed],
+    codes: Sequence[MachineCode],
+    read: Container[int],
+    threads: int,
+) -> list[Step]:
+    """Return the steps of the initialization.
+
+    One step prepares tensors and packs them. Each constant is packed by a step of its own, so only one of
+    them must be in memory at a time.
+    """
+    tensors = {kernels.first_prepared + place: each for place, each in enumerate(kernels.prepared)}
+    first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, MachineCode]]()
+    for each in zip(packings, codes[len(initializing) :], strict=True):
+        (others if each[0].launch.reads.isdisjoint(tensors) else first).append(each)
+    steps: list[Step] = []
+
+    def add(
+        launches: Sequence[tuple[_Placed, MachineCode]], arena_bytes: int, own: Mapping[int, PreparedTensor]
+    ) -> None:
+        step, wanted = len(steps), [buffer for buffer in own if buffer in read]
+        kept = [Kept(own[buffer].size, own[buffer].recipe, step) for buffer in wanted]
+        packed = [each for each, _ in launches if each.buffer != kernels.arena]
+        kept += [
+            Kept(each.launch.partial_bytes, _packing_recipe(each.launch, tensors), step) for each in packed
+        ]
+        job = _job(
+            [each for each, _ in launches],
+            [code for _, code in launches],
+            threads,
+            kernels.arena,
+            arena_bytes,
+        )
+        between = [(buffer, each.size) for buffer, each in own.items() if buffer not in read]
+        constants = frozenset(buffer for each, _ in launches for buffer in each.launch.reads)
+        constants &= frozenset(range(kernels.input_count))
+        steps.append(Step(job, constants, kept, [*wanted, *(each.buffer for each in packed)], between))
+
+    if first:
+        add(first, kernels.initializer_arena_bytes, tensors)
+    for pair in others:
+        add([pair], 0, {})
+    return steps
+
+
+def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) -> Recipe:
+    """Return how a launch packs constants or prepared tensors.
+
+    Recipes are equal if the launches pack equal content in the same way, whatever the numbers of buffers are.
+    """
+    at = ParameterTable(launch.pattern)
+    parameters, constants, lines = list(launch.parameters), list[int](), [launch.pattern.text()]
+    for access, load in enumerate(launch.pattern.loads):
+        if load.counter:
+            continue
+        buffer = parameters[at.buffer(access)]
+        parameters[at.buffer(access)] = 0
+        recipe = tensors[buffer].recipe if buffer in tensors else Recipe("constant", (buffer,))
+        if recipe.text is None:
+            return Recipe(None, tuple(sorted({*constants, *recipe.constants})))
+        lines.append(f"{len(recipe.constants)} {recipe.text}")
+        constants += recipe.constants
+    text = "\n".join([*lines, repr(parameters)])
+    return Recipe(hashlib.sha256(text.encode()).hexdigest(), tuple(constants))
+
+
+def _steady_temporaries(
+    kernels: KernelProgram, scheduled: Sequence[Sequence[CpuLaunch]]
+) -> tuple[dict[int, int], int]:
+    """Return the offsets of operands that the first step of a recurrence packs for all steps.
+
+    They are behind the temporaries. The second result is the offset behind them.
+    """
+    offsets: dict[int, int] = {}
+    end = kernels.arena_bytes
+    for repeat in kernels.repeats:
+        for first in range(repeat.first, repeat.first + repeat.length):
+            packing = scheduled[first][0]
+            if packing.steady and not packing.fixed:
+                offsets |= {first + step * repeat.length: end for step in range(repeat.count)}
+                end += aligned(packing.partial_bytes)
+    return offsets, end
+
+
+def _scheduled(kernels: KernelProgram, hints: KernelProgram | None = None) -> list[list[CpuLaunch]]:
+    """Return the launches of each kernel. The parameters of all steps of a recurrence follow from the first
+    two."""
+    constructed = Launches()
+    result: list[list[CpuLaunch]] = []
+
+    def launches(until: int) -> list[list[CpuLaunch]]:
+        own = slice(len(result), until)
+        if hints is None:
+            return list(map(schedule, kernels.kernels[own]))
+        both = zip(kernels.kernels[own], hints.kernels[own], strict=True)
+        return [schedule(kernel, plain, constructed) for kernel, plain in both]
+
+    for repeat in kernels.repeats:
+        until = repeat.first + min(repeat.count, 2) * repeat.length
+        result += launches(until)
+        steps = result[repeat.first :]
+        claims = max((each for launches in steps for each in launches), key=_hinted_work).claims
+        first, second = steps[: repeat.length], steps[repeat.length :]
+        result[repeat.first :] = [
+            [_advanced(*each, step, claims) for each in zip(*pair, strict=True)]
+            for step in range(repeat.count)
+            for pair in zip(first, second or first, strict=True)
+        ]
+    return result + launches(len(kernels.kernels))
+
+
+def _hinted_work(launch: CpuLaunch) -> int:
+    return hint_of(launch.work)
+
+
+def _advanced(first: CpuLaunch, second: CpuLaunch, step: int, claims: int) -> CpuLaunch:
+    """Return the launch of a step of a recurrence, given those of the first two steps.
+
+    Every other step runs its items backwards, because the last items of the step before may be in a cache.
+    Threads keep their items, so that this is the cache of the same core. All launches have the `claims` of
+    the largest one, so that threads read what they wrote themselves.
+    """
+    both = zip(first.parameters, second.parameters, strict=True)
+    parameters = tuple([a + step * (b - a) for a, b in both])
+    launch = replace(first, parameters=parameters, backwards=step % 2 == 1)
+    if 1 < claims <= MOST_KEPT and not first.steady:
+        launch = replace(launch, grain=-(-first.items // claims))
+    return replace(launch, kept=1 < launch.claims <= MOST_KEPT)
+
+
+def _job(
+    launches: Sequence[_Placed],
+    codes: Sequence[MachineCode],
+    threads: int,
+    arena: int,
+    temporary_bytes: int,
+) -> Job:
+    """Return the job of some launches. Temporaries take `temporary_bytes` of the buffer `arena`."""
+    # Partial sums are behind the temporaries, and scratch memory of threads behind these. All launches share
+    # both, because the launch that reads partial sums follows immediately.
+    ends = [each.offset + each.launch.partial_bytes for each in launches if each.buffer == arena]
+    scratch_offset = aligned(greatest(temporary_bytes if not ends else 0, *ends))
+    needed = [
+        each.launch.scratch_bytes + code.scratch_bytes for each, code in zip(launches, codes, strict=True)
+    ]
+    scratch_bytes = aligned(greatest(0, *needed))
+    claims = [each.launch.claims for each in launches]
+    shared = sum(each.launch.shared_cycles for each in launches)
+    mostly_alone = claims.count(1) * CLAIM_CYCLES > _MOSTLY_ALONE * shared
+    threads = 1 if mostly_alone else min(threads, max(claims, default=1))
+    is_short = threads == 1 and sum(claims) <= _FEW_CLAIMS
+    values: list[int] = [0] * (HEADER + LAUNCH * len(launches))
+    values[0], values[THREADS] = len(launches), threads
+    values[PATIENCE] = 0 if is_short else _MILLISECONDS
+    values[SCRATCH : SCRATCH + 3] = arena, scratch_offset, scratch_bytes
+    pointers = range(HEADER + PARAMETERS, len(values), LAUNCH)
+    for at, each, code in zip(pointers, launches, codes, strict=True):
+        at -= PARAMETERS
+        values[at] = code.address
+        # The parameters have offsets from the beginning.
+        values[at + PARAMETERS] = len(values) * _WORD_BYTES
+        values[at + FIRST : at + FIRST + 3] = each.launch.first, each.launch.items, each.launch.grain
+        values[at + BACKWARDS], values[at + KEPT] = each.launch.backwards, each.launch.kept
+        values += each.parameters
+    traced = [position for position, value in enumerate(values) if is_traced(value)]
+    sizes = tuple([values[position] for position in traced])
+    for position in traced:
+        values[position] = hint_of(values[position])
+    return Job(
+        np.array(values, np.int64),
+        np.array(pointers, np.int64),
+        codes,
+        scratch_offset + threads * scratch_bytes,
+        is_short,
+        np.array(traced, np.int64),
+        sizes,
+    )

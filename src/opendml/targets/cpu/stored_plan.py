@@ -1,0 +1,152 @@
+"""Plans on disk, beside the machine code: a known program is neither fused nor scheduled again.
+
+A plan is JSON: the words of jobs, with keys of machine code in place of addresses. It is found by a digest of
+the program, the machine, the number of threads, and the sources of the compiler. The contents of constants do
+not count. What cannot be read, or refers to machine code that is gone, is made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.across_forks import importing
+from opendml.compiler.kernel import Recipe
+from opendml.logs import log
+from opendml.program.digest import program_digest
+from opendml.program.program import Layout, Program
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.engine import MachineCode, codes_of_keys, environment
+from opendml.targets.cpu.executable import CpuParts, Job, Step
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.native import HEADER, LAUNCH
+from opendml.targets.cpu.threads import available_threads
+from opendml.targets.kept import Kept, KeptConstants
+from opendml.targets.object_cache import read_object, write_object
+
+VARIABLE = "OPENDML_CACHE_PLANS"
+_KIND = "plan"
+
+
+def known_plan(program: Program, threads: int | None) -> CpuParts:
+    """Return the plan of a program: from the cache, or made now and written there."""
+    if os.environ.get(VARIABLE) == "0":
+        return _made(program, threads)
+    key = plan_key(program, threads)
+    plan = read_plan(key)
+    if plan is None:
+        plan = _made(program, threads)
+        write_plan(key, plan)
+    return plan
+
+
+def plan_key(program: Program, threads: int | None) -> str:
+    """Return the key of a program's plan in the cache, which stands for all that the plan depends on."""
+    circumstances = f"{environment()}\n{machine()}\n{available_threads()} {threads}"
+    return hashlib.sha256(f"{circumstances}\n{program_digest(program)}".encode()).hexdigest()
+
+
+def read_plan(key: str) -> CpuParts | None:
+    """Return the plan of a key; None: it, or some of its machine code, is not in the cache or is damaged."""
+    began = time.perf_counter()
+    content = read_object(key, _KIND)
+    if content is None:
+        return None
+    try:
+        plan = _from_json(json.loads(content))
+    except (LookupError, TypeError, ValueError) as error:
+        log.debug("plan %s cannot be read, and is made anew: %s", key, error)
+        return None
+    if plan is None:
+        log.debug("plan %s: some of its machine code is gone; it is made anew", key)
+    else:
+        log.debug("plan %s: from the cache in %.1f ms", key, (time.perf_counter() - began) * 1e3)
+    return plan
+
+
+def write_plan(key: str, plan: CpuParts) -> None:
+    """Write a plan to the cache."""
+    write_object(key, json.dumps(_to_json(plan), separators=(",", ":")).encode(), _KIND)
+
+
+def _made(program: Program, threads: int | None) -> CpuParts:
+    """Fuse and schedule a program. A process that finds its plans does not pay for these imports."""
+    with importing:
+        from opendml.targets.cpu.planning import compile_plan
+    return compile_plan(program, threads)
+
+
+def _to_json(plan: CpuParts) -> dict[str, Any]:
+    keys: dict[str, int] = {}
+    return {
+        "arena": plan.arena,
+        "buffers": plan.buffers,
+        "job": _job_to_json(plan.job, keys),
+        "steps": [
+            {
+                "job": _job_to_json(step.job, keys),
+                "constants": sorted(step.constants),
+                "kept": [[each.size, each.recipe.text, each.recipe.constants] for each in step.kept],
+                "buffers": step.buffers,
+                "between": step.between,
+            }
+            for step in plan.steps
+        ],
+        "constants": [
+            [number, layout.type.name, layout.sizes, layout.strides]
+            for number, layout in plan.constants.layouts.items()
+        ],
+        "codes": list(keys),
+    }
+
+
+def _job_to_json(job: Job, keys: dict[str, int]) -> dict[str, Any]:
+    words = job.words.copy()
+    words[_addresses(words)] = 0
+    return {
+        "words": words.tolist(),
+        "codes": [keys.setdefault(code.key, len(keys)) for code in job.codes],
+        "arena_bytes": job.arena_bytes,
+        "is_short": job.is_short,
+    }
+
+
+def _from_json(data: dict[str, Any]) -> CpuParts | None:
+    """Return a plan; None: some of its machine code is not in the cache."""
+    codes = codes_of_keys(data["codes"])
+    if codes is None:
+        return None
+    steps = [
+        Step(
+            _job_from_json(step["job"], codes),
+            frozenset(step["constants"]),
+            [Kept(size, Recipe(text, tuple(read)), number) for size, text, read in step["kept"]],
+            step["buffers"],
+            [(buffer, size) for buffer, size in step["between"]],
+        )
+        for number, step in enumerate(data["steps"])
+    ]
+    layouts = {
+        number: Layout(ScalarType[type], tuple(sizes), tuple(strides))
+        for number, type, sizes, strides in data["constants"]
+    }
+    constants = KeptConstants(layouts, len(steps))
+    return CpuParts(_job_from_json(data["job"], codes), steps, constants, data["buffers"], data["arena"])
+
+
+def _job_from_json(data: dict[str, Any], codes: Sequence[MachineCode]) -> Job:
+    own = [codes[number] for number in data["codes"]]
+    words = np.array(data["words"], np.int64)
+    words[_addresses(words)] = [code.address for code in own]
+    return Job.fixed(words, own, data["arena_bytes"], data["is_short"])
+
+
+def _addresses(words: np.ndarray[tuple[int], np.dtype[np.int64]]) -> slice:
+    """Return the positions of the addresses of machine code."""
+    return slice(HEADER, HEADER + LAUNCH * int(words[0]), LAUNCH)

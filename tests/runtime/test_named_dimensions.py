@@ -1,0 +1,177 @@
+"""Models with named dimensions: one compiled graph for arrays of any sizes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml.errors import InvalidArgument
+from opendml.runtime.graphs.named_model import NamedModel
+from opendml.targets.cpu import engine, planning
+from tests.plans import check_words, exactly, plans_of
+
+Array = np.ndarray[Any, Any]
+
+
+def model_of(device: str = "cpu") -> dml.Model:
+    """Return a model of element-wise operators."""
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 7, 3])
+    return graph.compile({"y": dml.activation_tanh(dml.activation_relu(x))}, device)
+
+
+def values(*sizes: int) -> Array:
+    return np.random.default_rng(sum(sizes)).standard_normal(sizes, np.float32)
+
+
+def expected(x: Array) -> Array:
+    return np.tanh(np.maximum(x, 0))
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_a_model_with_named_dimensions_is_called_with_arrays_of_any_sizes(device: str) -> None:
+    model = model_of(device)
+    for batch in (3, 1, 2, 4, 7, 8, 9, 100, 5, 3, 1):
+        x = values(batch, 7, 3)
+        y = model(x)["y"]
+        assert y.shape == x.shape
+        np.testing.assert_allclose(y, expected(x), atol=1e-6)
+    assert repr(model) == f"<Model {device}: x FLOAT32 [batch, 7, 3] -> y FLOAT32 [batch, 7, 3]>"
+    assert model.temporary_bytes == model.persistent_bytes == 0
+
+
+def test_a_new_size_in_a_known_bucket_neither_fuses_nor_schedules_nor_compiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = model_of()
+    for batch in (4, 8, 16):
+        model(values(batch, 7, 3))
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a known bucket is planned again")
+
+    for name in ("fuse", "schedule", "kernel_codes"):
+        monkeypatch.setattr(planning, name, refused)
+    monkeypatch.setattr(engine, "compile_object", refused)
+    for batch in (5, 7, 9, 15, 20, 31):
+        x = values(batch, 7, 3)
+        np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
+    assert len(plans_of(model)) == 3
+
+
+def test_words_of_plans_are_those_of_exact_launches() -> None:
+    model = model_of()
+    for batch in (2, 5, 4, 8, 12, 700, 5000):
+        x = values(batch, 7, 3)
+        np.testing.assert_array_equal(model(x)["y"], exactly(model, {"x": x})["y"])
+        assert check_words(model, batch=batch)
+
+
+def test_words_are_right_beyond_2_to_31_elements() -> None:
+    model, sizes = model_of(), {"batch": 180_000_000}
+    assert isinstance(model, NamedModel)
+    # The model is made, and nothing is run.
+    assert model._at(sizes)._output_layouts[0].element_count == 21 * 180_000_000
+    assert check_words(model, **sizes)
+
+
+def test_saved_models_keep_named_dimensions(tmp_path: Path) -> None:
+    model = model_of()
+    model.save(tmp_path / "model.dml")
+    for again in (dml.load(tmp_path / "model.dml"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert isinstance(again, dml.Model)
+        assert repr(again) == repr(model)
+        for batch in (5, 1, 6):
+            x = values(batch, 7, 3)
+            np.testing.assert_array_equal(again(x)["y"], model(x)["y"])
+
+
+def two_inputs() -> dml.Model:
+    graph = dml.Graph()
+    x, y = (graph.input(name, dml.FLOAT32, ["rows", "columns"]) for name in "xy")
+    return graph.compile({"sum": dml.element_wise_add(x, y)})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (
+            (2, 3),
+            (2, 4),
+            r"y: sizes \[2, 4\]; the graph has \[rows, columns\]; columns is 3 in x, dimension 1",
+        ),
+        ((2, 3), (2,), r"y: sizes \[2\]; the graph has \[rows, columns\]; 2 dimensions are needed"),
+        ((0, 3), (0, 3), "must be a whole number from 1"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_refused(x: tuple[int, ...], y: tuple[int, ...], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        two_inputs()(np.zeros(x, np.float32), np.zeros(y, np.float32))
+
+
+def test_a_fixed_size_beside_named_ones_is_checked() -> None:
+    with pytest.raises(InvalidArgument, match=r"x: sizes \[2, 7, 4\].*\[2, 7, 3\] is needed"):
+        model_of()(values(2, 7, 4))
+    with pytest.raises(InvalidArgument, match="x is missing"):
+        model_of()()
+
+
+def test_dimensions_of_equal_size_are_not_taken_for_one() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["a", "b"])
+    model = graph.compile({"y": dml.activation_relu(x.permute(1, 0))})
+    for sizes in ((5, 5), (5, 6), (2, 2), (2, 3), (7, 7), (1, 5), (5, 1), (1, 1), (8, 4), (100, 2)):
+        x_now = values(*sizes)
+        np.testing.assert_array_equal(model(x_now)["y"], np.maximum(x_now.T, 0))
+
+
+def test_a_graph_that_was_built_by_a_comparison_of_sizes_serves_what_that_allows() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 3])
+    y = dml.activation_relu(x) if x.shape[0] > 4 else x
+    model = graph.compile({"y": y})
+    assert model(values(5, 3))["y"].shape == (5, 3)
+    for each in (model, pickle.loads(pickle.dumps(model))):
+        with pytest.raises(InvalidArgument, match=r"batch=4: .* compared sizes .*<-5\+batch>"):
+            each(values(4, 3))
+
+
+def test_threads_call_a_model_with_different_sizes_at_once() -> None:
+    model, problems = model_of(), list[object]()
+
+    def call(first: int) -> None:
+        try:
+            for batch in range(first, 200, 7):
+                x = values(batch, 7, 3)
+                np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=call, args=(first,)) for first in range(1, 5)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not problems
+
+
+def test_models_with_named_dimensions_run_into_arrays_bind_and_explain() -> None:
+    model, x = model_of(), values(6, 7, 3)
+    y = np.zeros_like(x)
+    model.run({"x": x}, {"y": y})
+    np.testing.assert_allclose(y, expected(x), atol=1e-6)
+    y[:] = 0
+    model.bind({"x": x}, {"y": y}).dispatch()
+    np.testing.assert_allclose(y, expected(x), atol=1e-6)
+    with pytest.raises(InvalidArgument, match=r"y: .*\[5, 7, 3\]"):
+        model.run({"x": x}, {"y": np.zeros((5, 7, 3), np.float32)})
+    assert "ACTIVATION_TANH" in model.explain(x=x).kernels[0].name
+    with pytest.raises(InvalidArgument, match="explain: x is missing"):
+        model.explain()

@@ -1,0 +1,107 @@
+"""Processes that compile machine code: they give the same objects, and losing them loses nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml.targets.cpu import compile_workers, engine
+from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, compiled_by_workers, worker_count
+from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.object_code import Effort
+
+ASSEMBLY = """
+define i64 @kernel() {
+  ret i64 7
+}
+"""
+
+
+def test_a_worker_makes_the_object_that_this_process_makes() -> None:
+    jobs = [(ASSEMBLY, effort) for effort in Effort]
+    expected = [engine.compile_object(*job) for job in jobs]
+    assert list(compiled_by_workers(jobs, 2, machine())) == expected
+
+
+def test_what_llvm_refuses_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="expected"):
+        list(compiled_by_workers([("no assembly", Effort.ALL)], 1, machine()))
+
+
+def test_a_lost_worker_leaves_its_job_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = Worker(machine())
+    worker._process.kill()
+    worker._process.wait()
+    with pytest.raises(WorkerLostError):
+        worker.compile(ASSEMBLY, Effort.ALL)
+    worker.close()
+    monkeypatch.setattr(sys, "executable", str(Path(sys.executable).parent / "no-such-python"))
+    assert list(compiled_by_workers([(ASSEMBLY, Effort.ALL)], 1, machine())) == [None]
+
+
+@pytest.mark.parametrize(
+    ("executable", "kernels", "threads", "count"),
+    [
+        ("/usr/bin/python3.12", 27, 2, 2),
+        ("/usr/bin/python3.12", 27, 64, 13),
+        ("/usr/bin/python3.12", 400, 64, 16),
+        ("C:\\Python\\python.exe", 4, 8, 2) if sys.platform == "win32" else ("/bin/python", 4, 8, 2),
+        ("/usr/bin/python3.12", 3, 8, 0),
+        ("/usr/bin/python3.12", 27, 1, 0),
+        ("/usr/bin/uwsgi", 27, 8, 0),
+        ("", 27, 8, 0),
+    ],
+)
+def test_workers_are_as_many_as_help(
+    executable: str, kernels: int, threads: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    assert worker_count(kernels, threads) == count
+
+
+def chain() -> bytes:
+    """The result of a graph of five kernels."""
+    graph = dml.Graph()
+    x = y = graph.input("x", dml.FLOAT32, [1, 1, 37, 64])
+    for function, axes in (("SUM", [3]), ("MAX", [2]), ("MIN", [3]), ("AVERAGE", [2])):
+        y = dml.element_wise_subtract(y, dml.reduce(dml.activation_tanh(y), function=function, axes=axes))
+    model = graph.compile({"y": dml.element_wise_add(x, y)})
+    return bytes(model(np.linspace(-2, 2, 37 * 64, dtype=np.float32).reshape(1, 1, 37, 64))["y"].tobytes())
+
+
+@pytest.fixture
+def cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A process with nothing compiled and an empty cache, on two cores."""
+    monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setenv("OPENDML_THREADS", "2")
+    monkeypatch.setattr(engine, "_codes", {})
+    return monkeypatch
+
+
+@pytest.mark.parametrize("fate", ["works", "is lost", "cannot be started"])
+def test_a_graph_is_the_same_whatever_becomes_of_workers(fate: str, cold: pytest.MonkeyPatch) -> None:
+    with cold.context() as patch:
+        patch.setattr(engine, "worker_count", lambda kernels, threads: 0)
+        expected = chain()
+    cold.setattr(engine, "_codes", {})
+    used: list[Any] = []
+
+    class Counted(Worker):
+        def __init__(self, *arguments: Any) -> None:
+            if fate == "cannot be started":
+                raise WorkerLostError("no process")
+            super().__init__(*arguments)
+            used.append(self)
+            if fate == "is lost":
+                self._process.kill()
+
+    cold.setattr(compile_workers, "Worker", Counted)
+    cold.setattr(engine, "read_object", lambda key: None)
+    assert chain() == expected
+    assert len(used) == (0 if fate == "cannot be started" else 2)
+    assert all(each._process.poll() is not None for each in used)

@@ -1,0 +1,175 @@
+"""Plans on disk: what is found again, what is not, and that neither changes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml.program.digest import program_digest
+from opendml.runtime.program import program_of
+from opendml.targets.cpu import engine, planning, stored_plan
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(28)
+X = RANDOM.standard_normal((1, 1, 40, 64), np.float32)
+
+
+def result(w: Array, device: dml.Device | None = None, activation: Any = dml.activation_relu) -> bytes:
+    """A product with packed weights, an activation, and a sum that is prepared from a constant."""
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, X.shape)
+    y = activation(dml.gemm(x, graph.constant(w)))
+    total = dml.reduce(graph.constant(w), function="SUM", axes=[2])
+    model = graph.compile({"y": dml.element_wise_add(y, total)}, device)
+    return bytes(model(X)["y"].tobytes())
+
+
+class Cache:
+    """A cache of its own, and the calls that fuse and schedule."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.fused, self.scheduled = folder, 0, 0
+        self._patch = monkeypatch
+        monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(folder))
+        monkeypatch.setenv(stored_plan.VARIABLE, "1")
+        monkeypatch.setattr(planning, "fuse", self._counted(planning.fuse, "fused"))
+        monkeypatch.setattr(planning, "schedule", self._counted(planning.schedule, "scheduled"))
+
+    def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            setattr(self, name, getattr(self, name) + 1)
+            return function(*arguments)
+
+        return counted
+
+    @property
+    def plans(self) -> list[Path]:
+        return sorted(self.folder.glob("*.plan"))
+
+    def in_new_process(self) -> Cache:
+        """Forget the machine code of this process, and begin to count."""
+        self._patch.setattr(engine, "_codes", {})
+        self.fused = self.scheduled = 0
+        return self
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    return Cache(tmp_path / "cache", monkeypatch).in_new_process()
+
+
+W = RANDOM.standard_normal((1, 1, 64, 64), np.float32)
+
+
+def test_a_known_graph_is_neither_fused_nor_scheduled(cache: Cache) -> None:
+    first = result(W)
+    assert cache.fused == 1
+    assert cache.scheduled >= 2
+    cache.in_new_process()
+    assert result(W) == first
+    assert (cache.fused, cache.scheduled) == (0, 0)
+
+
+def test_other_weights_have_the_same_plan(cache: Cache) -> None:
+    result(W)
+    cache.in_new_process()
+    expected = np.maximum(X @ (W + 1), 0) + (W + 1).sum(2, keepdims=True)
+    np.testing.assert_allclose(
+        np.frombuffer(result(W + 1), np.float32).reshape(X.shape), expected, 1e-4, 1e-4
+    )
+    assert cache.fused == 0
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_another_number_of_threads_has_a_plan_of_its_own(threads: int, cache: Cache) -> None:
+    first = result(W, dml.Device("cpu", threads=2))
+    assert result(W, dml.Device("cpu", threads=threads)) == first
+    assert len(cache.plans) == cache.fused == 2
+
+
+def test_another_graph_has_a_plan_of_its_own(cache: Cache) -> None:
+    assert result(W) != result(W, activation=dml.activation_tanh)
+    assert len(cache.plans) == cache.fused == 2
+
+
+def test_another_version_of_the_compiler_has_plans_of_its_own(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result(W)
+    monkeypatch.setattr(stored_plan, "environment", lambda: "another version")
+    result(W)
+    assert len(cache.plans) == cache.fused == 2
+
+
+def test_a_plan_whose_machine_code_is_gone_is_made_anew(cache: Cache) -> None:
+    first = result(W)
+    for path in cache.folder.glob("*.o"):
+        path.unlink()
+    cache.in_new_process()
+    assert result(W) == first
+    assert cache.fused == 1
+
+
+def _cut(plan: bytes) -> bytes:
+    return plan[: len(plan) // 2]
+
+
+def _changed(plan: bytes) -> bytes:
+    return plan.replace(b'"arena_bytes":', b'"arena_bytes":1', 1)
+
+
+@pytest.mark.parametrize("damage", [_cut, _changed, lambda _: b"", lambda _: b"{}"])
+def test_a_damaged_plan_is_ignored_and_made_anew(damage: Callable[[bytes], bytes], cache: Cache) -> None:
+    first = result(W)
+    (path,) = cache.plans
+    sound = path.read_bytes()
+    path.write_bytes(damage(sound))
+    cache.in_new_process()
+    assert result(W) == first
+    assert cache.fused == 1
+    assert path.read_bytes() == sound
+
+
+def test_without_plans_nothing_is_written(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(stored_plan.VARIABLE, "0")
+    result(W)
+    assert cache.plans == []
+
+
+def test_steps_of_recurrences_come_from_a_plan(cache: Cache) -> None:
+    x = RANDOM.standard_normal((1, 5, 2, 8), np.float32)
+    w, r = (RANDOM.standard_normal((1, 1, 16, 8), np.float32) for _ in range(2))
+
+    def hidden() -> bytes:
+        graph = dml.Graph()
+        states = dml.gru(
+            graph.input("x", dml.FLOAT32, x.shape),
+            *(graph.constant(np.concatenate([each, each[:, :, :8]], 2)) for each in (w, r)),
+            activation_descs=[dml.descs.ActivationSigmoid(), dml.descs.ActivationTanh()],
+            direction="FORWARD",
+            linear_before_reset=False,
+            output_sequence=True,
+        )
+        assert states.output_sequence is not None
+        return bytes(graph.compile({"y": states.output_sequence})(x)["y"].tobytes())
+
+    first = hidden()
+    cache.in_new_process()
+    assert hidden() == first
+    assert cache.fused == 0
+
+
+def test_programs_that_compute_something_else_have_other_digests() -> None:
+    def digest(alpha: float, sizes: list[int], type: dml.TensorDataType = dml.FLOAT32) -> str:
+        tensor = dml.TensorDesc(type, sizes)
+        return program_digest(program_of(dml.descs.ActivationElu(tensor, tensor, alpha=alpha)))
+
+    assert digest(0.5, [4, 8]) == digest(0.5, [4, 8])
+    others = [digest(0.25, [4, 8]), digest(0.0, [4, 8]), digest(-0.0, [4, 8])]
+    others += [digest(0.5, [8, 4]), digest(0.5, [4, 8], dml.FLOAT16)]
+    assert len({digest(0.5, [4, 8]), *others}) == 6
