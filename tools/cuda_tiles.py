@@ -15,7 +15,6 @@ from opendml.targets.cuda.schedule_attention import (
     ATTENTION_TILES,
     AttentionShape,
     AttentionTile,
-    attention_tiles,
 )
 from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTile, chain_tiles
 from opendml.targets.cuda.schedule_contraction import TILES, CudaTileChoice, Shape, Tile, launch_of
@@ -68,8 +67,10 @@ def in_chain_tile(
     if shape is None:
         return schedule(kernel, machine, alignments)
     if isinstance(tile, AttentionTile):
-        if any(each == tile for each, _ in attention_tiles(shape, machine, alignments)):
-            return AttentionShape(shape, alignments).launch(tile, machine)
+        attention = AttentionShape(shape, alignments)
+        is_loadable = machine.multiplies_by_warpgroups and attention.is_loadable
+        if is_loadable and attention.takes(tile, machine):
+            return attention.launch(attention.choice(tile, machine), machine)
     elif tile in chain_tiles(shape, machine, alignments):
         return shape.launch(tile, alignments)
     return schedule(kernel, machine, alignments)

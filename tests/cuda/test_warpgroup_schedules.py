@@ -222,7 +222,7 @@ def test_results_by_columns_exchange_the_operands() -> None:
 @pytest.mark.parametrize("tile", WARPGROUP_TILES, ids=str)
 def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
     """Warpgroups that take registers wait for ever if those that give some have too few."""
-    launch = launch_in(tile, half_product((512, 512, 512)))
+    launch = launch_in(tile, half_product((512, 512, 512), False, True))
     producer, consumer = tile.registers()
     entry = REGISTERS // tile.blocks // tile.threads // 8 * 8
     assert 128 * (producer + tile.consumers * consumer) <= entry * tile.threads
@@ -234,13 +234,13 @@ def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
 
 @pytest.mark.parametrize("splits", [1, 2, 3, 7])
 def test_slices_of_a_tile_are_all_of_k_and_none_is_empty(splits: int) -> None:
-    values = launch_in(WARPGROUP_TILES[-1], half_product((64, 64, 1000)), splits).values
+    values = launch_in(WARPGROUP_TILES[-1], half_product((64, 64, 1000), False, True), splits).values
     assert (values["splits"] - 1) * values["split_depth"] < 1000 <= values["splits"] * values["split_depth"]
 
 
 def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
     for tile in WARPGROUP_TILES:
-        launch = launch_in(tile, half_product((8192, 8192, 256)))
+        launch = launch_in(tile, half_product((8192, 8192, 256), False, True))
         assert launch.grid % tile.cluster == 0
         assert launch.grid <= MACHINE.multiprocessors * tile.blocks
         items = math.ceil(8192 / tile.rows / tile.cluster) * math.ceil(8192 / tile.columns)

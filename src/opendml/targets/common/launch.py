@@ -134,12 +134,12 @@ def inner_words(inner: Loop) -> dict[str, int]:
     return {f"step{number}": stride for number, stride in enumerate(inner.strides)}
 
 
-def needs_64_bits(loops: Sequence[Loop], units: int) -> bool:
-    """Return whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
+def needs_64_bits(loops: Sequence[Loop], *units: int) -> bool:
+    """Return whether an index or an offset may need more than 31 bits; `units` has the greatest indices."""
     distances = [[(loop.count - 1) * abs(stride) for stride in loop.strides] for loop in loops]
     reaches = map(sum, zip(*distances, strict=True))
     # A grid may reach a little past the last unit.
-    return max(*reaches, units, 0) >= 2**31 - 2**22
+    return any(reach >= 2**31 - 2**22 for reach in (*units, *reaches))
 
 
 def power_of_two(count: int) -> int:

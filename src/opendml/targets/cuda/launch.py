@@ -11,6 +11,7 @@ from typing import Any
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.program.node import REDUCTIONS, SCANS, ordered
+from opendml.program.sizes import Size
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import Guards, apart, guards_of, loads_of
@@ -72,6 +73,30 @@ class CudaQuery(Query["UnitNest", CudaMachine]):
     """
 
     alignments: Sequence[int]
+
+
+def check_fit(query: Any, fits: bool) -> None:
+    """Check that a choice can be constructed for the sizes of a query, if it was made for others.
+
+    Raises:
+        ValueError: it cannot. Traced sizes record what they must be instead.
+    """
+    if not fits:
+        raise ValueError(f"the choice does not fit {query.kernel}")
+
+
+def tiled_pattern(
+    mode: CudaMode,
+    kernel: Kernel,
+    accesses: Sequence[CudaAccess],
+    loops: Sequence[Loop],
+    greatest: int,
+    constants: Mapping[str, int],
+) -> CudaPattern:
+    """Return the pattern of a kernel in tiles; `greatest` is the greatest index of its code over loops."""
+    loads, wide = len(kernel.loads), needs_64_bits(loops, greatest)
+    own = tuple(accesses[:loads]), tuple(accesses[loads:])
+    return CudaPattern(mode, *own, kernel.values, 1, False, wide, tuple(constants.items()))
 
 
 Table = tuple[Candidate[Any, Any, CudaLaunch], ...]
@@ -208,20 +233,17 @@ class UnitNest(KernelNest):
         """The accesses that write."""
         return self.accesses[len(self.kernel.loads) :]
 
-    def wide(self, units: int) -> bool:
-        """Return whether an index or an offset may need more than 31 bits; `units` is the greatest index."""
-        return needs_64_bits((*self.groups, *self.rows, self.inner), units)
-
     def pattern(
         self,
         mode: CudaMode,
-        greatest: int,
+        greatest: Sequence[int],
         constants: Mapping[str, int],
         vector: int = 1,
         columns: bool = False,
     ) -> CudaPattern:
-        """Return the pattern of a kernel in a mode; `greatest` is the greatest index of its code."""
-        wide, values = self.wide(greatest), self.kernel.values
+        """Return the pattern of a kernel in a mode; `greatest` has the greatest indices of its code."""
+        wide = needs_64_bits((*self.groups, *self.rows, self.inner), *greatest)
+        values = self.kernel.values
         items = tuple(constants.items())
         return CudaPattern(mode, self.loads, self.stores, values, vector, columns, wide, items)
 
@@ -236,20 +258,28 @@ class UnitNest(KernelNest):
             alignments: of each access's first element, in bytes.
             whole_rows: the run must be a multiple of the result.
         """
-        count = math.prod(loop.count for loop in self.run)
         moving = [
             a.type.bytes for a in self.accesses if a.step not in (Step.NONE, Step.BROKEN) and not a.counter
         ]
         # More than two accesses in a row would leave gaps between those of neighbouring threads.
         vector = min(VECTOR_BYTES // min(moving), 2 * VECTOR_BYTES // max(moving)) if moving else 1
-        while vector > 1:
-            aligned = self.aligned(vector, alignments, range(len(self.accesses)))
-            fits = count % vector == 0 if whole_rows else count >= vector
-            # A unit runs over one end of a row at most.
-            if aligned and fits and (not self.runs_on or self.inner.count >= vector):
-                break
+        while not self.fits(vector, alignments, whole_rows):
             vector //= 2
         return vector
+
+    def fits(self, vector: int, alignments: Sequence[int], whole_rows: bool) -> bool:
+        """Return whether a thread may move `vector` elements together; the arguments are those of `vector`.
+
+        A schedule that was chosen for other sizes asks again, which records what traced sizes must be.
+        """
+        if vector == 1:
+            return True
+        # A unit runs over one end of a row at most.
+        if self.runs_on and self.inner.count < vector:
+            return False
+        count = math.prod(loop.count for loop in self.run)
+        fits = count % vector == 0 if whole_rows else count >= vector
+        return fits and self.aligned(vector, alignments, range(len(self.accesses)))
 
     def aligned(self, vector: int, alignments: Sequence[int], numbers: Iterable[int]) -> bool:
         """Return whether those of some accesses that are contiguous may move `vector` elements together.
@@ -269,7 +299,8 @@ class UnitNest(KernelNest):
 
     def _aligned(self, number: int, alignment: int, vector: int) -> bool:
         needed = min(VECTOR_BYTES, vector * self.accesses[number].type.bytes)
-        strides = [loop.strides[number] for loop in (*self.groups, *self.rows) if loop not in self.run]
+        loops = (*self.groups, *(() if self.runs_on else self.rows))
+        strides = [loop.strides[number] for loop in loops]
         return alignment % needed == 0 and all(stride % needed == 0 for stride in strides)
 
 
@@ -279,7 +310,8 @@ def unit_nest(kernel: Kernel, loops: LoopNest) -> UnitNest:
 
 
 def _small(number: int) -> int | None:
-    return number if abs(number) <= _NEAR else None
+    """Return a number that becomes part of the code; None if it is too large, or changes with sizes."""
+    return number if not isinstance(number, Size) and abs(number) <= _NEAR else None
 
 
 def _step(stride: int, access: Access) -> Step:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.loops import loop_nest
-from opendml.targets.common.candidates import cheapest
+from opendml.compiler.loops import innermost_loop, loop_nest
+from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, unit_nest
@@ -22,37 +22,54 @@ from opendml.targets.cuda.schedule_placing import POSITIONS, SCATTER, TOP, placi
 from opendml.targets.cuda.schedule_reductions import REDUCE, windows_abreast
 from opendml.targets.cuda.schedule_scans import LINES, LINES_ABREAST
 
-_known = Memo[CudaLaunch]()
+_known = Memo[tuple[Decision[CudaLaunch], CudaLaunch]]()
 
 
-def schedule(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
+def schedule(
+    kernel: Kernel, machine: CudaMachine, alignments: Sequence[int], hints: Kernel | None = None
+) -> CudaLaunch:
     """Return the launch that runs `kernel`. Kernels of equal form are scheduled once.
 
     Args:
-        kernel: what to compute.
-        machine: for which device.
+        kernel: the kernel. Its domain, strides and offsets may have traced sizes. Then those of the launch
+            are expressions, and the trace records for which sizes they are right.
+        machine: the device.
         alignments: of the address of each access's first element (loads, then stores), in bytes; only whether
             they are multiples of 2, 4, 8, 16 counts.
+        hints: the kernel with all sizes of the traced run, for which the launch is chosen.
     """
-    form, binding = form_of(kernel)
     counting = tuple([math.gcd(each, VECTOR_BYTES) for each in alignments])
-    found = _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
-    return found.bound(binding)
+    form, binding = form_of(kernel if hints is None else hints)
+    decision, launch = _known.get(form, (machine, counting), lambda: scheduled(form, machine, counting))
+    if hints is not None:
+        traced, binding = form_of(kernel, hints)
+        query = table_of(traced, machine, counting, innermost_loop(form))[1]
+        launch = decision.construct(query)
+    return launch.bound(binding)
 
 
-def scheduled(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
-    """Return the launch that runs `kernel`, without the memo."""
-    return cheapest(*table_of(kernel, machine, alignments))
+def scheduled(
+    kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]
+) -> tuple[Decision[CudaLaunch], CudaLaunch]:
+    """Return how `kernel` is run, and its launch, without the memo."""
+    table, query = table_of(kernel, machine, alignments)
+    decision = decide(table, query)
+    return decision, decision.construct(query)
 
 
-def table_of(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> tuple[Table, Any]:
-    """Return the candidates for a kernel, and the query that they answer."""
+def table_of(
+    kernel: Kernel, machine: CudaMachine, alignments: Sequence[int], inner: int | None = None
+) -> tuple[Table, Any]:
+    """Return the candidates for a kernel, and the query that they answer.
+
+    The number `inner` of the innermost loop is that of `innermost_loop`; None chooses it.
+    """
     kind = kind_of(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
-        return _PRODUCTS[kind], CudaProductQuery(kernel, machine, alignments)
+        return _PRODUCTS[kind], CudaProductQuery(kernel, machine, alignments, inner)
     if kind in _PLACING:
         return _PLACING[kind], placing_query(kernel, machine, alignments)
-    query = CudaQuery(unit_nest(kernel, loop_nest(kernel)), machine, alignments)
+    query = CudaQuery(unit_nest(kernel, loop_nest(kernel, inner=inner)), machine, alignments)
     if kind is KernelKind.ELEMENT_WISE:
         return ELEMENTS, query
     if kind is KernelKind.SCAN:
@@ -66,8 +83,8 @@ def _reductions(query: CudaQuery) -> tuple[Table, CudaQuery]:
 
 
 def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, CudaQuery]:
-    kernel = query.kernel
-    return _reductions(CudaQuery(unit_nest(kernel, loop_nest(kernel)), query.machine, query.alignments))
+    nest = unit_nest(query.kernel, loop_nest(query.kernel, inner=query.inner))
+    return _reductions(CudaQuery(nest, query.machine, query.alignments))
 
 
 _PRODUCTS: Mapping[KernelKind, Table] = {

@@ -13,9 +13,10 @@ all other strides and addresses are multiples of 16 bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from typing import TYPE_CHECKING
 
 from opendml.compiler.attention import attention_of
@@ -23,16 +24,17 @@ from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import greatest, least
 from opendml.targets.common.guards import guards_of
-from opendml.targets.common.launch import loop_words, needs_64_bits
+from opendml.targets.common.launch import loop_words
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.attention_source import Scores
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT, MOST_DIMENSIONS, TensorMap
 from opendml.targets.cuda.warpgroup_source import UNIT
 from opendml.targets.cuda.warpgroups import (
@@ -84,13 +86,13 @@ _IDLE = 0.4
 @dataclass(frozen=True, slots=True)
 class AttentionTile:
     """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time. Heads
-    have at most `width` elements, and more than `width` - 64. `rate` is the fraction of the tensor cores'
-    rate that is reached."""
+    have at most `width` elements, and more than `width` - 64. `rate` is the percentage of the tensor
+    cores' rate that is reached."""
 
     rows: int
     keys: int
     width: int
-    rate: float
+    rate: int
 
     mode = CudaMode.WGMMA_CHAIN
 
@@ -105,30 +107,28 @@ class AttentionTile:
 
 
 ATTENTION_TILES = (
-    AttentionTile(_FEW_ROWS, 128, 64, 0.35),
-    AttentionTile(_FEW_ROWS, 128, 128, 0.5),
-    AttentionTile(_FEW_ROWS, 96, 192, 0.5),
-    AttentionTile(_FEW_ROWS, 64, 256, 0.5),
-    AttentionTile(192, 128, 64, 0.53),
-    AttentionTile(128, 128, 64, 0.45),
-    AttentionTile(128, 128, 128, 0.66),
-    AttentionTile(128, 96, 192, 0.6),
-    AttentionTile(128, 64, 256, 0.55),
+    AttentionTile(_FEW_ROWS, 128, 64, 35),
+    AttentionTile(_FEW_ROWS, 128, 128, 50),
+    AttentionTile(_FEW_ROWS, 96, 192, 50),
+    AttentionTile(_FEW_ROWS, 64, 256, 50),
+    AttentionTile(192, 128, 64, 53),
+    AttentionTile(128, 128, 64, 45),
+    AttentionTile(128, 128, 128, 66),
+    AttentionTile(128, 96, 192, 60),
+    AttentionTile(128, 64, 256, 55),
 )
 """The candidates. Rates of up to 128 elements were measured on an H100 with 4,096 keys; the others, and
 those of few rows, are estimates."""
 
 
-def attention_tiles(
-    chain: ChainShape, machine: CudaMachine, alignments: Sequence[int]
-) -> Iterator[tuple[AttentionTile, float]]:
-    """Yield the tiles that can compute a softmax between products, and their cycles."""
-    shape = AttentionShape(chain, alignments)
-    if not (machine.multiplies_by_warpgroups and shape.is_loadable):
-        return
-    for tile in ATTENTION_TILES:
-        if shape.takes(tile, machine):
-            yield tile, shape.cycles(tile, machine)
+@dataclass(frozen=True, slots=True)
+class AttentionChoice:
+    """A tile, the blocks that share the keys of its queries, and the matrices of a band: blocks take all
+    tiles of a band before those of the next."""
+
+    tile: AttentionTile
+    slices: int
+    band: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,10 @@ class AttentionShape:
         self._rows: tuple[Loop, ...] = tuple(rows) or (still,)
         if len(rows) > 2 or chain.m > _FEW_ROWS:
             self._rows = (max(self._rows, key=lambda loop: loop.count),)
-        self.groups = (*chain.loops["batch"], *(loop for loop in rows if loop not in self._rows))
+        self.groups = (
+            *chain.loops["batch"],
+            *(loop for loop in rows if not any(loop is each for each in self._rows)),
+        )
         self._row_count = math.prod(loop.count for loop in self._rows)
         self._depth, self._columns, self._keys = (
             (chain.loops[role] or [still])[-1] for role in ("depth", "n", "keys")
@@ -170,7 +173,8 @@ class AttentionShape:
     @cached_property
     def padded(self) -> tuple[int, int]:
         """Return the elements of a query and of a value, rounded up to whole boxes."""
-        depth, width = (-(-loop.count // _BOX) * _BOX for loop in (self._depth, self._columns))
+        # The code is made for these numbers.
+        depth, width = (index(-(-loop.count // _BOX) * _BOX) for loop in (self._depth, self._columns))
         return depth, width
 
     @cached_property
@@ -213,7 +217,7 @@ class AttentionShape:
             and along.strides[load] == access.type.bytes
             and 1 + len(rows) + len(around) <= MOST_DIMENSIONS
             and all(0 < stride < 2**40 and stride % ADDRESS_ALIGNMENT == 0 for stride in strides)
-            and max(loop.count for loop in (along, *rows, *around)) < 2**31 - 2**12
+            and all(loop.count < 2**31 - 2**12 for loop in (along, *rows, *around))
         )
 
     def pays_for_few_rows(self, machine: CudaMachine) -> bool:
@@ -245,7 +249,7 @@ class AttentionShape:
 
     def cycles(self, tile: AttentionTile, machine: CudaMachine) -> float:
         """Return the estimated cycles of the kernel in a tile."""
-        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate / 100 * machine.half_products)
         if tile.rows == _FEW_ROWS:
             return self._slices(tile, machine)[1]
         between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
@@ -269,7 +273,7 @@ class AttentionShape:
 
     def _slices(self, tile: AttentionTile, machine: CudaMachine) -> tuple[int, float]:
         """Return how many tiles of keys a block reads of each matrix, and the cycles of the kernel."""
-        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate * machine.half_products)
+        each = tile.rows * tile.keys * sum(self.padded) / (tile.rate / 100 * machine.half_products)
         each = max(each, reading(machine, machine.multiprocessors * self._stage_bytes(tile)))
         blocks = -(-self._keys.count // tile.keys)
         sums = 4 * self._row_count * self.padded[1]
@@ -287,12 +291,26 @@ class AttentionShape:
         """Return the tiles of keys that are read by a tile of queries whose last query is at a row."""
         return -(-self._visible_keys(row) // tile.keys)
 
-    def launch(self, tile: AttentionTile, machine: CudaMachine) -> CudaLaunch:
-        """Return the launch in a tile."""
-        down = -(-self._row_count // tile.rows)
-        blocks = own_blocks = -(-self._keys.count // tile.keys)
+    def choice(self, tile: AttentionTile, machine: CudaMachine) -> AttentionChoice:
+        """Return how a tile is best used."""
+        slices, down = 1, -(-self._row_count // tile.rows)
         if tile.rows == _FEW_ROWS:
             own_blocks, _ = self._slices(tile, machine)
+            slices = -(-self._keys.count // (tile.keys * own_blocks))
+        return AttentionChoice(tile, slices, self._band(max(1, round(machine.multiprocessors / down))))
+
+    def launch(self, choice: AttentionChoice, machine: CudaMachine) -> CudaLaunch:
+        """Return the launch in a tile.
+
+        Raises:
+            ValueError: the tile cannot compute the kernel.
+        """
+        tile = choice.tile
+        if not self.is_loadable or not self.takes(tile, machine):
+            raise ValueError(f"{self.kernel} does not fit {tile}")
+        down = -(-self._row_count // tile.rows)
+        blocks = -(-self._keys.count // tile.keys)
+        own_blocks = -(-blocks // choice.slices)
         slices = -(-blocks // own_blocks)
         items = self.batch_count * down * slices
         producer, consumer = tile.registers()
@@ -323,19 +341,10 @@ class AttentionShape:
         }
         rows = *self._rows, self._columns, self._keys
         patterns = [self._pattern(number) for number in range(len(self.accesses))]
-        loads = len(self.kernel.loads)
-        pattern = CudaPattern(
-            CudaMode.WGMMA_CHAIN,
-            tuple(patterns[:loads]),
-            tuple(patterns[loads:]),
-            self.kernel.values,
-            1,
-            False,
-            needs_64_bits((*self.groups, *rows), items * tile.rows),
-            tuple(constants.items()),
-        )
-        band = self._band(max(1, round(machine.multiprocessors / down)))
-        tiles = band * down if self._hides else max(1, self._row_count // tile.rows)
+        loops = (*self.groups, *rows)
+        pattern = tiled_pattern(tile.mode, self.kernel, patterns, loops, items * tile.rows, constants)
+        band = least(choice.band, self.batch_count)
+        tiles = band * down if self._hides else greatest(1, self._row_count // tile.rows)
         words = launch_words(
             pattern.mode,
             items=items,
@@ -351,7 +360,7 @@ class AttentionShape:
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
         return CudaLaunch(
             pattern,
-            min(items, machine.multiprocessors),
+            least(items, machine.multiprocessors),
             tile.threads,
             loop_words(self.kernel, self.groups, rows) | words | steps,
             counters_bytes=4 + 4 * self.batch_count * (slices > 1),
@@ -370,7 +379,7 @@ class AttentionShape:
         """Return the queries of a box along the loops over them, the innermost first."""
         if len(self._rows) > 1:
             return tuple(loop.count for loop in reversed(self._rows))
-        return (min(tile.rows, -(-self._row_count // ROWS_OF_BOX) * ROWS_OF_BOX),)
+        return (least(tile.rows, -(-self._row_count // ROWS_OF_BOX) * ROWS_OF_BOX),)
 
     def _is_paired(self, number: int) -> bool:
         """Return whether two neighbouring keys can read an access together."""

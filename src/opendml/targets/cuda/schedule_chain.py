@@ -15,14 +15,14 @@ from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import loads_of
-from opendml.targets.common.launch import loop_words, needs_64_bits, power_of_two
+from opendml.targets.common.launch import loop_words, power_of_two
 from opendml.targets.common.roles import AttentionRoles, attention_roles, count_of, loops_from_results
 from opendml.targets.cuda.contraction_source import half_of
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, Table, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
-from opendml.targets.cuda.schedule_attention import AttentionShape, AttentionTile, attention_tiles
+from opendml.targets.cuda.pattern import CudaMode
+from opendml.targets.cuda.schedule_attention import ATTENTION_TILES, AttentionChoice, AttentionShape
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
 
@@ -60,7 +60,7 @@ class ChainTile:
     threads: int
     stages: int
     blocks: int
-    rate: float
+    rate: int
     width: int = 0
 
 
@@ -96,34 +96,42 @@ def chain_cycles(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]
     return best.cycles
 
 
-def _estimates(query: CudaProductQuery) -> Iterator[Estimate[AttentionTile | ChainTile]]:
+def _estimates(query: CudaProductQuery) -> Iterator[Estimate[AttentionChoice | ChainTile]]:
     """Yield the estimates of all tiles. Others than those of warpgroups are estimated where the copy engine
     cannot load the operands."""
     shape, machine, alignments = ChainShape.of(query.kernel), query.machine, query.alignments
     if shape is None:
         return
-    found: list[tuple[AttentionTile | ChainTile, float]] = [*attention_tiles(shape, machine, alignments)]
-    if not found:
-        tiles = list(chain_tiles(shape, machine, alignments))
-        # How many keys are taken in at a time depends on nothing but their sizes and the device.
-        keys = max((tile.keys for tile in tiles), default=0)
-        found = [(tile, shape.cycles(tile, machine, alignments)) for tile in tiles if tile.keys == keys]
-    for tile, cycles in found:
-        stages = f" in {tile.stages} stages" if isinstance(tile, ChainTile) else ""
-        yield Estimate(tile, {"products": cycles}, name=f"{tile.mode.value} {tile.rows}x{tile.keys}{stages}")
+    attention = AttentionShape(shape, alignments)
+    if machine.multiplies_by_warpgroups and attention.is_loadable:
+        for each in ATTENTION_TILES:
+            if attention.takes(each, machine):
+                cycles, name = attention.cycles(each, machine), f"{each.mode.value} {each.rows}x{each.keys}"
+                yield Estimate(attention.choice(each, machine), {"products": cycles}, name=name)
+        return
+    tiles = list(chain_tiles(shape, machine, alignments))
+    # How many keys are taken in at a time depends on nothing but their sizes and the device.
+    keys = max((tile.keys for tile in tiles), default=0)
+    for tile in tiles:
+        if tile.keys == keys:
+            name = f"{tile.mode.value} {tile.rows}x{tile.keys} in {tile.stages} stages"
+            yield Estimate(tile, {"products": shape.cycles(tile, machine, alignments)}, name=name)
 
 
-def _price(query: CudaProductQuery) -> Estimate[AttentionTile | ChainTile] | Refusal:
+def _price(query: CudaProductQuery) -> Estimate[AttentionChoice | ChainTile] | Refusal:
     best = min(_estimates(query), key=lambda each: each.cycles, default=None)
     return best or Refusal("heads are too wide, or operands are not in memory")
 
 
-def _construct(query: CudaProductQuery, tile: AttentionTile | ChainTile) -> CudaLaunch:
+def _construct(query: CudaProductQuery, choice: AttentionChoice | ChainTile) -> CudaLaunch:
     shape = ChainShape.of(query.kernel)
-    assert shape is not None
-    if isinstance(tile, AttentionTile):
-        return AttentionShape(shape, query.alignments).launch(tile, query.machine)
-    return shape.launch(tile, query.alignments)
+    if shape is None:
+        raise ValueError(f"{query.kernel} is no attention in tiles")
+    if isinstance(choice, AttentionChoice):
+        return AttentionShape(shape, query.alignments).launch(choice, query.machine)
+    if choice not in chain_tiles(shape, query.machine, query.alignments):
+        raise ValueError(f"{query.kernel} does not fit {choice}")
+    return shape.launch(choice, query.alignments)
 
 
 ATTENTION: Table = (Candidate("attention in tiles", _price, _construct, alternatives=_estimates),)
@@ -176,8 +184,9 @@ class ChainShape:
         return None
 
     def _is_taken(self) -> bool:
+        widest = _WIDEST_HALF if self.half else _WIDEST
         counts = self.batch_count, self.m, self.keys
-        return max(self.depth, self.n) <= (_WIDEST_HALF if self.half else _WIDEST) and max(counts) < 2**30
+        return self.depth <= widest and self.n <= widest and all(count < 2**30 for count in counts)
 
     @property
     def is_wide(self) -> bool:
@@ -247,17 +256,8 @@ class ChainShape:
         for name, operand in zip("QKV", operands, strict=True):
             constants |= {f"{name}_{key}": value for key, value in operand.constants().items()}
         patterns = access_patterns(self.kernel, self.loops["batch"], rows, operands)
-        loads = len(self.kernel.loads)
-        pattern = CudaPattern(
-            tile.mode,
-            patterns[:loads],
-            patterns[loads:],
-            self.kernel.values,
-            1,
-            False,
-            needs_64_bits((*self.loops["batch"], *rows), grid),
-            tuple(constants.items()),
-        )
+        loops = (*self.loops["batch"], *rows)
+        pattern = tiled_pattern(tile.mode, self.kernel, patterns, loops, grid, constants)
         words = launch_words(tile.mode, m=self.m, n=self.n, keys=self.keys, depth=self.depth, tiles_down=down)
         for operand in operands:
             words |= operand.lane_steps()

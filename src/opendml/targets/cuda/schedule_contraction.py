@@ -19,14 +19,14 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.differences import difference, is_still
 from opendml.targets.common.guards import loads_of
-from opendml.targets.common.launch import loop_words, needs_64_bits
+from opendml.targets.common.launch import loop_words
 from opendml.targets.common.roles import count_of, loops_from_results, product_roles
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import SIDE_BY_SIDE
-from opendml.targets.cuda.launch import CudaLaunch, Table
+from opendml.targets.cuda.launch import CudaLaunch, Table, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.result_units import ResultUnits, result_units
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile, in_warpgroups, warpgroup_tiles
 from opendml.targets.cuda.tiled_operand import TiledOperand, access_patterns
@@ -82,7 +82,7 @@ class Tile:
     threads: int
     part: tuple[int, int]
     blocks: int
-    rate: float
+    rate: int
     copied: bool = False
 
 
@@ -133,6 +133,8 @@ class CudaProductQuery:
     kernel: Kernel
     machine: CudaMachine
     alignments: Sequence[int]
+    inner: int | None = None
+    """The number of the innermost loop of a reduction without tiles; None chooses it."""
 
     @cached_property
     def shape(self) -> Shape:
@@ -141,10 +143,15 @@ class CudaProductQuery:
 
 
 def launch_of(shape: Shape, choice: CudaTileChoice, machine: CudaMachine) -> CudaLaunch:
-    """Return the launch of a contraction in tiles."""
-    if isinstance(choice.tile, WarpgroupTile):
-        return in_warpgroups(shape, choice.tile.mode).launch(choice.tile, choice.splits, machine)
-    return shape.launch(choice.tile, choice.splits)
+    """Return the launch of a contraction in tiles.
+
+    Raises:
+        ValueError: a tile that was chosen for other sizes cannot compute these.
+    """
+    tile = choice.tile
+    if isinstance(tile, WarpgroupTile):
+        return in_warpgroups(shape, tile.mode).launch(tile, choice.splits, machine)
+    return shape.launch(tile, choice.splits)
 
 
 def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileChoice]]:
@@ -236,7 +243,7 @@ class Shape:
             and self.is_summed
             and self._are_read
             and (min(self.m, self.n) > 1 or self._is_across)
-            and max(self.m, self.n, self.k, self.batch_count) < 2**30
+            and all(count < 2**30 for count in (self.m, self.n, self.k, self.batch_count))
             and (not tile.copied or all(side.copied for side in self.sides))
         )
 
@@ -271,7 +278,13 @@ class Shape:
         return cycles + _TILE_CYCLES
 
     def launch(self, tile: Tile, splits: int) -> CudaLaunch:
-        """Return the launch of a tile that `splits` blocks share."""
+        """Return the launch of a tile that `splits` blocks share.
+
+        Raises:
+            ValueError: the tile cannot compute the contraction.
+        """
+        if not self.takes(tile):
+            raise ValueError(f"{self.kernel} does not fit {tile}")
         steps = -(-self.k // tile.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -298,17 +311,8 @@ class Shape:
         patterns = list(access_patterns(self.kernel, self.loops["batch"], self.rows, self.sides))
         for number, step in (units.steps or {}).items():
             patterns[number] = replace(patterns[number], step=step)
-        loads = len(self.kernel.loads)
-        pattern = CudaPattern(
-            tile.mode,
-            tuple(patterns[:loads]),
-            tuple(patterns[loads:]),
-            self.kernel.values,
-            1,
-            False,
-            needs_64_bits((*self.loops["batch"], *self.rows), tiles * splits),
-            tuple(constants.items()),
-        )
+        loops = (*self.loops["batch"], *self.rows)
+        pattern = tiled_pattern(tile.mode, self.kernel, patterns, loops, tiles * splits, constants)
         words = launch_words(
             tile.mode,
             m=self.m,

@@ -9,7 +9,7 @@ from opendml.compiler.loops import Loop
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.pattern import Step
 from opendml.targets.cuda.costs import PANEL, SHARED_INSTRUCTIONS, instructions, reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, UnitNest
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Table, UnitNest, check_fit
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 
@@ -198,13 +198,16 @@ def _interleaved(nest: UnitNest) -> tuple[bool, bool]:
 
 def _units(query: CudaQuery, choice: Units) -> CudaLaunch:
     nest, per_thread = _nest_of_units(query.nest, choice.in_panels, choice.is_short), choice.per_thread
+    check_fit(query, nest.fits(choice.vector, query.alignments, whole_rows=False))
+    check_fit(query, not choice.in_panels or query.nest.inner.count % PANEL == 0)
     if choice.across >= 0:
+        check_fit(query, nest.groups[choice.across].count % per_thread == 0)
         nest = _with_rows(nest, choice.across, per_thread)
     row_units = -(-nest.inner.count // choice.vector)
     units = nest.group_count * row_units
     across = bool(nest.rows)
     constants = {"THREADS": _THREADS, "UNITS": per_thread, "ACROSS": int(across)}
-    pattern = nest.pattern(CudaMode.POINTWISE, units, constants, vector=choice.vector)
+    pattern = nest.pattern(CudaMode.POINTWISE, (units,), constants, vector=choice.vector)
     full, rest = divmod(nest.inner.count, choice.vector)
     words = launch_words(pattern.mode, all_units=units, row_length=row_units, full_units=full, rest=rest)
     grid = -(-units // (_THREADS if across else _THREADS * per_thread))
@@ -238,11 +241,12 @@ def _price_squares(query: CudaQuery) -> Estimate[Squares] | Refusal:
 
 def _squares(query: CudaQuery, choice: Squares) -> CudaLaunch:
     nest, loads, _ = _nest_of_squares(query.nest, choice.loop)
+    check_fit(query, _fits_squares(nest, loads, query.alignments, choice.vector))
     (loop,), side = nest.rows, choice.side
     across, down = -(-nest.inner.count // side), -(-loop.count // side)
     tiles = nest.group_count * across * down
     constants = {"THREADS": _SQUARE_THREADS, "SIDE": side}
-    pattern = replace(nest.pattern(CudaMode.TRANSPOSED, tiles, constants, choice.vector), loads=loads)
+    pattern = replace(nest.pattern(CudaMode.TRANSPOSED, (tiles,), constants, choice.vector), loads=loads)
     words = launch_words(
         pattern.mode, width=nest.inner.count, height=loop.count, tiles_across=across, tiles_down=down
     )
@@ -264,20 +268,27 @@ def _vector_of_squares(
     square: UnitNest, loads: Sequence[CudaAccess], alignments: Sequence[int], side: int
 ) -> int:
     """Return the elements that move together along both loops of squares."""
-    (loop,) = square.rows
-    if any(load.turned and load.guarded for load in loads):
-        return 1
-    turned = [number for number, load in enumerate(loads) if load.turned]
-    along_rows = UnitNest((*square.groups, square.inner), (), loop, False, square.kernel)
     widest = max(access.type.bytes for access in square.accesses)
     vector = min(VECTOR_BYTES // widest, side * side // _SQUARE_THREADS)
-    while vector > 1:
-        fits = square.inner.count % vector == 0 and loop.count % vector == 0
-        straight = square.aligned(vector, alignments, set(range(len(square.accesses))) - set(turned))
-        if fits and straight and along_rows.aligned(vector, alignments, set(turned)):
-            break
+    while not _fits_squares(square, loads, alignments, vector):
         vector //= 2
     return vector
+
+
+def _fits_squares(
+    square: UnitNest, loads: Sequence[CudaAccess], alignments: Sequence[int], vector: int
+) -> bool:
+    """Return whether `vector` elements may move together along both loops of squares."""
+    (loop,) = square.rows
+    if vector == 1:
+        return True
+    if any(load.turned and load.guarded for load in loads):
+        return False
+    turned = {number for number, load in enumerate(loads) if load.turned}
+    along_rows = UnitNest((*square.groups, square.inner), (), loop, False, square.kernel)
+    fits = square.inner.count % vector == 0 and loop.count % vector == 0
+    straight = square.aligned(vector, alignments, set(range(len(square.accesses))) - turned)
+    return fits and straight and along_rows.aligned(vector, alignments, turned)
 
 
 def _along_stores(nest: UnitNest) -> UnitNest:

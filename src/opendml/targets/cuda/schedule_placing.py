@@ -12,7 +12,7 @@ from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cuda.costs import PANEL, reading
-from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, unit_nest
+from opendml.targets.cuda.launch import CudaLaunch, CudaQuery, Table, UnitNest, check_fit, unit_nest
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
@@ -87,15 +87,16 @@ def _run_in_lines(query: CudaQuery, choice: Lines) -> CudaLaunch:
     nest = query.nest
     constants = {"THREADS": choice.threads, "TOGETHER": choice.together}
     launch = _launch(nest, CudaMode.SCATTER_LINES, constants, -(-nest.group_count // choice.together))
-    size = nest.kernel.values[0].type.bytes
-    return replace(launch, shared_bytes=nest.placed_count * choice.together * size)
+    bytes = nest.placed_count * choice.together * nest.kernel.values[0].type.bytes
+    check_fit(query, bytes <= query.machine.shared_bytes - _RESERVED_BYTES)
+    return replace(launch, shared_bytes=bytes)
 
 
 def _launch(
     nest: UnitNest, mode: CudaMode, constants: Mapping[str, int], grid: int, **chosen: int
 ) -> CudaLaunch:
     units = nest.row_count * nest.inner.count
-    pattern = nest.pattern(mode, max(_elements(nest), math.prod(nest.kernel.domain)), constants)
+    pattern = nest.pattern(mode, (_elements(nest), math.prod(nest.kernel.domain)), constants)
     count, inner = nest.placed_count, nest.inner.count
     words = {"items": nest.group_count, "units": units, "row_length": inner, "places": count, **chosen}
     return CudaLaunch(pattern, grid, constants["THREADS"], nest.given() | launch_words(mode, **words))

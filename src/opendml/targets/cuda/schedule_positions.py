@@ -25,12 +25,10 @@ _RESERVED_BYTES = 2048
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Waves of `team` blocks for each line, whose warps find `slice` words each. `row` stores of an element
-    move together."""
+    """Waves of `team` blocks for each line, whose warps find `slice` words each."""
 
     team: int
     slice: int
-    row: int
 
 
 def price_positions(query: CudaQuery) -> Estimate[Waves]:
@@ -42,7 +40,7 @@ def price_positions(query: CudaQuery) -> Estimate[Waves]:
     most = (machine.shared_bytes // _RESIDENT - _RESERVED_BYTES) // (warps * _WORD_BYTES * _BATCH)
     slice = _BATCH * min(-(-batches // team), most)
     bytes = lines * elements * sum(access.type.bytes for access in nest.accesses if not access.counter)
-    return Estimate(Waves(team, slice, _row(query)), {"memory": reading(machine, bytes)})
+    return Estimate(Waves(team, slice), {"memory": reading(machine, bytes)})
 
 
 def construct_positions(query: CudaQuery, choice: Waves) -> CudaLaunch:
@@ -54,10 +52,10 @@ def construct_positions(query: CudaQuery, choice: Waves) -> CudaLaunch:
         "BLOCKS": _RESIDENT,
         "BATCH": _BATCH,
         "TEAM": int(team > 1),
-        "ROW": choice.row,
+        "ROW": _row(query),
     }
     wave = team * _THREADS * slice
-    pattern = nest.pattern(CudaMode.POSITIONS, max(lines, elements + wave), constants)
+    pattern = nest.pattern(CudaMode.POSITIONS, (lines, elements + wave), constants)
     words = launch_words(
         pattern.mode, units=elements, row_length=nest.inner.count, warp_words=slice, team=team
     )

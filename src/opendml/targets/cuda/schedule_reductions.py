@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from opendml.program.node import REDUCTIONS, ordered
+from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.launch import power_of_two, power_of_two_within
@@ -27,6 +28,7 @@ from opendml.targets.cuda.launch import (
     CudaQuery,
     Table,
     UnitNest,
+    check_fit,
 )
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode
@@ -340,17 +342,20 @@ def _along(query: CudaQuery, span: int) -> Estimate[Sharing] | Refusal:
 
 def _launch(query: CudaQuery, way: Sharing) -> CudaLaunch:
     nest = query.nest.flat() if way.runs_on else query.nest
-    assert nest is not None, "the nest of the estimate runs on"
+    if nest is None:
+        raise ValueError(f"rows of {query.kernel} do not follow each other")
     groups = _Groups(nest, way.vector)
     stages, has_elements = pass_count(nest.kernel.values), nest.has_elements
     together = way.threads // way.span
     tiles = -(-groups.items // together)
     own = -(-groups.units // (way.team * way.span))
+    check_fit(query, nest.fits(way.vector, query.alignments, whole_rows=True))
+    check_fit(query, not way.registers or own <= way.registers)
     slice_units = own * way.span
-    team = -(-groups.units // slice_units)
+    team = -(-groups.units // slice_units) if way.team > 1 else 1
     ends = stages == 1 and not has_elements
     meets = team > 1 and not ends
-    teams = min(way.resident * query.machine.cores // team, tiles) if meets else tiles
+    teams = least(way.resident * query.machine.cores // team, tiles) if meets else tiles
     grid = teams * team
     constants = {
         "THREADS": way.threads,
@@ -365,7 +370,7 @@ def _launch(query: CudaQuery, way: Sharing) -> CudaLaunch:
         "UNIT_BYTES": groups.unit_bytes,
         "STATE_BYTES": nest.state_bytes,
     }
-    greatest = max((tiles + teams) * together, groups.units + slice_units, grid)
+    greatest = (tiles + teams) * together, groups.units + slice_units, grid
     pattern = nest.pattern(CudaMode.REDUCE, greatest, constants, vector=groups.vector, columns=groups.columns)
     words = launch_words(
         CudaMode.REDUCE,

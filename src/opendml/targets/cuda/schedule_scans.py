@@ -129,7 +129,7 @@ def construct_scan(query: CudaQuery, choice: Span) -> CudaLaunch:
     }
     grid = -(-lines.count // together) * choice.team
     pattern = nest.pattern(
-        CudaMode.SCAN, max(grid * together, units + 2 * wave), constants, vector=vector, columns=columns
+        CudaMode.SCAN, (grid * together, units + 2 * wave), constants, vector=vector, columns=columns
     )
     inner = nest.inner.count // vector
     words = launch_words(

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from opendml.program.sizes import least
 from opendml.targets.common.candidates import Estimate, Refusal
 from opendml.targets.common.launch import power_of_two
 from opendml.targets.cuda.costs import reading
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, check_fit
 from opendml.targets.cuda.parameters import launch_words
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
 
@@ -114,7 +115,9 @@ def construct_best(query: CudaQuery, choice: Best) -> CudaLaunch:
     """Return the launch that keeps what may be among the best elements."""
     nest, word_bytes = query.nest, _word_bytes(query)
     length, lines, threads = nest.inner.count, nest.group_count, choice.span * choice.together
-    count, vector = query.nest.placed_count, choice.vector
+    count, vector, chunk = query.nest.placed_count, choice.vector, choice.span * choice.keep
+    check_fit(query, _fits(query, vector) and count <= choice.words)
+    check_fit(query, choice.capacity >= choice.most + chunk or length <= chunk)
     constants = {
         "THREADS": threads,
         "BLOCKS": choice.blocks,
@@ -154,9 +157,10 @@ def construct_sorted(query: CudaQuery, choice: SortedTiles) -> CudaLaunch:
     nest, machine, word_bytes = query.nest, query.machine, _word_bytes(query)
     length, lines = nest.inner.count, nest.group_count
     whole, tile = choice.whole, choice.tile
+    check_fit(query, length <= whole)
     tiles = -(-length // tile)
     constants = {"THREADS": _TILE_THREADS, "BLOCKS": _TILE_BLOCKS, "TILE": tile}
-    grid = lines if tiles == 1 else min(machine.multiprocessors * _TILE_BLOCKS, lines * tiles)
+    grid = lines if tiles == 1 else least(machine.multiprocessors * _TILE_BLOCKS, lines * tiles)
     words = launch_words(
         CudaMode.SORT, items=lines, units=length, wanted=query.nest.placed_count, line_words=whole, team=grid
     )
@@ -176,17 +180,21 @@ def _pattern(
     query: CudaQuery, mode: CudaMode, vector: int, constants: dict[str, int], units: int
 ) -> CudaPattern:
     nest = query.nest
-    return nest.pattern(mode, units, constants, vector=vector)
+    return nest.pattern(mode, (units,), constants, vector=vector)
 
 
 def _vector(query: CudaQuery, keep: int) -> int:
     """Return how many neighbouring elements a thread reads together."""
-    nest = query.nest
-    loads = range(len(nest.loads))
     vector = min(keep, VECTOR_BYTES // _least_bytes(query))
-    while nest.inner.count % vector or not nest.aligned(vector, query.alignments, loads):
+    while not _fits(query, vector):
         vector //= 2
     return vector
+
+
+def _fits(query: CudaQuery, vector: int) -> bool:
+    """Return whether a thread may read `vector` neighbouring elements together."""
+    nest = query.nest
+    return nest.inner.count % vector == 0 and nest.aligned(vector, query.alignments, range(len(nest.loads)))
 
 
 def _least_bytes(query: CudaQuery) -> int:

@@ -23,13 +23,14 @@ from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.compiler.prices import operation_count
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import least
 from opendml.targets.common.guards import guards_of, loads_of
-from opendml.targets.common.launch import loop_words, needs_64_bits
+from opendml.targets.common.launch import loop_words
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import launch_words
-from opendml.targets.cuda.pattern import CudaAccess, CudaMode, CudaPattern
+from opendml.targets.cuda.pattern import CudaAccess, CudaMode
 from opendml.targets.cuda.tensor_map import (
     ADDRESS_ALIGNMENT,
     MOST_DIMENSIONS,
@@ -313,7 +314,7 @@ class WarpgroupShape:
         return (
             len(strides) < MOST_DIMENSIONS
             and all(0 < stride < 2**40 and stride % ADDRESS_ALIGNMENT == 0 for stride in strides)
-            and max(sizes) < 2**31 - 2**12
+            and all(size < 2**31 - 2**12 for size in sizes)
         )
 
     def _along_k(self, load: int) -> bool:
@@ -359,7 +360,13 @@ class WarpgroupShape:
         return 1.0 if whole else _BROKEN_LINES
 
     def launch(self, tile: WarpgroupTile, splits: int, machine: CudaMachine) -> CudaLaunch:
-        """Return the launch in a tile."""
+        """Return the launch in a tile.
+
+        Raises:
+            ValueError: the tile cannot compute the contraction.
+        """
+        if not self.is_loadable or not self.takes(tile):
+            raise ValueError(f"{self.kernel} does not fit {tile}")
         steps = -(-self.k // self.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
@@ -371,17 +378,6 @@ class WarpgroupShape:
         rows, columns = self._rows, self._columns
         staged_unit = self._staged_unit()
         patterns = self._patterns(staged_unit or UNIT)
-        loads = len(self.kernel.loads)
-        pattern = CudaPattern(
-            tile.mode,
-            patterns[:loads],
-            patterns[loads:],
-            self.kernel.values,
-            1,
-            False,
-            needs_64_bits((*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)),
-            (),
-        )
         staged = _STAGED_BYTES if staged_unit else 0
         stages = tile.stages(machine, staged)
         constants = {
@@ -423,9 +419,10 @@ class WarpgroupShape:
         )
         steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
         places = machine.multiprocessors * tile.blocks // tile.cluster
+        loops, largest = (*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)
         return CudaLaunch(
-            replace(pattern, constants=tuple(constants.items())),
-            min(clusters * splits, places) * tile.cluster,
+            tiled_pattern(tile.mode, self.kernel, patterns, loops, largest, constants),
+            least(clusters * splits, places) * tile.cluster,
             tile.threads,
             {
                 **loop_words(self.kernel, self.groups, (*rows, *columns)),
@@ -437,7 +434,7 @@ class WarpgroupShape:
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this box.
             maps=self._maps(
-                min(tile.rows, -(-self.m // ROWS_OF_BOX) * ROWS_OF_BOX), tile.columns // tile.cluster
+                least(tile.rows, -(-self.m // ROWS_OF_BOX) * ROWS_OF_BOX), tile.columns // tile.cluster
             ),
         )
 
@@ -566,7 +563,7 @@ class ConvolutionShape(WarpgroupShape):
             for loop in self._shape.loops["k"]
             if self._is_contiguous(load, loop) and self._is_contiguous(other, loop)
         ]
-        taps = [loop for loop in self._shape.loops["k"] if loop not in channels]
+        taps = [loop for loop in self._shape.loops["k"] if not any(loop is each for each in channels)]
         guarding = loads_of(image.operands)
         if len(channels) != 1 or any(channels[0].strides[each] for each in guarding):
             return

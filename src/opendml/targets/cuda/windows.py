@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -72,8 +71,7 @@ class Axis:
             and 1 <= self.stride <= MOST_TRAVERSED
             and self.dilation >= 1
             and (self.taps - 1) * self.dilation <= MOST_OFFSET
-            and -self.before in CORNERS
-            and self.upper in CORNERS
+            and all(CORNERS.start <= corner < CORNERS.stop for corner in (-self.before, self.upper))
         )
 
 
@@ -190,7 +188,7 @@ def _guarded(
 def _free(load: int, rows: Loop | None, taps: Loop | None) -> Axis:
     """Return the axis of loops that nothing guards: it has the pixels that they reach."""
     strides = [loop.strides[load] for loop in (rows, taps) if loop]
-    bytes = math.gcd(*strides)
+    bytes = _common(*strides)
     if bytes <= 0:
         return Axis(0, 0)
     axis = Axis(
@@ -206,11 +204,19 @@ def _free(load: int, rows: Loop | None, taps: Loop | None) -> Axis:
     return replace(axis, size=size)
 
 
+def _common(first: int, second: int = 0) -> int:
+    """Return the greatest common divisor of two sizes, which may be traced."""
+    first, second = abs(first), abs(second)
+    while second:
+        first, second = second, first % second
+    return first
+
+
 def _distance(rows: Loop, taps: Loop, load: int) -> int:
     """Return how many pixels both loops move by together, if they move along one axis. Loops over outputs and
     taps of one axis have the least."""
     strides = rows.strides[load], taps.strides[load]
-    common = math.gcd(*strides)
+    common = _common(*strides)
     return sum(abs(stride) for stride in strides) // common if common else 2**62
 
 
