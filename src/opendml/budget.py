@@ -114,7 +114,7 @@ class Meter:
             LimitExceeded: it is more.
         """
         allowed = getattr(self.limits, limit)
-        if needed > allowed:
+        if allowed != math.inf and needed > allowed:
             raise LimitExceeded(limit, needed, allowed, str(where))
 
     def count(self, limit: str, amount: float, where: object) -> None:
@@ -143,7 +143,7 @@ class Meter:
             raise InvalidArgument(f"{where}: sizes must not be negative")
         count = math.prod(sizes)
         self.require("tensor_elements", count, where)
-        self.require_memory(math.ceil(count * width), where)
+        self.require_memory(count * width if isinstance(width, int) else math.ceil(count * width), where)
 
     @contextmanager
     def timed(self, limit: str, where: object) -> Iterator[None]:

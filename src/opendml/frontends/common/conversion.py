@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from opendml.frontends.common.types import data_type_of
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import Size
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.spec.descs import FillValueSequence
 from opendml.spec.enums import TensorDataType
+from opendml.spec.tensor_desc import TensorDesc
 
 
 class Conversion:
@@ -35,3 +39,18 @@ class Conversion:
         sizes = sizes or (1,)
         single = self.constant(np.full(1, value, ScalarType.of(type).numpy))
         return single.reinterpret(sizes, strides=(0,) * len(sizes))
+
+    def sequence(self, count: int, type: Any, start: int = 0, step: int = 1) -> GraphTensor:
+        """Return integers from a first one on as a tensor of one dimension.
+
+        Args:
+            count: how many; a size that changes makes them in each run.
+            type: NumPy's type.
+        """
+        if not isinstance(count, Size):
+            return self.constant(start + step * np.arange(count), type)
+        data_type = data_type_of(np.dtype(type))
+        desc = FillValueSequence(
+            TensorDesc(data_type, [count]), value_data_type=data_type, value_start=start, value_delta=step
+        )
+        return self.graph._operator(desc, [])[0]

@@ -11,7 +11,16 @@ from opendml.errors import Unsupported
 from opendml.frontends.common.conversion import Conversion
 from opendml.frontends.common.tensors import broadcast_sizes, shaped, with_rank
 from opendml.frontends.common.types import NotExpressible, data_type_of, require_expressible
-from opendml.frontends.onnx.values import BOOLEAN, Array, Computed, Known, Type, Value, carrier_of
+from opendml.frontends.onnx.values import (
+    BOOLEAN,
+    Array,
+    Computed,
+    Known,
+    KnownSizes,
+    Type,
+    Value,
+    carrier_of,
+)
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
@@ -145,21 +154,21 @@ class OnnxConversion(Conversion):
 
     def sizes(self, number: int) -> tuple[int, ...]:
         """Return ONNX's sizes of an input; () for a scalar."""
-        sizes = self._value(number).sizes
+        sizes = self.value(number).sizes
         if sizes is None:
             raise NotExpressible(f"input {number} is no tensor")
         return sizes
 
     def type(self, number: int) -> Type:
         """Return NumPy's element type of an input, `bool` for truth values."""
-        type = self._value(number).type
+        type = self.value(number).type
         if type is None:
             raise NotExpressible(f"input {number} is no tensor")
         return type
 
     def is_known(self, number: int) -> bool:
         """Return whether an input is the same in every run: a weight, or computed from sizes."""
-        return isinstance(self._value(number), Known)
+        return isinstance(self.value(number), Known)
 
     def known(self, number: int) -> Array:
         """Return the content of an input. If it is not known yet, the model is compiled for each of its
@@ -168,13 +177,16 @@ class OnnxConversion(Conversion):
         Raises:
             NotExpressible: there is no such input.
         """
-        value = self._value(number)
+        value = self.value(number)
         if not isinstance(value, Known):
             raise ValueNeeded(self.node.inputs[number])
         return np.asarray(value.content)
 
     def known_list(self, number: int) -> list[int]:
-        """Return the integers of a known input."""
+        """Return the integers of a known input, of which some may follow from sizes."""
+        value = self.value(number)
+        if isinstance(value, KnownSizes):
+            return list(value.elements.flat)
         return [int(each) for each in self.known(number).reshape(-1)]
 
     def known_integer(self, number: int) -> int:
@@ -248,7 +260,12 @@ class OnnxConversion(Conversion):
         """
         return Known(np.empty(tuple(sizes), self.type(0) if type is None else type))
 
-    def _value(self, number: int) -> Value:
+    def value(self, number: int) -> Value:
+        """Return the value of an input.
+
+        Raises:
+            NotExpressible: it is missing.
+        """
         value = self._values[number] if number < len(self._values) else None
         if value is None:
             raise NotExpressible(f"input {number} is missing")

@@ -6,9 +6,9 @@ the count.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-import numpy as np
 import onnx
 
 from opendml.frontends.onnx.node import OnnxNode, nodes_of
@@ -52,7 +52,7 @@ def _is_long(node: OnnxNode, values: Sequence[Value | None]) -> bool:
     chosen, condition = values[0], values[1]
     if chosen is None or condition is None or chosen.sizes is None or 0 in chosen.sizes:
         return True
-    axis, total = node.attributes.get("axis"), int(np.prod(chosen.sizes))
+    axis, total = node.attributes.get("axis"), math.prod(chosen.sizes)
     if axis is not None and not -len(chosen.sizes) <= axis < len(chosen.sizes):
         return True
-    return int(np.prod(condition.sizes or (1,))) > (total if axis is None else chosen.sizes[axis])
+    return math.prod(condition.sizes or ()) > (total if axis is None else chosen.sizes[axis])

@@ -35,6 +35,8 @@ ResultSize = tuple[tuple[int, ...], float]
 def range_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
     """Count with Python integers: those of ONNX's inference overflow."""
     start, limit, step = (each.item() for each in contents)
+    if isinstance(limit - start, int) and isinstance(step, int):
+        return (max(0, -((start - limit) // step)),), 0
     length = (limit - start) / step
     if math.isnan(length):
         return None
@@ -53,12 +55,12 @@ def square_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize 
 def tiled_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
     if sizes[0] is None or contents[1] is None:
         return None
-    repeats = [int(each) for each in contents[1].flat]
+    repeats = contents[1].reshape(-1).tolist()
     return tuple(size * count for size, count in zip(sizes[0], repeats, strict=True)), 0
 
 
 def padded_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
-    pads = node.attributes.get("pads") or [int(each) for each in contents[1].flat]
+    pads = node.attributes.get("pads") or contents[1].reshape(-1).tolist()
     rank = len(sizes[0] or ())
     axes = list(range(rank))
     if len(contents) > 3 and contents[3] is not None:

@@ -24,7 +24,8 @@ from opendml.frontends.onnx.evaluator_facts import (
 )
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
-from opendml.frontends.onnx.values import Known, Value, sizes_of_type
+from opendml.frontends.onnx.values import Known, KnownSizes, Value, sizes_of_type
+from opendml.program.sizes import hint_of
 
 Results = Mapping[str, ResultSize]
 """Sizes of results and bytes of each of their elements, by name."""
@@ -60,7 +61,7 @@ def results_of(
     name = next(iter(node.outputs), "")
     if rule is not None and name:
         given = [values.get(each) if each else None for each in node.inputs]
-        contents = [each.content if isinstance(each, Known) else None for each in given]
+        contents = [_content(each) for each in given]
         try:
             known = rule(node, [None if each is None else each.sizes for each in given], contents)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -69,6 +70,13 @@ def results_of(
             sizes, width = known
             found[name] = sizes, width or found.get(name, ((), POINTER_BYTES))[1]
     return found
+
+
+def _content(value: Value | None) -> Any:
+    """Return a known content, with sizes that change as they are."""
+    if isinstance(value, KnownSizes):
+        return value.elements
+    return value.content if isinstance(value, Known) else None
 
 
 def _inferred(type: onnx.TypeProto) -> ResultSize | None:
@@ -84,7 +92,11 @@ def _inferred(type: onnx.TypeProto) -> ResultSize | None:
 def _may_exceed(node: OnnxNode, values: Mapping[str, Value]) -> bool:
     """Return whether a result with the product of the inputs' element counts may exceed a limit."""
     given = [values.get(name) for name in node.inputs if name]
-    counts = [math.prod(value.sizes) for value in given if value is not None and value.sizes is not None]
+    counts = [
+        math.prod(map(hint_of, value.sizes))
+        for value in given
+        if value is not None and value.sizes is not None
+    ]
     count, limits = math.prod(count for count in counts if count), meter()
     return count > limits.limits.tensor_elements or 8 * count + limits.held > limits.limits.memory_bytes
 

@@ -46,7 +46,7 @@ class Slice(OpRun):  # type: ignore[misc,unused-ignore]
         axes = range(count) if axes is None else np.ravel(axes)
         steps = [1] * count if steps is None else np.ravel(steps)
         for start, end, axis, step in zip(np.ravel(starts), np.ravel(ends), axes, steps, strict=True):
-            places = slice_range(int(start), int(end), int(step), data.shape[axis])
+            places = slice_range(int(start), int(end), int(step), data.shape[axis]).indices
             data = data.take(list(places), axis)
         return (data,)
 

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import index
 
 import numpy as np
 import onnx
 
 from opendml.frontends.onnx.inlining import type_of
 from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, graphs_of
-from opendml.frontends.onnx.values import Array, Known, Value, sizes_of_type
+from opendml.frontends.onnx.values import Array, Value, is_same, sizes_of_type
 
 _EQUATION = re.compile(r"[A-Za-z., ]*(->[A-Za-z. ]*)?")
 
 
-def inferred_outputs(node: OnnxNode, values: Mapping[str, Value]) -> Mapping[str, onnx.TypeProto]:
-    """Infer the types of a node's outputs by name; an invalid node has none."""
+def inferred_outputs(
+    node: OnnxNode, values: Mapping[str, Value], exact: bool = False
+) -> Mapping[str, onnx.TypeProto]:
+    """Infer the types of a node's outputs by name; an invalid node has none.
+
+    Args:
+        node: the node.
+        values: the values of the tensors that it reads.
+        exact: whether sizes that change have their values of this run, from now on in all runs. Otherwise
+            they are names, and what follows from them is not known.
+    """
     given = {name: value for name in node.inputs if name and (value := values.get(name)) is not None}
     try:
         schema = node.schema
         if schema is None or not is_safe(node.message):
             return {}
-        types = {name: type_of(value.sizes, value.type) for name, value in given.items()}
+        sizes = {name: value.sizes for name, value in given.items()}
+        if exact:
+            sizes = {name: each and tuple(map(index, each)) for name, each in sizes.items()}
+        types = {name: type_of(sizes[name], value.type) for name, value in given.items()}
         known = {
             name: onnx.numpy_helper.from_array(value.content, name)
             for name, value in given.items()
-            if isinstance(value, Known) and isinstance(value.content, np.ndarray) and value.content.size <= 64
+            if is_same(value) and isinstance(value.content, np.ndarray) and value.content.size <= 64
         }
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in node.opsets.items()]
         typed = {name: each for name, each in types.items() if each is not None}

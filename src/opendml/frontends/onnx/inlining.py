@@ -13,6 +13,7 @@ import onnx
 
 from opendml.frontends.onnx.node import ONNX_ERRORS, OnnxNode, domain_of, graphs_of, nodes_of, opsets_of
 from opendml.frontends.onnx.values import Value
+from opendml.program.sizes import Size
 
 Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
 """The functions of a model, by domain, name and overload."""
@@ -163,4 +164,5 @@ def type_of(sizes: Sequence[int] | None, type: Any) -> onnx.TypeProto | None:
     if sizes is None or type is None:
         return None
     element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(type))
-    return onnx.helper.make_tensor_type_proto(element, sizes)
+    named = [repr(size) if isinstance(size, Size) else size for size in sizes]
+    return onnx.helper.make_tensor_type_proto(element, named)

@@ -21,6 +21,7 @@ from opendml.frontends.onnx.values import sizes_of_type
 from opendml.frontends.onnx.weights import Weights
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.model_cache import ModelCache
+from opendml.runtime.graphs.traced_model import has_plans
 from opendml.runtime.objects.device import Device, as_device
 from opendml.spec.wording import shown
 
@@ -71,7 +72,9 @@ class OnnxModel:
             require_runnable(model)
             require_possible(model)
             self._cache = ModelCache(most_kept_bytes)
-            self._tracer = Tracer.of_model(model, device, weights or Weights(), self._cache)
+            self._tracer = Tracer.of_model(
+                model, device, weights or Weights(), self._cache, traces_sizes=has_plans(device)
+            )
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -128,8 +131,9 @@ class OnnxModel:
         """
         require_by_name(inputs)
         with self._named():
-            work = [step.work for step in self._tracer.steps(self._checked(inputs))]
-        parts = (each.model if isinstance(each, CompiledSegment) else each for each in work)
+            dimensions: dict[str, int] = {}
+            work = [step.work for step in self._tracer.steps(self._checked(inputs), dimensions)]
+        parts = (each.part_at(dimensions) if isinstance(each, CompiledSegment) else each for each in work)
         return tuple(each if isinstance(each, Model) else str(each) for each in parts if each is not None)
 
     @contextmanager

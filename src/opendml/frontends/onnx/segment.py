@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,14 @@ from opendml.budget import meter
 from opendml.errors import Error, LimitExceeded, Unsupported
 from opendml.frontends.common.types import NotExpressible, require_expressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
+from opendml.frontends.onnx.dimensions import Dimensions, KnownContents, SizesOfRun, UsedDimensions
 from opendml.frontends.onnx.evaluate import evaluator_of
 from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.evaluator_limits import require_memory
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.registry import CONVERTERS
+from opendml.frontends.onnx.size_arithmetic import follows_from_sizes, sizes_computed
 from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
     Array,
@@ -28,12 +30,15 @@ from opendml.frontends.onnx.values import (
     Type,
     Value,
     carrier_of,
+    is_same,
     stored_type,
 )
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.tensor import GraphTensor
+from opendml.runtime.graphs.traced_model import TracedModel
 from opendml.runtime.objects.device import Device
 
 
@@ -43,17 +48,37 @@ class Segment:
     Args:
         values: the tensors before the segment.
         shared: the memory that the graphs of all sizes share.
+        dimensions: the traced dimensions in this run, by name.
+        is_exact: whether the graph is for these dimensions alone; otherwise sizes are traced.
 
     Attributes:
         own: the values that its nodes made.
+        dimensions: the dimensions that sizes of the segment follow from.
     """
 
-    def __init__(self, values: Values, shared: SharedMemory) -> None:
+    def __init__(
+        self,
+        values: Values,
+        shared: SharedMemory,
+        dimensions: Mapping[str, int] | None = None,
+        is_exact: bool = False,
+    ) -> None:
         self.own: dict[str, Value] = {}
-        self.values: Values = ChainMap(self.own, *values.maps)
+        self._taken: dict[str, Value] = {}
+        self.values: Values = ChainMap(self.own, self._taken, *values.maps)
+        self.dimensions = UsedDimensions(dimensions or {}, is_exact)
         self._graph, self._shared = Graph(), shared
         self._inputs: list[str] = []
         self._tensors: dict[str, GraphTensor] = {}
+
+    def take(self, names: Iterable[str]) -> None:
+        """State the sizes of values from before the segment by its own dimensions."""
+        for name in names:
+            value = self.values.get(name)
+            if value is not None and name not in self.own and name not in self._taken:
+                found = self.dimensions.value(value)
+                if found is not value:
+                    self._taken[name] = found
 
     def add(self, node: OnnxNode) -> None:
         """Convert a node, and add its operators to the graph.
@@ -65,27 +90,40 @@ class Segment:
         """
         values = [self._value(node, name) for name in node.inputs]
         require_memory(node, self.values)
-        is_unreliable = facts_of(node).unreliable
-        known = None if is_unreliable else self._folded(node)
+        is_converted = facts_of(node).unreliable or follows_from_sizes(node, values)
+        known = sizes_computed(node, values) if is_converted else self._folded(node)
         if known is None:
             try:
                 known = self._converted(node, values)
-            except NotExpressible:
-                known = self._empty(node) or (self._folded(node) if is_unreliable else None)
+            except (NotExpressible, NotRunnable):
+                known = self._empty(node) or (self._folded(node) if is_converted else None)
                 if known is None:
                     raise
         self.values.update(known)
 
-    def compile(self, outputs: Iterable[str], device: Device) -> CompiledSegment | None:
-        """Compile the graph for those of the outputs that it computes; None: it computes none."""
+    def compile(
+        self, outputs: Iterable[str], device: Device, before_plan: Callable[[], None]
+    ) -> CompiledSegment | None:
+        """Compile the graph for those of the outputs that it computes; None: it computes none.
+
+        Args:
+            outputs: names of tensors.
+            device: the device of the graph.
+            before_plan: is called before constants are read for other sizes; it may raise an error.
+        """
         computed = {name: value for name in outputs if isinstance(value := self.values[name], Computed)}
         if not computed:
             return None
-        model = self._graph._compile(
-            {name: each.tensor for name, each in computed.items()}, device, self._shared
-        )
-        results = tuple((name, value.sizes, value.type) for name, value in computed.items())
-        return CompiledSegment(model, tuple(self._inputs), results)
+        tensors, trace = {name: each.tensor for name, each in computed.items()}, self.dimensions.trace
+        model: Model | TracedModel
+        if trace.dimensions:
+            model = self._graph._traced(tensors, device, self._shared, trace, before_plan)
+        else:
+            model = self._graph._compile(tensors, device, self._shared)
+        types = tuple((name, value.type) for name, value in computed.items())
+        sizes = SizesOfRun(value.sizes for value in computed.values())
+        known = KnownContents({name: self.values[name] for name in self._inputs})
+        return CompiledSegment(model, tuple(self._inputs), types, sizes, known)
 
     @property
     def is_empty(self) -> bool:
@@ -101,7 +139,7 @@ class Segment:
 
     def _empty(self, node: OnnxNode) -> dict[str, Value] | None:
         """Return the outputs of a node if ONNX's inference says that all are empty."""
-        types = inferred_outputs(node, self.values)
+        types = inferred_outputs(node, self.values, exact=True)
         found = {name: empty_of(type) for name, type in types.items()}
         known = {name: Known(array) for name, array in found.items() if array is not None}
         return {**known} if known and all(name in known for name in node.outputs if name) else None
@@ -151,7 +189,7 @@ class Segment:
         return self._tensors[name]
 
     def _source(self, name: str, value: Known | RuntimeValue) -> GraphTensor:
-        if isinstance(value, Known):
+        if is_same(value):
             return self._graph._unchanging(*self._shared.unchanging(stored(value.content), value.identity))
         self._inputs.append(name)
         sizes, type = value.sizes, value.type
@@ -176,17 +214,43 @@ def _named(node: OnnxNode, conversion: OnnxConversion, result: Result) -> dict[s
 
 @dataclass(frozen=True)
 class CompiledSegment:
-    """A compiled graph, and the names of the tensors that it reads and computes."""
+    """A compiled graph, and the tensors that it reads and computes.
 
-    model: Model
+    Args:
+        model: the graph, compiled for traced or for exact sizes.
+        inputs: the names of the tensors that it reads.
+        results: the names and types of those that it computes.
+        sizes: the sizes of these.
+        known: the tensors among its inputs that follow from sizes.
+    """
+
+    model: Model | TracedModel
     inputs: tuple[str, ...]
-    results: tuple[tuple[str, tuple[int, ...], Type], ...]
+    results: tuple[tuple[str, Type], ...]
+    sizes: SizesOfRun
+    known: KnownContents
 
-    def __call__(self, contents: dict[str, Any]) -> None:
-        """Compute the results, and add them to `contents`."""
-        meter().count("kernel_steps", self.model._kernel_steps, "one run")
-        outputs = self.model(**{name: _packed(contents[name]) for name in self.inputs})
-        for (name, sizes, type), array in zip(self.results, outputs.values(), strict=True):
+    def model_at(self, dimensions: Mapping[str, int]) -> Model | None:
+        """Return the model for the dimensions of a run; None: it does not serve them."""
+        return self.model.at(dimensions) if isinstance(self.model, TracedModel) else self.model
+
+    def part_at(self, dimensions: Mapping[str, int]) -> Model | None:
+        """Return the model for the dimensions of a run, with the graph of these sizes alone."""
+        model = self.model_at(dimensions)
+        if model is None or model._data is None or model is self.model:
+            return model
+        part = model._copied()
+        part._data = resized(model._data, dimensions)
+        return part
+
+    def __call__(self, contents: dict[str, Any], dimensions: Dimensions) -> None:
+        """Compute the results for the dimensions of a run, and add them to `contents`."""
+        model, known = self.model_at(dimensions), self.known(dimensions)
+        assert model is not None
+        meter().count("kernel_steps", model._kernel_steps, "one run")
+        given = {name: _packed(known[name] if name in known else contents[name]) for name in self.inputs}
+        outputs, all_sizes = model(**given), self.sizes(dimensions)
+        for (name, type), sizes, array in zip(self.results, all_sizes, outputs.values(), strict=True):
             shaped = array if array.shape == sizes else array.reshape(sizes)
             contents[name] = shaped if shaped.dtype == type else shaped.view(type)
 

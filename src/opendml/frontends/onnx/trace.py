@@ -1,9 +1,10 @@
 """A lazily traced ONNX graph: a tree of steps that compiles for the sizes and contents that runs meet.
 
-A graph is traced during its first run with inputs of some sizes and types. Each step returns a key, which
-selects the next step. A compiled graph has one successor. A branch on the content of a tensor has one for
-each content. A node on the evaluator has one for each tuple of result sizes. So models whose sizes, axes or
-branches depend on data need no symbolic sizes, and a run along a known path compiles nothing.
+A graph is traced during its first run with inputs of some form. Sizes that the model leaves open are traced
+as `Size`s. Each step returns a key, which selects the next steps. A compiled graph has one key. A branch on
+the content of a tensor has one for each content, a node on the evaluator one for each form of its results.
+Numbers and sizes that depend on data are dimensions from there on. Among the steps of a key, the first one
+whose guards hold for the dimensions of the run is next. So a run along a known path compiles nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import ChainMap
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -23,8 +24,19 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
+from opendml.frontends.onnx.dimensions import (
+    Dimensions,
+    Form,
+    KnownContents,
+    RunForms,
+    Symbols,
+    numbers_of,
+    traced,
+    traced_value,
+)
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
 from opendml.frontends.onnx.hosted import hosted
+from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.inlining import (
     Functions,
     branch_nodes,
@@ -45,11 +57,13 @@ from opendml.frontends.onnx.values import (
     RuntimeValue,
     Value,
     array_of,
-    form_of,
-    value_of,
+    is_same,
+    known_numbers,
+    sizes_of_type,
 )
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
+from opendml.program.sizes import Size
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.locked import Locked
@@ -62,22 +76,25 @@ Contents = Mapping[str, Any]
 """The contents of tensors by name."""
 
 
-@dataclass
+@dataclass(eq=False)
 class TraceStep:
     """A step of a trace, and the steps that followed it so far.
 
     Args:
-        run: adds the contents of new tensors to a dict, and returns the key of the next step.
+        run: adds the contents of new tensors to a dict, and new dimensions to another, and returns the key
+            of the next step.
         next_state: the state behind the step for a key; None: this is the last step.
         work: the compiled graph, or the node outside of DirectML; None: neither.
+        conditions: the guards of the step, beside those of the steps before it.
+        siblings: the steps for the same key.
     """
 
-    run: Callable[[dict[str, Any]], Hashable]
-    next_state: Callable[[Hashable, Contents], State] | None
+    run: Callable[[dict[str, Any], Dimensions], Hashable]
+    next_state: Callable[[Any, Contents, Dimensions], State] | None
     work: CompiledSegment | OnnxNode | None = None
-    next_steps: dict[Hashable, TraceStep] = field(default_factory=dict)
-    siblings: dict[Hashable, TraceStep] = field(default_factory=dict)
-    key: Hashable = None
+    conditions: Sequence[Callable[[Mapping[str, int]], bool]] = ()
+    next_steps: Steps = field(default_factory=dict)
+    siblings: list[TraceStep] = field(default_factory=list)
 
     @property
     def footprint(self) -> Footprint:
@@ -86,8 +103,18 @@ class TraceStep:
 
     def forget(self) -> None:
         """Remove this step and all that follow it from the tree."""
-        if self.siblings.get(self.key) is self:
-            del self.siblings[self.key]
+        if self in self.siblings:
+            self.siblings.remove(self)
+
+    def serves(self, dimensions: Dimensions) -> bool:
+        """Return whether the step is right for the dimensions of a run."""
+        return all(holds(dimensions) for holds in self.conditions) and (
+            not isinstance(self.work, CompiledSegment) or self.work.model_at(dimensions) is not None
+        )
+
+
+Steps = dict[Hashable, list[TraceStep]]
+"""The steps that may follow another one, by its key."""
 
 
 class Tracer(Locked):
@@ -100,6 +127,8 @@ class Tracer(Locked):
         functions: the model's functions.
         cache: decides which steps stay in memory, and has the memory that all sizes share.
         weights: the initializers in the model's files.
+        symbols: the dimensions of inputs that may change, by name; inputs that are not there have none.
+            None: all sizes are exact, those that depend on data too.
     """
 
     def __init__(
@@ -112,18 +141,25 @@ class Tracer(Locked):
         device: Device,
         cache: ModelCache,
         weights: Weights,
+        symbols: Mapping[str, Symbols] | None,
     ) -> None:
         super().__init__()
         self._start, self._inputs, self._outputs = Pending().prepended(nodes), tuple(inputs), tuple(outputs)
         self._known: dict[str, Value] = dict(known)
         self._functions, self._device = functions, device
         self._model_cache, self._weights = cache, weights
-        self._first_steps: dict[Hashable, TraceStep] = {}
+        self._symbols, self._traces_sizes = symbols or {}, symbols is not None
+        self._first_steps: Steps = {}
         self._prefixes = itertools.count(1)
 
     @classmethod
     def of_model(
-        cls, model: onnx.ModelProto, device: Device, weights: Weights, cache: ModelCache | None = None
+        cls,
+        model: onnx.ModelProto,
+        device: Device,
+        weights: Weights,
+        cache: ModelCache | None = None,
+        traces_sizes: bool = False,
     ) -> Self:
         """Make a tracer of a model's graph.
 
@@ -132,6 +168,8 @@ class Tracer(Locked):
             device: the device of its compiled graphs.
             weights: the initializers that are not in the message.
             cache: decides which sizes stay compiled; None: the default.
+            traces_sizes: whether sizes that the model leaves open are traced, so that one compiled graph
+                serves several.
         """
         graph = model.graph
         known = {name: Known(array, name) for name, array in weights.arrays.items()}
@@ -140,7 +178,8 @@ class Tracer(Locked):
         known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
         nodes = nodes_of(graph.node, opsets_of(model.opset_import))
         inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-        return cls(nodes, inputs, outputs, known, functions_of(model), device, cache or ModelCache(), weights)
+        functions, symbols = functions_of(model), symbols_of(graph.input) if traces_sizes else None
+        return cls(nodes, inputs, outputs, known, functions, device, cache or ModelCache(), weights, symbols)
 
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.
@@ -149,51 +188,84 @@ class Tracer(Locked):
             Error: a node cannot run; the message names it.
         """
         contents = dict(given)
-        for _ in self.steps(contents):
+        for _ in self.steps(contents, {}):
             pass
         return [contents[name] for name in self._outputs]
 
-    def steps(self, contents: dict[str, Any]) -> Iterator[TraceStep]:
-        """Run the graph on inputs by name, add all tensors to `contents`, and yield the steps."""
-        key: Hashable = tuple([(name, form_of(content)) for name, content in contents.items()])
+    def steps(self, contents: dict[str, Any], dimensions: Dimensions) -> Iterator[TraceStep]:
+        """Run the graph on inputs by name, and yield the steps.
+
+        Args:
+            contents: the inputs; receives all tensors between graphs.
+            dimensions: receives the traced dimensions of the run.
+        """
+        key = self._form(contents, dimensions)
 
         def first() -> State:
-            values: dict[str, Value] = {name: value_of(content) for name, content in contents.items()}
+            values: dict[str, Value] = {
+                name: traced_value(contents[name], form, dimensions) for name, form in key
+            }
             return State(self._start, ChainMap(values, self._known))
 
         self._weights.require_whole()
         path: list[TraceStep] = []
         with self._model_cache.running(path):
-            step = self._step_for(self._first_steps, key, first)
+            step = self._step_for(self._first_steps, key, dimensions, first)
             while True:
                 path.append(step)
-                key = step.run(contents)
+                behind = step.run(contents, dimensions)
                 yield step
                 next_state = step.next_state
                 if next_state is None:
                     return
-                step = self._step_for(step.next_steps, key, lambda: next_state(key, contents))  # noqa: B023
+                step = self._step_for(
+                    step.next_steps,
+                    behind,
+                    dimensions,
+                    lambda: next_state(behind, contents, dimensions),  # noqa: B023
+                )
+
+    def _form(self, contents: Contents, dimensions: Dimensions) -> tuple[tuple[str, Form], ...]:
+        """Return the form of inputs, and add the values of their traced dimensions."""
+        forms = RunForms(dimensions)
+        return tuple([
+            (name, forms.of(name, content, self._symbols.get(name, ()))) for name, content in contents.items()
+        ])  # fmt: skip
 
     def _step_for(
-        self, steps: dict[Hashable, TraceStep], key: Hashable, state: Callable[[], State]
+        self, steps: Steps, key: Hashable, dimensions: Dimensions, state: Callable[[], State]
     ) -> TraceStep:
-        """Return the step of a key, or trace a new one from the state."""
-        found = steps.get(key)
+        """Return a step of a key that serves the dimensions, or trace a new one from the state."""
+        found = _serving(steps, key, dimensions)
         if found is not None:
             return found
         with self._lock:
-            found = steps.get(key)
+            found = _serving(steps, key, dimensions)
             if found is None:
                 self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"):
-                    found = self._trace(state())
-                found.siblings, found.key = steps, key
-                steps[key] = found
+                    found = self._trace(state(), dimensions)
+                    if not found.serves(dimensions):  # The device cannot compile it with traced sizes.
+                        found = self._trace(state(), dimensions, is_exact=True)
+                found.siblings = steps.setdefault(key, [])
+                found.siblings.append(found)
             return found
 
-    def _trace(self, state: State) -> TraceStep:
-        """Return the next step from a state."""
-        segment, pending = Segment(state.values, self._model_cache.shared), state.pending
+    def _trace(self, state: State, dimensions: Dimensions, is_exact: bool = False) -> TraceStep:
+        """Return the next step from a state, for traced sizes or for those of this run."""
+        conditions = []
+        while True:
+            segment = Segment(state.values, self._model_cache.shared, dimensions, is_exact)
+            found = self._step_from(state, segment)
+            conditions.append(segment.dimensions.conditions())
+            if isinstance(found, TraceStep):
+                found.conditions = conditions
+                return found
+            state = found
+
+    def _step_from(self, state: State, segment: Segment) -> TraceStep | State:
+        """Return the next step from a state, or the state behind nodes that compute nothing."""
+        pending = state.pending
         while pending:
             node, rest = pending.popped()
             check_time()
@@ -201,7 +273,7 @@ class Tracer(Locked):
                 pending = rest.prepended(self._convert(node, segment))
             except ValueNeeded as needed:
                 if isinstance(state.values.get(needed.name), RuntimeValue):
-                    return _branch_step(needed.name, state)
+                    return _branch_step(needed.name, state, self._traces_sizes)
                 return self._segment_step(state, segment, pending)
             except NotExpressible as reason:
                 if not segment.is_empty:
@@ -219,6 +291,7 @@ class Tracer(Locked):
             NotExpressible: the node runs outside of DirectML.
             ValueNeeded: it depends on the content of a tensor that is not known yet.
         """
+        segment.take(node.reads)
         replaced = self._replaced(node, segment)
         if replaced is not None:
             return replaced
@@ -266,37 +339,38 @@ class Tracer(Locked):
     def _prefix(self, node: OnnxNode) -> str:
         return f"{node.name[:_MOST_OF_A_NAME]}/{next(self._prefixes)}/"
 
-    def _segment_step(self, before: State, segment: Segment, pending: Pending) -> TraceStep:
+    def _segment_step(self, before: State, segment: Segment, pending: Pending) -> TraceStep | State:
         """Compile the nodes so far, whose results the pending nodes read."""
         read = {
             name: value for name, value in segment.own.items() if name in self._outputs or pending.reads(name)
         }
-        compiled = segment.compile(read, self._device)
+        compiled = segment.compile(read, self._device, self._weights.require_unchanged)
         made = {
             name: RuntimeValue(value.sizes, value.type, is_own=True) if isinstance(value, Computed) else value
             for name, value in read.items()
         }
         state = State(pending, extended(before.values, made))
         if compiled is None:
-            return self._trace(state)
-        return TraceStep(compiled, lambda key, contents: state, compiled)
+            return state
+        return TraceStep(compiled, lambda key, contents, dimensions: state, compiled)
 
     def _last_step(self, segment: Segment) -> TraceStep:
         """Compile the nodes up to the outputs."""
         missing = [name for name in self._outputs if name not in segment.values]
         if missing:
             raise InvalidArgument(f"output {missing[0]!r}: no node makes it")
-        compiled = segment.compile(self._outputs, self._device)
+        segment.take(self._outputs)
+        compiled = segment.compile(self._outputs, self._device, self._weights.require_unchanged)
         values = {name: segment.values[name] for name in self._outputs}
-        known = {name: value.content for name, value in values.items() if isinstance(value, Known)}
+        known = KnownContents(values)
         runtime = {name: value for name, value in values.items() if isinstance(value, RuntimeValue)}
         shared = [name for name, value in runtime.items() if not value.is_own]
 
-        def run(contents: dict[str, Any]) -> None:
+        def run(contents: dict[str, Any], dimensions: Dimensions) -> None:
             if compiled is not None:
-                compiled(contents)
-            contents.update(known)
-            for name in (*known, *shared):
+                compiled(contents, dimensions)
+            contents.update(known(dimensions))
+            for name in (*known.names, *shared):
                 contents[name] = _copied(contents[name])  # Callers may write to results.
 
         return TraceStep(run, None, compiled)
@@ -305,25 +379,28 @@ class Tracer(Locked):
         """Run a node outside of DirectML: in NumPy or on onnx's evaluator."""
         run = hosted(node)
         if run is not None:
-            return _host_step(node, run, state, is_own=True)
+            return self._host_step(node, run, state, is_own=True)
         try:
             evaluator = Evaluator(node)
         except Unsupported as error:
             raise Unsupported(f"{error}, and DirectML cannot say it: {reason}") from error
         warnings.warn(f"{node} runs on onnx's evaluator: {reason}", EvaluatorWarning, stacklevel=2)
-        return _host_step(node, evaluator, state)
+        return self._host_step(node, evaluator, state)
 
     def _loop_step(self, node: OnnxNode, state: State) -> TraceStep:
         """Run a loop, whose body is a traced graph of its own that shares what is known here."""
         graph: onnx.GraphProto = node.attributes["body"]
         inputs, captured = [each.name for each in graph.input], free_names(graph)
-        known = {name: value for name in captured if isinstance(value := state.values.get(name), Known)}
+        known = {name: value for name in captured if is_same(value := state.values.get(name))}
         known.update(known_tensors({each.name: each for each in graph.initializer}))
         outside = sorted(captured - set(known))
         outputs = [each.name for each in graph.output]
         nodes, names = nodes_of(graph.node, node.opsets), [*inputs, *outside]
         shared = self._model_cache, self._weights
-        tracer = Tracer(nodes, names, outputs, known, self._functions, self._device, *shared)
+        symbols = None
+        if self._traces_sizes:
+            symbols = {name: _open(state.values[name]) for name in outside if name in state.values}
+        tracer = Tracer(nodes, names, outputs, known, self._functions, self._device, *shared, symbols)
 
         def run(contents: Contents) -> dict[str, Any]:
             captured_contents = {name: contents[name] for name in outside}
@@ -339,44 +416,74 @@ class Tracer(Locked):
                 raise InvalidArgument(f"{node}: {type(error).__name__}: {error}") from error
             return {name: each for name, each in zip(node.outputs, results, strict=False) if name}
 
-        return _host_step(node, run, state)
+        return self._host_step(node, run, state)
+
+    def _host_step(
+        self,
+        node: OnnxNode,
+        run: Callable[[Contents], dict[str, Any]],
+        state: State,
+        is_own: bool = False,
+    ) -> TraceStep:
+        """Run a node on the host; the forms of its results are the key of the next step.
+
+        Args:
+            is_own: whether nothing else has the memory of its results.
+        """
+        missing = sorted(name for name in node.reads if name not in state.values)
+        if missing:
+            raise InvalidArgument(f"{node}: tensor {missing[0]!r} is made by no node before it")
+        known = KnownContents({name: state.values[name] for name in node.reads})
+        given = node.reads - known.names
+        symbols = self._result_symbols(node, state)
+
+        def run_node(contents: dict[str, Any], dimensions: Dimensions) -> Hashable:
+            results = run({**known(dimensions), **{name: contents[name] for name in given}})
+            contents.update(results)
+            forms = RunForms(dimensions)
+            return tuple([forms.of(name, results[name], symbols.get(name)) for name in outputs])
+
+        def next_state(key: Any, contents: Contents, dimensions: Dimensions) -> State:
+            made = {
+                name: traced_value(contents[name], form, dimensions, is_own)
+                for name, form in zip(outputs, key, strict=True)
+            }
+            return State(state.pending, extended(state.values, made))
+
+        outputs = [name for name in node.outputs if name]
+        return TraceStep(run_node, next_state, node)
+
+    def _result_symbols(self, node: OnnxNode, state: State) -> dict[str, Symbols]:
+        """Return the dimensions of a node's results that may change, as far as ONNX's inference knows."""
+        if not self._traces_sizes:
+            return dict.fromkeys(node.outputs, ())
+        inferred = inferred_outputs(node, state.values)
+        sizes = {name: sizes_of_type(type) for name, type in inferred.items()}
+        return {
+            name: [None if isinstance(each, int) else "" for each in known]
+            for name, known in sizes.items()
+            if known is not None
+        }
 
 
-def _host_step(
-    node: OnnxNode, run: Callable[[Contents], dict[str, Any]], state: State, is_own: bool = False
-) -> TraceStep:
-    """Run a node on the host; the sizes and types of its results are the key of the next step.
-
-    Args:
-        is_own: whether nothing else has the memory of its results.
-    """
-    missing = sorted(name for name in node.reads if name not in state.values)
-    if missing:
-        raise InvalidArgument(f"{node}: tensor {missing[0]!r} is made by no node before it")
-    known = {name: value.content for name in node.reads if isinstance(value := state.values[name], Known)}
-    given = node.reads - known.keys()
-
-    def run_node(contents: dict[str, Any]) -> Hashable:
-        results = run({**known, **{name: contents[name] for name in given}})
-        contents.update(results)
-        return tuple(map(form_of, results.values()))
-
-    def next_state(key: Hashable, contents: Contents) -> State:
-        made = {name: value_of(contents[name], is_own) for name in node.outputs if name}
-        return State(state.pending, extended(state.values, made))
-
-    return TraceStep(run_node, next_state, node)
+def _serving(steps: Steps, key: Hashable, dimensions: Dimensions) -> TraceStep | None:
+    """Return the first step of a key that serves the dimensions; None: there is none."""
+    return next((each for each in steps.get(key, ()) if each.serves(dimensions)), None)
 
 
-def _branch_step(name: str, state: State) -> TraceStep:
+def _branch_step(name: str, state: State, traces_sizes: bool) -> TraceStep:
     """Branch on the content of a tensor, which is known behind the step."""
 
-    def run(contents: dict[str, Any]) -> Hashable:
-        array = contents[name]
-        return tuple(array.flat) if array.dtype.hasobject else array.tobytes()
+    def run(contents: dict[str, Any], dimensions: Dimensions) -> Hashable:
+        return numbers_of(name, contents[name], dimensions if traces_sizes else None)
 
-    def next_state(key: Hashable, contents: Contents) -> State:
-        return State(state.pending, extended(state.values, {name: Known(contents[name].copy())}))
+    def next_state(key: Any, contents: Contents, dimensions: Dimensions) -> State:
+        content = contents[name]
+        if isinstance(key, tuple) and not content.dtype.hasobject:
+            known = known_numbers(traced(key, dimensions), content.shape, content.dtype)
+        else:
+            known = Known(content.copy())
+        return State(state.pending, extended(state.values, {name: known}))
 
     return TraceStep(run, next_state)
 
@@ -385,6 +492,21 @@ def _copied(content: Any) -> Any:
     if isinstance(content, list):
         return [_copied(each) for each in content]
     return content.copy() if isinstance(content, np.ndarray) else content
+
+
+def symbols_of(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, Symbols]:
+    """Return the names of the open dimensions of inputs; "" for one without a name."""
+    declared = {each.name: sizes_of_type(each.type) for each in inputs}
+    return {
+        name: [None if isinstance(size, int) and size > 0 else str(size or "") for size in sizes]
+        for name, sizes in declared.items()
+        if sizes is not None
+    }
+
+
+def _open(value: Value) -> Symbols:
+    """Return names for the dimensions of a value that change."""
+    return ["" if isinstance(size, Size) else None for size in value.sizes or ()]
 
 
 def known_tensors(initializers: Mapping[str, onnx.TensorProto]) -> Iterator[tuple[str, Known]]:

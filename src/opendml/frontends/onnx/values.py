@@ -7,14 +7,15 @@ of the graph's tensor, because DirectML has no tensors without dimensions and no
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.common.types import data_type_of
+from opendml.program.sizes import Size
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
@@ -107,6 +108,50 @@ class Known:
         return self.content.dtype if isinstance(self.content, np.ndarray) else None
 
 
+class KnownSizes(Known):
+    """Numbers that follow from sizes which change between runs.
+
+    Reading `content` guards that each has its value of the present run.
+
+    Args:
+        elements: integers and sizes, in an array of objects.
+        type: their type.
+    """
+
+    def __init__(self, elements: Array, type: Any) -> None:
+        object.__setattr__(self, "elements", elements)
+        object.__setattr__(self, "_type", np.dtype(type))
+        object.__setattr__(self, "identity", None)
+
+    if TYPE_CHECKING:
+        elements: Array
+        _type: Type
+    else:
+
+        @property
+        def content(self) -> Array:
+            """The numbers, from now on the same in all runs."""
+            return np.array([int(each) for each in self.elements.flat], self._type).reshape(self.sizes)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(self.elements.shape)
+
+    @property
+    def type(self) -> Type:
+        return self._type
+
+
+def known_numbers(elements: Iterable[int], sizes: Sequence[int], type: Any = np.int64) -> Known:
+    """Return integers, of which some may follow from sizes, as a value of some sizes."""
+    listed = list(elements)
+    if not any(isinstance(each, Size) for each in listed):
+        return Known(np.array(listed, type).reshape(tuple(sizes)))
+    array = np.empty(len(listed), object)
+    array[:] = listed
+    return KnownSizes(array.reshape(tuple(sizes)), type)
+
+
 @dataclass(frozen=True)
 class RuntimeValue:
     """A value whose content each run has before the current graph begins.
@@ -133,15 +178,6 @@ class Computed:
 Value = Known | RuntimeValue | Computed
 
 
-def form_of(content: Any) -> tuple[tuple[int, ...], Type] | None:
-    """Return the sizes and type of an array; None: the content is no array."""
-    return (content.shape, content.dtype) if isinstance(content, np.ndarray) else None
-
-
-def value_of(content: Any, is_own: bool = False) -> Known | RuntimeValue:
-    """Return the value for a content of a run; an empty array is known entirely."""
-    if not isinstance(content, np.ndarray):
-        return RuntimeValue(None, None)
-    if content.size == 0:
-        return Known(content)
-    return RuntimeValue(tuple(content.shape), content.dtype, is_own)
+def is_same(value: Value | None) -> TypeGuard[Known]:
+    """Return whether a value is the same in every run, whatever the sizes are."""
+    return isinstance(value, Known) and not isinstance(value, KnownSizes)

@@ -153,10 +153,12 @@ class Graph(GraphBase):
         device: str | Device | None,
         shared: SharedMemory,
         trace: Trace,
+        before_plan: Callable[[], None] | None = None,
     ) -> TracedModel:
         """Compile a graph with the sizes of a trace, for a device that has plans."""
         device = as_device(device)
-        return TracedModel(device, self._work(outputs), trace, self._maker(outputs, device, shared))
+        make = self._maker(outputs, device, shared)
+        return TracedModel(device, self._work(outputs), trace, make, before_plan)
 
     def _work(self, outputs: Mapping[str, GraphTensor]) -> Work:
         values = [tensor._value for tensor in outputs.values()]

@@ -21,7 +21,7 @@ from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint
-from opendml.runtime.graphs.work import Work
+from opendml.runtime.graphs.work import Work, require_parts
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 from opendml.targets.executable import TracedExecutable, TracedProgram
@@ -86,18 +86,26 @@ class TracedModel(Locked):
         work: the graph's work.
         trace: the trace of its sizes. Its guards are those of the graph.
         make: makes a model of compiled work.
+        before_plan: is called before a plan reads the constants; it may raise an error.
     """
 
     def __init__(
-        self, device: Device, work: Work, trace: Trace, make: Callable[[CompiledWork], Model]
+        self,
+        device: Device,
+        work: Work,
+        trace: Trace,
+        make: Callable[[CompiledWork], Model],
+        before_plan: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
         self.device = device
         self._work, self._trace, self._make = work, trace, make
+        self._before_plan = before_plan
         self._plans: dict[Bucket, list[Plan]] = {}
         self._models: dict[tuple[int, ...], Model] = {}
         self._traced: TracedProgram | None = None
         if len(work.stages) == 1:
+            require_parts(work)
             with default_mode(), meter().timed("compile_seconds", "a graph"):
                 program = carried(work.stages[0].program)
                 self._traced = device._backend.traced(program, device.threads)
@@ -147,6 +155,8 @@ class TracedModel(Locked):
     def _plan(
         self, traced: TracedProgram, ranges: Mapping[str, tuple[int, int]], hints: Mapping[str, int]
     ) -> Plan | None:
+        if self._before_plan is not None:
+            self._before_plan()
         dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
         with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
             with default_mode():

@@ -62,8 +62,17 @@ def require_work(work: Work, steps: int | None = None) -> int:
             total += layout.span[1] - layout.span[0]
     limits.require_memory(total, "the tensors of a graph")
     if steps is None:
-        repeats = sum(repeats_of(stage.program.results) for stage in work.stages)
-        limits.require("graph_parts", repeats, "the steps of a graph's recurrent networks")
+        require_parts(work)
         steps = sum(steps_of(stage.program.results) for stage in work.stages)
     limits.require("kernel_steps", steps, "one run of a graph")
     return steps
+
+
+def require_parts(work: Work) -> None:
+    """Check the steps of recurrent networks, each of which is compiled, against the limit on parts.
+
+    Raises:
+        LimitExceeded: more than the model around it may have.
+    """
+    repeats = sum(repeats_of(stage.program.results) for stage in work.stages)
+    meter().require("graph_parts", repeats, "the steps of a graph's recurrent networks")

@@ -57,7 +57,7 @@ def conv_transpose(node: OnnxConversion) -> Result:
     start, end = _cut(node, whole, strides, reach)
     wanted = [size - first - last for size, first, last in zip(whole, start, end, strict=True)]
     ends = [last - more for last, more in zip(end, added, strict=True)]
-    if min(start) < 0 or min(wanted) < 1:
+    if min(start) < 0 or any(each < 1 for each in wanted):
         raise NotExpressible(f"padding {[*start, *end]} of an output of {whole}")
     return dml.convolution(
         node.tensor(0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from opendml.frontends.common.tensors import gathered
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import OWN, converts
-from opendml.frontends.onnx.values import Known
+from opendml.frontends.onnx.values import Known, array_of, carrier_of, is_same
+from opendml.program.sizes import Size
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
@@ -102,12 +104,33 @@ def eye_like(node: OnnxConversion) -> Result:
 
 
 @converts("ConstantOfShape", since=9, to="FILL_VALUE_CONSTANT")
+def constant_of_shape(node: OnnxConversion) -> Result:
+    """Convert ConstantOfShape for sizes that change. The evaluator computes other results, once known."""
+    sizes = node.known_list(0)
+    if is_same(node.value(0)):
+        raise NotExpressible("its input is no tensor of sizes")
+    value = node.attribute("value")
+    array = np.zeros(1, np.float32) if value is None else array_of(value).reshape(1)
+    if any(size <= 0 for size in sizes):
+        return Known(np.full([index(size) for size in sizes], array[0]))
+    single = node.constant(array.view(carrier_of(array.dtype)))
+    return node.result(single.reinterpret(sizes, strides=[0] * len(sizes)), sizes, array.dtype)
+
+
 @converts("Range", since=11, to="FILL_VALUE_SEQUENCE")
-def filled(node: OnnxConversion) -> Result:
-    """Ask for the inputs, which state sizes. Once they are known, the evaluator computes the result."""
-    for number in range(node.input_count):
-        node.known(number)
-    raise NotExpressible("its inputs are no numbers")
+def range_of(node: OnnxConversion) -> Result:
+    """Convert Range over sizes that change. The evaluator computes other results, once known."""
+    if all(is_same(node.value(number)) for number in range(3)):
+        raise NotExpressible("its inputs are no numbers")
+    if node.type(0).kind not in "iu":
+        return Known(np.arange(*(node.known(number).item() for number in range(3)), dtype=node.type(0)))
+    (start,), (limit,), (delta,) = (node.known_list(number) for number in range(3))
+    count, delta = max(0, -((start - limit) // delta)), index(delta)
+    if count == 0:
+        return node.empty([0])
+    is_moved = isinstance(start, Size)
+    sequence = node.sequence(count, node.type(0), 0 if is_moved else start, delta)
+    return sequence + node.tensor(0) if is_moved else sequence
 
 
 @converts("Coordinates", domain=OWN)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import index
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,8 +74,8 @@ def split(node: OnnxConversion) -> Result:
     given = node.listed("split", 1, since=13)
     if given is None:
         each = -(-sizes[axis] // count)
-        given = [max(0, min(each, sizes[axis] - index * each)) for index in range(count)]
-    if sum(given) != sizes[axis] or len(given) != count or min(given) < 0:
+        given = [max(0, min(each, sizes[axis] - number * each)) for number in range(count)]
+    if sum(given) != sizes[axis] or len(given) != count or any(size < 0 for size in given):
         raise NotRunnable(f"parts {given} for {count} outputs of {sizes[axis]} elements")
     whole = [size for size in given if size]
     parts = iter(dml.split(node.moved(0), axis=axis, sizes=whole) if len(whole) > 1 else [node.moved(0)])
@@ -108,38 +110,53 @@ def _sliced(
     steps: Sequence[int] | None,
 ) -> Result:
     sizes, type = node.sizes(0), node.type(0)
-    ranges = [range(size) for size in sizes]
+    slices = [IndexRange(0, size) for size in sizes]
     axes = range(len(starts)) if axes is None else axes
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts), strict=True):
         axis = node.axis(axis, len(sizes))
         if step == 0:
             raise NotExpressible("a step of 0")
-        ranges[axis] = slice_range(start, end, step, sizes[axis])
-    wanted = [len(each) for each in ranges]
+        slices[axis] = slice_range(start, end, index(step), sizes[axis])
+    wanted = [each.length for each in slices]
     if 0 in wanted:
         return node.empty(wanted)
-    if not sizes or (wanted == list(sizes) and all(each.step > 0 for each in ranges)):
+    if not sizes or (wanted == list(sizes) and all(each.step > 0 for each in slices)):
         return node.result(node.moved(0), sizes, type)
-    return node.result(_window(node.moved(0), ranges), wanted, type)
+    return node.result(_window(node.moved(0), slices), wanted, type)
 
 
-def slice_range(start: int, end: int, step: int, size: int) -> range:
+class IndexRange(NamedTuple):
+    """Indices, a step apart from each other. Its numbers may be sizes that change."""
+
+    first: int
+    length: int
+    step: int = 1
+
+    @property
+    def indices(self) -> range:
+        """The indices, of plain numbers."""
+        return range(self.first, self.first + self.length * self.step, self.step)
+
+
+def slice_range(start: int, end: int, step: int, size: int) -> IndexRange:
     """Return the indices of a slice. A start in front of all elements is moved to the first, backwards too,
     where Python finds nothing."""
     start, end = (each + size if each < 0 else each for each in (start, end))
     if step > 0:
-        return range(min(max(start, 0), size), min(max(end, 0), size), step)
-    return range(min(max(start, 0), size - 1), min(max(end, -1), size - 1), step)
+        first, last = min(max(start, 0), size), min(max(end, 0), size)
+    else:
+        first, last = min(max(start, 0), size - 1), min(max(end, -1), size - 1)
+    return IndexRange(first, max(0, -((first - last) // step)), step)
 
 
-def _window(tensor: GraphTensor, ranges: Sequence[range]) -> GraphTensor:
+def _window(tensor: GraphTensor, slices: Sequence[IndexRange]) -> GraphTensor:
     """Return the elements of which each index lies in its range."""
     return dml.slice1(
         tensor,
-        input_window_offsets=[min(each) for each in ranges],
-        input_window_sizes=[max(each) - min(each) + 1 for each in ranges],
-        input_window_strides=[each.step if len(each) > 1 else 1 for each in ranges],
-        sizes=[len(each) for each in ranges],
+        input_window_offsets=[each.first + min(0, (each.length - 1) * each.step) for each in slices],
+        input_window_sizes=[(each.length - 1) * abs(each.step) + 1 for each in slices],
+        input_window_strides=[each.step if each.length > 1 else 1 for each in slices],
+        sizes=[each.length for each in slices],
     )
 
 
@@ -159,9 +176,9 @@ def pad(node: OnnxConversion) -> Result:
     if pads is None or len(pads) != 2 * len(axes):
         raise NotExpressible(f"{len(pads or ())} pads for {len(axes)} axes")
     full = [0] * (2 * rank)
-    for index, each in enumerate(axes):
+    for number, each in enumerate(axes):
         axis = node.axis(each, rank)
-        full[axis], full[axis + rank] = pads[index], pads[index + len(axes)]
+        full[axis], full[axis + rank] = pads[number], pads[number + len(axes)]
     return _padded(node, full, value)
 
 
@@ -173,13 +190,14 @@ def _padded(node: OnnxConversion, pads: Sequence[int], value: Array) -> Result:
     if mode is None or len(pads) != 2 * len(sizes):
         raise NotExpressible(f"mode {node.attribute('mode')}, {len(pads)} pads")
     wanted = [size + a + b for size, a, b in zip(sizes, before, after, strict=True)]
-    if mode != "CONSTANT" and min(pads, default=0) < 0:
+    if mode != "CONSTANT" and any(each < 0 for each in pads):
         raise NotExpressible(f"negative pads in mode {mode}")
-    kept = [range(max(0, -a), size - max(0, -b)) for size, a, b in zip(sizes, before, after, strict=True)]
-    if not all(kept) or not sizes:
+    cut = [(max(0, -a), max(0, -b)) for a, b in zip(before, after, strict=True)]
+    kept = [IndexRange(a, size - a - b) for size, (a, b) in zip(sizes, cut, strict=True)]
+    if not all(each.length > 0 for each in kept) or not sizes:
         raise NotExpressible(f"pads {list(pads)} leave nothing of sizes {list(sizes)}")
-    tensor = node.moved(0) if min(pads) >= 0 else _window(node.moved(0), kept)
-    if max(pads) > 0:
+    tensor = node.moved(0) if all(each >= 0 for each in pads) else _window(node.moved(0), kept)
+    if any(each > 0 for each in pads):
         tensor = dml.padding1(
             tensor,
             padding_mode=mode,

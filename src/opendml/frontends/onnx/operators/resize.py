@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from operator import index
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.operators.matrix import product
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import Array, stored_type
+from opendml.program.sizes import Size, is_traced
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
@@ -68,8 +70,28 @@ class ResizedAxis:
 
     def shift(self, mode: str) -> float:
         """Return what the mode adds to all coordinates."""
-        is_symmetric = mode == "half_pixel_symmetric"
-        return self.length / 2 * (1 - self.output / (self.scale * self.length)) if is_symmetric else 0.0
+        if mode != "half_pixel_symmetric" or self.output == self.length * self.repeats:
+            return 0.0
+        return self.length / 2 * (1 - self.output / (self.scale * self.length))
+
+    @property
+    def exact(self) -> ResizedAxis:
+        """The axis with its sizes of this run, for tables of one number per element."""
+        length, output = index(self.length), index(self.output)
+        return replace(self, length=length, output=output, scale=float(self.scale))
+
+    @property
+    def repeats(self) -> int:
+        """The scale if it is a whole number for all sizes; else 0."""
+        return int(self.scale) if not is_traced(self.scale) and self.scale.is_integer() else 0
+
+    @property
+    def is_point(self) -> bool:
+        """True if the scale makes one element of the length."""
+        if is_traced(self.scale):
+            return self.output == 1
+        length = round(1 / self.scale)
+        return length * self.scale == 1 and self.length == length
 
 
 _ROUNDINGS: dict[str, Callable[[Array], Array]] = {
@@ -168,22 +190,48 @@ def _axes(node: OnnxConversion, scales: int, sizes: int, roi: int | None) -> lis
         raise NotExpressible(f"roi of {len(seen)} numbers for {count} axes")
     each = zip(numbers, lengths, outputs, factors, seen[:count], seen[count:], strict=True)
     axes = [ResizedAxis(*values) for values in each]
-    if any(axis.output < min(axis.length, 1) or axis.scale <= 0 for axis in axes):
+    if any((axis.length > 0 and axis.output < 1) or axis.scale <= 0 for axis in axes):
         raise NotExpressible(f"an output of sizes {outputs} has no elements")
     return [axis for axis in axes if axis.changes]
 
 
 def _scaled(lengths: Sequence[int], factors: Sequence[float]) -> list[int]:
     """Return sizes times scales in float32, rounded down."""
-    each = zip(lengths, factors, strict=False)
-    return [int(np.floor(np.float32(length) * np.float32(factor))) for length, factor in each]
+    return [_product(length, factor) for length, factor in zip(lengths, factors, strict=False)]
+
+
+def _product(length: int, factor: float) -> int:
+    if factor == 1:
+        return length
+    if isinstance(length, Size) and factor > 0:
+        # float32 holds whole multiples and parts by powers of two of sizes below 2^24.
+        above, below = float(factor).as_integer_ratio()
+        whole: int = above * length
+        if whole < _EXACT:
+            return whole // below
+    return int(np.floor(np.float32(length) * np.float32(factor)))
+
+
+_EXACT = 2**24
+"""float32 holds all whole numbers up to it."""
+
+
+def _ratio(output: int, length: int) -> float:
+    """Return a scale. Where one size is a multiple of the other, it is so for all sizes."""
+    for first, second, is_inverse in ((output, length, False), (length, output, True)):
+        whole = first // second if isinstance(first, Size) else 0
+        if whole and not isinstance(whole, Size) and whole * second == first:
+            return 1 / whole if is_inverse else float(whole)
+    return output / length
 
 
 def _fitted(
     node: OnnxConversion, lengths: Sequence[int], outputs: list[int]
 ) -> tuple[list[int], list[float]]:
     """Return sizes and scales for wanted sizes, which `keep_aspect_ratio_policy` may make others."""
-    factors = [output / length if length else 1.0 for output, length in zip(outputs, lengths, strict=False)]
+    factors = [
+        _ratio(output, length) if length else 1.0 for output, length in zip(outputs, lengths, strict=False)
+    ]
     policy = node.attribute("keep_aspect_ratio_policy") or "stretch"
     if policy == "stretch":
         return outputs, factors
@@ -246,9 +294,34 @@ def _by_nearest(
     tensor = node.tensor(0)
     for axis in axes:
         coordinates, rounding = modes(axis)
+        if _repeats(axis, coordinates, rounding):
+            tensor = _repeated(tensor, axis.number, axis.repeats)
+            continue
+        axis = axis.exact
         indices = nearest(axis.coordinates(coordinates), rounding, axis.length)
         tensor = gathered(tensor, node.constant(indices), axis.number)
     return tensor
+
+
+def _repeats(axis: ResizedAxis, coordinates: str, rounding: str) -> bool:
+    """Return whether the nearest elements are all elements, each as often as the scale says."""
+    count = axis.repeats
+    if count < 2 or not isinstance(axis.length, Size) or axis.output != axis.length * count:
+        return False
+    if coordinates in ("align_corners", "tf_crop_and_resize"):
+        return False
+    # Other coordinates repeat with each element, so those of three elements tell those of all.
+    few = ResizedAxis(axis.number, 3, 3 * count, axis.scale)
+    indices: list[int] = nearest(few.coordinates(coordinates), rounding, 3).tolist()
+    return indices == [number // count for number in range(3 * count)]
+
+
+def _repeated(tensor: GraphTensor, axis: int, count: int) -> GraphTensor:
+    """Repeat each element of an axis by a stride of 0."""
+    rows, row = math.prod(tensor.sizes[: axis + 1]), math.prod(tensor.sizes[axis + 1 :])
+    sizes = list(tensor.sizes)
+    sizes[axis] *= count
+    return tensor.reinterpret([rows, count, row], strides=[row, 0, 1]).reinterpret(sizes)
 
 
 def _by_weights(
@@ -263,7 +336,7 @@ def _by_weights(
     else:
         result = dml.cast(tensor, output_type="FLOAT32")
     type = np.float16 if result.data_type == TensorDataType.FLOAT16 else np.float32
-    for axis in axes:
+    for axis in [each.exact for each in axes]:
         weights = node.constant(filter.matrix(axis, axis.coordinates(coordinates)).T, type)
         order = [*(each for each in range(len(result.sizes)) if each != axis.number), axis.number]
         moved = permuted(result, order)
@@ -302,13 +375,14 @@ def _resampled(
         return None
     if not axes:
         return tensor
-    if any(1 in (axis.length, axis.output) or axis.scale * axis.length == 1 for axis in axes):
+    if any(1 in (axis.length, axis.output) or axis.is_point for axis in axes):
         return None
     before, behind = _PIXEL_OFFSETS[coordinates]
     scales, starts, sizes = [1.0] * rank, [before] * rank, list(tensor.sizes)
     for axis in axes:
-        corners = (axis.scale * axis.length - 1) / (axis.length - 1)
-        scales[axis.number] = corners if is_corners else axis.scale
+        scales[axis.number] = axis.scale
+        if is_corners:
+            scales[axis.number] = (axis.scale * axis.length - 1) / (axis.length - 1)
         sizes[axis.number] = axis.output
         starts[axis.number] -= axis.shift(coordinates)
     return dml.resample3(
@@ -326,7 +400,7 @@ def _resampled(
 def _extrapolated(node: OnnxConversion, tensor: GraphTensor, axes: Sequence[ResizedAxis]) -> GraphTensor:
     """Put `extrapolation_value` where a coordinate lies outside of the input."""
     outside = np.zeros([1] * len(tensor.sizes), np.bool_)
-    for axis in axes:
+    for axis in [each.exact for each in axes]:
         places = axis.coordinates("tf_crop_and_resize")
         sizes = [1] * len(tensor.sizes)
         sizes[axis.number] = axis.output

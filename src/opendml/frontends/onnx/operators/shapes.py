@@ -10,7 +10,7 @@ from opendml.frontends.common.tensors import broadcast_sizes
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import Known
+from opendml.frontends.onnx.values import Known, known_numbers
 from opendml.runtime.graphs.repeat import repeated
 
 _IDENTITY = "ELEMENT_WISE_IDENTITY"
@@ -26,13 +26,14 @@ def identity(node: OnnxConversion) -> Result:
 def shape(node: OnnxConversion) -> Result:
     """Convert Shape to its result, which is known when the model is compiled."""
     some = slice(node.attribute("start"), node.attribute("end"))
-    return Known(np.array(node.sizes(0)[some], np.int64))
+    sizes = node.sizes(0)[some]
+    return known_numbers(sizes, [len(sizes)])
 
 
 @converts("Size")
 def size(node: OnnxConversion) -> Result:
     """Convert Size to its result, which is known when the model is compiled."""
-    return Known(np.array(np.prod(node.sizes(0), dtype=np.int64)))
+    return known_numbers([math.prod(node.sizes(0))], [])
 
 
 @converts("Reshape", since=5, to=_IDENTITY)
@@ -44,9 +45,10 @@ def reshape(node: OnnxConversion) -> Result:
             raise NotExpressible(f"sizes {sizes} keep a size that {list(given)} has not")
         sizes = [given[axis] if size == 0 else size for axis, size in enumerate(sizes)]
     if -1 in sizes:
-        rest = math.prod(size for size in sizes if size != -1)
-        sizes[sizes.index(-1)] = math.prod(given) // rest if rest else 0
-    if min(sizes, default=0) < 0 or math.prod(sizes) != math.prod(given):
+        place = sizes.index(-1)
+        rest = math.prod(sizes[:place] + sizes[place + 1 :])
+        sizes[place] = math.prod(given) // rest if rest > 0 else 0
+    if any(size < 0 for size in sizes) or math.prod(sizes) != math.prod(given):
         raise NotExpressible(f"sizes {sizes} have not as many elements as {list(given)}")
     return node.reshaped(sizes)
 

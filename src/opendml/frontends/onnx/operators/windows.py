@@ -65,11 +65,12 @@ def windows_of(node: OnnxConversion, kernel: Sequence[int]) -> SlidingWindows:
     reach = [(size - 1) * dilation + 1 for size, dilation in zip(kernel, dilations, strict=True)]
     same = [-(-size // step) for size, step in zip(spatial, strides, strict=True)]
     start, end = padding_of(node, same, strides, reach)
-    if min(*start, *end) < 0:
+    if any(each < 0 for each in (*start, *end)):
         raise NotExpressible(f"negative padding {[*start, *end]}")
     each = zip(spatial, start, end, reach, strides, strict=True)
     outputs = tuple(_count(*dimension, rounded_up=node.flag("ceil_mode")) for dimension in each)
-    if min(outputs) < (0 if 0 in spatial else 1):
+    least = 0 if 0 in spatial else 1
+    if any(each < least for each in outputs):
         raise NotExpressible(f"windows of sizes {reach} do not fit into {list(spatial)}")
     return SlidingWindows(tuple(kernel), strides, dilations, start, end, outputs, tuple(spatial))
 

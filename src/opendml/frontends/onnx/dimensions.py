@@ -1,0 +1,209 @@
+"""Dimensions that change between runs: their names and values in a run, and sizes that follow from them.
+
+The form of a run says for each dimension of an array either a size or the name of a traced dimension. Runs of
+one form share traces as far as the guards of these hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from opendml.frontends.onnx.values import (
+    Array,
+    Known,
+    KnownSizes,
+    RuntimeValue,
+    Type,
+    Value,
+    is_same,
+    known_numbers,
+)
+from opendml.program.sizes import GREATEST, Conditions, Dimension, Size, Trace, Values
+
+Symbols = Sequence[str | None]
+"""For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""
+Form = tuple[tuple[int | str, ...], Type] | None
+"""Sizes and names of an array's dimensions, and its type; None: no array."""
+Dimensions = dict[str, int]
+"""The values of traced dimensions in a run, by name."""
+
+_LEAST = 2
+"""Sizes of 0 and 1 mean something of their own: no elements, and repetition."""
+_MOST_NUMBERS = 64
+"""Elements of the largest tensor whose numbers become dimensions when they decide about sizes."""
+
+
+class RunForms:
+    """The forms of arrays that a run meets together.
+
+    Args:
+        dimensions: receives the values of their traced dimensions.
+    """
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+
+    def of(self, name: str, content: Any, symbols: Symbols | None) -> Form:
+        """Return the form of an array.
+
+        Args:
+            name: its name, by which dimensions are called that have no symbol of their own.
+            content: the array.
+            symbols: its traced dimensions; None: all may change.
+        """
+        if not isinstance(content, np.ndarray):
+            return None
+        sizes = content.shape
+        if symbols is not None and not any(symbols):
+            return sizes, content.dtype
+        if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
+            return sizes, content.dtype
+        return tuple([
+            self._named(size, f"{name}.{axis}", "" if symbols is None else symbols[axis])
+            for axis, size in enumerate(sizes)
+        ]), content.dtype  # fmt: skip
+
+    def _named(self, size: int, own: str, symbol: str | None) -> int | str:
+        """Return the name of a traced dimension, which gets a size; or the size, if it is exact.
+
+        Dimensions of one symbol that have other sizes are told apart by names of their own.
+        """
+        if symbol is None or not _LEAST <= size <= GREATEST:
+            return size
+        for name in (symbol, own):
+            if name and self._dimensions.setdefault(name, size) == size:
+                return name
+        return size
+
+
+def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashable:
+    """Return the key of a content that decides how a trace goes on.
+
+    Few integers become dimensions, where they may be sizes; others are exact.
+
+    Args:
+        name: the name of the tensor.
+        array: its content.
+        dimensions: receives the dimensions; None: all numbers are exact.
+    """
+    if array.dtype.hasobject:
+        return tuple(array.flat)
+    if dimensions is None or array.dtype.kind not in "iu" or array.size > _MOST_NUMBERS:
+        return array.tobytes()
+    found: list[int | str] = []
+    for index, number in enumerate(array.flat):
+        value = int(number)
+        if _LEAST <= value <= GREATEST:
+            dimensions[f"{name}[{index}]"] = value
+            found.append(f"{name}[{index}]")
+        else:
+            found.append(value)
+    return tuple(found)
+
+
+def traced(named: Iterable[int | str], dimensions: Mapping[str, int]) -> tuple[int, ...]:
+    """Return sizes for the sizes and the names of a form, with the values of this run as hints."""
+    named = tuple(named)
+    trace = Trace({each: Dimension(dimensions[each]) for each in named if isinstance(each, str)})
+    return tuple([trace.size(each) if isinstance(each, str) else each for each in named])
+
+
+def traced_value(
+    content: Any, form: Form, dimensions: Mapping[str, int], is_own: bool = False
+) -> Known | RuntimeValue:
+    """Return the value for a content of a run; an empty array is known entirely."""
+    if form is None:
+        return RuntimeValue(None, None)
+    if content.size == 0:
+        return Known(content)
+    return RuntimeValue(traced(form[0], dimensions), form[1], is_own)
+
+
+class UsedDimensions(dict[str, int]):
+    """The dimensions that some sizes follow from, as sizes of a trace of their own or as plain numbers.
+
+    Args:
+        dimensions: the traced dimensions of a run.
+        is_exact: whether they are plain numbers.
+    """
+
+    def __init__(self, dimensions: Mapping[str, int], is_exact: bool) -> None:
+        super().__init__()
+        self.trace = Trace({})
+        self._dimensions, self._is_exact = dimensions, is_exact
+
+    def __missing__(self, name: str) -> int:
+        """Add a dimension when it is used first."""
+        size = self._dimensions[name]
+        self[name] = size if self._is_exact else self.trace.add(name, Dimension(size))
+        return self[name]
+
+    def value(self, value: Value) -> Value:
+        """Return a value with its sizes stated by these dimensions."""
+        if isinstance(value, KnownSizes):
+            elements = [self._size(each) for each in value.elements.flat]
+            return known_numbers(elements, value.sizes, value.type)
+        if isinstance(value, RuntimeValue) and any(isinstance(size, Size) for size in value.sizes or ()):
+            return replace(value, sizes=tuple(map(self._size, value.sizes or ())))
+        return value
+
+    def _size(self, size: int) -> int:
+        return size.trace.value(size.polynomial, self) if isinstance(size, Size) else size
+
+    def conditions(self) -> Callable[[Mapping[str, int]], bool]:
+        """Return whether other dimensions may be in the place of these."""
+        if not self._is_exact:
+            return Conditions(self.trace.guards)
+        exact = dict(self)
+        return lambda dimensions: all(dimensions[name] == size for name, size in exact.items())
+
+
+class SizesOfRun:
+    """Tuples of sizes that each run evaluates for its dimensions together.
+
+    Args:
+        groups: the tuples, of sizes of one trace.
+    """
+
+    def __init__(self, groups: Iterable[Sequence[int]]) -> None:
+        self._groups = [tuple(each) for each in groups]
+        flat = [each for group in self._groups for each in group]
+        self._values = Values(flat) if any(isinstance(each, Size) for each in flat) else None
+
+    def __call__(self, dimensions: Mapping[str, int]) -> Sequence[tuple[int, ...]]:
+        """Return the tuples as plain integers."""
+        if self._values is None:
+            return self._groups
+        flat = iter(self._values(dimensions).tolist())
+        return [tuple([next(flat) for _ in group]) for group in self._groups]
+
+
+class KnownContents:
+    """The contents of known values by name, of which each run evaluates those that follow from sizes.
+
+    Args:
+        values: values, of which others than known ones are left out.
+    """
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        traced = {name: value for name, value in values.items() if isinstance(value, KnownSizes)}
+        self._same = {name: value.content for name, value in values.items() if is_same(value)}
+        self._traced = [(name, value.sizes, value.type) for name, value in traced.items()]
+        # States have values of several traces.
+        self._numbers = [SizesOfRun([list(value.elements.flat)]) for value in traced.values()]
+        self.names = self._same.keys() | traced.keys()
+
+    def __call__(self, dimensions: Mapping[str, int]) -> dict[str, Any]:
+        """Return the contents for the dimensions of a run."""
+        if not self._traced:
+            return self._same
+        evaluated = zip(self._traced, self._numbers, strict=True)
+        arrays = {
+            name: np.array(numbers(dimensions)[0], type).reshape(sizes)
+            for (name, sizes, type), numbers in evaluated
+        }
+        return {**self._same, **arrays}
