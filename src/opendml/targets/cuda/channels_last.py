@@ -30,10 +30,13 @@ from opendml.compiler.kernel import (
 )
 from opendml.compiler.loops import Loop, loops_over
 from opendml.compiler.memory import Temporary
+from opendml.compiler.sized import plain
 from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import greatest
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
+from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
@@ -161,7 +164,8 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
                 offset += -(-copy.bytes // _ALIGNMENT) * _ALIGNMENT
         # The convolution reads all its copies.
         temporaries[first:] = [replace(each, last=len(kernels)) for each in temporaries[first:]]
-        arena_bytes = max(arena_bytes, offset if offset > begin else 0)
+        if len(temporaries) > first:
+            arena_bytes = greatest(arena_bytes, offset)
         numbers.append(len(kernels))
         kernels.append(copies.read_by(kernel, places))
     temporaries += [
@@ -208,25 +212,30 @@ def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
     return Recipe(None if of.text is None else f"{text} of\n{of.text}", of.constants)
 
 
-_known = Memo[_Copies]()
+_known = Memo[tuple[_Copies, int]]()
 
 
 def _copies_of(kernel: Kernel, machine: CudaMachine) -> _Copies:
-    """Return the copies with which a convolution takes least time. Kernels of equal form have equal ones."""
+    """Return the copies with which a convolution takes least time. Kernels of equal form have equal ones.
+
+    Of traced sizes, they are those that are best for the hints.
+    """
     if Operation.CONTRACTION not in operations_of(kernel.values):
         return _Copies()
-    form, _ = form_of(kernel)
-    return _known.get(form, machine, lambda: _copies(form, machine))
+    hints = plain(kernel)
+    form, _ = form_of(hints)
+    copies, number = _known.get(form, machine, lambda: _copies(form, machine))
+    return copies if hints is kernel or number < 0 else list(_ways_to_copy(kernel))[number]
 
 
-def _copies(kernel: Kernel, machine: CudaMachine) -> _Copies:
-    """Return the copies of a form, found anew."""
+def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
+    """Return the copies of a form, found anew, and their number among the ways to copy; -1 if none pays."""
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
     is_suitable = is_loaded and shape.mode is CudaMode.MMA and shape.is_summed and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
-        return _Copies()
+        return _Copies(), -1
 
     def cycles(copies: _Copies) -> float:
         moved = copies.read_by(kernel, [(0, copy.before) for copy in copies.each])
@@ -237,14 +246,21 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> _Copies:
         return after + sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
 
     before = WINDOW_FACTOR * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
-    a, b = shape.operands
-    found = {copies: cycles(copies) for pair in ((a, b), (b, a)) for copies in _ways_to_copy(kernel, *pair)}
-    best = min(found, key=found.__getitem__, default=_Copies())
-    return best if found.get(best, math.inf) < before else _Copies()
+    ways = list(_ways_to_copy(kernel))
+    found = list(map(cycles, ways))
+    best = min(range(len(ways)), key=found.__getitem__, default=-1)
+    return (ways[best], best) if best >= 0 and found[best] < before else (_Copies(), -1)
 
 
-def _ways_to_copy(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copies]:
-    """Yield the ways to copy the operands of a convolution, if it is one with these images and weights."""
+def _ways_to_copy(kernel: Kernel) -> Iterator[_Copies]:
+    """Yield the ways to copy the operands of a kernel, if it is a convolution."""
+    a, b = (half_of(each) for each in contraction_of(kernel.values).operands)
+    yield from _ways_to_copy_images(kernel, a, b)
+    yield from _ways_to_copy_images(kernel, b, a)
+
+
+def _ways_to_copy_images(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copies]:
+    """Yield the ways to copy the operands of a convolution with these images and weights."""
     load, other = number_of(image), number_of(weights)
     guarding = loads_of(image.operands)
     every = enumerate(loops_over(kernel, range(len(kernel.domain))))
@@ -263,7 +279,7 @@ def _ways_to_copy(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copie
     if windows is None:
         return
     axes = (windows.images, *windows.axes)
-    if any(min(axis.bytes, axis.stride, axis.dilation, axis.size) < 1 for axis in axes):
+    if any(each < 1 for axis in axes for each in (axis.bytes, axis.stride, axis.dilation, axis.size)):
         return
     convolution = _Convolution(kernel, loops, load, other, channels, taps, windows)
     copies = tuple(filter(None, (convolution.image_copy(), convolution.weights_copy())))
@@ -304,7 +320,9 @@ class _Convolution:
         """Return the loops over weights but for that over channels: over filters, then over taps."""
         loops = self.loops.values()
         own = [loop for loop in loops if loop.strides[self.other] and loop is not self.channels]
-        return sorted(own, key=lambda loop: (loop in self.taps, -loop.strides[self.other]))
+        return sorted(
+            own, key=lambda loop: (any(loop is each for each in self.taps), -loop.strides[self.other])
+        )
 
     def image_copy(self) -> _Copy | None:
         """Return the copy of the images with channels last; None if they lie so that it needs none."""
