@@ -14,7 +14,7 @@ from opendml.errors import InvalidArgument, located
 from opendml.program.node import constant
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import Trace
+from opendml.program.sizes import Relation, Trace
 from opendml.runtime.calls.arguments import CAST, validate_tensor
 from opendml.runtime.calls.call import Call
 from opendml.runtime.calls.operator_call import (
@@ -50,6 +50,7 @@ from opendml.spec.validator import validate
 from opendml.spec.wording import counted, shown
 
 _PACKAGE = str(Path(__file__).parents[2])
+_MADE_AGAIN = tuple([str(Path(_PACKAGE, part)) for part in ("spec", "operators", "program")])
 
 
 class GraphBase:
@@ -198,8 +199,14 @@ class GraphBase:
         steps, names, trace = tuple(self._steps), tuple(self._inputs), self._trace
         data = GraphData(self.feature_level, names, steps, numbers)
         if trace is not None:
-            # Comparisons by the package are made again for each trace. Those of the caller are not.
-            own = {key: place for key, place in trace.guards.items() if not place.startswith(_PACKAGE)}
+            # Checks and definitions are made again for each trace. What the caller has compared is not, and
+            # sizes that became plain numbers of steps stay so.
+            own = {
+                (relation, size): place
+                for (relation, size), place in trace.guards.items()
+                if not place.startswith(_PACKAGE)
+                or (relation is Relation.ZERO and not place.startswith(_MADE_AGAIN))
+            }
             data = replace(data, dimensions=tuple(trace.dimensions), choices=own)
         return pruned(data, keep_inputs)
 

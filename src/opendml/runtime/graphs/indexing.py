@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import index
 from types import EllipsisType
 from typing import Any, NamedTuple
 
 from opendml.errors import InvalidArgument
+from opendml.program.sizes import greatest, is_traced, least
 from opendml.spec.tensor_desc import packed_strides
 from opendml.spec.values import as_plain
 from opendml.spec.wording import counted, dimensions, shown
@@ -35,7 +37,7 @@ def selection(index: Any, sizes: tuple[int, ...]) -> Selection:
     """
     given = tuple(map(as_plain, index if isinstance(index, tuple) else (index,)))
     given = _complete(given, sizes)
-    ranges, result = list[range](), list[int]()
+    ranges, result = list[_Range](), list[int]()
     for each in given:
         if each is None:
             result.append(1)
@@ -43,7 +45,7 @@ def selection(index: Any, sizes: tuple[int, ...]) -> Selection:
         size, axis = sizes[len(ranges)], len(ranges)
         if isinstance(each, slice):
             ranges.append(_range(each, size, axis))
-            result.append(len(ranges[-1]))
+            result.append(ranges[-1].length)
         else:
             ranges.append(_one(each, size, axis))
     if not result:
@@ -53,7 +55,7 @@ def selection(index: Any, sizes: tuple[int, ...]) -> Selection:
         )
     steps = packed_strides(sizes)
     return Selection(
-        tuple(map(len, ranges)),
+        tuple([each.length for each in ranges]),
         tuple(each.step * step for each, step in zip(ranges, steps, strict=True)),
         sum(each.start * step for each, step in zip(ranges, steps, strict=True)),
         tuple(result),
@@ -75,13 +77,21 @@ def _complete(given: tuple[Any, ...], sizes: tuple[int, ...]) -> tuple[Any, ...]
     return (*given[:place], *[slice(None)] * (len(sizes) - count), *given[place + 1 :])
 
 
-def _range(each: slice, size: int, axis: int) -> range:
+class _Range(NamedTuple):
+    """The indices of a dimension that an index selects."""
+
+    start: int
+    step: int
+    length: int
+
+
+def _range(each: slice, size: int, axis: int) -> _Range:
     """Return the indices of a slice along a dimension."""
     try:
-        found = range(*each.indices(size))
+        found = _indices(each, size)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"index of dimension {axis}: {shown(each)}; {error}") from error
-    if not found:
+    if found.length < 1:
         raise InvalidArgument(
             f"index of dimension {axis}: {shown(each)} selects nothing of "
             f"{counted(size, 'element', 'elements')}; DirectML has no empty tensors"
@@ -89,13 +99,31 @@ def _range(each: slice, size: int, axis: int) -> range:
     return found
 
 
-def _one(each: Any, size: int, axis: int) -> range:
+def _indices(each: slice, size: int) -> _Range:
+    """Return the indices of a slice as `slice.indices` does, for a size that may be traced."""
+    given = [each.start, each.stop, each.step]
+    start, stop, step = (value if value is None or is_traced(value) else index(value) for value in given)
+    step = 1 if step is None else step
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, last = (0, size) if step > 0 else (-1, size - 1)
+
+    def within(value: int) -> int:
+        return greatest(value + size, first) if value < 0 else least(value, last)
+
+    start = (first if step > 0 else last) if start is None else within(start)
+    stop = (last if step > 0 else first) if stop is None else within(stop)
+    steps = -(-(stop - start) // step) if step > 0 else -(-(start - stop) // -step)
+    return _Range(start, step, steps)
+
+
+def _one(each: Any, size: int, axis: int) -> _Range:
     """Return the one index of an integer along a dimension."""
-    if type(each) is not int:
+    if not isinstance(each, int) or type(each) is bool:
         raise InvalidArgument(
             f"index of dimension {axis}: {shown(each)}; integers, slices, ... and None are indices; "
             "dml.gather takes tensors of them"
         )
     if not -size <= each < size:
         raise InvalidArgument(f"index of dimension {axis}: {each}; {-size} to {size - 1} are there")
-    return range(each % size, each % size + 1)
+    return _Range(each % size, 1, 1)

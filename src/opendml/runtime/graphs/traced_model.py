@@ -137,10 +137,7 @@ class TracedModel(Locked):
                 return self._of(plan, work)
         if self._traced is None or not self._conditions(sizes):
             return None
-        ranges = {
-            name: (1 << bits - 1, (1 << bits) - 1)
-            for name, bits in zip(self._dimensions, bucket, strict=True)
-        }
+        ranges = {name: range_of(size) for name, size in zip(self._dimensions, key, strict=True)}
         # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
         for hints in (hints_in(ranges), dict(sizes)):
             new = self._plan(self._traced, ranges, hints)
@@ -184,6 +181,11 @@ class TracedModel(Locked):
 def bucket_of(sizes: Iterable[int]) -> Bucket:
     """Return the bucket of the sizes of all dimensions."""
     return tuple([size.bit_length() for size in sizes])
+
+
+def range_of(size: int) -> tuple[int, int]:
+    """Return the least and the greatest size of the bucket of a dimension."""
+    return 1 << size.bit_length() - 1, (1 << size.bit_length()) - 1
 
 
 def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
