@@ -12,8 +12,9 @@ if find_spec("onnx") is None:
 if TYPE_CHECKING:
     from opendml.frontends.onnx.backend import Backend
     from opendml.frontends.onnx.evaluate import EvaluatorWarning
-    from opendml.frontends.onnx.model import OnnxModel, TensorInfo, load
+    from opendml.frontends.onnx.model import OnnxModel, load
     from opendml.frontends.onnx.sizes import Sizes
+    from opendml.frontends.onnx.tensor_info import TensorInfo
     from opendml.frontends.onnxruntime.options import (
         ExecutionMode,
         ExecutionOrder,
@@ -56,7 +57,8 @@ __all__ = [
 _HOMES = {
     "onnx.backend": "Backend",
     "onnx.evaluate": "EvaluatorWarning",
-    "onnx.model": "OnnxModel TensorInfo load",
+    "onnx.model": "OnnxModel load",
+    "onnx.tensor_info": "TensorInfo",
     "onnx.sizes": "Sizes",
     "onnxruntime.options": "ExecutionMode ExecutionOrder GraphOptimizationLevel RunOptions SessionOptions",
     "onnxruntime.providers": "get_available_providers get_device",

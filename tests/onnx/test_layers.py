@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
+
+import onnx
 
 import opendml as dml
 from opendml import InvalidArgument
@@ -502,3 +505,36 @@ def test_lrn_sums_over_neighbouring_channels(size: int, spatial: list[int]) -> N
     wanted = array / (2 + 0.5 / size * total) ** 0.75
     model = one_node("LRN", [array], size=size, alpha=0.5, bias=2.0)
     assert_same(computed(model, feed([array])), [wanted])
+
+
+_BLOCK = """
+<ir_version: 10, opset_import: ["" : 22]>
+block (bfloat16[batch, 5, 16] x, bfloat16[16, 48] w, bfloat16[16] scale, bfloat16[16, 16] last)
+    => (bfloat16[batch, 5, 16] y, float[batch, 5, 16] wide)
+{
+    normal = LayerNormalization<axis = -1>(x, scale)
+    all = MatMul(normal, w)
+    q, k, v = Split<axis = -1, num_outputs = 3>(all)
+    keys = Transpose<perm = [0, 2, 1]>(k)
+    scores = MatMul(q, keys)
+    weights = Softmax<axis = -1>(scores)
+    read = MatMul(weights, v)
+    active = Gelu(read)
+    out = MatMul(active, last)
+    y = Add(x, out)
+    wide = Cast<to = 1>(y)
+}
+"""
+
+
+def test_a_network_of_bfloat16_is_one_graph_whose_nodes_round_once() -> None:
+    given = [numbers(sizes) / 4 for sizes in ((2, 5, 16), (16, 48), (16,), (16, 16))]
+    names = ["x", "w", "scale", "last"]
+    narrow = {name: each.astype(ml_dtypes.bfloat16) for name, each in zip(names, given, strict=True)}
+    model = onnx.parser.parse_model(_BLOCK)
+    y, wide = computed(model, narrow)
+    assert (y.dtype, wide.dtype) == (ml_dtypes.bfloat16, np.float32)
+    np.testing.assert_array_equal(y.astype(np.float32), wide)
+    exact = onnx.parser.parse_model(_BLOCK.replace("bfloat16[", "float["))
+    expected, _ = computed(exact, {name: each.astype(np.float32) for name, each in narrow.items()})
+    np.testing.assert_allclose(wide, expected, atol=2.0**-6 * np.abs(expected).max())

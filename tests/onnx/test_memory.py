@@ -80,7 +80,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Graph]:
         return compile(graph, *arguments)
 
     monkeypatch.setattr(Graph, "_compile", noted)
-    monkeypatch.setattr("opendml.frontends.onnx.model.has_plans", lambda device: False)
+    monkeypatch.setattr("opendml.frontends.onnx.opening.has_plans", lambda device: False)
     return compiled
 
 

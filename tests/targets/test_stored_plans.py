@@ -12,6 +12,7 @@ import pytest
 import opendml as dml
 from opendml.program.digest import program_digest
 from opendml.runtime.program import program_of
+from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning, stored_plan
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +37,7 @@ class Cache:
         self.folder, self.fused, self.scheduled = folder, 0, 0
         self._patch = monkeypatch
         monkeypatch.setenv("OPENDML_CACHE_DIRECTORY", str(folder))
-        monkeypatch.setenv(stored_plan.VARIABLE, "1")
+        monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
         monkeypatch.setattr(planning, "fuse", self._counted(planning.fuse, "fused"))
         monkeypatch.setattr(planning, "schedule", self._counted(planning.schedule, "scheduled"))
 
@@ -136,7 +137,7 @@ def test_a_damaged_plan_is_ignored_and_made_anew(damage: Callable[[bytes], bytes
 
 
 def test_without_plans_nothing_is_written(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(stored_plan.VARIABLE, "0")
+    monkeypatch.setenv(object_cache.PLANS_VARIABLE, "0")
     result(W)
     assert cache.plans == []
 

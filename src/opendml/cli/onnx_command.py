@@ -23,7 +23,8 @@ from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
 
 if TYPE_CHECKING:
-    from opendml.frontends.onnx.model import OnnxModel, TensorInfo
+    from opendml.frontends.onnx.model import OnnxModel
+    from opendml.frontends.onnx.tensor_info import TensorInfo
     from opendml.runtime.graphs.model import Model
 
 

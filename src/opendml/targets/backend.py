@@ -136,6 +136,14 @@ class DeviceBackend(ABC):
         """Return the kernels and launches into which `compile` turns a program. None if the device does not
         fuse."""
 
+    def stored(self, executable: Executable) -> dict[str, Any] | None:
+        """Return an executable as JSON, from which another process makes it again. None: it cannot."""
+        return None
+
+    def from_stored(self, data: dict[str, Any]) -> Executable | None:
+        """Return the executable that `stored` has made JSON of. None: its machine code is not here."""
+        return None
+
     @abstractmethod
     def timers(self, instance: Instance) -> list[Timer]:
         """Return timers for an instance whose tensors are all bound.

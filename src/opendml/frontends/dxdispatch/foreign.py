@@ -25,7 +25,8 @@ from opendml.spec.tensor_desc import TensorDesc, byte_size
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from opendml.frontends.onnx.model import OnnxModel, TensorInfo
+    from opendml.frontends.onnx.model import OnnxModel
+    from opendml.frontends.onnx.tensor_info import TensorInfo
     from opendml.frontends.onnx.weights import Weights
 
 
@@ -95,9 +96,9 @@ class OnnxDispatchable:
 
     def model(self, device: Device) -> OnnxModel:
         """Return the model on a device."""
-        from opendml.frontends.onnx.model import OnnxModel
+        from opendml.frontends.onnx.model import model_of
 
-        return OnnxModel(self.sized, str(self.path), device, self.weights)
+        return model_of(self.sized, str(self.path), device, self.weights)
 
     def _point(self, info: TensorInfo, *, is_output: bool) -> BindPoint:
         where = f"{self.path}: {'output' if is_output else 'input'} {info.name!r}"
@@ -194,15 +195,14 @@ def read_onnx(
         Unsupported: the package `onnx` is missing.
     """
     try:
-        from opendml.frontends.onnx.model import OnnxModel
+        from opendml.frontends.onnx.model import model_of
+        from opendml.frontends.onnx.model_file import read_model
     except ModuleNotFoundError as error:
         raise Unsupported("ONNX models need the onnx package: pip install 'opendml[onnx]'") from error
-    from opendml.frontends.onnx.model_file import read_model
-
     read, name, weights = read_model(path, folder)
     own.require_used([read], name)
     sized = given.over(own).of(read, name)
-    model = OnnxModel(sized, name, as_device(None), weights)
+    model = model_of(sized, name, as_device(None), weights)
     return OnnxDispatchable(path, read, weights, sized, frozenset(given.tensors), model.inputs, model.outputs)
 
 

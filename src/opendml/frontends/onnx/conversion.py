@@ -12,7 +12,9 @@ from opendml.frontends.common.conversion import Conversion
 from opendml.frontends.common.tensors import broadcast_sizes, shaped, with_rank
 from opendml.frontends.common.types import NotExpressible, data_type_of, require_expressible
 from opendml.frontends.onnx.values import (
+    BFLOAT16,
     BOOLEAN,
+    FLOAT32,
     Array,
     Computed,
     Known,
@@ -160,19 +162,19 @@ class OnnxConversion(Conversion):
         return sizes
 
     def type(self, number: int) -> Type:
-        """Return NumPy's element type of an input, `bool` for truth values."""
+        """Return NumPy's element type of an input, `bool` for truth values, float32 for bfloat16."""
         type = self.value(number).type
         if type is None:
             raise NotExpressible(f"input {number} is no tensor")
-        return type
+        return FLOAT32 if type == BFLOAT16 else type
 
     def is_known(self, number: int) -> bool:
         """Return whether an input is the same in every run: a weight, or computed from sizes."""
         return isinstance(self.value(number), Known)
 
     def known(self, number: int) -> Array:
-        """Return the content of an input. If it is not known yet, the model is compiled for each of its
-        values, so ask for sizes, axes and the like alone.
+        """Return the content of an input, float32 for bfloat16. If it is not known yet, the model is compiled
+        for each of its values, so ask for sizes, axes and the like alone.
 
         Raises:
             NotExpressible: there is no such input.
@@ -180,7 +182,8 @@ class OnnxConversion(Conversion):
         value = self.value(number)
         if not isinstance(value, Known):
             raise ValueNeeded(self.node.inputs[number])
-        return np.asarray(value.content)
+        content = np.asarray(value.content)
+        return content.astype(FLOAT32) if content.dtype == BFLOAT16 else content
 
     def known_list(self, number: int) -> list[int]:
         """Return the integers of a known input, of which some may follow from sizes."""
@@ -207,8 +210,8 @@ class OnnxConversion(Conversion):
     def moved(self, number: int, rank: int | None = None) -> GraphTensor:
         """Return an input whose elements are only moved, as `tensor` otherwise.
 
-        Elements of types that DirectML lacks, such as bfloat16, are integers then. The result must state the
-        type of the input.
+        Elements of types that DirectML lacks, such as floats of 8 bits, are integers then. The result must
+        state the type of the input.
         """
         return self._taken(number, carrier_of(self.type(number)), rank)
 

@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-import onnx
 
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.load_checks import require_possible, require_runnable
-from opendml.frontends.onnx.model_file import ModelLike, read_model
-from opendml.frontends.onnx.segment import CompiledSegment
+from opendml.frontends.onnx.known import KnownModel, KnownRun, ModelFacts, known_model
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
-from opendml.frontends.onnx.trace import Tracer
-from opendml.frontends.onnx.values import sizes_of_type
-from opendml.frontends.onnx.weights import Weights
-from opendml.runtime.graphs.model import Model
+from opendml.frontends.onnx.tensor_info import TensorInfo
 from opendml.runtime.graphs.model_cache import ModelCache
-from opendml.runtime.graphs.traced_model import has_plans
-from opendml.runtime.objects.device import Device, as_device
+from opendml.runtime.locked import Locked
 from opendml.spec.wording import shown
 
+if TYPE_CHECKING:
+    import onnx
 
-@dataclass(frozen=True)
-class TensorInfo:
-    """A declared input or output of a model.
-
-    Args:
-        name: its name.
-        type: its NumPy type; None: it is no tensor, or a tensor of strings.
-        sizes: for each dimension a number, the name of a symbolic size, or None (any); None: any rank.
-    """
-
-    name: str
-    type: np.dtype[Any] | None
-    sizes: tuple[int | str | None, ...] | None
-
-    @property
-    def _assumed_sizes(self) -> tuple[int, ...]:
-        """The sizes, with 1 for each open one, as in DxDispatch."""
-        return tuple(size if isinstance(size, int) and size > 0 else 1 for size in self.sizes or ())
+    from opendml.frontends.onnx.model_file import ModelLike
+    from opendml.frontends.onnx.opening import Opened
+    from opendml.frontends.onnx.trace import Tracer
+    from opendml.frontends.onnx.weights import Weights
+    from opendml.runtime.graphs.model import Model
+    from opendml.runtime.objects.device import Device
 
 
-class OnnxModel:
+class OnnxModel(Locked):
     """A loaded ONNX model, which is compiled for the sizes and types of its inputs on their first use.
 
     Several threads may call it.
@@ -54,27 +37,46 @@ class OnnxModel:
 
     def __init__(
         self,
-        model: onnx.ModelProto,
         name: str,
-        device: Device,
-        weights: Weights | None = None,
-        most_kept_bytes: int | None = None,
+        device: str | Device | None,
+        facts: ModelFacts,
+        opened: Opened | Callable[[], Opened],
+        cache: ModelCache,
+        known: KnownModel | None = None,
     ) -> None:
-        graph = model.graph
-        initializers = {each.name: each for each in graph.initializer}
-        self.device, self._name, self._proto = device, name, model
-        self._limits, self._bytes = limits_of(None), meter().held
-        self.inputs = tuple(tensor_info(each) for each in graph.input if each.name not in initializers)
-        self.outputs = tuple(tensor_info(each) for each in graph.output)
+        super().__init__()
+        self._name, self._given_device = name, device
+        self._limits, self._bytes = limits_of(None), facts.held
+        self.inputs, self.outputs = facts.inputs, facts.outputs
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
-        self._declared = {each.name: tensor_info(each) for each in graph.input}
-        with self._named():
-            require_runnable(model)
-            require_possible(model)
-            self._cache = ModelCache(most_kept_bytes)
-            self._tracer = Tracer.of_model(
-                model, device, weights or Weights(), self._cache, traces_sizes=has_plans(device)
-            )
+        self._declared = {each.name: each for each in facts.declared}
+        self._opened, self._cache, self._known = opened, cache, known
+        self._known_runs: dict[Any, KnownRun] = {}
+
+    @property
+    def device(self) -> Device:
+        """The device that the model runs on."""
+        # A known model needs no device of DirectML's object model, which takes long to import.
+        from opendml.runtime.objects.device import as_device
+
+        return as_device(self._given_device)
+
+    @property
+    def _traced(self) -> Opened:
+        """The parsed model and its tracer. A known model is parsed when a run is not known."""
+        if callable(self._opened):
+            with self._lock:
+                if callable(self._opened):
+                    self._opened = self._opened()
+        return self._opened
+
+    @property
+    def _tracer(self) -> Tracer:
+        return self._traced.tracer
+
+    @property
+    def _proto(self) -> onnx.ModelProto:
+        return self._traced.model
 
     def __repr__(self) -> str:
         names = f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}"
@@ -118,8 +120,36 @@ class OnnxModel:
         """Return the outputs by name, for arrays by name. Errors are those of a call."""
         require_by_name(inputs)
         with self._named():
-            results = self._tracer.run(self._checked(inputs))
+            given = self._checked(inputs)
+            known = self._known_run(given)
+            if known is not None:
+                with self._cache.running([known]):
+                    return known(given)
+            results = self._run_traced(given)
         return dict(zip(self.output_names, results, strict=True))
+
+    def _known_run(self, given: Mapping[str, Any]) -> KnownRun | None:
+        """Return the known run of inputs of these sizes and types. None: they have to be traced, or were."""
+        if self._known is None:
+            return None
+        key = tuple([(name, np.shape(each), getattr(each, "dtype", None)) for name, each in given.items()])
+        found = self._known_runs.get(key)
+        if found is None and callable(self._opened):
+            with self._lock:
+                found = self._known.run(given, self._cache)
+                if found is not None:
+                    self._known_runs[key] = found
+                    found.on_forget = partial(self._known_runs.pop, key, None)
+        return found
+
+    def _run_traced(self, given: Mapping[str, Any]) -> list[Any]:
+        """Run the traced model, and note the run for other processes if it is new."""
+        contents, dimensions = dict(given), dict[str, int]()
+        tracer, before = self._tracer, self._tracer.traced_count
+        steps = list(tracer.steps(contents, dimensions))
+        if self._known is not None and tracer.traced_count > before and len(steps) == 1:
+            self._traced.note(self._known, steps[0], given, contents, dimensions)
+        return [contents[name] for name in self.output_names]
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
         """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.
@@ -131,6 +161,9 @@ class OnnxModel:
         """
         require_by_name(inputs)
         with self._named():
+            from opendml.frontends.onnx.segment import CompiledSegment
+            from opendml.runtime.graphs.model import Model
+
             dimensions: dict[str, int] = {}
             work = [step.work for step in self._tracer.steps(self._checked(inputs), dimensions)]
         parts = (each.part_at(dimensions) if isinstance(each, CompiledSegment) else each for each in work)
@@ -236,10 +269,34 @@ def load_model(
 ) -> OnnxModel:
     """Load a model as `load` does, but accept sizes that no input or output has unless `require_used`."""
     with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
-        read, name, weights = read_model(model)
-        if require_used:
-            sizes.require_used([read], name)
-        return OnnxModel(sizes.of(read, name), name, as_device(device), weights, most_kept_bytes)
+        cache, before = ModelCache(most_kept_bytes), limit.held
+        known, weights, name = known_model(model, device, sizes, require_used)
+
+        def opened() -> Opened:
+            from opendml.frontends.onnx.opening import opened_model
+
+            with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
+                return opened_model(model, device, sizes, require_used, cache, weights)
+
+        facts = None if known is None else known.facts()
+        if facts is not None:
+            limit.hold(max(facts.held - limit.held, 0), name)
+            return OnnxModel(name, device, facts, opened, cache, known)
+        limit.held = before
+        now = opened()
+        if known is not None and now.weights.are_within(known.content):
+            known.write_facts(now.facts)
+        return OnnxModel(now.name, device, now.facts, now, cache, known)
+
+
+def model_of(model: onnx.ModelProto, name: str, device: Device, weights: Weights | None = None) -> OnnxModel:
+    """Return a model that can be called, of a parsed one."""
+    from opendml.frontends.onnx.opening import opened_proto
+    from opendml.frontends.onnx.weights import Weights
+
+    cache = ModelCache()
+    opened = opened_proto(model, name, device, cache, weights or Weights())
+    return OnnxModel(name, device, opened.facts, opened, cache)
 
 
 def require_by_name(inputs: object) -> None:
@@ -247,11 +304,3 @@ def require_by_name(inputs: object) -> None:
     if not isinstance(inputs, Mapping):
         problem = f"{type(inputs).__name__}; a dict is needed, of arrays by their names"
         raise InvalidArgument(f"run.inputs: {problem}")
-
-
-def tensor_info(value: onnx.ValueInfoProto) -> TensorInfo:
-    """Return the declaration of an input or an output."""
-    element = value.type.tensor_type.elem_type
-    if element in (onnx.TensorProto.UNDEFINED, onnx.TensorProto.STRING):
-        return TensorInfo(value.name, None, sizes_of_type(value.type))
-    return TensorInfo(value.name, onnx.helper.tensor_dtype_to_np_dtype(element), sizes_of_type(value.type))

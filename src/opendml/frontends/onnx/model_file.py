@@ -35,12 +35,15 @@ _MOST_GROWTH = 80
 ModelLike: TypeAlias = str | PathLike[str] | bytes | onnx.ModelProto
 
 
-def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.ModelProto, str, Weights]:
+def read_model(
+    given: ModelLike, folder: Path | None = None, weights: Weights | None = None
+) -> tuple[onnx.ModelProto, str, Weights]:
     """Return a model, its name for errors, and the initializers that stay in its file or bytes.
 
     Args:
         given: the model, or its path.
         folder: the folder that must contain the file; None: any.
+        weights: may have the mapped file; None: it is opened.
 
     Raises:
         InvalidArgument: the file cannot be read, is no ONNX model, breaks ONNX's rules, or names a tensor's
@@ -48,7 +51,7 @@ def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.Model
         Unsupported: the operator set is newer than the `onnx` package.
         LimitExceeded: files or functions are larger than the model may be.
     """
-    weights = Weights()
+    weights = weights or Weights()
     if isinstance(given, onnx.ModelProto):
         model, name = given, "model"
     elif isinstance(given, bytes | bytearray):
@@ -65,6 +68,10 @@ def read_model(given: ModelLike, folder: Path | None = None) -> tuple[onnx.Model
 
 
 def _content(path: Path, folder: Path | None, weights: Weights) -> Content:
+    mapped = weights.content_of(path)
+    if mapped is not None:
+        meter().hold(len(mapped), path)
+        return mapped
     with open_file(path, path, folder) as file:
         return weights.mapped(path, file).content if hold_file(file, path) else b""
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from opendml.budget import meter
 from opendml.errors import Error, LimitExceeded, Unsupported
+from opendml.frontends.common.calls import dml
 from opendml.frontends.common.types import NotExpressible, require_expressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.dimensions import Dimensions, KnownContents, SizesOfRun, UsedDimensions
@@ -23,6 +25,8 @@ from opendml.frontends.onnx.registry import CONVERTERS
 from opendml.frontends.onnx.size_arithmetic import follows_from_sizes, sizes_computed
 from opendml.frontends.onnx.states import Values
 from opendml.frontends.onnx.values import (
+    BFLOAT16,
+    FLOAT32,
     Array,
     Computed,
     Known,
@@ -177,7 +181,32 @@ class Segment:
             raise NotExpressible(f"{type(error).__name__}: {error}") from error
         except MemoryError as error:
             raise Unsupported(f"{node}: no memory: {error}") from error
-        return _named(node, conversion, result)
+        named = _named(node, conversion, result)
+        types = [value.type for value in values if value is not None]
+        if BFLOAT16 in types:
+            named = self._with_bfloat16(node, named, types)
+        return {name: _in_type(value) for name, value in named.items()}
+
+    def _with_bfloat16(
+        self, node: OnnxNode, named: Mapping[str, Value], types: Sequence[Type | None]
+    ) -> dict[str, Value]:
+        """Return the results of a node that reads bfloat16 with the types that ONNX has for them.
+
+        Converters see float32. If ONNX's inference does not know the node, results of float32 are bfloat16
+        if no input is float32.
+        """
+        inferred = inferred_outputs(node, self.values)
+        found = dict(named)
+        for name, value in named.items():
+            element = inferred[name].tensor_type.elem_type if name in inferred else 0
+            is_bfloat16 = element == TensorProto.BFLOAT16 if element else FLOAT32 not in types
+            if value.type != FLOAT32 or not is_bfloat16:
+                continue
+            if isinstance(value, Computed):
+                found[name] = replace(value, type=BFLOAT16)
+            elif isinstance(value, Known):
+                found[name] = Known(value.content.astype(BFLOAT16))
+        return found
 
     def _tensor(self, name: str) -> GraphTensor:
         """Return the graph's tensor for a value, which becomes an input or a constant on first use."""
@@ -190,12 +219,13 @@ class Segment:
 
     def _source(self, name: str, value: Known | RuntimeValue) -> GraphTensor:
         if is_same(value):
-            return self._graph._unchanging(*self._shared.unchanging(stored(value.content), value.identity))
+            return self._graph._unchanging(*self._shared.unchanging(stored(value.unread), value.identity))
         self._inputs.append(name)
         sizes, type = value.sizes, value.type
         assert sizes is not None
         assert type is not None
-        return self._graph.input(name, stored_type(type), sizes or (1,))
+        data_type = "bfloat16" if type == BFLOAT16 else stored_type(type)
+        return self._graph.input(name, data_type, sizes or (1,))
 
 
 def _named(node: OnnxNode, conversion: OnnxConversion, result: Result) -> dict[str, Value]:
@@ -210,6 +240,15 @@ def _named(node: OnnxNode, conversion: OnnxConversion, result: Result) -> dict[s
             raise NotExpressible(f"output {index} has no mapping to DirectML's operators")
         named[name] = conversion.result(each) if isinstance(each, GraphTensor) else each
     return named
+
+
+def _in_type(value: Value) -> Value:
+    """Return a value whose tensor is rounded to bfloat16 in memory if that is its type, and only then."""
+    if not isinstance(value, Computed) or value.tensor.is_rounded is (value.type == BFLOAT16):
+        return value
+    if value.type == BFLOAT16:
+        return replace(value, tensor=value.tensor.rounded())
+    return replace(value, tensor=dml.cast(value.tensor, output_type=value.tensor.data_type))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import itertools
 import warnings
 from collections import ChainMap
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -48,7 +48,7 @@ from opendml.frontends.onnx.inlining import (
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
-from opendml.frontends.onnx.segment import CompiledSegment, Segment
+from opendml.frontends.onnx.segment import CompiledSegment, Segment, stored
 from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.values import (
     Array,
@@ -56,6 +56,7 @@ from opendml.frontends.onnx.values import (
     Known,
     RuntimeValue,
     Value,
+    Weight,
     array_of,
     is_same,
     known_numbers,
@@ -150,6 +151,8 @@ class Tracer(Locked):
         self._model_cache, self._weights = cache, weights
         self._symbols, self._traces_sizes = symbols or {}, symbols is not None
         self._first_steps: Steps = {}
+        self.traced_count = 0
+        """How many steps were traced."""
         self._prefixes = itertools.count(1)
 
     @classmethod
@@ -172,14 +175,29 @@ class Tracer(Locked):
                 serves several.
         """
         graph = model.graph
-        known = {name: Known(array, name) for name, array in weights.arrays.items()}
+        known: dict[str, Known] = {
+            name: Weight(array, name, weights.read) for name, array in weights.arrays.items()
+        }
         stored = {each.name: each for each in graph.initializer if each.name not in known}
         stored |= {each.values.name: _dense(each) for each in graph.sparse_initializer}
-        known |= {name: replace(each, identity=name) for name, each in known_tensors(stored)}
+        known |= {name: Known(each.content, name) for name, each in known_tensors(stored)}
         nodes = nodes_of(graph.node, opsets_of(model.opset_import))
         inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
         functions, symbols = functions_of(model), symbols_of(graph.input) if traces_sizes else None
         return cls(nodes, inputs, outputs, known, functions, device, cache or ModelCache(), weights, symbols)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the outputs."""
+        return self._outputs
+
+    def constant(self, identity: Hashable) -> Array | None:
+        """Return the packed array of a constant of a graph by its identity; None: it is gone."""
+        name = identity[0] if isinstance(identity, tuple) else None
+        if isinstance(name, str):
+            value = self._known.get(name)
+            return stored(value.unread) if isinstance(value, Known) else None
+        return self._model_cache.shared.array(identity)
 
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.
@@ -244,6 +262,7 @@ class Tracer(Locked):
             if found is None:
                 self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"):
+                    self.traced_count += 1
                     found = self._trace(state(), dimensions)
                     if not found.serves(dimensions):  # The device cannot compile it with traced sizes.
                         found = self._trace(state(), dimensions, is_exact=True)

@@ -11,10 +11,11 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+import ml_dtypes
 import numpy as np
 
 from opendml.errors import InvalidArgument
-from opendml.frontends.common.types import data_type_of
+from opendml.frontends.common.types import computed_type_of
 from opendml.program.sizes import Size
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
@@ -26,11 +27,13 @@ Array = np.ndarray[Any, Any]
 Type = np.dtype[Any]
 
 BOOLEAN = np.dtype(np.bool_)
+FLOAT32 = np.dtype(np.float32)
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+"""A type of tensors in memory; converters see float32."""
 
 _CARRIERS: dict[str, Type] = {
     "bool": np.dtype(np.uint8),
     "complex64": np.dtype(np.uint64),
-    "bfloat16": np.dtype(np.uint16),
     "float8_e4m3fn": np.dtype(np.uint8),
     "float8_e4m3fnuz": np.dtype(np.uint8),
     "float8_e5m2": np.dtype(np.uint8),
@@ -45,12 +48,12 @@ def carrier_of(type: Type) -> Type:
 
 
 def stored_type(type: Type) -> TensorDataType:
-    """Return DirectML's type that carries elements of `type`.
+    """Return DirectML's type that carries elements of `type`; FLOAT32 for bfloat16.
 
     Raises:
         NotExpressible: DirectML has none, as for strings.
     """
-    return data_type_of(carrier_of(type))
+    return computed_type_of(carrier_of(type))
 
 
 def array_of(tensor: onnx.TensorProto) -> Array:
@@ -106,6 +109,47 @@ class Known:
     @property
     def type(self) -> Type | None:
         return self.content.dtype if isinstance(self.content, np.ndarray) else None
+
+    @property
+    def unread(self) -> Any:
+        """The content, for graphs that hold it as a constant whatever its elements are."""
+        return self.content
+
+
+class Weight(Known):
+    """An initializer that stays in the model's file. Reading its content is noted.
+
+    Args:
+        array: the content.
+        name: its name.
+        read: receives the name when the content is read.
+    """
+
+    def __init__(self, array: Array, name: str, read: set[str]) -> None:
+        object.__setattr__(self, "unread", array)
+        object.__setattr__(self, "identity", name)
+        object.__setattr__(self, "_read", read)
+
+    if TYPE_CHECKING:
+        unread: Array
+        _read: set[str]
+    else:
+        unread = None
+
+        @property
+        def content(self) -> Array:
+            """The array, on which the trace depends from now on."""
+            self._read.add(self.identity)
+            return self.unread
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(self.unread.shape)
+
+    @property
+    def type(self) -> Type:
+        found: Type = self.unread.dtype
+        return found
 
 
 class KnownSizes(Known):

@@ -15,14 +15,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-import onnx
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, WireField, fields, varint
-from opendml.frontends.onnx.values import Array
+from opendml.targets.memory import Array
+
+if TYPE_CHECKING:
+    import onnx
 
 _FEWEST_BYTES = 4096
 """Bytes of the smallest tensor that leaves the message. Smaller ones, such as sizes, need no page of their
@@ -37,6 +39,8 @@ class Weights:
     """Initializers of a model by name, as read-only arrays."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    """The names of initializers whose contents a trace has read."""
     _files: dict[Path, MappedFile] = field(default_factory=dict)
 
     def mapped(self, path: Path, file: BinaryIO) -> MappedFile:
@@ -49,6 +53,19 @@ class Weights:
         if path not in self._files:
             self._files[path] = MappedFile(path, file)
         return self._files[path]
+
+    def content_of(self, path: Path) -> Content | None:
+        """Return the bytes of a file that is mapped already."""
+        file = self._files.get(path)
+        return None if file is None else file.content
+
+    def are_within(self, content: Content) -> bool:
+        """Return whether no initializer lies in another file than the one with these bytes."""
+        return all(file.content is content for file in self._files.values())
+
+    def read_arrays(self) -> list[Array]:
+        """Return the initializers whose contents a trace has read."""
+        return [self.arrays[name] for name in sorted(self.read)]
 
     def require_unchanged(self) -> None:
         """Raise InvalidArgument if somebody has written to a mapped file.
@@ -68,6 +85,8 @@ class Weights:
         sizes = tuple(tensor.dims)
         if size < _FEWEST_BYTES or min(sizes, default=0) < 1 or sys.byteorder != "little":
             return False
+        import onnx  # A known model needs no package.
+
         type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
         # Elements of other types, such as int4, lie in files otherwise than in memory.
         if type.isbuiltin != 1 or type.kind not in "fiu":
@@ -147,7 +166,9 @@ def _without_data(content: Content, view: memoryview, field: WireField, weights:
     if wire != LENGTH_DELIMITED or data_end - data_begin < _FEWEST_BYTES:
         return None
     rest = b"".join([view[begin:data_start], view[data_end:end]])
-    tensor = onnx.TensorProto.FromString(rest)
+    from onnx import TensorProto
+
+    tensor = TensorProto.FromString(rest)
     return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
 
 

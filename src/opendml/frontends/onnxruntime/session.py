@@ -11,8 +11,9 @@ import onnx
 
 from opendml.budget import Limits
 from opendml.errors import InvalidArgument, Unsupported
-from opendml.frontends.onnx.model import load_model, require_by_name, tensor_info
+from opendml.frontends.onnx.model import load_model, require_by_name
 from opendml.frontends.onnx.model_file import ModelLike
+from opendml.frontends.onnx.opening import tensor_info
 from opendml.frontends.onnxruntime.options import RunOptions, SessionOptions
 from opendml.frontends.onnxruntime.providers import DEVICES, Provider, choose_provider
 from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, type_text

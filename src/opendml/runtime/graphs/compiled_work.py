@@ -14,7 +14,7 @@ from opendml.floating_point import default_mode
 from opendml.logs import log
 from opendml.program.carriers import carried
 from opendml.program.program import Program, packed
-from opendml.runtime.graphs.shared import ConstantStore, PreparedMemory
+from opendml.runtime.graphs.shared import ConstantStore, PreparedMemory, kept_memory
 from opendml.runtime.graphs.work import Work, WorkStage, require_work
 from opendml.runtime.memory.buffers import copy_bytes
 from opendml.runtime.memory.mapped import release
@@ -115,26 +115,8 @@ class CompiledWork:
         Returns:
             The memory of all that the executable keeps.
         """
-        kept = self.executable.kept
-        keys: list[Hashable] = []
-        for each in kept:
-            known = tuple(identities.get(number) for number in each.recipe.constants)
-            is_shared = each.recipe.text is not None and None not in known
-            keys.append((each.recipe.text, known) if is_shared else object())
-        found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
-        missing = [place for place in range(len(kept)) if place not in found]
-        # A step fills all of its memory, also the parts that the store has already.
-        steps = {kept[place].step for place in missing}
-        new = {
-            place: PreparedMemory(self._backend.allocate(each.size), each.size)
-            for place, each in enumerate(kept)
-            if each.step in steps
-        }
-        everywhere = [(new.get(place) or found[place]).memory.address for place in range(len(kept))]
-        self._fill(constants, everywhere, new)
-        for place in missing:
-            found[place] = store.added(keys[place], new[place])
-        return tuple(found[place] for place in range(len(kept)))
+        fill = partial(self._fill, constants)
+        return kept_memory(self.executable, self._backend, identities, store, fill)
 
     def _fill(
         self, constants: Mapping[int, TensorMemory], addresses: Sequence[int], wanted: Container[int]

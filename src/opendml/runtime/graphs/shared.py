@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from opendml.runtime.locked import Locked
-from opendml.runtime.memory.host_array import Array
 from opendml.targets.arenas import Arenas
-from opendml.targets.memory import OwnMemory
+from opendml.targets.memory import Array, OwnMemory
+
+if TYPE_CHECKING:
+    from opendml.targets.backend import DeviceBackend
+    from opendml.targets.executable import Executable
 
 
 class PreparedMemory:
@@ -48,12 +52,57 @@ class ConstantStore(Locked):
             return self._kept.setdefault(key, memory)
 
 
+def kept_memory(
+    executable: Executable,
+    backend: DeviceBackend,
+    identities: Mapping[int, Hashable],
+    store: ConstantStore,
+    fill: Callable[[Sequence[int], Container[int]], object],
+) -> tuple[PreparedMemory, ...]:
+    """Prepare those constants of an executable that the store does not have.
+
+    Args:
+        executable: the executable.
+        backend: its device.
+        identities: keys of constants by number; equal keys mean equal values. Constants without one are not
+            shared.
+        store: the prepared constants of other models.
+        fill: is given addresses for all that the executable keeps, and the places that it must fill.
+
+    Returns:
+        The memory of all that the executable keeps.
+    """
+    kept = executable.kept
+    keys: list[Hashable] = []
+    for each in kept:
+        known = tuple(identities.get(number) for number in each.recipe.constants)
+        is_shared = each.recipe.text is not None and None not in known
+        keys.append((each.recipe.text, known) if is_shared else object())
+    found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
+    missing = [place for place in range(len(kept)) if place not in found]
+    # A step fills all of its memory, also the parts that the store has already.
+    steps = {kept[place].step for place in missing}
+    new = {
+        place: PreparedMemory(backend.allocate(each.size), each.size)
+        for place, each in enumerate(kept)
+        if each.step in steps
+    }
+    fill([(new.get(place) or found[place]).memory.address for place in range(len(kept))], new)
+    for place in missing:
+        found[place] = store.added(keys[place], new[place])
+    return tuple(found[place] for place in range(len(kept)))
+
+
 class SharedMemory:
     """Prepared constants and arenas of several models."""
 
     def __init__(self) -> None:
         self.constants, self.arenas = ConstantStore(), Arenas()
         self._arrays: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
+
+    def array(self, identity: Hashable) -> Array | None:
+        """Return the array of a constant without an identity of its own, by its digest; None: it is gone."""
+        return self._arrays.get(identity)
 
     def unchanging(self, array: Array, identity: Hashable) -> tuple[Array, Hashable]:
         """Return a packed array for a constant that nobody writes to, and its identity.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from opendml.across_forks import importing
 from opendml.program.program import Program
 from opendml.targets.cpu.threads import chosen_threads
-from opendml.targets.executable import Instance, TracedProgram
+from opendml.targets.executable import Executable, Instance, TracedProgram
 from opendml.targets.host import HostBackend
+from opendml.targets.object_cache import plans_are_kept
 from opendml.targets.planned import Planned, Timer, on_the_clock
 
 if TYPE_CHECKING:
@@ -46,6 +47,23 @@ class CpuBackend(HostBackend):
             from opendml.targets.cpu.executable import CpuExecutable
             from opendml.targets.cpu.planning import compile_plan
         return CpuExecutable(compile_plan(program, threads)).instantiate_without_arena
+
+    def stored(self, executable: Executable) -> dict[str, Any] | None:
+        """Return an executable as JSON with keys of machine code. None: it is made of several."""
+        with importing:
+            from opendml.targets.cpu.executable import CpuExecutable
+            from opendml.targets.cpu.stored_plan import plan_to_json
+        if not isinstance(executable, CpuExecutable) or not plans_are_kept():
+            return None
+        return plan_to_json(executable.parts)
+
+    def from_stored(self, data: dict[str, Any]) -> CpuExecutable | None:
+        """Return the executable that `stored` has made JSON of. None: some machine code is not cached."""
+        with importing:
+            from opendml.targets.cpu.executable import CpuExecutable
+            from opendml.targets.cpu.stored_plan import plan_from_json
+        parts = plan_from_json(data) if plans_are_kept() else None
+        return None if parts is None else CpuExecutable(parts)
 
     def plan(self, program: Program) -> Planned:
         """Return the kernels of a program and their launches."""

@@ -146,6 +146,7 @@ class CpuExecutable:
         """Return the executable for given values of `sizes`. It shares all but the job."""
         made = copy(self)
         made._job = self._job.at(values)
+        made.parts = replace(self.parts, job=made._job)
         return made
 
     @property

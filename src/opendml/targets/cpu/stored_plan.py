@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -28,15 +27,14 @@ from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
-from opendml.targets.object_cache import read_object, write_object
+from opendml.targets.object_cache import plans_are_kept, read_object, write_object
 
-VARIABLE = "OPENDML_CACHE_PLANS"
 _KIND = "plan"
 
 
 def known_plan(program: Program, threads: int | None) -> CpuParts:
     """Return the plan of a program: from the cache, or made now and written there."""
-    if os.environ.get(VARIABLE) == "0":
+    if not plans_are_kept():
         return _made(program, threads)
     key = plan_key(program, threads)
     plan = read_plan(key)
@@ -59,7 +57,7 @@ def read_plan(key: str) -> CpuParts | None:
     if content is None:
         return None
     try:
-        plan = _from_json(json.loads(content))
+        plan = plan_from_json(json.loads(content))
     except (LookupError, TypeError, ValueError) as error:
         log.debug("plan %s cannot be read, and is made anew: %s", key, error)
         return None
@@ -72,7 +70,7 @@ def read_plan(key: str) -> CpuParts | None:
 
 def write_plan(key: str, plan: CpuParts) -> None:
     """Write a plan to the cache."""
-    write_object(key, json.dumps(_to_json(plan), separators=(",", ":")).encode(), _KIND)
+    write_object(key, json.dumps(plan_to_json(plan), separators=(",", ":")).encode(), _KIND)
 
 
 def _made(program: Program, threads: int | None) -> CpuParts:
@@ -82,7 +80,7 @@ def _made(program: Program, threads: int | None) -> CpuParts:
     return compile_plan(program, threads)
 
 
-def _to_json(plan: CpuParts) -> dict[str, Any]:
+def plan_to_json(plan: CpuParts) -> dict[str, Any]:
     keys: dict[str, int] = {}
     return {
         "arena": plan.arena,
@@ -117,7 +115,7 @@ def _job_to_json(job: Job, keys: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _from_json(data: dict[str, Any]) -> CpuParts | None:
+def plan_from_json(data: dict[str, Any]) -> CpuParts | None:
     """Return a plan; None: some of its machine code is not in the cache."""
     codes = codes_of_keys(data["codes"])
     if codes is None:

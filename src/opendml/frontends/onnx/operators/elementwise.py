@@ -11,7 +11,7 @@ import numpy as np
 
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.functions import SAME_NAME
-from opendml.frontends.common.types import NotExpressible, data_type_of
+from opendml.frontends.common.types import NotExpressible, computed_type_of, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import OWN, Converter, converts
 from opendml.frontends.onnx.values import BOOLEAN, Known, Type
@@ -269,7 +269,7 @@ def _cast(node: OnnxConversion, type: Type) -> Result:
     sizes = node.sizes(0)
     if type == node.type(0):
         return node.reshaped(sizes)
-    data_type = data_type_of(type, "the result")
+    data_type = computed_type_of(type, "the result")
     if type == BOOLEAN:
         return node.truth(node.tensor(0) != 0, sizes)
     return node.result(dml.cast(node.tensor(0), output_type=data_type), sizes, type)

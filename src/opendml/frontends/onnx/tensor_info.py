@@ -1,0 +1,41 @@
+"""The declarations of a model's inputs and outputs. This module works without the `onnx` package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A declared input or output of a model.
+
+    Args:
+        name: its name.
+        type: its NumPy type; None: it is no tensor, or a tensor of strings.
+        sizes: for each dimension a number, the name of a symbolic size, or None (any); None: any rank.
+    """
+
+    name: str
+    type: np.dtype[Any] | None
+    sizes: tuple[int | str | None, ...] | None
+
+    @property
+    def _assumed_sizes(self) -> tuple[int, ...]:
+        """The sizes, with 1 for each open one, as in DxDispatch."""
+        return tuple(size if isinstance(size, int) and size > 0 else 1 for size in self.sizes or ())
+
+    def to_json(self) -> list[Any] | None:
+        """Return the declaration as JSON. None: the type is not NumPy's own."""
+        if self.type is not None and self.type.isbuiltin != 1:
+            return None
+        return [self.name, None if self.type is None else self.type.str, self.sizes]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> TensorInfo:
+        """Return the declaration that `to_json` has made JSON of."""
+        name, type, sizes = data
+        return cls(name, None if type is None else np.dtype(type), None if sizes is None else tuple(sizes))
