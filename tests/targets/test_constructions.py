@@ -5,35 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
+import opendml as dml
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import innermost_loop
-from opendml.program.sizes import Conditions, Dimension, Size, Trace, Values
+from opendml.compiler.sized import at_sizes
+from opendml.compiler.sized import plain as hinted
+from opendml.program.carriers import carried
+from opendml.program.sizes import Conditions, Dimension, Trace, Values, is_traced
 from opendml.targets.common.candidates import Decision, Table, decide
 from opendml.targets.common.pattern import KernelPattern
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.launch import innermost_loop_of
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
+from opendml.targets.cuda.executable import fused
+from tests.plans import traces_of
 from tools.machines import DEVICES, PROCESSORS
 from tools.schedule_cases import kernels
 
 
-def plain(value: Any, size: int) -> Any:
-    """Return launches as plain data, with all traced sizes evaluated for a size, and without patterns."""
-    if isinstance(value, Size):
-        (found,) = Values([value])({"traced": size}).tolist()
+def plain(value: Any, sizes: Mapping[str, int]) -> Any:
+    """Return launches as plain data, with all traced sizes evaluated, and without patterns."""
+    if is_traced(value):
+        (found,) = Values([value])(sizes).tolist()
         return found
     if isinstance(value, KernelPattern):
         return None
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name), size) for each in fields(value)}
+        return {each.name: plain(getattr(value, each.name), sizes) for each in fields(value)}
     if isinstance(value, Mapping):
-        return {name: plain(each, size) for name, each in value.items()}
-    return [plain(each, size) for each in value] if isinstance(value, tuple | list) else value
+        return {name: plain(each, sizes) for name, each in value.items()}
+    return [plain(each, sizes) for each in value] if isinstance(value, tuple | list) else value
 
 
 def patterns(launches: Any) -> list[str]:
@@ -98,7 +106,8 @@ def compared_sizes(machine: str, kernel: Kernel, decision: Decision[Any]) -> Ite
                 # Code for a small number, or for a bundle of few lines, is not made for a size that changes.
                 if patterns(exact) != patterns(launches):
                     exact = constructed(dimension, Trace({"traced": Dimension(other)}).size("traced"))
-                assert plain(launches, other) == plain(exact, other), f"{dimension} of {kernel.domain}"
+                sizes = {"traced": other}
+                assert plain(launches, sizes) == plain(exact, sizes), f"{dimension} of {kernel.domain}"
                 # On CPUs patterns also say what is faster for the size that was traced.
                 assert machine in PROCESSORS or patterns(exact) == patterns(launches)
                 if other != size:
@@ -116,3 +125,55 @@ def test_launches_follow_from_choices_and_sizes_by_integer_arithmetic(machine: s
             every.add(name)
             compared |= {name for _ in compared_sizes(machine, kernel, decision)}
     assert every == compared
+
+
+def rows(x: Any, y: Any) -> dict[str, Any]:
+    centred = dml.mean_variance_normalization1(x, None, None, axes=[3])
+    sums = dml.cumulative_summation(dml.activation_tanh(x), axis=2)
+    return {"softmax": dml.activation_softmax1(x, axes=[3]), "centred": centred, "sums": sums}
+
+
+def attention(x: Any, y: Any) -> dict[str, Any]:
+    scores = dml.gemm(x, y, trans_b="TRANSPOSE")
+    return {"attention": dml.gemm(dml.activation_softmax1(scores, axes=[3]), y)}
+
+
+def cache(x: Any, y: Any) -> dict[str, Any]:
+    keys = dml.join([x, y], axis=2)
+    return {"keys": keys, "scores": dml.gemm(y, keys, trans_b="TRANSPOSE")}
+
+
+def windows(x: Any, y: Any) -> dict[str, Any]:
+    weights = np.ones((32, 4, 3, 3), np.dtype(x.data_type.name.lower()))
+    padded = {"start_padding": [1, 1], "end_padding": [1, 1]}
+    return {"y": dml.activation_relu(dml.convolution(x, weights, strides=[1, 1], dilations=[1, 1], **padded))}
+
+
+@pytest.mark.parametrize("machine", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32"])
+@pytest.mark.parametrize("make", [rows, attention, cache, windows])
+def test_launches_of_traced_graphs_are_those_of_exact_ones(make: Any, type: str, machine: str) -> None:
+    graph, device = dml.Graph(), DEVICES[machine]
+    x = graph.input("x", type, ["batch", 4, "length", 64])
+    y = graph.input("y", type, ["batch", 4, "keys", 64])
+    model = graph.compile(make(x, y), "cpu")
+    hints = {"batch": 6, "length": 120, "keys": 248}
+    model._at({name: hint for name, hint in hints.items() if name in repr(model)})
+    (traced,) = traces_of(model)
+    ranges = {name: Dimension(hints[name], 2, 2 * hints[name]) for name in traced._dimensions}
+    with traced._trace.within(ranges) as guards:
+        kernels = fused(carried(traced._work.stages[0].program), device).kernels
+        found = [(kernel, hinted(kernel), [16] * len(kernel.accesses)) for kernel in kernels]
+        launches = [cuda.schedule(kernel, device, aligned, hints) for kernel, hints, aligned in found]
+    meets, count, random = Conditions(guards), 0, Random(1)
+    for number in range(40):
+        step = 1 + number % 2 * 7
+        sizes = {name: random.randrange(step, 2 * hints[name], step) + step for name in ranges}
+        if not meets(sizes):
+            continue
+        count += 1
+        for (kernel, like, aligned), launch in zip(found, launches, strict=True):
+            decision, _ = cuda.scheduled(like, device, aligned)
+            exact = cuda.table_of(at_sizes(kernel, sizes), device, aligned, innermost_loop(like))[1]
+            assert plain(launch, sizes) == plain(decision.construct(exact), sizes)
+    assert count >= 8, "\n".join([f"{count} of 40 sizes meet", *map(str, guards.items())])

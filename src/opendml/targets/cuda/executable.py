@@ -48,7 +48,7 @@ class CudaExecutable:
 
     def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = _fused(program, self.device.machine)
+        kernels = fused(program, self.device.machine)
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """The kernels of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
@@ -155,7 +155,7 @@ class CudaExecutable:
 
 def plan(program: Program, machine: CudaMachine) -> Planned:
     """Return the kernels of a program, and the modes in which they are run where all tensors are aligned."""
-    kernels = _fused(program, machine)
+    kernels = fused(program, machine)
 
     def mode(kernel: Kernel) -> str:
         aligned = (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores))
@@ -164,7 +164,8 @@ def plan(program: Program, machine: CudaMachine) -> Planned:
     return Planned(kernels, tuple((mode(kernel),) for kernel in kernels.kernels))
 
 
-def _fused(program: Program, machine: CudaMachine) -> KernelProgram:
+def fused(program: Program, machine: CudaMachine) -> KernelProgram:
+    """Return the kernels of a program for a device. Costs are those for the hints of traced sizes."""
     simple = replace(program, results=simplify(program.results))
     abilities = Abilities(
         computes_attention=partial(is_chained, machine=machine),

@@ -242,7 +242,7 @@ class Shape:
             tile.mode is self.mode
             and self.is_summed
             and self._are_read
-            and (min(self.m, self.n) > 1 or self._is_across)
+            and ((self.m > 1 and self.n > 1) or self._is_across)
             and all(count < 2**30 for count in (self.m, self.n, self.k, self.batch_count))
             and (not tile.copied or all(side.copied for side in self.sides))
         )
@@ -255,7 +255,7 @@ class Shape:
     @cached_property
     def _is_across(self) -> bool:
         """Return whether a vector is multiplied by a matrix whose neighbours in memory are in other sums."""
-        if min(self.m, self.n) > 1 or max(self.m, self.n) == 1 or not self._are_read:
+        if (self.m > 1) is (self.n > 1) or not self._are_read:
             return False
         return not self.sides[0 if self.n == 1 else 1].along_k
 
