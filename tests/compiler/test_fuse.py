@@ -206,17 +206,22 @@ def test_value_mean_and_variance_are_one_kernel_that_reads_its_input_once() -> N
     assert (len(kernel.loads), len(kernel.stores)) == (1, 3)
 
 
-def test_sums_that_several_kernels_read_are_stored_once() -> None:
-    x, w = source(0, FLOAT32, (8, 16)), source(1, FLOAT32, (16, 16))
+@pytest.mark.parametrize("sizes", [(8, 16), (2, 4, 16)], ids=["in rows", "merged for products"])
+@pytest.mark.parametrize("first", [True, False], ids=["residual first", "product first"])
+def test_residual_sums_are_stored_by_their_products(sizes: tuple[int, ...], first: bool) -> None:
+    random = np.random.default_rng(10)
+    arrays: list[Array] = [random.standard_normal(each, np.float32) / 8 for each in (sizes, (16, 16))]
+    x, w = sources(*arrays)
     total = x
-    for _ in range(5):
-        rows = reshaped(normalized(total, 1), (8, 1, 16))
-        total = total + maximum(
-            reshaped(contraction(rows, reshaped(w, (1, 16, 16)), (2,)), (8, 16)) * 2.0, 0.0
-        )
-    layouts = [packed(FLOAT32, node.sizes) for node in (x, w)]
-    program = fuse(Program(tuple(layouts), (layouts[0],), (total,)))
-    assert [len(kernel.loads) for kernel in program.kernels] == [1, 3] * 5
+    for number in range(5):
+        # As of heads in attention, the sums of every second product run along two dimensions.
+        inner = (4, 4) if number % 2 else (16,)
+        rows = reshaped(normalized(total, len(sizes) - 1), (8, 1, *inner))
+        product = contraction(rows, reshaped(w, (1, 16, *inner)), tuple(range(2, 2 + len(inner))))
+        product = maximum(reshaped(product, sizes) * 2.0, 0.0)
+        total = total + product if first else product + total
+    assert [len(kernel.loads) for kernel in kernels_of([total], arrays)] == [1, 3] * 5
+    assert_agrees([total], arrays, rtol=1e-4)
 
 
 def test_what_is_stored_behind_a_sum_of_products_takes_no_more_bytes() -> None:

@@ -13,8 +13,10 @@ import pytest
 
 import opendml as dml
 from opendml.compiler.kernel import Kernel
+from opendml.program.node import contraction, convert, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, TensorDataType
@@ -28,7 +30,9 @@ from opendml.targets.cuda.schedule import schedule, table_of
 from opendml.targets.cuda.schedule_scans import Span, construct_scan
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
+from opendml.targets.reference.evaluate import evaluate
 from tests.nodes import matrix_product, program
+from tests.programs import sources
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
 from tools.cuda_contraction_cases import contraction_cases
@@ -120,6 +124,29 @@ def test_maps_of_the_copy_engine_follow_what_is_bound() -> None:
             instance.dispatch()
             reference.dispatch()
             np.testing.assert_allclose(found, tensors[-1], rtol=2e-3, atol=1e-3)
+
+
+def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:
+    random = np.random.default_rng(5)
+    arrays = [random.standard_normal((64, 128)).astype(np.float16) for _ in range(4)]
+    x, *weights = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
+    rows = reshaped(x, (64, 1, 128))
+    products = [contraction(rows, reshaped(each, (1, 64, 128)), (2,)) for each in weights]
+    results = [convert(each, ScalarType.FLOAT16) for each in products]
+    # The last product reads what the first one writes.
+    second = reshaped(convert(results[0], ScalarType.FLOAT32), (64, 1, 64))
+    columns = reshaped(convert(source(1, ScalarType.FLOAT16, (64, 128)), ScalarType.FLOAT32), (1, 128, 64))
+    results.append(convert(contraction(second, columns, (2,)), ScalarType.FLOAT16))
+    with emulated():
+        executable = CudaExecutable(program(*results))
+        instance = executable.instantiate()
+        outputs = [np.zeros(result.sizes, np.float16) for result in results]
+        for number, array in enumerate((*arrays, *outputs)):
+            instance.bind(number, array.ctypes.data)
+        instance.dispatch()
+        assert [binding.numbers for binding in instance._bindings] == [(0, 1, 2), (3,)]
+    for found, exact in zip(outputs, evaluate(results, arrays), strict=True):
+        np.testing.assert_allclose(found, exact, rtol=5e-3, atol=0.1)
 
 
 def _is_packed(program: Program) -> bool:

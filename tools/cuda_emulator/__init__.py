@@ -181,7 +181,8 @@ def _launcher(
     cluster = dict(launch.pattern.constants).get("CLUSTER", 1)
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
-        arguments = (parameters, launch.grid, begin, end, launch.block, launch.shared_bytes, cluster)
+        size = launch.grid, launch.kernels
+        arguments = (parameters, *size, begin, end, launch.block, launch.shared_bytes, cluster)
         return threading.Thread(target=run, args=arguments)
 
     def run() -> None:

@@ -47,6 +47,7 @@ class Abilities:
         scatters_in_order: a line is scattered by one thread, in order.
         computes_attention: whether the target computes such a kernel rather than three.
         stored_operands: the operands of a kernel's products that the target stores first.
+        arranged: gives temporaries the layouts that their readers need.
         prices: what memory and operations cost.
     """
 
@@ -54,6 +55,7 @@ class Abilities:
     scatters_in_order: bool = False
     computes_attention: Callable[[Kernel], bool] | None = None
     stored_operands: Callable[[Kernel], Sequence[Node]] | None = None
+    arranged: Callable[[KernelSequence], KernelSequence] | None = None
     prices: Prices = field(default_factory=Prices)
 
 
@@ -108,6 +110,8 @@ def _fused(program: Program, abilities: Abilities) -> KernelProgram:
         sequence = with_attention(sequence, abilities.computes_attention)
     if abilities.stored_operands is not None:
         sequence = with_operand_kernels(sequence, abilities.stored_operands, arena)
+    if abilities.arranged is not None:
+        sequence = abilities.arranged(sequence)
     return _placed(sequence, len(program.inputs), arena)
 
 

@@ -49,7 +49,7 @@ def materialized(roots: Sequence[Node], program: Program, prices: Prices) -> lis
     """Return the nodes that become temporaries, in the order in which they are computed."""
     nodes = ordered(roots)
     stored = {id(node): node for node in _required(nodes, roots, program)}
-    users = _Users(nodes, roots)
+    users, position = _Users(nodes, roots), {id(node): number for number, node in enumerate(nodes)}
     pending = [*roots, *stored.values()]
     repeated = _RepeatedWork()
     while pending:
@@ -61,7 +61,7 @@ def materialized(roots: Sequence[Node], program: Program, prices: Prices) -> lis
             for node in repeated.excess(root, body, held):
                 stored[id(node)] = node
                 pending.append(node)
-            found = _beyond_one_kernel(body, held)
+            found = _beyond_one_kernel(body, held, position)
             for node in found:
                 last = users.last_alone(node, body, stored)
                 stored[id(last)] = last
@@ -172,13 +172,14 @@ def _bodies(root: Node, held: Container[int]) -> Iterator[Node]:
 # What one kernel cannot compute
 
 
-def _beyond_one_kernel(root: Node, held: Container[int]) -> list[Node]:
+def _beyond_one_kernel(root: Node, held: Container[int], position: Mapping[int, int]) -> list[Node]:
     """Return the nodes that the kernel of `root` must find in memory.
 
     They need reductions over another domain or other axes, more passes over a group, or more reductions than
-    a kernel has.
+    a kernel has. Of several products, the kernel computes the last one by `position` in the program: sums of
+    others are stored by then, but not the sum with the last one, such as that of a residual.
     """
-    nodes = ordered([root], held)
+    nodes = sorted(ordered([root], held), key=lambda node: position[id(node)])
     domain = iteration_domain(root, nodes)
     own = {id(node) for node in domain.own}
     many = _with_many_passes(nodes, own)

@@ -9,6 +9,7 @@ decides which values are stored on the way.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain, islice
 
@@ -63,6 +64,7 @@ def with_views_moved(roots: Sequence[Node], prices: Prices) -> tuple[Node, ...]:
     if not readers and not any(node.operation in {Operation.RESHAPE} | STORED for node in nodes):
         return tuple(roots)
     changed: dict[int, Node] = {}
+    uses: Counter[int] = Counter(id(operand) for node in nodes for operand in node.operands)
     for node in nodes:
         operands = tuple([changed[id(operand)] for operand in node.operands])
         if node.operation in (Operation.VIEW, Operation.RESHAPE):
@@ -73,7 +75,7 @@ def with_views_moved(roots: Sequence[Node], prices: Prices) -> tuple[Node, ...]:
         elif node.operation is Operation.RESHAPE:
             new = _reshape(new)
         elif node.operation is not Operation.SOURCE:
-            new = _joined_last(_reshaped_last(new))
+            new = _joined_last(_reshaped_last(new, [uses[id(operand)] for operand in node.operands]))
         if node.origin is not None:
             claim(new, node.origin)
         changed[id(node)] = new
@@ -201,10 +203,11 @@ def _reshaped_below(node: Node, read: Container[int] = ()) -> Node:
     return moved_below[id(value)]
 
 
-def _reshaped_last(node: Node) -> Node:
+def _reshaped_last(node: Node, uses: Sequence[int] = ()) -> Node:
     """Return a node over reshaped tensors as a reshaped node over these tensors.
 
-    An element-wise node is computed in those sizes for which kernels store the fewest bits.
+    An element-wise node is computed in those sizes for which kernels store the fewest bits. Of equal ones,
+    those of the operand with the fewest `uses` are taken, since one with many is stored anyway.
     """
     reshaped = [operand for operand in node.operands if operand.operation is Operation.RESHAPE]
     if not reshaped:
@@ -217,6 +220,11 @@ def _reshaped_last(node: Node) -> Node:
             return in_parts
     if node.operation in IN_MEMORY:
         return _in_own_sizes(node)
+    if uses:
+        counts = {id(operand): count for operand, count in zip(node.operands, uses, strict=True)}
+        reshaped.sort(key=lambda operand: counts[id(operand)])
+    # The kernel of a product adds what is in memory, such as a residual, in the sizes of the product.
+    of_products = {each.operands[0].sizes for each in reshaped if _is_made_of_products(each.operands[0])}
     best: Node | None = None
     least = math.inf
     tried = set[tuple[int, ...]]()
@@ -224,7 +232,7 @@ def _reshaped_last(node: Node) -> Node:
         if sizes in tried:
             continue
         tried.add(sizes)
-        operands = _in_sizes(node, sizes)
+        operands = _in_sizes(node, sizes, merges=sizes in of_products)
         written = math.inf if operands is None else bits_stored(operands)
         if operands is not None and written < least:
             value = Node(node.operation, node.type, sizes, operands, node.attribute)
@@ -237,6 +245,11 @@ def _reshaped_last(node: Node) -> Node:
         if best is None or bits_stored(in_own_sizes.operands) < least:
             return in_own_sizes
     return best or node
+
+
+def _is_made_of_products(value: Node) -> bool:
+    inside = islice(above_memory(value), MOST_COPIED)
+    return any(each.operation is Operation.CONTRACTION for each in inside)
 
 
 def _in_own_sizes(node: Node) -> Node:
@@ -316,25 +329,50 @@ def _contracted_over(node: Node, reshaped: Node, all_axes: bool) -> Node | None:
     return Node(node.operation, node.type, kept, found, tuple(summed)) if len(found) == 2 else None
 
 
-def _in_sizes(node: Node, sizes: tuple[int, ...]) -> tuple[Node, ...] | None:
-    """Return the operands of an element-wise node in other sizes; None if that takes more than views."""
+def _in_sizes(node: Node, sizes: tuple[int, ...], merges: bool) -> tuple[Node, ...] | None:
+    """Return the operands of an element-wise node in other sizes.
+
+    None if that takes more than views. With `merges`, operands that kernels can store may be reshaped too.
+    """
     if math.prod(sizes) != math.prod(node.sizes):
         return None
     groups = split_groups(sizes, node.sizes)
+    merged = split_groups(node.sizes, sizes) if groups is None and merges else None
     result = []
     for operand in node.operands:
+        found: Node | None = None
         if not operand.sizes:
-            result.append(operand)
+            found = operand
         elif operand.operation is Operation.RESHAPE and operand.operands[0].sizes == sizes:
-            result.append(operand.operands[0])
-        elif groups is None:
+            found = operand.operands[0]
+        elif groups is not None:
+            found = _refined(operand, node.sizes, sizes, groups)
+        elif merged is not None:
+            found = _merged(operand, node.sizes, sizes, merged)
+        if found is None:
             return None
-        else:
-            fine = _refined(operand, node.sizes, sizes, groups)
-            if fine is None:
-                return None
-            result.append(fine)
+        result.append(found)
     return tuple(result)
+
+
+def _merged(
+    operand: Node, fine: Sequence[int], coarse: Sequence[int], groups: Sequence[Sequence[int]]
+) -> Node | None:
+    """Return an operand with the dimensions of its user merged, from groups of `fine` sizes to `coarse` ones.
+
+    None if it repeats along only some dimensions of a group, or if it is made of reductions other than
+    products. A normalization would no longer be one kernel.
+    """
+    sizes = []
+    for whole, group in zip(coarse, groups, strict=True):
+        size = math.prod(operand.sizes[dimension] for dimension in group)
+        if size not in (1, whole):
+            return None
+        sizes.append(size)
+    operations = {each.operation for each in islice(above_memory(operand), MOST_COPIED)}
+    if not operations.isdisjoint(REDUCTIONS - {Operation.CONTRACTION}):
+        return None
+    return _lowered(_reshape(Node(Operation.RESHAPE, operand.type, tuple(sizes), (_joined_narrow(operand),))))
 
 
 def _refined(

@@ -79,7 +79,7 @@ def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:
             in_buffers.setdefault(access.buffer, []).append(number)
     for numbers in in_buffers.values():
         if len(numbers) > 1:
-            spans = sorted((*_span(accesses[number], domain), number) for number in numbers)
+            spans = sorted((*_near_span(accesses[number], domain), number) for number in numbers)
             _, end, tensor = spans[0]
             for first, last, number in spans[1:]:
                 if first > end:
@@ -89,11 +89,17 @@ def _tensors(accesses: Sequence[Access], domain: Sequence[int]) -> list[int]:
     return result
 
 
-def _span(access: Access, domain: Sequence[int]) -> tuple[int, int]:
+def _near_span(access: Access, domain: Sequence[int]) -> tuple[int, int]:
     """Return the first and the last byte that an access may touch, and at least those near its offset."""
+    first, last = span_of(access, domain)
+    return first, max(last, access.offset + NEAR)
+
+
+def span_of(access: Access, domain: Sequence[int]) -> tuple[int, int]:
+    """Return the first and the last byte of a buffer that an access over a domain may touch."""
     reaches = [(size - 1) * stride for size, stride in zip(domain, access.strides, strict=True)]
     last = sum(reach for reach in reaches if reach > 0) + access.type.bytes - 1
-    return access.offset + sum(reach for reach in reaches if reach < 0), access.offset + max(last, NEAR)
+    return access.offset + sum(reach for reach in reaches if reach < 0), access.offset + last
 
 
 @lru_cache(maxsize=1024)

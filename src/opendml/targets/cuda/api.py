@@ -63,11 +63,13 @@ def _free_memory() -> str:
     return f"; {free:,} of {total:,} bytes are free" if result.value == 0 else ""
 
 
-def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool, early: bool) -> Any:
+def launch_config(
+    grid: tuple[int, int], block: int, shared_bytes: int, cooperative: bool, early: bool
+) -> Any:
     """Return the driver's description of a launch, without its stream.
 
     Args:
-        grid: blocks.
+        grid: blocks along x and y.
         block: threads of each.
         shared_bytes: of each block.
         cooperative: all blocks run at once.
@@ -75,7 +77,7 @@ def launch_config(grid: int, block: int, shared_bytes: int, cooperative: bool, e
     """
     driver = driver_module()
     config = driver.CUlaunchConfig()
-    config.gridDimX, config.gridDimY, config.gridDimZ = grid, 1, 1
+    config.gridDimX, config.gridDimY, config.gridDimZ = *grid, 1
     config.blockDimX, config.blockDimY, config.blockDimZ = block, 1, 1
     config.sharedMemBytes = shared_bytes
     attributes, identifiers = [], driver.CUlaunchAttributeID

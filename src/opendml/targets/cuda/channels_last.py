@@ -147,7 +147,7 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
     numbers, temporaries = list[int](), list[Temporary]()
     for kernel in program.kernels:
         offset, first = begin, len(temporaries)
-        copies, places = _copies_of(kernel, machine), list[tuple[int | None, int]]()
+        copies, places = copies_of(kernel, machine), list[tuple[int | None, int]]()
         for copy in copies.each:
             load = kernel.loads[copy.number]
             if load.fixed:
@@ -215,7 +215,7 @@ def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
 _known = Memo[tuple[_Copies, int]]()
 
 
-def _copies_of(kernel: Kernel, machine: CudaMachine) -> _Copies:
+def copies_of(kernel: Kernel, machine: CudaMachine) -> _Copies:
     """Return the copies with which a convolution takes least time. Kernels of equal form have equal ones.
 
     Of traced sizes, they are those that are best for the hints.

@@ -18,7 +18,9 @@ from opendml.targets.arenas import Arenas
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
 from opendml.targets.cuda.driver import CudaDevice, device
+from opendml.targets.cuda.image_layouts import with_images_channels_last
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch
+from opendml.targets.cuda.launch_groups import launch_groups, launch_of_group
 from opendml.targets.cuda.launcher import launcher
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.memory import Memory, scratch
@@ -59,8 +61,12 @@ class CudaExecutable:
             for number in range(repeat.first, repeat.first + repeat.count * repeat.length)
         }
         """For each kernel of a recurrence, the kernel of the first step, which has an equal launch."""
-        self._dispatched = range(len(kernels.kernels))
-        self._initializers = range(len(kernels.kernels), len(self.kernels))
+        self._dispatched: list[tuple[int, ...]] = [(number,) for number in range(len(kernels.kernels))]
+        if scheduler is schedule:
+            self._dispatched = launch_groups(kernels.kernels, self._first, self.device.machine)
+        self._initializers = [(number,) for number in range(len(kernels.kernels), len(self.kernels))]
+        self._counts = {group[0]: len(group) for group in (*self._dispatched, *self._initializers)}
+        """How many kernels each launch runs, by the number of the first."""
         read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
         self._first_prepared = kernels.first_prepared
         self._prepared_count = len(kernels.prepared)
@@ -77,7 +83,7 @@ class CudaExecutable:
             [
                 (number, (VECTOR_BYTES,) * (len(kernel.loads) + len(kernel.stores)))
                 for number, kernel in enumerate(self.kernels)
-                if self._first.get(number, number) == number
+                if number in self._counts and self._first.get(number, number) == number
             ]
         )
 
@@ -90,7 +96,7 @@ class CudaExecutable:
         """Return the numbers of the constants that a step of the initialization reads."""
         if step or not self._prepared_count:
             return self._constants.constants_of(step)
-        loads = (load for number in self._initializers for load in self.kernels[number].loads)
+        loads = (load for (number,) in self._initializers for load in self.kernels[number].loads)
         return {load.buffer for load in loads if load.buffer is not None and load.buffer < self.arena}
 
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
@@ -132,7 +138,7 @@ class CudaExecutable:
         return kind(self, self._dispatched, 0)
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
-        """Return the launch of a kernel for accesses with these alignments, in bytes.
+        """Return the launch of a kernel, and of others with it, for accesses with these alignments, in bytes.
 
         Threads compile without a lock, so that dispatches of compiled launches do not wait. If two threads
         need the same new launch, both compile it, and use the one that is ready first.
@@ -146,7 +152,10 @@ class CudaExecutable:
         """Make launches, given by kernels and alignments."""
         machine = self.device.machine
         launches = [
-            self._scheduler(self.kernels[number], machine, alignments) for number, alignments in wanted
+            launch_of_group(self.kernels[number], self._counts[number], machine, alignments)
+            if self._counts[number] > 1
+            else self._scheduler(self.kernels[number], machine, alignments)
+            for number, alignments in wanted
         ]
         codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
         for each, launch, code in zip(wanted, launches, codes, strict=True):
@@ -170,6 +179,7 @@ def fused(program: Program, machine: CudaMachine) -> KernelProgram:
     abilities = Abilities(
         computes_attention=partial(is_chained, machine=machine),
         stored_operands=partial(stored_operands, machine),
+        arranged=partial(with_images_channels_last, machine=machine),
         prices=Prices(machine.operations_per_byte),
     )
     return with_channels_last(fuse(simple, abilities), machine)
@@ -186,6 +196,7 @@ class PreparedLaunch:
             self.function = owner.function(code, launch.shared_bytes)
         self.parameters = ParameterStruct(launch.pattern)
         self.content = self.parameters.pack(launch.values)
+        """The parameters of each kernel of the launch, without addresses."""
 
 
 class CudaInstance:
@@ -195,13 +206,15 @@ class CudaInstance:
     In the order of this stream, the inputs must be ready, and the last dispatch of the instance complete.
     """
 
-    def __init__(self, executable: CudaExecutable, kernels: Sequence[int], arena: int | None) -> None:
+    def __init__(
+        self, executable: CudaExecutable, launches: Sequence[tuple[int, ...]], arena: int | None
+    ) -> None:
         self._executable = executable
         self.device = executable.device
         self._addresses = [0] * executable.buffer_count
         self._own = self.device.allocate(executable.arena_bytes) if arena is None else None
         self._addresses[executable.arena] = self._own.address if self._own else arena or 0
-        self._bindings = [_Binding(executable, number, executable.kernels[number]) for number in kernels]
+        self._bindings = [_Binding(executable, numbers) for numbers in launches]
         self._launchers: list[Callable[[], None]] = []
         self._stream = 0
         self._scratch: Memory | None = None
@@ -250,11 +263,14 @@ class CudaInstance:
             self._share_scratch()
 
     def timers(self) -> list[Timer]:
-        """Return a timer for an empty run and one for each launch, on the device's own stream."""
+        """Return a timer for an empty run and one for each kernel, on the device's own stream. If a launch
+        runs several kernels, it is timed as the first, and the others take no time."""
         with self.device.current():
             self.prepare(int(self.device.stream))
-        work: list[Callable[[], object]] = [lambda: None, *self._launchers]
-        return [partial(self.device.seconds, each) for each in work]
+        work: dict[int, Callable[[], object]] = {}
+        for binding, launch in zip(self._bindings, self._launchers, strict=True):
+            work |= dict.fromkeys(binding.numbers, _nothing) | {binding.numbers[0]: launch}
+        return [partial(self.device.seconds, each) for each in (_nothing, *(work[n] for n in sorted(work)))]
 
     def _share_scratch(self) -> None:
         """Give all kernels the same scratch memory. They run one after the other, and keep nothing in it."""
@@ -281,52 +297,66 @@ class CudaScratchInstance(CudaInstance):
             super()._launch(stream)
 
 
-class _Binding:
-    """One kernel of an instance, with its parameters in memory."""
+def _nothing() -> None:
+    """Do nothing."""
 
-    def __init__(self, executable: CudaExecutable, number: int, kernel: Kernel) -> None:
-        self._executable, self._number = executable, number
-        self._accesses = [(access.buffer, access.offset) for access in (*kernel.loads, *kernel.stores)]
+
+class _Binding:
+    """The kernels of one launch of an instance, with their parameters in memory."""
+
+    def __init__(self, executable: CudaExecutable, numbers: tuple[int, ...]) -> None:
+        self._executable, self.numbers = executable, numbers
+        self._accesses = [
+            [(access.buffer, access.offset) for access in executable.kernels[number].accesses]
+            for number in numbers
+        ]
         # The addresses of the accesses are the first words.
-        self._write_bases = struct.Struct(f"<{len(self._accesses)}q").pack_into
+        self._write_bases = struct.Struct(f"<{len(self._accesses[0])}q").pack_into
         self._alignments: tuple[int, ...] = ()
         self._stream = 0
         self._content: Any = None
         self._counters: Memory | None = None
         self._scratch_word = 0
-        self._maps: list[tuple[int, EncodedMap]] = []
+        self._maps: list[list[tuple[int, EncodedMap]]] = []
+        self._size = 0
         self._launcher: Callable[[], None]
         self.scratch_bytes = 0
 
     def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
-        """Return a function that launches the kernel over buffers at `addresses`."""
+        """Return a function that launches the kernels over buffers at `addresses`."""
         bases = [
-            _signed(offset) if buffer is None else addresses[buffer] + offset
-            for buffer, offset in self._accesses
+            [_signed(offset) if buffer is None else addresses[buffer] + offset for buffer, offset in accesses]
+            for accesses in self._accesses
         ]
         alignments = tuple(
             [
-                VECTOR_BYTES if buffer is None else _alignment(base)
-                for base, (buffer, _) in zip(bases, self._accesses, strict=True)
+                VECTOR_BYTES if buffer is None else min(map(_alignment, several))
+                for several, (buffer, _) in zip(zip(*bases, strict=True), self._accesses[0], strict=True)
             ]
         )
         if alignments != self._alignments or stream != self._stream:
-            prepared = self._executable.prepare(self._number, alignments)
+            prepared = self._executable.prepare(self.numbers[0], alignments)
             if alignments != self._alignments:
-                self._content = ctypes.create_string_buffer(prepared.content, len(prepared.content))
+                self._size, count = len(prepared.content), len(self.numbers)
+                self._content = ctypes.create_string_buffer(count * prepared.content, count * self._size)
                 self._prepare_sharing(prepared)
-                place, offset = ctypes.addressof(self._content), prepared.parameters.map_offset
+                offset = prepared.parameters.map_offset
+                begin = ctypes.addressof(self._content)
                 self._maps = [
-                    (map.access, EncodedMap(map, place + offset(number)))
-                    for number, map in enumerate(prepared.launch.maps)
+                    [
+                        (map.access, EncodedMap(map, begin + place * self._size + offset(number)))
+                        for number, map in enumerate(prepared.launch.maps)
+                    ]
+                    for place in range(count)
                 ]
             self._launcher = launcher(
                 prepared.function, prepared.launch, self._content, stream, prepared.early
             )
             self._alignments, self._stream = alignments, stream
-        self._write_bases(self._content, 0, *bases)
-        for access, encoded in self._maps:
-            encoded.write(bases[access])
+        for place, (of_kernel, maps) in enumerate(zip(bases, self._maps, strict=True)):
+            self._write_bases(self._content, place * self._size, *of_kernel)
+            for access, encoded in maps:
+                encoded.write(of_kernel[access])
         return self._launcher
 
     def _prepare_sharing(self, prepared: PreparedLaunch) -> None:

@@ -44,6 +44,7 @@ class CudaLaunch:
         counters_bytes: memory of the launch that is zero at first, and keeps what a launch leaves there.
         scratch_bytes: memory that blocks share, besides.
         maps: the tensor maps of the parameters.
+        kernels: how many kernels of equal form it runs, with blocks beside each other along y.
     """
 
     pattern: CudaPattern
@@ -55,6 +56,7 @@ class CudaLaunch:
     counters_bytes: int = 0
     scratch_bytes: int = 0
     maps: tuple[TensorMap, ...] = ()
+    kernels: int = 1
 
     def bound(self, binding: ValueBinding) -> CudaLaunch:
         """Return the launch of a kernel, if this is the launch of its form."""

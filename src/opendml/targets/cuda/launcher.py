@@ -27,7 +27,8 @@ def launcher(function: Any, launch: CudaLaunch, content: Any, stream: int, early
     driver = driver_module()
     pointers = (ctypes.c_void_p * 1)(ctypes.addressof(content))
     address = ctypes.addressof(pointers)
-    config = launch_config(launch.grid, launch.block, launch.shared_bytes, launch.cooperative, early)
+    grid = launch.grid, launch.kernels
+    config = launch_config(grid, launch.block, launch.shared_bytes, launch.cooperative, early)
     config.hStream = driver.CUstream(stream)
     add = driver.cuLaunchKernelEx
 

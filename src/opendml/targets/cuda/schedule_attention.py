@@ -177,6 +177,11 @@ class AttentionShape:
         depth, width = (index(-(-loop.count // _BOX) * _BOX) for loop in (self._depth, self._columns))
         return depth, width
 
+    @property
+    def _has_few_rows(self) -> bool:
+        """Return whether one warpgroup computes all queries, whose keys several blocks may share."""
+        return self._row_count <= _FEW_ROWS
+
     @cached_property
     def _parts(self) -> int:
         """Return how many FLOAT16 numbers a weight is the sum of: one where results are FLOAT16, else two."""
@@ -231,12 +236,18 @@ class AttentionShape:
             self.takes(tile, machine) and self.cycles(tile, machine) <= apart for tile in ATTENTION_TILES
         )
 
+    def fills(self, tile: AttentionTile, machine: CudaMachine) -> bool:
+        """Return whether a tile is large enough: one warpgroup is for few queries, or for a device that other
+        tiles do not fill."""
+        tiles = self.batch_count * -(-self._row_count // _MOST_ROWS)
+        return tile.rows > _FEW_ROWS or self._has_few_rows or tiles < machine.multiprocessors
+
     def takes(self, tile: AttentionTile, machine: CudaMachine) -> bool:
         """Return whether a tile is for heads of this size, and fits in shared memory."""
         # Three warpgroups have too few registers for more than plain scores and weights.
         is_plain = self._parts == 1 and self._scores.scaled_by is not None
         fits = max(self.padded) == tile.width and self._stages(tile, machine) > 1
-        fits = fits and (tile.rows == _FEW_ROWS) is (self._row_count <= _FEW_ROWS)
+        fits = fits and (tile.rows == _FEW_ROWS or not self._has_few_rows)
         return fits and (is_plain or tile.rows <= _MOST_ROWS)
 
     def _stages(self, tile: AttentionTile, machine: CudaMachine) -> int:
@@ -250,7 +261,7 @@ class AttentionShape:
     def cycles(self, tile: AttentionTile, machine: CudaMachine) -> float:
         """Return the estimated cycles of the kernel in a tile."""
         each = tile.rows * tile.keys * sum(self.padded) / (tile.rate / 100 * machine.half_products)
-        if tile.rows == _FEW_ROWS:
+        if self._has_few_rows:
             return self._slices(tile, machine)[1]
         between = _TILE_CYCLES + self._hides * -(-tile.rows // tile.keys) * _PARTIAL_CYCLES
         full, rest = divmod(self._row_count, tile.rows)
@@ -294,7 +305,7 @@ class AttentionShape:
     def choice(self, tile: AttentionTile, machine: CudaMachine) -> AttentionChoice:
         """Return how a tile is best used."""
         slices, down = 1, -(-self._row_count // tile.rows)
-        if tile.rows == _FEW_ROWS:
+        if self._has_few_rows:
             own_blocks, _ = self._slices(tile, machine)
             slices = -(-self._keys.count // (tile.keys * own_blocks))
         return AttentionChoice(tile, slices, self._band(max(1, round(machine.multiprocessors / down))))

@@ -110,7 +110,7 @@ def _estimates(query: CudaProductQuery) -> Iterator[Estimate[AttentionChoice | C
     attention = AttentionShape(shape, alignments)
     if machine.multiplies_by_warpgroups and attention.is_loadable:
         for each in ATTENTION_TILES:
-            if attention.takes(each, machine):
+            if attention.takes(each, machine) and attention.fills(each, machine):
                 cycles, name = attention.cycles(each, machine), f"{each.mode.value} {each.rows}x{each.keys}"
                 yield Estimate(attention.choice(each, machine), {"products": cycles}, name=name)
         return

@@ -11,7 +11,7 @@ H200), since a cluster starts only when all of its blocks fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from opendml.program.node import REDUCTIONS, ordered
@@ -50,15 +50,24 @@ _USUAL_UNITS = 8
 _UNIT_STEP, _MERGE_STEP = 10.0, 10.0
 """Cycles of a unit whose load is under way with the others, and of each doubling of the threads that merge
 their states (H200)."""
-_NEIGHBOURS = 4
-"""Threads that share a group and follow each other, at least. With one thread for each row of 112 bytes, a
-normalization took 3.5 times as long as with four (H100)."""
+_NEIGHBOURS, _NARROW_ELEMENTS = 4, 4
+"""Threads that share a group and follow each other, at least, and elements of FLOAT16 that each reads one by
+one, at least. With one thread for each row of 112 bytes, a normalization took 3.5 times as long as with four.
+Rows of 7 elements of FLOAT16 took 0.62 of the time with two threads (H100)."""
+_LEAST_THREADS = 64
+"""Threads of a block that has several groups, at least, if there are few. 128 and 197 rows of 768 elements
+took 0.95 and 0.87 of the time in small blocks (H100)."""
 _COLUMN_LANES = 4
 """Greatest number of groups side by side that a thread has, since it keeps a state of each in registers."""
 _WORD_BYTES = 4
 """Bytes of the smallest elements that threads read one by one as fast as in units."""
 _FILLING_COLUMNS = 512
 """Threads that fill a multiprocessor if each has several groups."""
+_NARROW_FACTOR = 1.1
+"""Time to read elements of FLOAT16 one by one over the time to read them in units (H100)."""
+_WHOLE_ROW = 64
+"""Units of a row, at most, of which a block takes whole rows. Neighbouring rows are then one run in memory,
+as for images of 7 x 7."""
 _COLUMN_BYTES, _MOST_COLUMN_BYTES, _TILE_BYTES = 64, 256, 8192
 """Bytes that groups side by side in a block have in each row, at least and at most. The third number bounds
 the bytes of all rows together, unless a row has the least."""
@@ -143,9 +152,16 @@ class _Groups:
         """Threads side by side in a block."""
         if not self.columns:
             return 1
+        if 32 < self.row_units <= _WHOLE_ROW:
+            return self.row_units
         across = power_of_two_within(_COLUMN_BYTES // self.unit_bytes)
         most = min(_MOST_COLUMN_BYTES, _TILE_BYTES // self.units) // self.unit_bytes
         return min(32, max(across, power_of_two_within(most)), power_of_two(self.row_units))
+
+    def state_bytes(self, threads: int) -> int:
+        """Return the bytes of shared memory in which threads of a block leave their states, at most."""
+        parts = -(-threads // max(32, self.across))
+        return parts * max(1, self.across) * self.lanes * self.nest.state_bytes
 
 
 def _in_widest_units(query: CudaQuery) -> _Groups | Refusal:
@@ -171,7 +187,7 @@ def _in_registers(query: CudaQuery) -> Estimate[Sharing] | Refusal:
     groups = _in_widest_units(query)
     if isinstance(groups, Refusal):
         return groups
-    if groups.columns and query.nest.readings == 1 and groups.unit_bytes >= _WORD_BYTES * groups.vector:
+    if groups.columns and query.nest.readings == 1:
         return Refusal("one pass over groups side by side is all")
     ways = list(_columns_in_registers(groups) if groups.columns else _rows_in_registers(groups))
     ways = [way for way in ways if way.registers <= _USUAL_UNITS] or ways
@@ -180,6 +196,11 @@ def _in_registers(query: CudaQuery) -> Estimate[Sharing] | Refusal:
     # As few threads share a group as can, if all groups together fill the device.
     filling = query.machine.cores * (_FILLING_COLUMNS if groups.columns else _FILLING)
     way = next((way for way in ways if groups.items * way.span >= filling), ways[-1])
+    threads = way.threads
+    while threads > max(way.span, _LEAST_THREADS) and groups.items * way.span < query.machine.cores * threads:
+        threads //= 2
+    if not groups.columns:
+        way = replace(way, threads=threads)
     blocks = -(-groups.items * way.span // way.threads)
     terms = {
         "memory": read_by(query.machine, groups.bytes, blocks),
@@ -190,29 +211,38 @@ def _in_registers(query: CudaQuery) -> Estimate[Sharing] | Refusal:
 
 
 def _rows_in_registers(groups: _Groups) -> Iterator[Sharing]:
-    """Yield ways in which threads that follow each other share a group: up to a warp, or a block."""
-    span = min(_NEIGHBOURS, power_of_two(groups.units))
-    while span < 2 * groups.units and span <= max(32, min(_REGISTER_THREADS, groups.units // 2)):
-        yield from _kept_in_registers(groups, _THREADS if span <= 32 else span, span)
+    """Yield ways in which threads that follow each other share a group: up to a warp, or a block.
+
+    Threads of a block have two units each, unless their registers cannot hold these.
+    """
+    least = _NARROW_ELEMENTS if groups.unit_bytes < _WORD_BYTES else 1
+    span, found = min(_NEIGHBOURS, power_of_two(-(-groups.units // least))), False
+    while span < 2 * groups.units and span <= _REGISTER_THREADS:
+        if span > 32 and found and span > groups.units // 2:
+            return
+        for way in _kept_in_registers(groups, _THREADS if span <= 32 else span, span):
+            found = True
+            yield way
         span *= 2
 
 
 def _columns_in_registers(groups: _Groups) -> Iterator[Sharing]:
     """Yield ways in which blocks of growing size have groups side by side."""
-    threads = 32
-    while threads == 32 or threads <= min(_REGISTER_THREADS, groups.across * groups.units // 2):
-        states = threads // 32 * groups.across * groups.lanes * groups.nest.state_bytes
-        if states <= STATIC_SHARED_BYTES:
-            yield from _kept_in_registers(groups, threads, threads // groups.across)
-        threads *= 2
+    span = max(1, 32 // groups.across)
+    while span * groups.across <= max(32, min(_REGISTER_THREADS, groups.across * groups.units // 2)):
+        threads = span * groups.across
+        if groups.state_bytes(threads) <= STATIC_SHARED_BYTES:
+            yield from _kept_in_registers(groups, threads, span)
+        span *= 2
 
 
 def _kept_in_registers(groups: _Groups, threads: int, span: int) -> Iterator[Sharing]:
     keep = -(-groups.units // span)
     # The states of several groups leave less of the 64 registers of the threads of the largest blocks.
-    most = _REGISTERS // 2 if groups.lanes > 1 and threads == _REGISTER_THREADS else _REGISTERS
+    is_large = threads > _REGISTER_THREADS // 2
+    most = _REGISTERS // 2 if groups.lanes > 1 and is_large else _REGISTERS
     if keep * groups.registers <= most:
-        resident = _REGISTER_BLOCKS if threads == _REGISTER_THREADS else 1
+        resident = _REGISTER_BLOCKS if is_large else 1
         yield Sharing(groups.nest.runs_on, groups.vector, threads, span, registers=keep, resident=resident)
 
 
@@ -226,12 +256,11 @@ def _in_shared_memory(query: CudaQuery, threads: int) -> Estimate[Sharing] | Ref
     groups = _in_widest_units(query)
     if isinstance(groups, Refusal):
         return groups
-    span = threads // groups.across
-    resident = _SHARED_THREADS // threads
+    resident, span = _SHARED_THREADS // threads, threads // groups.across
+    threads = span * groups.across
     blocks = resident * query.machine.cores
     tiles = -(-groups.items // groups.across)
-    states = threads // 32 * groups.across * groups.lanes * groups.nest.state_bytes
-    free_bytes = query.machine.shared_bytes // resident - _RESERVED_BYTES - states
+    free_bytes = query.machine.shared_bytes // resident - _RESERVED_BYTES - groups.state_bytes(threads)
     shared = max(0, free_bytes // (threads * groups.unit_bytes)) if groups.is_copyable else 0
     # As few blocks as keep a group, or as many as are there for each or for a few groups at a time.
     most = max(1, min(blocks, groups.units // (span * _LEAST_UNITS)))
@@ -280,23 +309,24 @@ def _reading(
 ) -> Estimate[Sharing]:
     """Estimate threads that keep no units, for cycles of the latencies of a group.
 
-    If one pass of each group is all, several blocks share it where multiprocessors would be idle.
+    If one pass of each group is all, several blocks may share it where multiprocessors would be idle.
     """
-    nest, team = query.nest, 1
+    nest, teams = query.nest, {1}
     blocks = -(-groups.items * span // threads)
     if nest.readings == 1:
         wanted = max(1, query.machine.cores * (_FILLING // threads) // blocks)
         own = max(-(-_LEAST_ELEMENTS // groups.vector), -(-groups.units // (wanted * span)))
-        team = -(-groups.units // (own * span))
-    if team > 1:
-        meeting += 2 * _device_meeting(threads)
+        teams.add(-(-groups.units // (own * span)))
     again = (nest.readings - 1) * _READ_AGAIN
-    terms = {
-        "memory": read_by(query.machine, groups.bytes * (1 + again), blocks * team),
-        "elements": elements,
-        "meeting": meeting,
-    }
-    return Estimate(Sharing(groups.nest.runs_on, groups.vector, threads, span, team=team), terms)
+    ways = []
+    for team in sorted(teams):
+        terms = {
+            "memory": read_by(query.machine, groups.bytes * (1 + again), blocks * team),
+            "elements": elements / team,
+            "meeting": meeting + (2 * _device_meeting(threads) if team > 1 else 0),
+        }
+        ways.append(Estimate(Sharing(groups.nest.runs_on, groups.vector, threads, span, team=team), terms))
+    return min(ways, key=lambda way: way.cycles)
 
 
 def _alone(query: CudaQuery) -> Estimate[Sharing] | Refusal:
@@ -313,16 +343,20 @@ def _alone(query: CudaQuery) -> Estimate[Sharing] | Refusal:
     is_shared = groups.items < query.machine.cores * _FILLING and groups.units >= _LEAST_HALVED
     # While a thread waits for its elements, many others read theirs.
     elements = query.nest.readings * groups.units * ELEMENT_STEP / SIDE_BY_SIDE
-    return _reading(query, groups, _THREADS, 2 if is_shared else 1, elements, 0.0)
+    found = _reading(query, groups, _THREADS, 2 if is_shared else 1, elements, 0.0)
+    factor = _NARROW_FACTOR if groups.unit_bytes < _WORD_BYTES else 1.0
+    return replace(found, terms={**found.terms, "memory": factor * found.terms["memory"]})
 
 
 def _side_by_side(query: CudaQuery) -> Estimate[Sharing] | Refusal:
-    """Estimate a few threads for each group, which lies beside others."""
-    groups = _Groups(query.nest, 1)
+    """Estimate a few threads for each group, or for each unit of narrow elements side by side."""
+    widest, groups = _in_widest_units(query), _Groups(query.nest, 1)
     if not groups.columns:
         return Refusal("groups do not lie side by side")
+    if not isinstance(widest, Refusal) and widest.unit_bytes < _WORD_BYTES * widest.vector:
+        groups = widest
     span = min(SIDE_BY_SIDE, power_of_two(groups.units))
-    elements = query.nest.readings * groups.units * ELEMENT_STEP / span
+    elements = query.nest.readings * groups.units * max(1, groups.lanes / 2) * ELEMENT_STEP / span
     return _reading(query, groups, _THREADS, span, elements, thread_meeting(32))
 
 

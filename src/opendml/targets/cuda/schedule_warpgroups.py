@@ -210,6 +210,8 @@ def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[Warpgr
         if not warpgroups.is_loadable:
             continue
         for tile in filter(warpgroups.takes, tiles):
+            if tile.cluster > machine.multiprocessors:
+                continue
             steps = -(-warpgroups.k // warpgroups.depth)
             splits = 1
             while True:
@@ -381,6 +383,7 @@ class WarpgroupShape:
         staged = _STAGED_BYTES if staged_unit else 0
         stages = tile.stages(machine, staged)
         constants = {
+            "KERNELS": 1,
             "THREADS": tile.threads,
             "BLOCKS": tile.blocks,
             "ROWS": tile.rows,

@@ -18,7 +18,7 @@ constexpr bool ENDS = STAGES == 1 && !HAS_ELEMENTS;                             
 // Units that a thread loads before it takes the first of them in. A block of 1,024 threads has 64 registers for each.
 constexpr int BATCH = VECTOR == 1 ? (THREADS * UNIT_BYTES > 8192 ? 4 : 8) : VECTOR < 16 ? 16 / VECTOR : 1;
 
-static_assert(SPAN == THREADS || (SPAN & (SPAN - 1)) == 0);
+static_assert(SPAN == THREADS || (COLUMNS && NEAR == 1) || (SPAN & (SPAN - 1)) == 0);
 
 template <typename States, typename Move>
 DEVICE States moved(const States& mine, Move move) {

@@ -6,6 +6,8 @@
 //
 // Blocks of a cluster have tiles below each other, and share the columns' operand: each loads a part of it for all of them.
 //
+// A launch runs KERNELS kernels, which differ in their parameters alone: the blocks of one beside those of the others.
+//
 // With several slices of k for a tile (`p.splits`), whichever is done last adds the sums of all up, in the order of the slices.
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
@@ -83,7 +85,12 @@ DEVICE void consume(const Parameters& p, MainLoop loop, int* last, char* staging
     }
 }
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
+struct AllParameters {
+    Parameters of_kernel[KERNELS];
+};
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ AllParameters all) {
+    const Parameters& p = all.of_kernel[KERNELS > 1 ? blockIdx.y : 0];
     extern __shared__ uint4 memory[];
     // Swizzled tiles begin at multiples of 1024 bytes.
     const Shared tiles = (shared_address(memory) + 1023) / 1024 * 1024;

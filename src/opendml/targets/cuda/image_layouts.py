@@ -1,0 +1,157 @@
+"""Stores images between convolutions with channels last.
+
+Convolutions by the copy engine read images whose channels are contiguous (`channels_last`). A kernel that
+writes a temporary can store it in that order. No copy is then needed, and all kernels that access the
+temporary move along it in the other order. Copies took 190 of 1640 us of ResNet-50 with batch 32 (H100).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from opendml.compiler.kernel import Access, Kernel, KernelSequence, number_of
+from opendml.program.node import Operation, ordered
+from opendml.targets.common.kinds import KernelKind, kind_of
+from opendml.targets.cuda.channels_last import copies_of
+from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.tensor_map import ADDRESS_ALIGNMENT
+
+_KINDS = (KernelKind.ELEMENT_WISE, KernelKind.REDUCTION, KernelKind.CONTRACTION)
+"""Kinds of kernels that access images in any order."""
+_LARGEST_MARGIN = 1 / 4
+"""Pixels that a guarded load begins before its image, at most, as a fraction of the image. Beyond half of it,
+they could be pixels of the channel before."""
+
+
+def with_images_channels_last(sequence: KernelSequence, machine: CudaMachine) -> KernelSequence:
+    """Return the kernels with channels last in temporaries of which a convolution would read a copy."""
+    if not machine.multiplies_by_warpgroups or sequence.repeats:
+        return sequence
+    kernels = list(sequence.kernels)
+    users: dict[int, set[int]] = {}
+    for number, kernel in enumerate(kernels):
+        for access in kernel.accesses:
+            if access.buffer in sequence.temporaries:
+                users.setdefault(access.buffer, set()).add(number)
+    done = set[int]()
+    for number in range(len(kernels)):
+        for copy in copies_of(kernels[number], machine).each:
+            load = kernels[number].loads[copy.number]
+            if load.buffer not in users or load.buffer in done or copy.bounds:
+                continue
+            together = _computed_together(load.buffer, kernels, users)
+            done |= together
+            images = _Images(copy.sizes[-1], copy.source_strides[-1] // load.type.bytes, load.type.bytes)
+            if not all(buffer in users and images.fill(sequence.temporaries[buffer]) for buffer in together):
+                continue
+            readers = set[int]().union(*(users[buffer] for buffer in together))
+            moved = {each: images.accessed_by(kernels[each], together) for each in readers}
+            found = {each: kernel for each, kernel in moved.items() if kernel is not None}
+            if len(found) == len(moved):
+                for each, kernel in found.items():
+                    kernels[each] = kernel
+    return replace(sequence, kernels=kernels)
+
+
+def _computed_together(
+    buffer: int, kernels: Sequence[Kernel], users: Mapping[int, Collection[int]]
+) -> set[int]:
+    """Return the buffers of which kernels compute elements from each other's, such as residuals. They should
+    have one order: an access in another order than the others is slow."""
+    found, pending = {buffer}, [buffer]
+    while pending:
+        last = pending.pop()
+        for number in users.get(last, ()):
+            accesses = kernels[number].accesses
+            orders = {access.strides for access in accesses if access.buffer == last}
+            for access in accesses:
+                if access.buffer is not None and access.buffer not in found and access.strides in orders:
+                    found.add(access.buffer)
+                    pending.append(access.buffer)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """Images with some `channels`, each of which has some `pixels`, of elements of some bytes.
+
+    At first the pixels of a channel follow each other, afterwards the channels of a pixel.
+    """
+
+    channels: int
+    pixels: int
+    bytes: int
+
+    def fill(self, size: int) -> bool:
+        """Return whether a buffer has whole images, and the copy engine can load them with channels last."""
+        row = self.channels * self.bytes
+        return self.pixels > 1 and size % (row * self.pixels) == 0 and row % ADDRESS_ALIGNMENT == 0
+
+    def accessed_by(self, kernel: Kernel, buffers: Container[int]) -> Kernel | None:
+        """Return a kernel that accesses images of some buffers in the other order; None if it cannot."""
+        if kind_of(kernel) not in _KINDS:
+            return None
+        guarded = set[int]()
+        for node in ordered(kernel.values):
+            if node.operation is Operation.SOURCE and node.operands:
+                # The second operand is a computed place.
+                if len(node.operands) > 1 and kernel.loads[number_of(node)].buffer in buffers:
+                    return None
+                guarded.add(number_of(node))
+        found = list[Access]()
+        for number, access in enumerate(kernel.accesses):
+            moved = access
+            if access.buffer is not None and access.buffer in buffers:
+                is_guarded = number in guarded and number < len(kernel.loads)
+                other = self._moved(access, kernel.domain, is_guarded)
+                if other is None:
+                    return None
+                moved = other
+            found.append(moved)
+        count = len(kernel.loads)
+        return replace(kernel, loads=tuple(found[:count]), stores=tuple(found[count:]))
+
+    def _moved(self, access: Access, domain: Sequence[int], is_guarded: bool) -> Access | None:
+        """Return an access in the other order; None if it moves along channels and pixels together."""
+        begin = self._place(access.offset, nearest=is_guarded)
+        steps = [self._place(stride, nearest=True) for stride in access.strides]
+        if access.type.bytes != self.bytes or begin is None or None in steps:
+            return None
+        moving = [(step, count) for step, count in zip(steps, domain, strict=True) if step and count > 1]
+        if any(sum(map(bool, step)) > 1 for step, _ in moving):
+            return None
+        # A loop over channels and the next images is one over images if it skips whole ones.
+        ranges = [[begin[axis], begin[axis]] for axis in range(3)] if begin else []
+        for step, count in moving:
+            for axis in range(3):
+                reach = step[axis] * (count - 1)
+                ranges[axis][reach > 0] += reach
+        (_, _), channels, pixels = ranges
+        if channels[0] < 0 or channels[1] >= self.channels:
+            return None
+        margin = _LARGEST_MARGIN * self.pixels if is_guarded else 0
+        if pixels[0] < -margin or pixels[1] >= self.pixels + margin:
+            return None
+        strides = tuple(
+            self._bytes_to(step) if step and count > 1 else 0
+            for step, count in zip(steps, domain, strict=True)
+        )
+        return replace(access, offset=self._bytes_to(begin), strides=strides)
+
+    def _place(self, bytes: int, nearest: bool) -> tuple[int, int, int] | None:
+        """Return how many images, channels and pixels a distance has; None if it is no whole number.
+
+        The `nearest` channel may be one after the distance, so that the pixels are negative.
+        """
+        element, rest = divmod(bytes, self.bytes)
+        channel = (element + (self.pixels // 2 if nearest else 0)) // self.pixels
+        image, own = divmod(channel, self.channels)
+        if nearest and own > self.channels // 2 and element < 0:
+            image, own = image + 1, own - self.channels
+        return None if rest else (image, own, element - channel * self.pixels)
+
+    def _bytes_to(self, place: tuple[int, int, int]) -> int:
+        """Return the distance of a place with channels last."""
+        image, channel, pixel = place
+        return ((image * self.pixels + pixel) * self.channels + channel) * self.bytes
