@@ -9,7 +9,9 @@ import numpy as np
 
 import opendml as dml
 from opendml.compiler.sized import at_sizes
-from opendml.program.sizes import Dimension, hint_of
+from opendml.program.carriers import carried
+from opendml.program.program import Program
+from opendml.program.sizes import Dimension, Trace, hint_of
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel, bucket_of, range_of
@@ -71,3 +73,40 @@ def exactly(model: dml.Model, inputs: Mapping[str, Array]) -> dict[str, Array]:
     found = model._build(resized(model._graph, model._sizes_of(inputs)), model._memory, None)
     assert isinstance(found, dml.Model)
     return found(dict(inputs))
+
+
+def rows(x: Any, y: Any) -> dict[str, Any]:
+    centred = dml.mean_variance_normalization1(x, None, None, axes=[3])
+    sums = dml.cumulative_summation(dml.activation_tanh(x), axis=2)
+    return {"softmax": dml.activation_softmax1(x, axes=[3]), "centred": centred, "sums": sums}
+
+
+def attention(x: Any, y: Any) -> dict[str, Any]:
+    scores = dml.gemm(x, y, trans_b="TRANSPOSE")
+    return {"attention": dml.gemm(dml.activation_softmax1(scores, axes=[3]), y)}
+
+
+def cache(x: Any, y: Any) -> dict[str, Any]:
+    keys = dml.join([x, y], axis=2)
+    return {"keys": keys, "scores": dml.gemm(y, keys, trans_b="TRANSPOSE")}
+
+
+def windows(x: Any, y: Any) -> dict[str, Any]:
+    weights = np.ones((32, 4, 3, 3), np.dtype(x.data_type.name.lower()))
+    padded = {"start_padding": [1, 1], "end_padding": [1, 1]}
+    return {"y": dml.activation_relu(dml.convolution(x, weights, strides=[1, 1], dilations=[1, 1], **padded))}
+
+
+NETWORKS = (rows, attention, cache, windows)
+"""Graphs with the dimensions batch, length and keys."""
+
+
+def traced_program(make: Any, type: str, hints: Mapping[str, int]) -> tuple[Program, Trace]:
+    """Return the program of one of NETWORKS with traced sizes, and their trace."""
+    graph = dml.Graph()
+    x = graph.input("x", type, ["batch", 4, "length", 64])
+    y = graph.input("y", type, ["batch", 4, "keys", 64])
+    model = graph.compile(make(x, y), "cpu")
+    model._at({name: hint for name, hint in hints.items() if name in repr(model)})
+    (traced,) = traces_of(model)
+    return carried(traced._work.stages[0].program), traced._trace

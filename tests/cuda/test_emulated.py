@@ -7,22 +7,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 import opendml as dml
 from opendml.compiler.kernel import Kernel
+from opendml.compiler.sized import at_sizes
 from opendml.program.node import contraction, convert, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import Conditions, Dimension
 from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.cuda import kernel_source
-from opendml.targets.cuda.executable import CudaExecutable, Scheduler, plan
+from opendml.targets.cuda.executable import CudaExecutable, CudaTracedProgram, Scheduler, plan
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
@@ -32,6 +35,7 @@ from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
 from tests.nodes import matrix_product, program
+from tests.plans import NETWORKS, traced_program
 from tests.programs import sources
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
@@ -147,6 +151,38 @@ def test_products_of_few_rows_that_read_the_same_share_a_launch() -> None:
         assert [binding.numbers for binding in instance._bindings] == [(0, 1, 2), (3,)]
     for found, exact in zip(outputs, evaluate(results, arrays), strict=True):
         np.testing.assert_allclose(found, exact, rtol=5e-3, atol=0.1)
+
+
+@pytest.mark.parametrize("make", NETWORKS)
+def test_one_traced_program_computes_what_the_reference_does_for_each_size(make: Any) -> None:
+    hints = {"batch": 2, "length": 24, "keys": 40}
+    program, trace = traced_program(make, "FLOAT16", hints)
+    program = replace(program, constants=frozenset())
+    count, generator = 0, np.random.default_rng(1)
+    ranges = {name: Dimension(hints[name], 2, 64) for name in trace.dimensions}
+    with emulated():
+        with trace.within(ranges) as guards:
+            executable = CudaTracedProgram(program).compile()
+        assert executable is not None
+        conditions = Conditions(guards, executable.sizes)
+        for batch, length, keys in ((2, 24, 40), (3, 16, 40), (2, 8, 24), (4, 23, 40), (2, 24, 33)):
+            sizes = {"batch": batch, "length": length, "keys": keys}
+            values = conditions.values({name: sizes[name] for name in ranges})
+            if values is None:
+                continue
+            count += 1
+            exact = at_sizes(program, sizes)
+            layouts = (*exact.inputs, *exact.outputs)
+            tensors = [generator.normal(size=each.sizes).astype(np.float16) for each in layouts]
+            wanted = [tensor.copy() for tensor in tensors]
+            for own, tensors_of in ((executable.at(values), tensors), (ReferenceExecutable(exact), wanted)):
+                instance = own.instantiate()
+                for number, tensor in enumerate(tensors_of):
+                    instance.bind(number, tensor.ctypes.data)
+                instance.dispatch()
+            for found, expected in zip(tensors, wanted, strict=True):
+                np.testing.assert_allclose(found, expected, rtol=1e-2, atol=2e-2)
+    assert count >= 2
 
 
 def _is_packed(program: Program) -> bool:

@@ -8,15 +8,12 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-import numpy as np
 import pytest
 
-import opendml as dml
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import innermost_loop
 from opendml.compiler.sized import at_sizes
 from opendml.compiler.sized import plain as hinted
-from opendml.program.carriers import carried
 from opendml.program.sizes import Conditions, Dimension, Trace, Values, is_traced
 from opendml.targets.common.candidates import Decision, Table, decide
 from opendml.targets.common.pattern import KernelPattern
@@ -25,7 +22,7 @@ from opendml.targets.cpu.launch import innermost_loop_of
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda.executable import fused
-from tests.plans import traces_of
+from tests.plans import NETWORKS, traced_program
 from tools.machines import DEVICES, PROCESSORS
 from tools.schedule_cases import kernels
 
@@ -127,42 +124,15 @@ def test_launches_follow_from_choices_and_sizes_by_integer_arithmetic(machine: s
     assert every == compared
 
 
-def rows(x: Any, y: Any) -> dict[str, Any]:
-    centred = dml.mean_variance_normalization1(x, None, None, axes=[3])
-    sums = dml.cumulative_summation(dml.activation_tanh(x), axis=2)
-    return {"softmax": dml.activation_softmax1(x, axes=[3]), "centred": centred, "sums": sums}
-
-
-def attention(x: Any, y: Any) -> dict[str, Any]:
-    scores = dml.gemm(x, y, trans_b="TRANSPOSE")
-    return {"attention": dml.gemm(dml.activation_softmax1(scores, axes=[3]), y)}
-
-
-def cache(x: Any, y: Any) -> dict[str, Any]:
-    keys = dml.join([x, y], axis=2)
-    return {"keys": keys, "scores": dml.gemm(y, keys, trans_b="TRANSPOSE")}
-
-
-def windows(x: Any, y: Any) -> dict[str, Any]:
-    weights = np.ones((32, 4, 3, 3), np.dtype(x.data_type.name.lower()))
-    padded = {"start_padding": [1, 1], "end_padding": [1, 1]}
-    return {"y": dml.activation_relu(dml.convolution(x, weights, strides=[1, 1], dilations=[1, 1], **padded))}
-
-
 @pytest.mark.parametrize("machine", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32"])
-@pytest.mark.parametrize("make", [rows, attention, cache, windows])
+@pytest.mark.parametrize("make", NETWORKS)
 def test_launches_of_traced_graphs_are_those_of_exact_ones(make: Any, type: str, machine: str) -> None:
-    graph, device = dml.Graph(), DEVICES[machine]
-    x = graph.input("x", type, ["batch", 4, "length", 64])
-    y = graph.input("y", type, ["batch", 4, "keys", 64])
-    model = graph.compile(make(x, y), "cpu")
-    hints = {"batch": 6, "length": 120, "keys": 248}
-    model._at({name: hint for name, hint in hints.items() if name in repr(model)})
-    (traced,) = traces_of(model)
-    ranges = {name: Dimension(hints[name], 2, 2 * hints[name]) for name in traced._dimensions}
-    with traced._trace.within(ranges) as guards:
-        kernels = fused(carried(traced._work.stages[0].program), device).kernels
+    device, hints = DEVICES[machine], {"batch": 6, "length": 120, "keys": 248}
+    program, trace = traced_program(make, type, hints)
+    ranges = {name: Dimension(hints[name], 2, 2 * hints[name]) for name in trace.dimensions}
+    with trace.within(ranges) as guards:
+        kernels = fused(program, device).kernels
         found = [(kernel, hinted(kernel), [16] * len(kernel.accesses)) for kernel in kernels]
         launches = [cuda.schedule(kernel, device, aligned, hints) for kernel, hints, aligned in found]
     meets, count, random = Conditions(guards), 0, Random(1)

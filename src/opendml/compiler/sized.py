@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -26,6 +26,24 @@ def at_sizes(data: T, sizes: Mapping[str, int]) -> T:
     return _Replaced(partial(value_at, sizes=sizes))(data)  # type: ignore[no-any-return]
 
 
+def numbers_in(data: Any) -> list[int]:
+    """Return the traced numbers in data, in order. Equal ones are listed as often as they occur."""
+    found = list[int]()
+
+    def noted(number: int) -> int:
+        found.append(number)
+        return number
+
+    _Replaced(noted)(data)
+    return found
+
+
+def with_numbers(data: T, numbers: Iterable[int]) -> T:
+    """Return data with numbers in place of those that `numbers_in` lists."""
+    rest = iter(numbers)
+    return _Replaced(lambda _: next(rest))(data)  # type: ignore[no-any-return]
+
+
 class _Replaced:
     """A function that replaces traced numbers within immutable data."""
 
@@ -39,6 +57,8 @@ class _Replaced:
         if type(data) is tuple:
             items = [self(each) for each in data]
             return data if all(a is b for a, b in zip(items, data, strict=True)) else tuple(items)
+        if type(data) is dict:
+            return {name: self(each) for name, each in data.items()}
         if type(data) is Node:
             return self._node(data)
         if is_dataclass(data) and not isinstance(data, type):

@@ -13,7 +13,7 @@ from opendml.targets.cuda.arrays import ready_memory
 from opendml.targets.cuda.call import CudaCall
 from opendml.targets.cuda.device_array import DeviceArray
 from opendml.targets.cuda.driver import CudaDevice, device
-from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, plan
+from opendml.targets.cuda.executable import CudaExecutable, CudaInstance, CudaTracedProgram, plan
 from opendml.targets.cuda.launcher import CapturedLaunches
 from opendml.targets.cuda.streams import stream_handle
 from opendml.targets.executable import Instance, Runnable
@@ -26,6 +26,7 @@ class CudaBackend(StreamBackend):
     """The CUDA device of a number. The driver is asked for it when it is opened."""
 
     kind: ClassVar[str] = "cuda"
+    has_plans: ClassVar[bool] = True
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -42,6 +43,10 @@ class CudaBackend(StreamBackend):
     def compile(self, program: Program, threads: int | None) -> CudaExecutable:
         """Compile a program to kernels."""
         return CudaExecutable(program, self.index)
+
+    def traced(self, program: Program, threads: int | None) -> CudaTracedProgram:
+        """Cut a program with traced sizes into kernels."""
+        return CudaTracedProgram(program, self.index)
 
     def compile_for_calls(self, program: Program, threads: int | None) -> Callable[[], Instance]:
         """Compile a program, and return a function that makes instances.

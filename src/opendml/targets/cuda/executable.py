@@ -5,14 +5,18 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
+
+from numpy import ndarray
 
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel, KernelProgram
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
+from opendml.compiler.sized import numbers_in, plain, with_numbers
 from opendml.program.program import Program
 from opendml.targets.arenas import Arenas
 from opendml.targets.cuda.channels_last import with_channels_last
@@ -33,6 +37,8 @@ from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned, Timer
 
 _WORD = struct.calcsize("<q")
+Array = ndarray[Any, Any]
+T = TypeVar("T")
 
 
 Scheduler = Callable[[Kernel, CudaMachine, Sequence[int]], CudaLaunch]
@@ -48,9 +54,15 @@ class CudaExecutable:
         Unsupported: CUDA is not available; the message says what is missing.
     """
 
-    def __init__(self, program: Program, device_index: int = 0, scheduler: Scheduler = schedule) -> None:
+    def __init__(
+        self,
+        program: Program,
+        device_index: int = 0,
+        scheduler: Scheduler = schedule,
+        kernels: KernelProgram | None = None,
+    ) -> None:
         self.device, self._scheduler = device(device_index), scheduler
-        kernels = fused(program, self.device.machine)
+        kernels = kernels or fused(program, self.device.machine)
         self.kernels = (*kernels.kernels, *kernels.initializers)
         """The kernels of a dispatch, then those of the initialization."""
         self.arena, self.arena_bytes = kernels.arena, kernels.arena_bytes
@@ -91,6 +103,10 @@ class CudaExecutable:
     def temporary_bytes(self) -> int:
         """The arena of each instance."""
         return self.arena_bytes
+
+    def accesses(self, number: int) -> list[tuple[int | None, int]]:
+        """Return the buffers and the offsets of the accesses of a kernel."""
+        return [(access.buffer, access.offset) for access in self.kernels[number].accesses]
 
     def constants_of(self, step: int) -> Collection[int]:
         """Return the numbers of the constants that a step of the initialization reads."""
@@ -162,6 +178,121 @@ class CudaExecutable:
             self._prepared.setdefault(each, PreparedLaunch(launch, code, self.device))
 
 
+class CudaTracedProgram:
+    """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another."""
+
+    def __init__(self, program: Program, device_index: int = 0) -> None:
+        self._program, self._index = program, device_index
+        self._kernels = fused(program, device(device_index).machine)
+
+    def compile(self) -> CudaTracedExecutable | None:
+        """Choose launches for the hints of the trace, and construct them with traced sizes.
+
+        Return None for recurrences, and if prepared constants depend on traced sizes.
+        """
+        kernels = self._kernels
+        prepared = tuple([each.size for each in kernels.prepared])
+        if kernels.repeats or numbers_in((kernels.initializers, prepared, kernels.initializer_arena_bytes)):
+            return None
+        return CudaTracedExecutable(self._program, kernels, self._index)
+
+
+class CudaTracedExecutable(CudaExecutable):
+    """A program with traced sizes, or for one size of these (`at`).
+
+    Launches are made for tensors that are aligned as for the hints. Others are made for each size.
+    """
+
+    def __init__(self, program: Program, kernels: KernelProgram, device_index: int) -> None:
+        self._own = (*kernels.kernels, *kernels.initializers)
+        self._traced: list[_TracedLaunch] = []
+        super().__init__(program, device_index, _schedule_alone, plain(kernels))
+        self._values: list[int] = []
+        self._offsets = [tuple([access.offset for access in kernel.accesses]) for kernel in self._own]
+        self._spans: dict[int, range] = {}
+        self.sizes: list[int] = []
+        """All traced numbers: those of launches, offsets and kernels, and the size of the arena."""
+        for part in (*self._traced, *self._offsets, *self._own):
+            found = numbers_in(part.numbers if isinstance(part, _TracedLaunch) else part)
+            self._spans[id(part)] = range(len(self.sizes), len(self.sizes) + len(found))
+            self.sizes += found
+        self.sizes.append(kernels.arena_bytes)
+
+    def at(self, values: Array) -> CudaTracedExecutable:
+        """Return the executable for given values of `sizes`. It shares code and constants."""
+        made = copy(self)
+        made._values, made._prepared, made.arena_bytes = values.tolist(), {}, int(values[-1])
+        return made
+
+    def accesses(self, number: int) -> list[tuple[int | None, int]]:
+        """Return the buffers and the offsets of the accesses of a kernel."""
+        own = self._offsets[number]
+        offsets = zip(self._own[number].accesses, self._sized(own, own), strict=True)
+        return [(access.buffer, offset) for access, offset in offsets]
+
+    def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
+        """Return the launch of a kernel for accesses with these alignments, in bytes."""
+        traced, key = self._traced[number], (number, alignments)
+        if traced.alignments == alignments and key not in self._prepared:
+            launch = traced.sized(self._sized(traced, traced.numbers))
+            self._prepared[key] = PreparedLaunch(launch, traced.code, self.device, traced.parameters)
+        return super().prepare(number, alignments)
+
+    def _sized(self, key: object, data: T) -> T:
+        """Return data for the size of the executable."""
+        span = self._spans[id(key)]
+        return with_numbers(data, self._values[span.start : span.stop]) if span else data
+
+    def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
+        """Make launches, all with traced sizes at first."""
+        machine, is_first = self.device.machine, not self._traced
+        if is_first:
+            wanted = [(number, _alignments(self.kernels[number])) for number, _ in wanted]
+            launches = [schedule(self._own[each], machine, own, self.kernels[each]) for each, own in wanted]
+        else:
+            kernels = [self._sized(self._own[number], self._own[number]) for number, _ in wanted]
+            launches = [schedule(each, machine, own) for each, (_, own) in zip(kernels, wanted, strict=True)]
+        codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
+        for (number, own), launch, code in zip(wanted, launches, codes, strict=True):
+            if is_first:
+                self._traced.append(_TracedLaunch(own, launch, code, ParameterStruct(launch.pattern)))
+            else:
+                self._prepared.setdefault((number, own), PreparedLaunch(launch, code, self.device))
+
+
+def _schedule_alone(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
+    """Return the launch of a kernel that shares none with others."""
+    return schedule(kernel, machine, alignments)
+
+
+@dataclass(frozen=True, slots=True)
+class _TracedLaunch:
+    """A launch with traced sizes, for accesses that are aligned so, and its code."""
+
+    alignments: tuple[int, ...]
+    launch: CudaLaunch
+    code: bytes
+    parameters: ParameterStruct
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """The fields that may be traced."""
+        launch = self.launch
+        memory = launch.shared_bytes, launch.counters_bytes, launch.scratch_bytes
+        return (launch.grid, dict(launch.values), launch.maps, *memory)
+
+    def sized(self, numbers: tuple[Any, ...]) -> CudaLaunch:
+        """Return the launch with such fields."""
+        names = ("grid", "values", "maps", "shared_bytes", "counters_bytes", "scratch_bytes")
+        return replace(self.launch, **dict(zip(names, numbers, strict=True)))
+
+
+def _alignments(kernel: Kernel) -> tuple[int, ...]:
+    """Return the alignments of accesses over tensors that are aligned."""
+    accesses = kernel.accesses
+    return tuple([VECTOR_BYTES if each.buffer is None else _alignment(each.offset) for each in accesses])
+
+
 def plan(program: Program, machine: CudaMachine) -> Planned:
     """Return the kernels of a program, and the modes in which they are run where all tensors are aligned."""
     kernels = fused(program, machine)
@@ -179,7 +310,8 @@ def fused(program: Program, machine: CudaMachine) -> KernelProgram:
     abilities = Abilities(
         computes_attention=partial(is_chained, machine=machine),
         stored_operands=partial(stored_operands, machine),
-        arranged=partial(with_images_channels_last, machine=machine),
+        # Layouts of images that change are not compared with each other.
+        arranged=None if numbers_in(program.inputs) else partial(with_images_channels_last, machine=machine),
         prices=Prices(machine.operations_per_byte),
     )
     return with_channels_last(fuse(simple, abilities), machine)
@@ -188,13 +320,15 @@ def fused(program: Program, machine: CudaMachine) -> KernelProgram:
 class PreparedLaunch:
     """A launch with its code on the device."""
 
-    def __init__(self, launch: CudaLaunch, code: bytes, owner: CudaDevice) -> None:
+    def __init__(
+        self, launch: CudaLaunch, code: bytes, owner: CudaDevice, parameters: ParameterStruct | None = None
+    ) -> None:
         self.launch = launch
         # CUDA does not define early launches whose blocks must all run at once.
         self.early = owner.machine.launches_early and not launch.cooperative
         with owner.current():
             self.function = owner.function(code, launch.shared_bytes)
-        self.parameters = ParameterStruct(launch.pattern)
+        self.parameters = parameters or ParameterStruct(launch.pattern)
         self.content = self.parameters.pack(launch.values)
         """The parameters of each kernel of the launch, without addresses."""
 
@@ -306,10 +440,7 @@ class _Binding:
 
     def __init__(self, executable: CudaExecutable, numbers: tuple[int, ...]) -> None:
         self._executable, self.numbers = executable, numbers
-        self._accesses = [
-            [(access.buffer, access.offset) for access in executable.kernels[number].accesses]
-            for number in numbers
-        ]
+        self._accesses = [executable.accesses(number) for number in numbers]
         # The addresses of the accesses are the first words.
         self._write_bases = struct.Struct(f"<{len(self._accesses[0])}q").pack_into
         self._alignments: tuple[int, ...] = ()

@@ -10,6 +10,7 @@ from typing import Any
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import innermost_loop, loop_nest
+from opendml.compiler.sized import plain
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
@@ -45,6 +46,7 @@ def schedule(
         traced, binding = form_of(kernel, hints)
         query = table_of(traced, machine, counting, innermost_loop(form))[1]
         launch = decision.construct(query)
+        launch = replace(launch, pattern=plain(launch.pattern))
     return launch.bound(binding)
 
 
