@@ -139,7 +139,7 @@ class Meter:
             LimitExceeded: it is larger than allowed.
         """
         sizes = tuple(sizes)
-        if min(sizes, default=0) < 0:
+        if any(size < 0 for size in sizes):
             raise InvalidArgument(f"{where}: sizes must not be negative")
         count = math.prod(sizes)
         self.require("tensor_elements", count, where)

@@ -31,6 +31,7 @@ from opendml.compiler.rewrites import (
     with_unordered_scatters,
     without_idle_guards,
 )
+from opendml.compiler.sized import plain
 from opendml.compiler.views import with_views_moved
 from opendml.compiler.windows import with_windows_unrolled
 from opendml.program.node import STORED, Node, Operation, Recurrence, ordered
@@ -45,8 +46,9 @@ class Abilities:
     Args:
         ends_loops: loops end where no further element counts (`bounds`).
         scatters_in_order: a line is scattered by one thread, in order.
-        computes_attention: whether the target computes such a kernel rather than three.
-        stored_operands: the operands of a kernel's products that the target stores first.
+        computes_attention: whether the target computes such a kernel rather than three. It sees hints in
+            place of traced sizes.
+        stored_operands: the operands of a kernel's products that the target stores first. It sees hints, too.
         arranged: gives temporaries the layouts that their readers need.
         prices: what memory and operations cost.
     """
@@ -106,13 +108,22 @@ def _fused(program: Program, abilities: Abilities) -> KernelProgram:
     check_time()
     sequence = _sequence(program, roots, temporaries, abilities)
     arena = len(program.inputs) + len(program.outputs)
-    if abilities.computes_attention is not None:
-        sequence = with_attention(sequence, abilities.computes_attention)
-    if abilities.stored_operands is not None:
-        sequence = with_operand_kernels(sequence, abilities.stored_operands, arena)
+    is_computed, stored = abilities.computes_attention, abilities.stored_operands
+    if is_computed is not None:
+        sequence = with_attention(sequence, lambda kernel: is_computed(plain(kernel)))
+    if stored is not None:
+        sequence = with_operand_kernels(sequence, partial(_chosen_by_hints, stored), arena)
     if abilities.arranged is not None:
         sequence = abilities.arranged(sequence)
     return _placed(sequence, len(program.inputs), arena)
+
+
+def _chosen_by_hints(choose: Callable[[Kernel], Sequence[Node]], kernel: Kernel) -> list[Node]:
+    """Return the nodes of a kernel that a target chooses, which sees hints in place of traced sizes."""
+    known = plain(kernel)
+    places = {id(node): place for place, node in enumerate(ordered(known.values))}
+    nodes = ordered(kernel.values)
+    return [nodes[places[id(node)]] for node in choose(known)]
 
 
 def _sequence(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from opendml.compiler.horizontal import are_few_accesses, fused_pair
 from opendml.compiler.kernel import Access, Kernel, KernelSequence, fingerprint, number_of, renumbered
 from opendml.program.node import Node, Operation, ordered, rebuild, source, with_operands
+from opendml.program.sizes import hint_of
 
 PITCH_BYTES = 16
 """Bytes to which rows of a stored operand are aligned: the widest access, which TMA of CUDA devices needs."""
@@ -62,10 +63,10 @@ def _strides(operand: Node, loads: Sequence[Access]) -> tuple[tuple[int, ...], i
     moving = [load for load in loads if load.buffer is not None]
 
     def elements(load: Access) -> int:
-        return math.prod(size for size, stride in zip(sizes, load.strides, strict=True) if stride)
+        return hint_of(math.prod(size for size, stride in zip(sizes, load.strides, strict=True) if stride))
 
-    largest = max(moving, key=elements)
-    order = sorted(range(len(sizes)), key=lambda dimension: abs(largest.strides[dimension]) or math.inf)
+    largest = [abs(hint_of(stride)) for stride in max(moving, key=elements).strides]
+    order = sorted(range(len(sizes)), key=lambda dimension: largest[dimension] or math.inf)
     strides, step = [0] * len(sizes), operand.type.bytes
     for dimension in order:
         if sizes[dimension] == 1:
@@ -74,7 +75,7 @@ def _strides(operand: Node, loads: Sequence[Access]) -> tuple[tuple[int, ...], i
         is_row = step == operand.type.bytes
         step *= sizes[dimension]
         padding = -step % PITCH_BYTES
-        if is_row and padding <= step * MOST_PADDING:
+        if is_row and hint_of(padding) <= hint_of(step) * MOST_PADDING:
             step += padding
     return tuple(strides), step
 

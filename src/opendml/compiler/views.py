@@ -185,7 +185,7 @@ def _reshaped_below(node: Node, read: Container[int] = ()) -> Node:
 
     inside = list(islice(walk(value, below), MOST_COPIED + 1))
     if len(inside) > MOST_COPIED or not all(
-        each.sizes in ((), value.sizes) and (each.operation not in _FIXED or id(each) in read)
+        not each.sizes or (each.sizes == value.sizes and (each.operation not in _FIXED or id(each) in read))
         for each in inside
     ):
         return node

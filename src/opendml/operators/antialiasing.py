@@ -10,6 +10,7 @@ from opendml.operators.resampling import Sampling, coordinate, number_along, res
 from opendml.program.functions import floor, maximum, minimum, reduce_sum, select
 from opendml.program.node import Node, convert, index
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import as_number
 from opendml.program.view import gathered, reshaped
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.tensor_desc import TensorDesc
@@ -55,7 +56,7 @@ def _filtered(x: Node, axis: int, count: int, placing: Sampling, exact: bool) ->
     reach = min(math.ceil(1.0 / placing.scale), size)
     sizes = [count if each == axis else own for each, own in enumerate(x.sizes)]
     place = coordinate(number_along([*sizes, 1], axis), count, placing)
-    place = convert(minimum(maximum(place, 0.0), float(size - 1)), ScalarType.FLOAT32)
+    place = convert(minimum(maximum(place, 0.0), as_number(size - 1)), ScalarType.FLOAT32)
     first = convert(floor(place), counting(size))
     taps = min(2 * reach, size)
     start = maximum(minimum(first - (reach - 1), size - taps), 0)

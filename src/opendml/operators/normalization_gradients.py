@@ -20,6 +20,7 @@ from opendml.program.functions import (
     window_sum,
 )
 from opendml.program.node import Node, convert
+from opendml.program.sizes import as_number
 from opendml.spec.operator_desc import OperatorDesc
 
 
@@ -75,7 +76,7 @@ def batch_normalization_training_grad(
     it; the MeanTensor is for the gradient of the scale alone. Sums are made in float64 and rounded once.
     """
     axes = _axes(scale)
-    count = float(math.prod(x.sizes[axis] for axis in axes))
+    count = as_number(math.prod(x.sizes[axis] for axis in axes))
     spread = wide(variance) + epsilon
     root = square_root(spread)
     center, of_bias = mean(x, axes), reduce_sum(gradient, axes)

@@ -11,6 +11,7 @@ from opendml.operators.registry import defines
 from opendml.program.functions import equal, select
 from opendml.program.node import Node, convert
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import as_number
 from opendml.program.view import permuted, repeated, reshaped
 from opendml.spec.tensor_desc import TensorDesc
 
@@ -29,7 +30,7 @@ def average_pooling_grad(gradient: Node, *, include_padding: bool, output: Tenso
     if isinstance(number, Node):
         single = reshaped(gradient, (*gradient.sizes, *(1,) * len(counts)))
         shares = windows.pooled(single / convert(number, gradient.type))
-    share = 1.0 if isinstance(number, Node) else 1.0 / float(number)
+    share = 1.0 if isinstance(number, Node) else 1.0 / as_number(number)
     return _folded(windows, _masked(windows, _in_windows(windows, shares)), output, share)
 
 

@@ -22,6 +22,7 @@ from opendml.program.functions import (
     wide,
 )
 from opendml.program.node import Node
+from opendml.program.sizes import as_number
 from opendml.spec.enums import AxisDirection, ReduceFunction
 
 
@@ -86,7 +87,7 @@ def _average(x: Node, axes: Sequence[int]) -> Node:
     count = 1
     for axis in axes:
         count *= x.sizes[axis]
-    return reduce_sum(x, axes) / float(count)
+    return reduce_sum(x, axes) / as_number(count)
 
 
 def _sum_of_squares(x: Node, axes: Sequence[int]) -> Node:

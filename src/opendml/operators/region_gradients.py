@@ -15,6 +15,7 @@ from opendml.operators.registry import defines
 from opendml.program.functions import equal, index_of_maximum, minimum, reduce_maximum, reduce_sum, select
 from opendml.program.node import Node, Operation, apply, bitcast, constant, convert, index, scattered_sum
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import as_number
 from opendml.program.view import gathered, joined, permuted, reshaped
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.tensor_desc import TensorDesc
@@ -174,7 +175,7 @@ class _ImageSamples:
                 self._at(end, each) if which else self._at(each, end) for each in (second, first)
             )
             terms.append(self._times(after - before, (weight, 1 - which)))
-        size = float(self.image[2 + which] - 1)
+        size = as_number(self.image[2 + which] - 1)
         inside = apply(Operation.AND, place >= 0.0, place <= size)
         return select(self.put(inside, which), reduce(lambda a, b: a + b, terms), 0.0)
 
@@ -198,7 +199,7 @@ def _share_of_extent(axis: Samples, offset: float, to_corners: bool) -> Node:
     _, bins, taps = axis.counted.sizes
     number = convert(_along(3, 1, bins), ScalarType.FLOAT32) * axis.count
     sample = number + convert(_along(3, 2, taps), ScalarType.FLOAT32) - offset
-    total = axis.count * float(bins)
+    total = axis.count * as_number(bins)
     if to_corners:
         return select(equal(total, 1.0), 0.5, sample / select(equal(total, 1.0), 1.0, total - 1.0))
     return sample / total

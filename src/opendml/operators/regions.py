@@ -25,6 +25,7 @@ from opendml.program.functions import (
 )
 from opendml.program.node import Node, Number, Operation, apply, convert, counted
 from opendml.program.scalar_type import ScalarType, counting
+from opendml.program.sizes import as_number
 from opendml.program.view import gathered, in_memory, permuted, reshaped, sliced
 from opendml.spec.enums import InterpolationMode, ReduceFunction
 from opendml.spec.operator_desc import Size2D
@@ -214,7 +215,7 @@ def _bins(low: Node, high: Node, size: int, bins: int) -> Samples:
 
 def _number_of_samples(extent: Node, bins: int, least: int, most: int) -> Node:
     """Return the number of samples of each output. It is rounded as everywhere, so that devices agree."""
-    needed = maximum(ceiling(rounded(abs(extent) / float(bins))), float(least))
+    needed = maximum(ceiling(rounded(abs(extent) / as_number(bins))), float(least))
     # Also where a corner is NaN: its one sample is out of bounds.
     return select(needed > 1.0, minimum(needed, float(most)), 1.0)
 
@@ -225,7 +226,7 @@ def _places(
     """Return the places of samples. Each step is rounded, so that devices agree on what is out of bounds."""
     sample = _outputs(bins, ScalarType.FLOAT32) * count + _taps(most, ScalarType.FLOAT32)
     sample = rounded(sample - offset)
-    extent, total = rounded(high - low), count * float(bins)
+    extent, total = rounded(high - low), count * as_number(bins)
     if to_corners:
         between = sample * rounded(extent / maximum(total - 1.0, 1.0))
         moved = select(equal(total, 1.0), extent * 0.5, between)
@@ -236,8 +237,8 @@ def _places(
 
 def _interpolated(place: Node, size: int, used: Node, count: Node, mode: InterpolationMode) -> Samples:
     """Return samples at places, of which only the used ones count."""
-    is_inside = apply(Operation.AND, place >= -1.0, place <= float(size))
-    inner = minimum(maximum(place, 0.0), float(size - 1))
+    is_inside = apply(Operation.AND, place >= -1.0, place <= as_number(size))
+    inner = minimum(maximum(place, 0.0), as_number(size - 1))
     if mode is InterpolationMode.NEAREST_NEIGHBOR:
         return Samples([(_whole(inner, size), None)], used, count, is_inside, place)
     before = floor(inner)

@@ -602,13 +602,11 @@ class TracedFloat(_Float):
     `float`; what needs a plain one guards that the number equals its hint.
     """
 
-    __slots__ = ("_hash", "hint", "operands", "operation", "range", "trace")
+    __slots__ = ("_hash", "operands", "operation", "trace")
 
     trace: Trace
     operation: str
     operands: tuple[Any, ...]
-    hint: float
-    range: tuple[float, float]
     _hash: int
 
     def __new__(cls, operation: str, *operands: Any) -> TracedFloat:
@@ -616,8 +614,6 @@ class TracedFloat(_Float):
         self = object.__new__(cls)
         self.trace = next(each.trace for each in operands if type(each) in (Size, TracedFloat))
         self.operation, self.operands = operation, operands
-        self.hint = float(FLOAT_OPERATIONS[operation](*map(hint_of, operands)))
-        self.range = _number_range(operation, [_range_of(each) for each in operands])
         self._hash = hash((operation, operands))
         return self
 
@@ -627,6 +623,16 @@ class TracedFloat(_Float):
         def __class__(self) -> type:
             """The class that `isinstance` sees."""
             return float
+
+    @property
+    def hint(self) -> float:
+        """The value in the run that is traced."""
+        return float(FLOAT_OPERATIONS[self.operation](*map(hint_of, self.operands)))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Bounds of the values."""
+        return _number_range(self.operation, list(map(_range_of, self.operands)))
 
     def value(self, sizes: Mapping[Size, int]) -> float:
         """Return the value for the values of the sizes that it is made of."""
@@ -708,6 +714,12 @@ class TracedFloat(_Float):
 
     def __rtruediv__(self, other: Any) -> Any:
         return _of_float("/", other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _of_float("//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _of_float("//", other, self)
 
     def __pow__(self, other: Any, modulo: None = None) -> Any:
         return _of_float("**", self, other)

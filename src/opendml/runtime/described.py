@@ -19,7 +19,8 @@ def tensor_text(name: str, layout: Layout) -> str:
 
 def sizes_text(sizes: Iterable[int]) -> str:
     """Return sizes as text, traced ones as expressions: "[2, batch]"."""
-    return f"[{', '.join([f'{size}'.strip('<>') for size in sizes])}]"
+    parts = [f"{size}".removeprefix("<").removesuffix(">") for size in sizes]
+    return f"[{', '.join(parts)}]"
 
 
 def fields_text(fields: Sequence[TensorField]) -> list[str]:

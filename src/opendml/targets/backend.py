@@ -42,6 +42,8 @@ class DeviceBackend(ABC):
     """The device's own memory. None if it works in host memory."""
     has_plans: ClassVar[bool] = False
     """Whether programs with traced sizes can be compiled (`traced`)."""
+    hint_multiple: ClassVar[int] = 1
+    """Sizes for which plans are chosen are multiples of it, where their buckets are large enough."""
 
     @abstractmethod
     def open(self) -> None:

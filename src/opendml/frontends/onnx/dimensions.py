@@ -22,7 +22,7 @@ from opendml.frontends.onnx.values import (
     is_same,
     known_numbers,
 )
-from opendml.program.sizes import GREATEST, Conditions, Dimension, Size, Trace, Values
+from opendml.program.sizes import GREATEST, Conditions, Dimension, Size, Trace, Values, is_traced, value_at
 
 Symbols = Sequence[str | None]
 """For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""
@@ -145,14 +145,11 @@ class UsedDimensions(dict[str, int]):
     def value(self, value: Value) -> Value:
         """Return a value with its sizes stated by these dimensions."""
         if isinstance(value, KnownSizes):
-            elements = [self._size(each) for each in value.elements.flat]
+            elements = [value_at(each, self) for each in value.elements.flat]
             return known_numbers(elements, value.sizes, value.type)
-        if isinstance(value, RuntimeValue) and any(isinstance(size, Size) for size in value.sizes or ()):
-            return replace(value, sizes=tuple(map(self._size, value.sizes or ())))
+        if isinstance(value, RuntimeValue) and any(map(is_traced, value.sizes or ())):
+            return replace(value, sizes=tuple([value_at(size, self) for size in value.sizes or ()]))
         return value
-
-    def _size(self, size: int) -> int:
-        return size.trace.value(size.polynomial, self) if isinstance(size, Size) else size
 
     def conditions(self) -> Callable[[Mapping[str, int]], bool]:
         """Return whether other dimensions may be in the place of these."""
@@ -193,8 +190,7 @@ class KnownContents:
         traced = {name: value for name, value in values.items() if isinstance(value, KnownSizes)}
         self._same = {name: value.content for name, value in values.items() if is_same(value)}
         self._traced = [(name, value.sizes, value.type) for name, value in traced.items()]
-        # States have values of several traces.
-        self._numbers = [SizesOfRun([list(value.elements.flat)]) for value in traced.values()]
+        self._numbers = [value.elements.reshape(-1).tolist() for value in traced.values()]
         self.names = self._same.keys() | traced.keys()
 
     def __call__(self, dimensions: Mapping[str, int]) -> dict[str, Any]:
@@ -203,7 +199,7 @@ class KnownContents:
             return self._same
         evaluated = zip(self._traced, self._numbers, strict=True)
         arrays = {
-            name: np.array(numbers(dimensions)[0], type).reshape(sizes)
+            name: np.array([value_at(each, dimensions) for each in numbers], type).reshape(sizes)
             for (name, sizes, type), numbers in evaluated
         }
         return {**self._same, **arrays}

@@ -35,8 +35,8 @@ ResultSize = tuple[tuple[int, ...], float]
 def range_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
     """Count with Python integers: those of ONNX's inference overflow."""
     start, limit, step = (each.item() for each in contents)
-    if isinstance(limit - start, int) and isinstance(step, int):
-        return (max(0, -((start - limit) // step)),), 0
+    if isinstance(limit, int) and float(start).is_integer() and float(step).is_integer():
+        return (max(0, -((int(start) - limit) // int(step))),), 0
     length = (limit - start) / step
     if math.isnan(length):
         return None
@@ -78,7 +78,8 @@ def resized_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize
         scales = contents[place] if place < len(contents) else None
     if scales is None or not np.size(scales) or sizes[0] is None or "axes" in node.attributes:
         return None
-    return tuple(int(size * float(scale)) for size, scale in zip(sizes[0], scales, strict=True)), 0
+    each = zip(sizes[0], map(float, scales), strict=True)
+    return tuple(size * int(scale) if scale.is_integer() else int(size * scale) for size, scale in each), 0
 
 
 def joined_strings_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:

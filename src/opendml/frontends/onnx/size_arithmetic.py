@@ -1,7 +1,10 @@
-"""Arithmetic on sizes that change: the operators by which models compute sizes, on integers and `Size`s.
+"""Arithmetic on sizes that change: the operators by which models compute sizes, on numbers and `Size`s.
 
 Models state sizes by nodes such as Shape, Gather, Mul and Concat. Here these keep the expressions of sizes.
 Any other node reads the numbers of the present run, which guards that they stay the same.
+
+Floats that are whole numbers for all sizes are integers here, guarded to be below the numbers that their type
+cannot hold. Other floats are rounded to their type after each operation.
 """
 
 from __future__ import annotations
@@ -17,7 +20,12 @@ import numpy as np
 from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Array, Known, KnownSizes, Value, known_numbers
+from opendml.program.sizes import TracedFloat, in_float_type, is_traced, square_root
 
+_EXACT = {"float16": 2**11, "float32": 2**24, "float64": 2**53}
+"""The greatest integers up to which a type holds all."""
+_EXACT_NAMES = {"FLOAT32": "float32", "float": "float64"}
+"""The types to which an operation of traced floats rounds."""
 _MOST_ELEMENTS = 1024
 """Elements of the largest result that is computed here."""
 
@@ -38,7 +46,11 @@ def follows_from_sizes(node: OnnxNode, given: Sequence[Value | None]) -> bool:
     if not all(each is None or isinstance(each, Known) for each in given):
         return True
     counts = [math.prod(each.sizes) for each in given if each is not None and each.sizes is not None]
-    return node.operator in _OPERATORS or bool(facts_of(node).grows) or sum(counts) > _MOST_ELEMENTS
+    return (
+        node.operator in _OPERATORS.keys() | _OF_FLOATS.keys()
+        or bool(facts_of(node).grows)
+        or sum(counts) > _MOST_ELEMENTS
+    )
 
 
 def sizes_computed(node: OnnxNode, given: Sequence[Value | None]) -> dict[str, Value] | None:
@@ -46,8 +58,11 @@ def sizes_computed(node: OnnxNode, given: Sequence[Value | None]) -> dict[str, V
 
     None: no input does, or the node computes something else.
     """
-    function = _OPERATORS.get(node.operator) if not node.domain else None
-    if function is None or not any(isinstance(each, KnownSizes) for each in given):
+    if node.domain or not any(isinstance(each, KnownSizes) for each in given):
+        return None
+    is_float = given[0] is not None and np.dtype(given[0].type).kind == "f"
+    function = (_OF_FLOATS if is_float and node.operator in _OF_FLOATS else _OPERATORS).get(node.operator)
+    if function is None:
         return None
     try:
         arrays = [None if each is None else _elements(each) for each in given]
@@ -58,33 +73,54 @@ def sizes_computed(node: OnnxNode, given: Sequence[Value | None]) -> dict[str, V
     results = found if isinstance(found, tuple) else (found,)
     if max(result.size for result in results) > _MOST_ELEMENTS:
         return None
-    named = zip(node.outputs, results, strict=False)
-    return {name: known_numbers(result.flat, result.shape, type) for name, result in named if name}
+    try:
+        numbers = [[_in_type(each, type) for each in result.flat] for result in results]
+    except _NotHere:
+        return None
+    named = zip(node.outputs, numbers, results, strict=False)
+    return {name: known_numbers(listed, result.shape, type) for name, listed, result in named if name}
 
 
 def _elements(value: Value) -> Array:
-    """Return integers as an array of Python's integers and sizes."""
+    """Return numbers as an array of Python's numbers and sizes."""
     if isinstance(value, KnownSizes):
         return value.elements
     if not isinstance(value, Known):
         raise _NotHere
     array = np.asarray(value.content)
-    if array.dtype.kind not in "iub" or array.size > _MOST_ELEMENTS:
+    if array.dtype.kind not in "iubf" or array.size > _MOST_ELEMENTS:
         raise _NotHere
-    return array.astype(object)
+    elements = array.astype(object)
+    if array.dtype.kind == "f":
+        plain = [int(each) if each.is_integer() else each for each in array.astype(np.float64).flat]
+        elements.reshape(-1)[:] = plain
+    return elements
 
 
 def _type_of(node: OnnxNode, given: Sequence[Value | None]) -> Any:
     if node.operator in _COMPARISONS:
         return np.bool_
     if node.operator == "Cast":
-        type = node.type_attribute("to")
-        if type is None or type.kind not in "iu":
-            raise _NotHere
-        return type
+        return node.type_attribute("to")
     first = given[1 if node.operator == "Where" else 0]
     assert first is not None
     return first.type
+
+
+def _in_type(number: Any, type: Any) -> Any:
+    """Return a result in its type: a float that is whole and exact as an integer, others rounded."""
+    kind = np.dtype(type).kind
+    if kind in "iub":
+        return number
+    most = _EXACT.get(np.dtype(type).name)
+    if most is None:
+        raise _NotHere
+    if isinstance(number, int):
+        if not -most <= number <= most:
+            raise _NotHere
+        return number
+    rounded = in_float_type(number, np.dtype(type).name.upper())
+    return int(rounded) if not is_traced(rounded) and rounded.is_integer() else rounded
 
 
 def _each(function: Callable[..., Any], *arrays: Array) -> Array:
@@ -106,15 +142,55 @@ def _of_each(function: Callable[..., Any]) -> Function:
     return compute
 
 
-def _divide(above: Any, below: Any) -> Any:
+def _truncated(above: Any, below: Any) -> Any:
     """Return a quotient rounded towards 0."""
     quotient = abs(above) // abs(below)
     return quotient if (above >= 0) == (below > 0) else -quotient
 
 
+def _quotient(above: Any, below: Any) -> Any:
+    """Return a quotient of floats, which is an integer if it is whole for all sizes."""
+    if isinstance(above, int) and isinstance(below, int):
+        whole = above // below
+        rest = above - whole * below
+        if not is_traced(rest) and rest == 0:
+            return whole
+    return above / below
+
+
+def _floor(number: Any) -> int:
+    """Return a float rounded down, as an expression of sizes where it is a fraction of one."""
+    above, below = _fraction(number)
+    return above // below  # type: ignore[no-any-return]
+
+
+def _ceiling(number: Any) -> int:
+    above, below = _fraction(number)
+    return -(-above // below)  # type: ignore[no-any-return]
+
+
+def _fraction(number: Any) -> tuple[Any, Any]:
+    """Return integers whose quotient, rounded up or down, is that of a number."""
+    if isinstance(number, int):
+        return number, 1
+    if type(number) is TracedFloat and number.operation in _EXACT_NAMES:
+        most, number = _EXACT[_EXACT_NAMES[number.operation]], number.operands[0]
+        if type(number) is TracedFloat and number.operation in "*/":
+            first, second = number.operands
+            if number.operation == "*" and isinstance(first, float):
+                first, second = second, first
+            if number.operation == "*" and isinstance(first, int) and isinstance(second, float):
+                above, second = second.as_integer_ratio()
+                first = first * above
+            # A quotient is rounded to a whole number in this type only if it is one.
+            if isinstance(first, int) and isinstance(second, int) and second > 0 <= first < most - second:
+                return first, second
+    return math.floor(float(number)), 1
+
+
 def _modulus(node: OnnxNode, a: Array, b: Array) -> Array:
     if node.attribute("fmod"):
-        return _each(lambda above, below: above - _divide(above, below) * below, a, b)
+        return _each(lambda above, below: above - _truncated(above, below) * below, a, b)
     return _each(operator.mod, a, b)
 
 
@@ -214,6 +290,13 @@ def _same(node: OnnxNode, data: Array) -> Array:
     return data
 
 
+def _cast(node: OnnxNode, data: Array) -> Array:
+    type = node.type_attribute("to")
+    if type is None or type.kind not in "iuf":
+        raise _NotHere
+    return data if type.kind == "f" else _each(lambda each: _truncated(*_fraction(each)), data)
+
+
 def _transpose(node: OnnxNode, data: Array) -> Array:
     return np.transpose(data, node.attributes.get("perm"))
 
@@ -230,9 +313,9 @@ _OPERATORS: dict[str, Function] = {
     **{name: _of_each(function) for name, function in _COMPARISONS.items()},
     "Abs": _of_each(abs),
     "Add": _of_each(operator.add),
-    "Cast": _same,
+    "Cast": _cast,
     "Concat": _concat,
-    "Div": _of_each(_divide),
+    "Div": _of_each(_truncated),
     "Expand": _expand,
     "Flatten": lambda node, data: data.reshape(1, -1) if data.ndim < 2 else _same(node, data),
     "Gather": _gather,
@@ -257,3 +340,12 @@ _OPERATORS: dict[str, Function] = {
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
+
+_OF_FLOATS: dict[str, Function] = {
+    "Ceil": _of_each(_ceiling),
+    "Div": _of_each(_quotient),
+    "Floor": _of_each(_floor),
+    "Reciprocal": _of_each(lambda each: _quotient(1, each)),
+    "Sqrt": _of_each(square_root),
+}
+"""Functions of floats, where they differ from those of integers or there are none of these."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.frontends.common.types import computed_type_of
-from opendml.program.sizes import Size
+from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
 
@@ -158,7 +158,7 @@ class KnownSizes(Known):
     Reading `content` guards that each has its value of the present run.
 
     Args:
-        elements: integers and sizes, in an array of objects.
+        elements: numbers and sizes, in an array of objects.
         type: their type.
     """
 
@@ -175,7 +175,8 @@ class KnownSizes(Known):
         @property
         def content(self) -> Array:
             """The numbers, from now on the same in all runs."""
-            return np.array([int(each) for each in self.elements.flat], self._type).reshape(self.sizes)
+            convert = float if self._type.kind == "f" else int
+            return np.array([convert(each) for each in self.elements.flat], self._type).reshape(self.sizes)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -186,10 +187,10 @@ class KnownSizes(Known):
         return self._type
 
 
-def known_numbers(elements: Iterable[int], sizes: Sequence[int], type: Any = np.int64) -> Known:
-    """Return integers, of which some may follow from sizes, as a value of some sizes."""
+def known_numbers(elements: Iterable[float], sizes: Sequence[int], type: Any = np.int64) -> Known:
+    """Return numbers, of which some may follow from sizes, as a value of some sizes."""
     listed = list(elements)
-    if not any(isinstance(each, Size) for each in listed):
+    if not any(map(is_traced, listed)):
         return Known(np.array(listed, type).reshape(tuple(sizes)))
     array = np.empty(len(listed), object)
     array[:] = listed

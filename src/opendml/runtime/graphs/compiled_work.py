@@ -42,7 +42,7 @@ class CompiledWork:
         work: the work.
         device: the device.
         executable: the executable, if the work is compiled; None: it is compiled now.
-        steps: the kernel steps of a dispatch, if the work is compiled.
+        steps: the kernel steps of a dispatch, if they are checked; None: the work is checked now.
 
     Raises:
         Unsupported: the device lacks something that the work needs.
@@ -56,12 +56,13 @@ class CompiledWork:
         self._layouts, self._input_count = (*work.inputs, *work.outputs), len(work.inputs)
         self.work = work
         limits = meter()
-        self._kernel_steps = require_work(work, steps)
+        self._kernel_steps = require_work(work) if steps is None else steps
         if executable is None:
             with limits.timed("compile_seconds", "a graph"):
                 executable = _compiled(work, device._backend, device.threads, device._debug)
         self.executable = executable
-        own = self.temporary_bytes + self.persistent_bytes
+        # Other sizes of a plan share the prepared tensors.
+        own = self.temporary_bytes + (self.persistent_bytes if steps is None else 0)
         limits.require_memory(own, "the temporary and prepared tensors of a graph")
 
     @property

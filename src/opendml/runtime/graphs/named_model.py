@@ -12,7 +12,7 @@ from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
-from opendml.runtime.graphs.traced_model import TracedModel, has_plans, hints_in, kept
+from opendml.runtime.graphs.traced_model import TracedModel, has_plans, hints_in, kept, range_of
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.objects.bound import BoundModel
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from opendml.runtime.explain.explanation import ExplainedGraph
 
-MOST_TRACES = 8
-"""Traces for one choice of the dimensions that are 1, at most. Sizes that no trace serves are compiled
-exactly."""
+MOST_TRACES = 16
+"""Traces for one choice of the dimensions that are 1, at most. Another one takes the place of the oldest."""
 
 
 class NamedModel(Model):
@@ -153,13 +152,12 @@ class NamedModel(Model):
 
     def _at(self, sizes: Mapping[str, int]) -> Model:
         """Return the model for sizes of all dimensions."""
-        key = tuple(sizes.items())
-        model = self._exact.get(key)
-        structure = tuple([size if size < 2 else -1 for size in sizes.values()])
+        model = self._exact.get(tuple(sizes.items()))
         if model is not None:
             return model
         self._require_choices(sizes)
-        if has_plans(self.device) and any(size > 1 for size in sizes.values()):
+        structure = tuple([size if size < 2 else -1 for size in sizes.values()])
+        if has_plans(self.device):
             for traced in self._traces.get(structure, ()):
                 model = traced.at(_open_of(sizes))
                 if model is not None:
@@ -171,9 +169,8 @@ class NamedModel(Model):
     def _newly_traced(self, sizes: Mapping[str, int], traces: list[TracedModel]) -> Model | None:
         """Return a model that a new trace makes; None if none does."""
         open_sizes = _open_of(sizes)
-        for hints in (hints_in({name: (2, 2 * size) for name, size in open_sizes.items()}), open_sizes):
-            if len(traces) >= MOST_TRACES:
-                return None
+        ranges = {name: range_of(size) for name, size in open_sizes.items()}
+        for hints in (hints_in(ranges, self.device._backend.hint_multiple), open_sizes):
             trace = Trace({name: Dimension(hint) for name, hint in hints.items()})
             now = {name: trace.size(name) if name in hints else size for name, size in sizes.items()}
             try:
@@ -183,6 +180,7 @@ class NamedModel(Model):
             assert isinstance(traced, TracedModel)
             model = traced.at(open_sizes)
             if model is not None:
+                del traces[: len(traces) + 1 - MOST_TRACES]
                 traces.append(traced)
                 return model
         return None

@@ -11,6 +11,7 @@ import numpy as np
 from opendml.errors import InvalidArgument
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
+from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.indexing import selection
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.stages import Value
@@ -57,7 +58,7 @@ class GraphTensor:
         self.sizes = value.tensor.sizes
 
     def __repr__(self) -> str:
-        return f"<GraphTensor {self.data_type.name} {list(self.sizes)}>"
+        return f"<GraphTensor {self.data_type.name} {sizes_text(self.sizes)}>"
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -8,7 +8,6 @@ dimension, because costs change little within it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from opendml.budget import meter
@@ -16,18 +15,21 @@ from opendml.floating_point import default_mode
 from opendml.logs import log
 from opendml.program.carriers import carried
 from opendml.program.program import Layout
-from opendml.program.sizes import Conditions, Dimension, Guards, Trace
+from opendml.program.sizes import Conditions, Dimension, Guards, Trace, is_traced
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint
-from opendml.runtime.graphs.work import Work, require_parts
+from opendml.runtime.graphs.work import Work, require_parts, require_tensors
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 from opendml.targets.executable import TracedExecutable, TracedProgram
 
 MOST_SIZES = 64
 """Sizes whose instances are kept, at most. Another one takes a fraction of a millisecond to make."""
+
+MOST_PLANS = 8
+"""Plans of a bucket, at most. Another one takes the place of the oldest."""
 
 Bucket = tuple[int, ...]
 """The numbers of bits of all dimensions of a trace."""
@@ -52,9 +54,10 @@ class Plan:
         self, executable: TracedExecutable, work: Work, guards: Iterable[Any], hints: Mapping[str, int]
     ) -> None:
         self.hints = hints
-        self._executable, self._work, self._input_count = executable, work, len(work.inputs)
-        self._layouts = (*work.inputs, *work.outputs)
-        numbers = [number for layout in self._layouts for number in (*layout.sizes, *layout.strides)]
+        self._executable, self._work = executable, work
+        layouts = (*work.inputs, *work.outputs)
+        self._traced = [number for number, layout in enumerate(layouts) if any(map(is_traced, layout.sizes))]
+        numbers = [n for number in self._traced for n in (*layouts[number].sizes, *layouts[number].strides)]
         own = list(executable.sizes)
         self._count = len(own)
         steps = sum(steps_of(stage.program.results) for stage in work.stages)
@@ -68,14 +71,16 @@ class Plan:
         if values is None:
             return None
         steps, *numbers = values[self._count :].tolist()
-        rest, layouts = iter(numbers), list[Layout]()
-        for layout in self._layouts:
-            rank = len(layout.sizes)
-            own = [next(rest) for _ in range(2 * rank)]
-            layouts.append(Layout(layout.type, tuple(own[:rank]), tuple(own[rank:])))
-        inputs, outputs = tuple(layouts[: self._input_count]), tuple(layouts[self._input_count :])
-        work = replace(self._work, inputs=inputs, outputs=outputs)
-        return CompiledWork(work, device, self._executable.at(values[: self._count]), steps)
+        layouts = [*self._work.inputs, *self._work.outputs]
+        for number in self._traced:
+            rank = len(layouts[number].sizes)
+            own, numbers = numbers[: 2 * rank], numbers[2 * rank :]
+            layouts[number] = Layout(layouts[number].type, tuple(own[:rank]), tuple(own[rank:]))
+        count = len(self._work.inputs)
+        work = Work(tuple(layouts[:count]), tuple(layouts[count:]), self._work.stages)
+        require_tensors([layouts[number] for number in self._traced], steps)
+        executable = self._executable.at(values[: self._count])
+        return CompiledWork(work, device, executable, steps)
 
 
 class TracedModel(Locked):
@@ -112,6 +117,7 @@ class TracedModel(Locked):
         self._guards: Guards = dict(trace.guards)
         self._conditions = Conditions(self._guards)
         self._dimensions = tuple(trace.dimensions)
+        self._multiple = device._backend.hint_multiple
 
     def at(self, sizes: Mapping[str, int]) -> Model | None:
         """Return the model for some sizes of all dimensions, each 2 or more.
@@ -139,12 +145,13 @@ class TracedModel(Locked):
             return None
         ranges = {name: range_of(size) for name, size in zip(self._dimensions, key, strict=True)}
         # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
-        for hints in (hints_in(ranges), dict(sizes)):
+        for hints in (hints_in(ranges, self._multiple), dict(sizes)):
             new = self._plan(self._traced, ranges, hints)
             if new is None:
                 return None
             work = new.at(sizes, self.device)
             if work is not None:
+                del plans[: len(plans) + 1 - MOST_PLANS]
                 plans.append(new)
                 return self._of(new, work)
         return None
@@ -195,14 +202,16 @@ def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
     models[key] = model
 
 
-def hints_in(ranges: Mapping[str, tuple[int, int]]) -> dict[str, int]:
+def hints_in(ranges: Mapping[str, tuple[int, int]], multiple: int = 1) -> dict[str, int]:
     """Return hints within ranges that differ from each other where the ranges allow it.
 
-    Hints are odd, as few rules hold for odd sizes alone.
+    Hints are odd, as few rules hold for odd sizes alone, or odd multiples of a number.
     """
     hints: dict[str, int] = {}
     for name, (least, greatest) in ranges.items():
-        wanted = (least + 3 * (greatest + 1 - least) // 4) | 1
-        free = (each for each in range(wanted, least - 1, -2) if each not in hints.values())
+        step = multiple if greatest >= 4 * multiple else 1
+        wanted = ((least + 3 * (greatest + 1 - least) // 4) // step | 1) * step
+        wanted -= 2 * step if wanted > greatest else 0
+        free = (each for each in range(wanted, least - 1, -2 * step) if each not in hints.values())
         hints[name] = next(free, wanted)
     return hints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opendml.budget import meter
@@ -40,12 +41,8 @@ class Work:
     between: tuple[int, ...] = ()
 
 
-def require_work(work: Work, steps: int | None = None) -> int:
+def require_work(work: Work) -> int:
     """Check the tensors, the recurrent networks and the kernel steps of some work against the limits.
-
-    Args:
-        work: the work.
-        steps: its kernel steps, if they are known. Its recurrent networks are not checked again then.
 
     Returns:
         The kernel steps of one dispatch.
@@ -53,26 +50,32 @@ def require_work(work: Work, steps: int | None = None) -> int:
     Raises:
         LimitExceeded: more than the model around it may take.
     """
-    limits = meter()
-    total = sum(work.between)
-    for kind, layouts in (("input", work.inputs), ("output", work.outputs)):
-        for number, layout in enumerate(layouts):
-            where = f"{kind} {number} of a graph, {layout.type.name} {list(layout.sizes)}"
-            limits.require("tensor_elements", layout.element_count, where)
-            total += layout.span[1] - layout.span[0]
-    limits.require_memory(total, "the tensors of a graph")
-    if steps is None:
-        require_parts(work)
-        steps = sum(steps_of(stage.program.results) for stage in work.stages)
-    limits.require("kernel_steps", steps, "one run of a graph")
+    steps = sum(steps_of(stage.program.results) for stage in work.stages)
+    require_parts(work)
+    require_tensors((*work.inputs, *work.outputs), steps, sum(work.between))
     return steps
 
 
-def require_parts(work: Work) -> None:
-    """Check the steps of recurrent networks, each of which is compiled, against the limit on parts.
+def require_tensors(layouts: Sequence[Layout], steps: int, more_bytes: int = 0) -> None:
+    """Check the tensors of some work and its kernel steps against the limits.
 
     Raises:
-        LimitExceeded: more than the model around it may have.
+        LimitExceeded: more than the model around it may take.
+    """
+    limits, total = meter(), more_bytes
+    for layout in layouts:
+        where = f"a tensor of a graph, {layout.type.name} {list(layout.sizes)}"
+        limits.require("tensor_elements", layout.element_count, where)
+        total += layout.span[1] - layout.span[0]
+    limits.require_memory(total, "the tensors of a graph")
+    limits.require("kernel_steps", steps, "one run of a graph")
+
+
+def require_parts(work: Work) -> None:
+    """Check the recurrent networks of some work against the limits.
+
+    Raises:
+        LimitExceeded: they have more steps than the model around them may have.
     """
     repeats = sum(repeats_of(stage.program.results) for stage in work.stages)
     meter().require("graph_parts", repeats, "the steps of a graph's recurrent networks")

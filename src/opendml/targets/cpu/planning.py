@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from opendml.compiler.fuse import Abilities, fuse
-from opendml.compiler.kernel import Kernel, KernelProgram, PreparedTensor, Recipe
+from opendml.compiler.kernel import KernelProgram, PreparedTensor, Recipe
 from opendml.compiler.memory import aligned
 from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
@@ -84,14 +84,10 @@ def plan(program: Program) -> Planned:
     return Planned(kernels, tuple(map(tuple, modes)))
 
 
-def _is_chained(kernel: Kernel) -> bool:
-    return is_chained(plain(kernel))
-
-
 def _abilities() -> Abilities:
     """Return the abilities and prices of the CPU that decide what becomes a kernel."""
     prices = Prices(machine().operations_per_byte)
-    return Abilities(ends_loops=True, scatters_in_order=True, computes_attention=_is_chained, prices=prices)
+    return Abilities(ends_loops=True, scatters_in_order=True, computes_attention=is_chained, prices=prices)
 
 
 def _fused(program: Program) -> KernelProgram:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Kernel
-from opendml.compiler.sized import plain
 from opendml.program.node import Node, Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
@@ -80,11 +79,7 @@ CHAIN_TILES = (
 
 
 def is_chained(kernel: Kernel, machine: CudaMachine) -> bool:
-    """Return whether a kernel is a softmax between products that is computed as one.
-
-    Traced sizes are taken by their hints, since this chooses what is fast.
-    """
-    kernel = plain(kernel)
+    """Return whether a kernel is a softmax between products that is computed as one."""
     shape = ChainShape.of(kernel)
     if shape is None or (shape.is_wide and not machine.multiplies_by_warpgroups):
         return False

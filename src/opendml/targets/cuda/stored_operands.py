@@ -14,7 +14,6 @@ from itertools import combinations
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.operand_kernels import divided, together
 from opendml.compiler.prices import operation_count
-from opendml.compiler.sized import plain
 from opendml.program.node import Node, Operation, ordered
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.costs import instructions, reading
@@ -38,27 +37,25 @@ _UNDERESTIMATE = 1.15
 
 def stored_operands(machine: CudaMachine, kernel: Kernel) -> Sequence[Node]:
     """Return the operands of a kernel's products that are stored first, since all kernels together then take
-    fewer cycles than in any other way. Cycles are those for the hints of traced sizes."""
+    fewer cycles than in any other way."""
     products = [node for node in ordered(kernel.values) if node.operation is Operation.CONTRACTION]
     if len(products) not in _PRODUCTS:
         return ()
     ways = _ways_of_product if len(products) == 1 else _ways_of_attention
-    hinted = plain(kernel)
-    operands, cycles = ways(hinted, machine)
+    operands, cycles = ways(kernel, machine)
     if not operands:
         return ()
-    best, chosen = cycles(hinted), tuple[int, ...]()
+    best, chosen = cycles(kernel), tuple[Node, ...]()
     for count in range(1, len(operands) + 1):
-        for some in combinations(range(len(operands)), count):
-            part = divided(hinted, [operands[number] for number in some], range(-count, 0))
+        for some in combinations(operands, count):
+            part = divided(kernel, some, range(-count, 0))
             if max(part.bytes) > MOST_STORED_BYTES:
                 continue
             storing = sum(_storing(each, machine) for each in together(part.stores))
             total = storing + cycles(part.reads)
             if total < best:
                 best, chosen = total, some
-    own = operands if hinted is kernel else ways(kernel, machine)[0]
-    return [own[number] for number in chosen]
+    return chosen
 
 
 _PRODUCTS = (1, 2)

@@ -12,7 +12,7 @@ from opendml.frontends.common.tensors import gathered
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import OWN, converts
-from opendml.frontends.onnx.values import Known, array_of, carrier_of, is_same
+from opendml.frontends.onnx.values import Known, KnownSizes, array_of, carrier_of, is_same
 from opendml.program.sizes import Size
 from opendml.runtime.graphs.tensor import GraphTensor
 
@@ -122,15 +122,25 @@ def range_of(node: OnnxConversion) -> Result:
     """Convert Range over sizes that change. The evaluator computes other results, once known."""
     if all(is_same(node.value(number)) for number in range(3)):
         raise NotExpressible("its inputs are no numbers")
-    if node.type(0).kind not in "iu":
+    start, limit, delta = (_number(node, number) for number in range(3))
+    if not (isinstance(start, int) and isinstance(limit, int) and isinstance(delta, int)):
         return Known(np.arange(*(node.known(number).item() for number in range(3)), dtype=node.type(0)))
-    (start,), (limit,), (delta,) = (node.known_list(number) for number in range(3))
-    count, delta = max(0, -((start - limit) // delta)), index(delta)
+    count, step = max(0, -((start - limit) // delta)), index(delta)
     if count == 0:
         return node.empty([0])
     is_moved = isinstance(start, Size)
-    sequence = node.sequence(count, node.type(0), 0 if is_moved else start, delta)
+    sequence = node.sequence(count, node.type(0), 0 if is_moved else start, step)
     return sequence + node.tensor(0) if is_moved else sequence
+
+
+def _number(node: OnnxConversion, number: int) -> float:
+    """Return a known number, an integer if it is whole."""
+    value = node.value(number)
+    if isinstance(value, KnownSizes):
+        found: float = value.elements.item()
+        return found
+    plain: float = node.known(number).item()
+    return int(plain) if float(plain).is_integer() else plain
 
 
 @converts("Coordinates", domain=OWN)

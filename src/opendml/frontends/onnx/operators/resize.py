@@ -216,22 +216,11 @@ _EXACT = 2**24
 """float32 holds all whole numbers up to it."""
 
 
-def _ratio(output: int, length: int) -> float:
-    """Return a scale. Where one size is a multiple of the other, it is so for all sizes."""
-    for first, second, is_inverse in ((output, length, False), (length, output, True)):
-        whole = first // second if isinstance(first, Size) else 0
-        if whole and not isinstance(whole, Size) and whole * second == first:
-            return 1 / whole if is_inverse else float(whole)
-    return output / length
-
-
 def _fitted(
     node: OnnxConversion, lengths: Sequence[int], outputs: list[int]
 ) -> tuple[list[int], list[float]]:
     """Return sizes and scales for wanted sizes, which `keep_aspect_ratio_policy` may make others."""
-    factors = [
-        _ratio(output, length) if length else 1.0 for output, length in zip(outputs, lengths, strict=False)
-    ]
+    factors = [output / length if length else 1.0 for output, length in zip(outputs, lengths, strict=False)]
     policy = node.attribute("keep_aspect_ratio_policy") or "stretch"
     if policy == "stretch":
         return outputs, factors
