@@ -60,7 +60,7 @@ def work(job: Job) -> dict[str, Any]:
     times, processor_times = time_runs(run, loaded.wait, job.seconds)
     found: dict[str, Any] = {"first": first, "first_processor": first_processor}
     found |= {"times": times, "processor_times": processor_times}
-    found["memory"] = _device_memory() if job.device == "cuda" else _peak_memory()
+    found["memory"] = _device_memory() if job.device == "cuda" else peak_memory()
     if job.is_checked:
         from benchmarks.models.engines import as_arrays
         from benchmarks.models.prepare import load_arrays
@@ -76,7 +76,7 @@ def work(job: Job) -> dict[str, Any]:
     return found
 
 
-def _peak_memory() -> int:
+def peak_memory() -> int:
     """Return the most bytes of memory that the process had so far; 0 where Linux does not say it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()

@@ -177,6 +177,19 @@ def test_models_with_named_dimensions_run_into_arrays_bind_and_explain() -> None
         model.explain()
 
 
+def test_a_recurrence_has_as_many_steps_as_its_sequence_in_each_bucket() -> None:
+    graph, activations = dml.Graph(), [dml.descs.ActivationSigmoid(), *[dml.descs.ActivationTanh()] * 2]
+    x = graph.input("x", dml.FLOAT32, [1, "length", "batch", 24])
+    weights = [graph.constant(values(1, 2, 64, size)) for size in (24, 16)]
+    both: dict[str, Any] = {"activation_descs": activations * 2, "direction": "BIDIRECTIONAL"}
+    result = dml.lstm(x, *weights, output_sequence=True, **both)[0]
+    assert result is not None
+    model = graph.compile({"y": result}, "cpu")
+    for length, batch in ((5, 2), (5, 3), (7, 3), (1, 4)):
+        inputs = {"x": values(1, length, batch, 24)}
+        np.testing.assert_array_equal(model(inputs)["y"], exactly(model, inputs)["y"])
+
+
 def test_weights_are_packed_once_for_all_sizes_and_threads() -> None:
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, ["rows", 96])

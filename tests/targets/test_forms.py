@@ -24,6 +24,7 @@ from opendml.spec.validator import failures
 from opendml.targets.common.forms import Memo, form_of, structure_of
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction.chain import is_chained
+from opendml.targets.cpu.contraction.roles import Varying
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.schedule import Scheduled
@@ -243,9 +244,9 @@ def test_equal_layers_of_a_graph_are_scheduled_once(monkeypatch: pytest.MonkeyPa
     found: list[Kernel] = []
     find = cpu.scheduled
 
-    def counted(kernel: Kernel) -> Scheduled:
+    def counted(kernel: Kernel, varying: Varying) -> Scheduled:
         found.append(kernel)
-        return find(kernel)
+        return find(kernel, varying)
 
     monkeypatch.setattr(cpu, "scheduled", counted)
     monkeypatch.setattr(cpu, "_known", Memo[Scheduled]())

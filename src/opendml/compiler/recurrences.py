@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import index
 
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, KernelSequence, Repeat
 from opendml.compiler.kernel_builder import KernelBuilder, Location
@@ -26,6 +27,8 @@ def append_steps(
     """
     steps = node.attribute
     assert isinstance(steps, Recurrence)
+    # Each step has kernels of its own.
+    count = index(steps.count)
     state = location.part((0,) * len(node.sizes), (1, *node.sizes[1:]))
     parts = [(state, location.layout.strides[0])]
     for operand, window in zip(node.operands[1:], steps.windows, strict=True):
@@ -35,11 +38,11 @@ def append_steps(
     written = (replace(state, offset=state.offset + location.layout.strides[0]), location.layout.strides[0])
     body = fuse(Program(tuple(part.layout for part, _ in parts), (state.layout,), (steps.body,)))
     tensors = [
-        _Moving(each.buffer, each.offset, advance, 1 if advance else steps.count)
+        _Moving(each.buffer, each.offset, advance, 1 if advance else count)
         for each, advance in (*parts, written)
     ]
-    sequence.repeats.append(Repeat(len(sequence.kernels), len(body.kernels), steps.count))
-    sequence.kernels += _repeated(body.kernels, [*tensors, _Moving(arena, 0, 0, 1)], steps.count)
+    sequence.repeats.append(Repeat(len(sequence.kernels), len(body.kernels), count))
+    sequence.kernels += _repeated(body.kernels, [*tensors, _Moving(arena, 0, 0, 1)], count)
     sequence.temporaries[arena] = body.arena_bytes
 
 

@@ -18,7 +18,7 @@ from opendml.program.node import (
     with_operands,
 )
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import index_range
+from opendml.program.sizes import index_range, is_surely_less
 from opendml.program.view import gathered, is_whole
 
 _LEAST_FACTOR, _GREATEST_FACTOR = 1e-30, 1e30
@@ -125,4 +125,5 @@ def _always_less(node: Node) -> bool:
     assert isinstance(bound.attribute, tuple)
     first, *steps = counted.attribute
     least, most = (first + each for each in index_range(counted.sizes if steps else (), steps))
-    return least >= 0 and most < bound.attribute[0]
+    # A guard of traced sizes that is idle for some of them stays.
+    return is_surely_less(-1, least) and is_surely_less(most, bound.attribute[0])

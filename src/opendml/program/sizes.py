@@ -197,26 +197,55 @@ class Trace:
         """Return bounds of the values of a polynomial."""
         known = self._known_ranges.get(polynomial)
         if known is None:
-            known = self._bounds(polynomial, [(0, 0)] * len(self._ranges))
-            if len(polynomial) > 1:
-                # With atoms counted from their least values, terms of one sign bound those of the other.
-                terms: dict[Monomial, int] = {}
-                for monomial, coefficient in polynomial:
-                    own: dict[Monomial, int] = {(): coefficient}
-                    for atom in monomial:
-                        least = self._ranges[atom][0]
-                        shifted = {key: value * least for key, value in own.items()}
-                        for key, value in own.items():
-                            longer = tuple(sorted((*key, atom)))
-                            shifted[longer] = shifted.get(longer, 0) + value
-                        own = shifted
-                    for key, value in own.items():
-                        terms[key] = terms.get(key, 0) + value
-                starts = [(least, least) for least, _ in self._ranges]
-                other = self._bounds(terms.items(), starts)
-                known = max(known[0], other[0]), min(known[1], other[1])
-            self._known_ranges[polynomial] = known
+            known = self._known_ranges[polynomial] = self._range(polynomial)
         return known
+
+    def _range(self, polynomial: Polynomial) -> Interval:
+        least, greatest = self._bounds(polynomial, [(0, 0)] * len(self._ranges))
+        if len(polynomial) < 2:
+            return least, greatest
+        # With atoms counted from their least values, terms of one sign bound those of the other.
+        terms: dict[Monomial, int] = {}
+        for monomial, coefficient in polynomial:
+            own: dict[Monomial, int] = {(): coefficient}
+            for atom in monomial:
+                start = self._ranges[atom][0]
+                shifted = {key: value * start for key, value in own.items()}
+                for key, value in own.items():
+                    longer = tuple(sorted((*key, atom)))
+                    shifted[longer] = shifted.get(longer, 0) + value
+                own = shifted
+            for key, value in own.items():
+                terms[key] = terms.get(key, 0) + value
+        other = self._bounds(terms.items(), [(start, start) for start, _ in self._ranges])
+        least, greatest = max(least, other[0]), min(greatest, other[1])
+        if (below := self._eliminated(polynomial)) is not None:
+            least = max(least, -(-self.range(below[0])[0] // below[1]))
+        if (above := self._eliminated(_scaled(polynomial, -1))) is not None:
+            greatest = min(greatest, self.range(above[0])[0] // -above[1])
+        return least, greatest
+
+    def _eliminated(self, polynomial: Polynomial) -> tuple[Polynomial, int] | None:
+        """Return a lower bound of a polynomial without its last quotient: a polynomial over an integer.
+
+        A quotient by d lies between (above - d + 1) / d and above / d.
+        """
+        for monomial, coefficient in reversed(polynomial):
+            atom = self.atoms[monomial[0]] if len(monomial) == 1 else None
+            if atom is None or atom.above is None:
+                continue
+            divisor, added = 1, 0
+            if atom.below is not None:
+                divisor = _plain(atom.below)
+                added = 1 - divisor if coefficient > 0 else 0
+            elif coefficient < 0:
+                continue
+            if divisor < 1:
+                continue
+            rest = _sum(polynomial, ((monomial, -coefficient),))
+            bound = _scaled(_sum(atom.above, _constant(added)), coefficient)
+            return _sum(_scaled(rest, divisor), bound), divisor
+        return None
 
     def _bounds(self, terms: Iterable[tuple[Monomial, int]], starts: Sequence[Interval]) -> Interval:
         """Return bounds of the sum of terms, whose atoms count from other numbers than 0."""
@@ -982,6 +1011,16 @@ def greatest(first: int, *others: int) -> int:
 def least(first: int, *others: int) -> int:
     """Return the least integer as an expression, without a guard."""
     return reduce(lambda a, b: a + b - _greater(a, b), others, first)
+
+
+def is_surely_less(first: int, second: int) -> bool:
+    """Return whether an integer is less than another one for all sizes in range, without a guard."""
+    size = first if type(first) is Size else second
+    if type(size) is not Size:
+        return first < second
+    difference = size._polynomial_of(second - first)
+    assert difference is not None
+    return size.trace.range(difference)[0] > 0
 
 
 def index_range(sizes: Iterable[int], steps: Iterable[int]) -> tuple[int, int]:

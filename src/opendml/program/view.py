@@ -12,7 +12,7 @@ from functools import partial, reduce
 
 from opendml.program.node import Node, Number, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType, counting
-from opendml.program.sizes import greatest, index_range
+from opendml.program.sizes import greatest, index_range, is_surely_less
 
 
 def view(
@@ -39,7 +39,7 @@ def view(
     if len(sizes) == len(value.sizes) and is_whole(attribute, value.sizes) and tuple(sizes) == value.sizes:
         return value
     inside = within(attribute, value.sizes, sizes)
-    if inside is None:
+    if inside is None or (fill is None and _is_within(attribute, value.sizes, sizes)):
         return Node(Operation.VIEW, value.type, tuple(sizes), (value,), attribute)
     if fill is None:
         raise ValueError(f"{attribute} reaches outside of {list(value.sizes)}")
@@ -58,12 +58,22 @@ def is_whole(view: View, sizes: Sequence[int]) -> bool:
     )
 
 
+def _is_within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Return whether all indices of a view lie inside its operand."""
+    rows = zip(attribute.offsets, attribute.steps, operand, strict=True)
+    return all(
+        offset + least >= 0 and offset + most < extent
+        for offset, steps, extent in rows
+        for least, most in [index_range(sizes, steps)]
+    )
+
+
 def within(attribute: View, operand: Sequence[int], sizes: Sequence[int]) -> Node | None:
-    """Return whether the indices of a view lie inside its operand; None if all do."""
+    """Return whether the indices of a view lie inside its operand; None if all do, for all traced sizes."""
     result: Node | None = None
     for offset, steps, extent in zip(attribute.offsets, attribute.steps, operand, strict=True):
         least, most = (offset + each for each in index_range(sizes, steps))
-        if least < 0 or most >= extent:
+        if not (is_surely_less(-1, least) and is_surely_less(most, extent)):
             inside = is_index(sizes, offset, steps, extent, greatest(-least, most + 1))
             result = inside if result is None else apply(Operation.AND, result, inside)
     return result

@@ -35,8 +35,8 @@ ResultSize = tuple[tuple[int, ...], float]
 def range_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
     """Count with Python integers: those of ONNX's inference overflow."""
     start, limit, step = (each.item() for each in contents)
-    if isinstance(limit, int) and float(start).is_integer() and float(step).is_integer():
-        return (max(0, -((int(start) - limit) // int(step))),), 0
+    if all(isinstance(each, int) for each in (start, limit, step)):
+        return (max(0, -((start - limit) // step)),), 0
     length = (limit - start) / step
     if math.isnan(length):
         return None

@@ -11,7 +11,7 @@ from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, innermost_loop, loop_nest
 from opendml.program.node import SEARCHES, Operation, ordered
-from opendml.program.sizes import Size, hint_of
+from opendml.program.sizes import Size, greatest, hint_of
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
@@ -201,9 +201,7 @@ def _keeps_inner(kernel: Kernel) -> bool:
 
 def claim(all_bytes: int, count: int = 1) -> int:
     """Return the items that a thread claims at a time, at least one, given the bytes of `count` items."""
-    items = CLAIM_BYTES * count // all_bytes
-    # The greater of this number and 1, without a comparison.
-    return items + 1 // (items + 1)
+    return greatest(1, CLAIM_BYTES * count // all_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ from typing import Any
 
 from opendml.budget import check_time
 from opendml.compiler.kernel import Kernel
+from opendml.program.sizes import is_traced
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.contraction.chain import ATTENTION
+from opendml.targets.cpu.contraction.roles import Varying
 from opendml.targets.cpu.contraction.schedule import CONTRACTIONS, ProductQuery
 from opendml.targets.cpu.launch import CpuLaunch, Table, innermost_loop_of, query_of
 from opendml.targets.cpu.machine import machine
@@ -38,31 +40,40 @@ def schedule(
     Args:
         kernel: the kernel. Its domain, strides and offsets may have traced sizes. Then those of launches are
             expressions, and the trace records for which sizes they are right.
-        hints: the kernel with all sizes of the traced run, for which the launches are chosen.
+        hints: the kernel with all sizes of the traced run, for which the launches are chosen. Constants are
+            then packed in one layout for all sizes, also if nothing of the kernel is traced.
         constructed: the traced launches of kernels that are scheduled for the same hints.
     """
     check_time()
-    host = machine()
-    plain = kernel if hints is None else hints
-    form, binding = form_of(plain)
-    circumstances = host, host.threads or available_threads()
-    decision, launches = _known.get(form, circumstances, lambda: scheduled(form))
+    host, varying = machine(), None
+    if hints is not None:
+        varying = tuple([number for number, size in enumerate(kernel.domain) if is_traced(size)])
+    form, binding = form_of(kernel if hints is None else hints)
+    circumstances = host, host.threads or available_threads(), varying
+    decision, launches = _known.get(form, circumstances, lambda: scheduled(form, varying))
     if hints is not None:
         traced, binding = form_of(kernel, hints)
-        inner = innermost_loop_of(form)
         memo = Launches() if constructed is None else constructed
-        launches = memo.get(traced, None, lambda: decision.construct(table_of(traced, inner)[1]))
+        launches = memo.get(traced, None, lambda: construct_traced(decision, traced, form))
     return [launch.bound(binding) for launch in launches]
 
 
-def scheduled(kernel: Kernel) -> Scheduled:
-    """Return the choice for a kernel and its launches, in order, without the memo."""
-    table, query = table_of(kernel)
+def construct_traced(decision: Decision[list[CpuLaunch]], kernel: Kernel, hints: Kernel) -> list[CpuLaunch]:
+    """Return the launches of a kernel with traced sizes, as they were chosen for its hints."""
+    return decision.construct(table_of(kernel, innermost_loop_of(hints))[1])
+
+
+def scheduled(kernel: Kernel, varying: Varying = None) -> Scheduled:
+    """Return the choice for a kernel and its launches, in order, without the memo.
+
+    If sizes vary, the choice serves others too: constants have one layout, and few kinds of tiles are used.
+    """
+    table, query = table_of(kernel, varying=varying)
     decision = decide(table, query)
     return decision, decision.construct(query)
 
 
-def table_of(kernel: Kernel, inner: int | None = None) -> tuple[Table, Any]:
+def table_of(kernel: Kernel, inner: int | None = None, varying: Varying = None) -> tuple[Table, Any]:
     """Return the candidates for a kernel, and the query that they answer.
 
     The number `inner` of the innermost loop is that of `innermost_loop_of`; None chooses it.
@@ -71,7 +82,7 @@ def table_of(kernel: Kernel, inner: int | None = None) -> tuple[Table, Any]:
     if kind in (KernelKind.SCATTER, KernelKind.POSITIONS, KernelKind.TOP):
         return _TABLES[kind], placing_query(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
-        return _TABLES[kind], ProductQuery(kernel, machine(), inner)
+        return _TABLES[kind], ProductQuery(kernel, machine(), inner, varying)
     query = query_of(kernel, inner)
     if kind is KernelKind.REDUCTION:
         return reductions(query)

@@ -11,6 +11,7 @@ from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import Loop, LoopNest
 from opendml.compiler.prices import operation_count
 from opendml.program.node import ordered
+from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.launch import nest_of
@@ -97,7 +98,7 @@ def _price_blocks(query: CpuQuery) -> Estimate[Blocks]:
 
 
 def _blocks(query: CpuQuery, choice: Blocks) -> list[CpuLaunch]:
-    nest, block = query.nest, min(query.nest.inner.count, choice.block)
+    nest, block = query.nest, least(query.nest.inner.count, choice.block)
     blocks = -(-nest.inner.count // block)
     numbers = Numbers(block=block, blocks=blocks, units=blocks)
     items, item_bytes = nest.group_count * blocks, block * nest.step_bytes
@@ -192,13 +193,13 @@ def _blocks_of_rows(
 ) -> list[CpuLaunch]:
     """Return the launch of blocks of at most `block` steps of the innermost loop and `chunk` rows."""
     loops = nest_of(query.kernel, nest)
-    block = min(loops.inner.count, block)
+    block = least(loops.inner.count, block)
     blocks, chunks = -(-loops.inner.count // block), -(-loops.row_count // chunk)
     numbers = Numbers(
         block=block, blocks=blocks, units=loops.row_count, chunk=chunk, chunks=chunks, shared_rows=readings
     )
     items = loops.group_count * chunks * blocks
-    item_bytes = block * min(chunk, loops.row_count) * loops.step_bytes
+    item_bytes = block * least(chunk, loops.row_count) * loops.step_bytes
     return [launch_of(query.kernel, nest, mode, numbers, items, item_bytes)]
 
 
@@ -224,7 +225,7 @@ def _price_crossed_blocks(query: CpuQuery) -> Estimate[CrossedBlocks] | Refusal:
 
 def _crossed_blocks(query: CpuQuery, choice: CrossedBlocks) -> list[CpuLaunch]:
     nest = _rearranged(query.nest, choice.inner, choice.row)
-    chunk = min(nest.rows[0].count, choice.chunk)
+    chunk = least(nest.rows[0].count, choice.chunk)
     return _blocks_of_rows(query, nest, CpuMode.TRANSPOSED, choice.block, chunk)
 
 

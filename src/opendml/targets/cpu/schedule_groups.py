@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import Operation, ordered
+from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import nest_of
 from opendml.targets.cpu.accumulation import part_count
@@ -134,7 +135,7 @@ def _price_chunks_of_groups(query: CpuQuery) -> Estimate[Chunks] | Refusal:
 
 def _chunks_of_groups(query: CpuQuery, choice: Chunks) -> list[CpuLaunch]:
     nest = query.nest
-    block = min(nest.inner.count, choice.block)
+    block = least(nest.inner.count, choice.block)
     blocks = -(-nest.inner.count // block)
     units = nest.row_count * blocks
     chunks, elements = -(-units // choice.chunk), nest.row_count * nest.inner.count
@@ -163,7 +164,7 @@ def _price_whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
 
 
 def _whole_tiles(query: CpuQuery, choice: ColumnTiles) -> list[CpuLaunch]:
-    nest, tile = query.nest, min(query.nest.inner.count, choice.tile)
+    nest, tile = query.nest, least(query.nest.inner.count, choice.tile)
     if choice.keeps:
         _kept(1, nest.row_count, tile)
         nest = with_counter(nest, row_pitch(tile))
@@ -286,7 +287,7 @@ def rounds_of(query: CpuQuery) -> int:
 def numbers_of_tiles(query: CpuQuery, choice: Chunks) -> Numbers:
     """Return the numbers of launches over chunks of tiles."""
     rows, inner = query.nest.row_count, query.nest.inner.count
-    block = min(inner, choice.block)
+    block = least(inner, choice.block)
     blocks, chunks = -(-inner // block), -(-rows // choice.chunk)
     return Numbers(block, blocks, rows, choice.chunk, chunks, rows, order=choice.order)
 

@@ -9,6 +9,7 @@ from functools import partial
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import LONG, LoopNest, line_nest
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.launch import Query, nest_of
 from opendml.targets.common.lines import placing_in
@@ -106,7 +107,7 @@ def _positions(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
     """Construct two launches: all chunks are searched before it is known where their positions go."""
     kernel, nest, length, lines = query.kernel, query.nest, query.nest.inner.count, query.nest.group_count
     position_bytes = placing_in(query.kernel.values).node.type.bytes
-    chunk = min(length, choice.chunk)
+    chunk = least(length, choice.chunk)
     chunks = -(-length // chunk)
     items, read_bytes = lines * chunks, -(-chunk * _line_bytes(query) // length)
     written_bytes = chunk * sum(store.type.bytes for store in kernel.stores)
@@ -182,7 +183,7 @@ def _tiles(query: CpuQuery, choice: LineTiles) -> list[CpuLaunch]:
     tiles that meet have cache lines in common."""
     *others, inner = query.nest.groups
     nest, mode = LoopNest(tuple(others), (query.nest.inner,), inner, False), choice.mode
-    tile = min(inner.count, choice.tile)
+    tile = least(inner.count, choice.tile)
     count, rows, size = query.nest.placed_count, query.nest.inner.count, query.kernel.stores[0].type.bytes
     tiles, groups = -(-inner.count // tile), math.prod(loop.count for loop in others)
     numbers = Numbers(tile, tiles, rows, elements=count)
@@ -240,8 +241,8 @@ def _top_of_chunks(query: CpuQuery, choice: LineChunks) -> list[CpuLaunch]:
 
 def _price_top(query: CpuQuery) -> Estimate[Batch]:
     lines, width = query.nest.group_count, _width(query)
-    least = -(-lines * _word_bytes(query, width) // _SCRATCH_BYTES)
-    batch = max(1, min(lines, CLAIM_BYTES // _line_bytes(query)), least)
+    fewest = -(-lines * _word_bytes(query, width) // _SCRATCH_BYTES)
+    batch = max(1, min(lines, CLAIM_BYTES // _line_bytes(query)), fewest)
     return Estimate(Batch(batch, width), whole(query, lines, fits=True, reads=1))
 
 

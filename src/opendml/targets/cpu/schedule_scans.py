@@ -3,6 +3,7 @@ in chunks that threads share."""
 
 from __future__ import annotations
 
+from opendml.program.sizes import least
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.cpu.costs import chunked, whole
 from opendml.targets.cpu.launch import (
@@ -60,7 +61,7 @@ def _price_whole_tiles(query: CpuQuery) -> Estimate[ColumnTiles]:
 
 
 def _whole_tiles(query: CpuQuery, choice: ColumnTiles) -> list[CpuLaunch]:
-    nest, tile = query.nest, min(query.nest.inner.count, choice.tile)
+    nest, tile = query.nest, least(query.nest.inner.count, choice.tile)
     rows, tiles = nest.row_count, -(-nest.inner.count // tile)
     numbers = Numbers(tile, tiles, rows, rows, elements=rows)
     items, item_bytes = nest.group_count * tiles, rows * tile * nest.step_bytes

@@ -11,6 +11,7 @@ from operator import index
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
+from opendml.compiler.sized import plain
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.roles import attention_roles
 from opendml.targets.cpu.contraction.amx_tilings import AMX_TILE, SPLIT, amx_tile_cycles
@@ -19,10 +20,10 @@ from opendml.targets.cpu.contraction.costs import (
     COPIED,
     STARTED,
     block_sizes,
-    even_part,
     lane_count,
     largest_tiles,
     packing_cycles,
+    row_part,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.operands import (
@@ -32,7 +33,7 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of_a,
     packing_of_b,
 )
-from opendml.targets.cpu.contraction.roles import Roles, by_stride, epilogue_of, part_of
+from opendml.targets.cpu.contraction.roles import Roles, Varying, by_stride, epilogue_of, part_of, varies
 from opendml.targets.cpu.contraction.schedule import ProductQuery
 from opendml.targets.cpu.contraction.tiling import (
     STEP,
@@ -104,7 +105,7 @@ class Way:
 
 def is_chained(kernel: Kernel) -> bool:
     """Return whether a kernel is a softmax between products that is better computed as one."""
-    roles = chained_roles(kernel)
+    roles = chained_roles(plain(kernel))
     return roles is not None and bool(ways(roles))
 
 
@@ -122,7 +123,7 @@ def _alternatives(query: ProductQuery) -> Iterator[Estimate[Way]]:
         return
     results, threads = roles.results, query.threads
     groups, rows = results.count(results.outer), results.count(results.rows)
-    for way in ways(roles):
+    for way in ways(roles, query.varying):
         items = groups * -(-rows // way.rows)
         joining = max(1, min(threads, items * way.item_cycles // CLAIM_CYCLES))
         yield Estimate(way, {"products": -(-items // joining) * way.item_cycles}, name=way.name)
@@ -170,13 +171,13 @@ def _is_walked(roles: ChainedRoles) -> bool:
     )
 
 
-def ways(roles: ChainedRoles) -> list[Way]:
+def ways(roles: ChainedRoles, varying: Varying = None) -> list[Way]:
     """Return the tiles, with each division of the rows; none if few rows share keys. All are in matrix
     registers, or none is, since that changes bits. Those are chosen that take one thread less time."""
     rows = roles.scores.count(roles.scores.rows)
     if rows < _FEWEST_ROWS:
         return []
-    found = [list(vector_ways(roles)), list(amx_ways(roles))]
+    found = [list(vector_ways(roles, varying)), list(amx_ways(roles))]
 
     def cycles(alike: list[Way]) -> float:
         return min(-(-rows // way.rows) * way.item_cycles for way in alike)
@@ -184,8 +185,8 @@ def ways(roles: ChainedRoles) -> list[Way]:
     return min(filter(None, found), key=cycles)
 
 
-def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
-    """Yield the ways whose tiles are in vector registers."""
+def vector_ways(roles: ChainedRoles, varying: Varying = None) -> Iterator[Way]:
+    """Yield the ways whose tiles are in vector registers; few numbers of rows if sizes vary."""
     scores, results = roles.scores, roles.results
     lanes = lane_count()
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
@@ -194,7 +195,7 @@ def vector_ways(roles: ChainedRoles) -> Iterator[Way]:
     _, weighted = packing_cycles(results)
     packed = keys * (depth * b + width * weighted) / lanes
     for largest in largest_tiles():
-        micro = replace(largest, rows=even_part(m, largest.rows))
+        micro = replace(largest, rows=row_part(m, largest.rows, varies(varying, scores.rows)))
         weighting = min(
             (replace(micro, vectors=vectors) for vectors in range(1, largest.vectors + 1)),
             key=lambda each: -(-width // (each.vectors * lanes)) * tile_cycles(each),
@@ -267,6 +268,7 @@ def _most_panels(
 
 
 def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
+    """Return the launch of a chain in chosen tiles."""
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)

@@ -94,6 +94,16 @@ def even_part(count: int, most: int) -> int:
     return -(-count // -(-count // most))
 
 
+def row_part(count: int, most: int, few: bool) -> int:
+    """Return the rows of a tile, of the fewest parts of `count` rows with at most `most` each.
+
+    Each number of rows has code of its own. If `few` numbers serve all counts, they are even. Then up to 1.1
+    times as many products are computed.
+    """
+    part = even_part(count, most)
+    return min(most, part + part % 2) if few else part
+
+
 def block_sizes(count: int, unit: int, most: int) -> list[int]:
     """Return sizes of equal parts of `count` in multiples of a unit, none larger than `most`."""
     fewest = -(-count // most)

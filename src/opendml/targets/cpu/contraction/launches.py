@@ -8,6 +8,7 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import greatest, least
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import seen_by
@@ -109,9 +110,9 @@ def _check_room(tiles: Tiles, choice: TileChoice, rows: int, columns: int) -> No
     seen = tiles.seen
     fits = tiles.rows <= rows and (seen is not None or tiles.columns <= columns)
     if seen is not None:
-        lines, groups = (choice.rows if seen.broadcast else choice.columns), tiles.roles.k_groups
-        depth = seen.depth(DEPTH)
-        fits = fits and seen.elements(lines, depth if depth < groups else groups) <= seen.image.elements
+        lines = choice.rows if seen.broadcast else choice.columns
+        groups = least(seen.depth(DEPTH), tiles.roles.k_groups)
+        fits = fits and seen.elements(lines, groups) <= seen.image.elements
         if seen.broadcast:
             fits = fits and seen.width % tiles.micro.rows == 0 and tiles.columns <= columns
         else:
@@ -148,7 +149,7 @@ def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
         parameters.words,
         0,
         groups * count,
-        -(-CLAIM_CYCLES // (size * k)),
+        greatest(1, CLAIM_CYCLES // (size * k)),
         groups * group_bytes,
         buffers_of(part.loads),
         is_fixed(part),

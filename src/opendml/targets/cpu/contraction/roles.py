@@ -4,7 +4,7 @@ depth."""
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,15 @@ from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.roles import product_roles
 from opendml.targets.cpu.contraction.integers import packed_operands
+
+Varying = Collection[int] | None
+"""The dimensions whose sizes vary among kernels that share code and packed constants; None: the sizes of all
+kernels are fixed, and each has what is best for it alone."""
+
+
+def varies(varying: Varying, *dimensions: Iterable[int]) -> bool:
+    """Return whether some of these dimensions vary."""
+    return varying is not None and any(each in varying for some in dimensions for each in some)
 
 
 @dataclass(frozen=True)

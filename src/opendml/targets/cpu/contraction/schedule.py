@@ -10,7 +10,7 @@ winner.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -24,7 +24,8 @@ from opendml.targets.cpu.contraction.costs import GATHERED, ROW, far_cycles, lan
 from opendml.targets.cpu.contraction.image import seen_by
 from opendml.targets.cpu.contraction.image_tilings import broadcast_image_tilings, image_tilings
 from opendml.targets.cpu.contraction.launches import construct
-from opendml.targets.cpu.contraction.roles import Roles, roles_of
+from opendml.targets.cpu.contraction.operands import is_contiguous
+from opendml.targets.cpu.contraction.roles import Roles, Varying, roles_of, varies
 from opendml.targets.cpu.contraction.tiles import (
     DEPTH,
     ITEMS,
@@ -205,6 +206,8 @@ class ProductQuery:
     host: CpuMachine
     inner: int | None = None
     """The number of the innermost loop of a reduction without tiles; None chooses it."""
+    varying: Varying = None
+    """The dimensions whose sizes vary."""
 
     @cached_property
     def threads(self) -> int:
@@ -216,7 +219,7 @@ class ProductQuery:
         """The tiles of few rows that stream a large constant. No others are compared with them."""
         for exchanged in (False, True):
             roles = roles_of(self.kernel, exchanged)
-            few = streamed_tiles(roles) if roles else None
+            few = streamed_tiles(roles, self.varying) if roles else None
             if few is not None:
                 return Estimate(few, {"products": few.item_cycles}, name=name_of(few))
         return None
@@ -236,11 +239,11 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """
     if query.few_rows is not None:
         return query.few_rows
-    families = list(families_of(query.kernel))
+    families = list(families_of(query.kernel, query.varying))
     best = _least_tiles(families, query.any_reduction)
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
-    tiles = _best_of_equal_bits(best.choice, families, query.threads)
+    tiles = _best_of_equal_bits(best.choice, families, query.threads, query.varying is not None)
     return Estimate(tiles, best.terms, best.work, name_of(tiles))
 
 
@@ -262,7 +265,8 @@ def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
 
 def _alternatives(query: ProductQuery) -> Iterator[Estimate[TileChoice]]:
     """Yield the estimates of all tiles."""
-    return map(_in_plain_numbers, [query.few_rows] if query.few_rows else estimates(query.kernel))
+    every = [query.few_rows] if query.few_rows else estimates(query.kernel, query.varying)
+    return map(_in_plain_numbers, every)
 
 
 class _Least(Generic[Found]):
@@ -293,9 +297,9 @@ def _least_tiles(families: Sequence[Priced], bound: tuple[int, float]) -> Estima
     return best.found and best.found[0].estimate(best.found[1])
 
 
-def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -> Tiles:
+def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, varies: bool) -> Tiles:
     """Return the tiles that take these threads least time, of all that give the bits of `best`; of equal
-    ones, the first. Those with a constant in a usual form win if they take little more."""
+    ones, the first. Those with a constant in a usual form win if they take little more, or if sizes vary."""
     # The bits of an image's blocks in AMX depend on their columns, so all blocks have as many.
     only = columns_of_all(best, families) if best.instructions.are_amx and best.seen else None
     is_constant = any(is_fixed(part) for part in (best.roles.a, best.roles.b))
@@ -314,7 +318,7 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -
         def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
             least = priced.least_on_threads(item, rows, columns, threads)
             if is_constant:
-                return least[0] <= NEARLY * cheapest.cost[0]
+                return varies or least[0] <= NEARLY * cheapest.cost[0]
             return least <= cheapest.cost
 
         for count, tiles in enumerate(priced.tiles(worth)):
@@ -328,7 +332,8 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int) -
     for nearest in usual.values():
         if nearest.cost[0] <= NEARLY * cheapest.cost[0]:
             return nearest.found
-    return cheapest.found
+    nearest = min(usual.values(), key=lambda each: each.cost)
+    return nearest.found if varies and is_constant and nearest.cost[0] < math.inf else cheapest.found
 
 
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:
@@ -369,21 +374,52 @@ def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:
     return min(by_columns, key=cycles)
 
 
-def estimates(kernel: Kernel) -> Iterator[Estimate[Tiles]]:
+def estimates(kernel: Kernel, varying: Varying = None) -> Iterator[Estimate[Tiles]]:
     """Yield the estimates of all tiles that can compute a kernel's sums of products."""
-    for priced in families_of(kernel):
+    for priced in families_of(kernel, varying):
         yield from map(priced.estimate, priced.tiles())
 
 
-def families_of(kernel: Kernel) -> Iterator[Priced]:
-    """Yield the families of tilings that may compute a kernel's sums of products."""
+def families_of(kernel: Kernel, varying: Varying = None) -> Iterator[Priced]:
+    """Yield the families of tilings that may compute a kernel's sums of products.
+
+    If sizes of matrices vary, there are only those that pack constants alike for all sizes. Constant filters
+    are A, and meet windows of an image, in AMX if possible. Images of 14x14 and more take 1.0 to 1.1 times as
+    long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for these broadcast
+    windows in tiles whose rows divide the width of the image.
+    """
+    families = list(_all_families(kernel, varying))
+    yield from families if varying is None else _with_one_layout(families, varying)
+
+
+def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Sequence[Priced]:
+    """Return the families that pack a constant alike for all sizes of the other operand; all of them if there
+    is none."""
+    own = [each for each in families if _stores_rows(each.family.roles)]
+    if not any(varies(varying, each.family.roles.rows, each.family.roles.columns) for each in own):
+        return families
+    filters = [each for each in own if is_fixed(each.family.roles.a)]
+    windows = [each for each in filters if each.family.seen and each.family.blocks]
+    amx = [each for each in windows or filters if each.family.instructions.are_amx]
+    constant = [each for each in own if is_fixed(each.family.roles.b)]
+    return amx or windows or filters or constant or families
+
+
+def _stores_rows(roles: Roles) -> bool:
+    """Return whether rows of results lie contiguous."""
+    return is_contiguous(roles.epilogue.stores, roles.columns)
+
+
+def _all_families(kernel: Kernel, varying: Varying) -> Iterator[Priced]:
+    """Yield all families of tilings that may compute a kernel's sums of products."""
     for exchanged in (False, True):
         roles = roles_of(kernel, exchanged)
         if roles is None:
             continue
         stays = steps_of(roles.b) > 1
-        found = [(stays, tilings(roles)), (False, _amx_tilings(roles))]
-        if roles.types[0] is F32 and not stays:
+        found = [(stays, tilings(roles, varying)), (False, _amx_tilings(roles))]
+        # A constant that is read in place would be in memory twice if other sizes pack it.
+        if roles.types[0] is F32 and not stays and (varying is None or not is_fixed(roles.b)):
             # A matrix that all steps multiply by is packed once, for all of them.
             found += [(False, tilings_in_rows(roles)), (False, tilings_of_dots(roles))]
         found.append((stays, amx_int8_tilings(roles)))

@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import product
 
 from opendml.compiler.loops import loops_over, merged_neighbours
+from opendml.targets.common.launch import power_of_two
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import (
     ROW,
@@ -18,6 +19,7 @@ from opendml.targets.cpu.contraction.costs import (
     lane_count,
     largest_tiles,
     packing_cycles,
+    row_part,
     stored_cycles,
     tile_cycles,
 )
@@ -27,7 +29,7 @@ from opendml.targets.cpu.contraction.operands import (
     packing_of_a,
     packing_of_b,
 )
-from opendml.targets.cpu.contraction.roles import Roles
+from opendml.targets.cpu.contraction.roles import Roles, Varying, varies
 from opendml.targets.cpu.contraction.tiles import (
     COLUMNS_IN_ROWS,
     COLUMNS_OF_DOTS,
@@ -67,8 +69,8 @@ _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
 """Cycles to read a vector of B in place, and to begin and end with a part of a tile there."""
 
 
-def tilings(roles: Roles) -> Iterator[Family]:
-    """Yield the families whose operands are packed, or whose A is read in place."""
+def tilings(roles: Roles, varying: Varying = None) -> Iterator[Family]:
+    """Yield the families whose operands are packed, or whose A is read in place; few if sizes vary."""
     outer, m, n, k = roles.sizes
     (a, b), lanes, groups = packing_cycles(roles), lane_count(), roles.k_groups
     stored = stored_cycles(roles, SCATTERED)
@@ -94,7 +96,7 @@ def tilings(roles: Roles) -> Iterator[Family]:
         blocks = _blocks(roles, micro)
         return Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=True)
 
-    yield from map(family, _tile_shapes(roles))
+    yield from map(family, _tile_shapes(roles, varying))
 
 
 def _blocks(roles: Roles, micro: MicroKernel) -> list[tuple[int, int]]:
@@ -105,14 +107,15 @@ def _blocks(roles: Roles, micro: MicroKernel) -> list[tuple[int, int]]:
     return list(product(block_sizes(m, micro.rows, rows), block_sizes(n, width, columns)))
 
 
-def _tile_shapes(roles: Roles) -> list[MicroKernel]:
+def _tile_shapes(roles: Roles, varying: Varying) -> list[MicroKernel]:
     """Return the tiles of the largest sizes, each with as many rows as the parts of all have.
 
     Few rows leave registers for more vectors, whose sums do not wait for each other. That pays if B need not
     be packed for them.
     """
     m = roles.count(roles.rows)
-    shapes = [replace(each, rows=even_part(m, each.rows)) for each in largest_tiles()]
+    few = varies(varying, roles.rows) and not is_fixed(roles.a)
+    shapes = [replace(each, rows=row_part(m, each.rows, few)) for each in largest_tiles()]
     if m <= FEW_ROWS and steps_of(roles.b) > 1:
         most = (machine().registers - 1) // (m + 1)
         shapes += [MicroKernel(m, vectors) for vectors in (8, most) if vectors <= most]
@@ -231,10 +234,10 @@ def _has_panels(roles: Roles) -> bool:
     return b_along_depth(roles) or len(merged_neighbours(loops_over(roles.b, roles.columns))) < 2
 
 
-def streamed_tiles(roles: Roles) -> Tiles | None:
+def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
     """Return tiles of few rows that read a constant B, larger than a core's own cache, from the panels that
     many rows read. Each item reads one panel from its beginning to its end. None: there are many rows, or
-    B is another one.
+    B is another one. If sizes vary, all constants are read so.
 
     Reading such a matrix in place would need it in memory once more. From panels it comes faster, too: 201 MB
     and 3 to 8 rows take 40 to 60 ms, and 60 to 75 in place (two cores of Zen 4).
@@ -242,17 +245,18 @@ def streamed_tiles(roles: Roles) -> Tiles | None:
     _, m, n, k = roles.sizes
     far, lanes = far_cycles(roles.b, roles.b.loads, in_rows=True), lane_count()
     is_constant = is_fixed(roles.b) and not is_fixed(roles.a) and steps_of(roles.b) == 1
-    if m > _MOST_ROWS or not is_constant or not far or roles.types[0] is not F32 or not roles.columns:
+    if m > _MOST_ROWS or not is_constant or roles.types[0] is not F32 or not roles.columns:
         return None
-    if not _has_panels(roles):
+    if (not far and varying is None) or not _has_panels(roles):
         return None
-    micro, columns = MicroKernel(m, USUAL_VECTORS), USUAL_VECTORS * lanes
+    rows = power_of_two(m) if varies(varying, roles.rows) else m
+    micro, columns = MicroKernel(rows, USUAL_VECTORS), USUAL_VECTORS * lanes
     a, b = packing_cycles(roles)
     stored = stored_cycles(roles)
     item = STARTED + k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
     item += (columns * k * (_READ_IN_ROWS + far) + m * k * a + m * columns * stored) / lanes
     work = groups_of(roles, roles.b) * n * k / lanes * b
-    return Tiles(roles, Instructions.FMA, micro, m, columns, item, b=Storage.STREAMED, packing_work=work)
+    return Tiles(roles, Instructions.FMA, micro, rows, columns, item, b=Storage.STREAMED, packing_work=work)
 
 
 class UsualForm(Enum):

@@ -1,0 +1,313 @@
+"""Times models whose sizes change from run to run, in opendml and ONNX Runtime.
+
+python -m benchmarks.sizes [--case TEXT ...] [--rounds N] [--threads N] [--models FOLDER] [--out FILE]
+
+A case is a model and a list of runs, most of them with sizes that no run had before. Each engine runs the
+list in a process of its own, and the engines alternate. Loading is timed apart. Both get the same values;
+a checksum of the outputs of each run is compared. Models that are exported from PyTorch with random weights
+stay in the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.models.cases import CASES as FIXED
+from benchmarks.models.worker import peak_memory
+
+ROOT = Path(__file__).parents[1]
+ENGINES = ("opendml", "onnxruntime")
+TOLERANCE = 1e-3
+"""Of sums of outputs, relative to the sum of their magnitudes."""
+
+Arrays = dict[str, NDArray[Any]]
+Run = Callable[[Arrays], Arrays]
+Results = Iterator[tuple[str, Arrays]]
+"""The sizes of each run as text, and its outputs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model whose sizes change.
+
+    Args:
+        name: on the command line and in the table.
+        model: returns the model's file, which it may make in a folder.
+        runs: makes all runs one after the other.
+    """
+
+    name: str
+    model: Callable[[Path], Path]
+    runs: Callable[[Run], Results]
+
+
+def in_random_order(sizes: list[int], inputs: Callable[[int], Arrays]) -> Callable[[Run], Results]:
+    """Return runs with each of some sizes, in an order that is the same every time."""
+
+    def runs(run: Run) -> Results:
+        for size in np.random.default_rng(0).permutation(sizes).tolist():
+            yield str(size), run(inputs(size))
+
+    return runs
+
+
+def decoding(
+    prompt: int, count: int, cache: Mapping[str, tuple[int, ...]], numbers: str
+) -> Callable[[Run], Results]:
+    """Return runs that read a prompt, and then one token each, with keys and values of all before.
+
+    Args:
+        prompt: tokens of the prompt.
+        count: runs after it.
+        cache: the sizes of inputs before the first token, by name; outputs are named "present_..." for
+            "past_...".
+        numbers: the name of the input of tokens.
+    """
+
+    def runs(run: Run) -> Results:
+        past: Arrays = {name: np.zeros(sizes, np.float32) for name, sizes in cache.items()}
+        tokens = np.arange(prompt)[None] % 50
+        for step in range(count + 1):
+            outputs = run({numbers: tokens, **past})
+            past = {name: outputs[name.replace("past", "present")] for name in past}
+            tokens = np.array([[step % 50]])
+            yield str(past[next(iter(past))].shape[2]), {"logits": outputs["logits"]}
+
+    return runs
+
+
+def _random(*sizes: int) -> NDArray[np.float32]:
+    return np.random.default_rng(sum(sizes)).standard_normal(sizes, np.float32)
+
+
+def _words(length: int) -> Arrays:
+    ids = np.random.default_rng(length).integers(0, 30522, (1, length))
+    return {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+
+
+def _characters(folder: Path) -> Path:
+    """Return a GPT of 3 layers over characters, as `examples/generate.py` exports it."""
+    from examples import generate
+
+    path = folder / "gpt-characters.onnx"
+    if not path.exists():
+        generate.export(generate.gpt(96).eval(), path)
+    return path
+
+
+def _gpt2(folder: Path) -> Path:
+    import torch
+    from torch.export import Dim
+
+    from benchmarks.models.cases import GPT2_LAYERS
+    from benchmarks.models.networks import NextToken
+
+    def example(model: Any) -> tuple[Any, Any, Any]:
+        past = [torch.zeros(1, 12, 5, 64) for _ in range(2 * GPT2_LAYERS)]
+        dims = ({1: Dim("length")}, tuple({2: Dim("past_length")} for _ in past))
+        return NextToken(model, []), (torch.zeros(1, 3, dtype=torch.int64), *past), dims
+
+    def network() -> Any:
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        return GPT2LMHeadModel(GPT2Config())
+
+    names = [f"{number}_{part}" for number in range(GPT2_LAYERS) for part in ("key", "value")]
+    inputs = ["input_ids", *(f"past_{name}" for name in names)]
+    return _exported(
+        folder / "gpt2.onnx", network, example, inputs, ["logits", *(f"present_{n}" for n in names)]
+    )
+
+
+def _bert(folder: Path) -> Path:
+    import torch
+    from torch.export import Dim
+
+    from benchmarks.models.networks import Network
+
+    def example(model: Any) -> tuple[Any, Any, Any]:
+        ids, length = torch.ones(1, 7, dtype=torch.int64), Dim("length", min=2, max=512)
+        names = ["input_ids", "attention_mask"]
+        return Network(model, names), (ids, ids.clone()), (({1: length}, {1: length}),)
+
+    def network() -> Any:
+        from transformers import BertConfig, BertModel
+
+        return BertModel(BertConfig())
+
+    return _exported(folder / "bert.onnx", network, example, ["input_ids", "attention_mask"], ["hidden"])
+
+
+def _exported(
+    path: Path, network: Callable[[], Any], example: Any, inputs: list[str], outputs: list[str]
+) -> Path:
+    """Return the file of a network with random weights; make it if it is not there."""
+    import torch
+
+    if not path.exists():
+        torch.manual_seed(0)
+        module, arguments, dims = example(network().eval())
+        torch.onnx.export(
+            module,
+            arguments,
+            path,
+            input_names=inputs,
+            output_names=outputs,
+            dynamic_shapes=dims,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+    return path
+
+
+def _package(name: str) -> Callable[[Path], Path]:
+    return lambda folder: FIXED[name].path
+
+
+_KEYS = {f"past_{number}_{part}": (1, 12, 0, 64) for number in range(12) for part in ("key", "value")}
+_CHARACTER_KEYS = {f"past_{n}_{part}": (1, 4, 0, 32) for n in range(3) for part in ("keys", "values")}
+_LENGTHS = [1, 2, 3, 5, 8, 13, 16, 21, 34, 55, 64, 89, 100, 128, 144, 200, 233, 256, 300, 377, 400, 512]
+
+CASES = (
+    Case("gpt, 3 layers", _characters, decoding(17, 200, _CHARACTER_KEYS, "numbers")),
+    Case("gpt-2", _gpt2, decoding(512, 100, _KEYS, "input_ids")),
+    Case("bert-base", _bert, in_random_order(_LENGTHS, _words)),
+    Case(
+        "nudenet",
+        _package("nudenet"),
+        in_random_order([*range(1, 9)], lambda n: {"images": _random(n, 3, 320, 320)}),
+    ),
+    Case(
+        "rapidocr-rec",
+        _package("rapidocr-rec"),
+        in_random_order([*range(100, 801, 20)], lambda n: {"x": _random(1, 3, 48, n)}),
+    ),
+)
+
+
+def loaded(engine: str, path: Path, threads: int) -> Run:
+    """Return a function that runs a model on arrays by name."""
+    if engine == "opendml":
+        import opendml as dml
+
+        model = dml.onnx.load(path, dml.Device("cpu", threads=threads))
+        return lambda inputs: dict(model(**inputs))
+    from benchmarks.sessions import onnxruntime_session
+
+    session = onnxruntime_session(str(path), threads)
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+
+
+def work(engine: str, name: str, path: Path, threads: int) -> dict[str, Any]:
+    """Run a case in this process, and return what was measured."""
+    case = next(each for each in CASES if each.name == name)
+    begun = time.perf_counter()
+    run = loaded(engine, path, threads)
+    load, times = time.perf_counter() - begun, list[float]()
+
+    def timed(inputs: Arrays) -> Arrays:
+        begun = time.perf_counter()
+        outputs = run(inputs)
+        times.append(time.perf_counter() - begun)
+        return outputs
+
+    sums = {}
+    for number, (sizes, outputs) in enumerate(case.runs(timed)):
+        values = [each.astype(np.float64) for each in outputs.values()]
+        sums[f"{number}: {sizes}"] = [
+            sum(float(f(each).sum()) for each in values) for f in (np.positive, np.abs)
+        ]
+    return {"load": load, "times": times, "sums": sums, "memory": peak_memory()}
+
+
+def compared(case: Case, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run a case in both engines, and return medians of what was measured."""
+    path, found = case.model(arguments.models), {engine: list[dict[str, Any]]() for engine in ENGINES}
+    for _ in range(arguments.rounds):
+        for engine in ENGINES:
+            task = json.dumps([engine, case.name, str(path), arguments.threads])
+            command = [sys.executable, "-m", "benchmarks.sizes", "--task", task]
+            variables = {"OMP_NUM_THREADS": str(arguments.threads)}
+            finished = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | variables
+            )
+            found[engine].append(json.loads(finished.stdout.splitlines()[-1]))
+    first, second = (found[engine][0]["sums"] for engine in ENGINES)
+    differing = [key for key in first if abs(first[key][0] - second[key][0]) > TOLERANCE * first[key][1]]
+    result: dict[str, Any] = {"case": case.name, "differing": differing}
+    for engine in ENGINES:
+        rounds = found[engine]
+        result[engine] = {
+            "load": statistics.median(each["load"] for each in rounds),
+            "first": statistics.median(each["times"][0] for each in rounds),
+            "total": statistics.median(sum(each["times"]) for each in rounds),
+            "median": statistics.median(statistics.median(each["times"]) for each in rounds),
+            "memory": statistics.median(each["memory"] for each in rounds),
+        }
+    return result
+
+
+COLUMNS = ("load s", "first run ms", "all runs s", "median run ms", "memory MB")
+
+
+def row(result: dict[str, Any]) -> str:
+    """Return a case as a row of the table: opendml / ONNX Runtime."""
+    pairs = [
+        (result["opendml"][key], result["onnxruntime"][key])
+        for key in ("load", "first", "total", "median", "memory")
+    ]
+    scales = (1, 1e3, 1, 1e3, 1e-6)
+    cells = [f"{a * scale:,.2f} / {b * scale:,.2f}" for (a, b), scale in zip(pairs, scales, strict=True)]
+    remark = f" outputs differ: {', '.join(result['differing'])}" if result["differing"] else ""
+    return f"| {result['case']} | {' | '.join(cells)} |{remark}"
+
+
+def main() -> None:
+    """Measure the cases, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--case", action="append", default=[], help="a part of the names of cases")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each engine (3)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each engine (2)")
+    parser.add_argument(
+        "--models", type=Path, default=ROOT / "build" / "sizes", help="folder of exported models"
+    )
+    parser.add_argument("--out", type=Path, help="a file for the table")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.task:
+        engine, name, path, threads = json.loads(arguments.task)
+        print(json.dumps(work(engine, name, Path(path), threads)))
+        return
+    if find_spec("onnxruntime") is None:
+        parser.exit(1, "onnxruntime is not installed: make bench installs it\n")
+    arguments.models.mkdir(parents=True, exist_ok=True)
+    head = ["case", *(f"{each}: opendml / ONNX Runtime" for each in COLUMNS)]
+    lines = [f"| {' | '.join(head)} |", f"|---|{'--:|' * len(COLUMNS)}"]
+    for case in CASES:
+        if not arguments.case or any(text in case.name for text in arguments.case):
+            lines.append(row(compared(case, arguments)))
+            print(lines[-1], flush=True)
+    if arguments.out:
+        arguments.out.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
