@@ -27,6 +27,7 @@ class CudaBackend(StreamBackend):
 
     kind: ClassVar[str] = "cuda"
     has_plans: ClassVar[bool] = True
+    hint_multiple: ClassVar[int] = 8
 
     def __init__(self, place: Place) -> None:
         self.place = place

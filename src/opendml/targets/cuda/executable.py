@@ -6,7 +6,7 @@ import ctypes
 import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from opendml.compiler.prices import Prices
 from opendml.compiler.simplify import simplify
 from opendml.compiler.sized import numbers_in, plain, with_numbers
 from opendml.program.program import Program
+from opendml.program.sizes import is_traced
 from opendml.targets.arenas import Arenas
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.compile import cubins_of
@@ -213,7 +214,7 @@ class CudaTracedExecutable(CudaExecutable):
         self.sizes: list[int] = []
         """All traced numbers: those of launches, offsets and kernels, and the size of the arena."""
         for part in (*self._traced, *self._offsets, *self._own):
-            found = numbers_in(part.numbers if isinstance(part, _TracedLaunch) else part)
+            found = part.numbers if isinstance(part, _TracedLaunch) else numbers_in(part)
             self._spans[id(part)] = range(len(self.sizes), len(self.sizes) + len(found))
             self.sizes += found
         self.sizes.append(kernels.arena_bytes)
@@ -226,22 +227,26 @@ class CudaTracedExecutable(CudaExecutable):
 
     def accesses(self, number: int) -> list[tuple[int | None, int]]:
         """Return the buffers and the offsets of the accesses of a kernel."""
-        own = self._offsets[number]
-        offsets = zip(self._own[number].accesses, self._sized(own, own), strict=True)
-        return [(access.buffer, offset) for access, offset in offsets]
+        accesses, offsets = self._own[number].accesses, self._sized(self._offsets[number])
+        return [(access.buffer, offset) for access, offset in zip(accesses, offsets, strict=True)]
 
     def prepare(self, number: int, alignments: tuple[int, ...]) -> PreparedLaunch:
         """Return the launch of a kernel for accesses with these alignments, in bytes."""
         traced, key = self._traced[number], (number, alignments)
         if traced.alignments == alignments and key not in self._prepared:
-            launch = traced.sized(self._sized(traced, traced.numbers))
+            launch = traced.sized(self._numbers_of(traced))
             self._prepared[key] = PreparedLaunch(launch, traced.code, self.device, traced.parameters)
         return super().prepare(number, alignments)
 
-    def _sized(self, key: object, data: T) -> T:
-        """Return data for the size of the executable."""
-        span = self._spans[id(key)]
-        return with_numbers(data, self._values[span.start : span.stop]) if span else data
+    def _numbers_of(self, part: object) -> list[int]:
+        """Return the values of the traced numbers of a part."""
+        span = self._spans[id(part)]
+        return self._values[span.start : span.stop]
+
+    def _sized(self, part: T) -> T:
+        """Return a part with values in place of its traced numbers."""
+        numbers = self._numbers_of(part)
+        return with_numbers(part, numbers) if numbers else part
 
     def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
         """Make launches, all with traced sizes at first."""
@@ -250,12 +255,12 @@ class CudaTracedExecutable(CudaExecutable):
             wanted = [(number, _alignments(self.kernels[number])) for number, _ in wanted]
             launches = [schedule(self._own[each], machine, own, self.kernels[each]) for each, own in wanted]
         else:
-            kernels = [self._sized(self._own[number], self._own[number]) for number, _ in wanted]
+            kernels = [self._sized(self._own[number]) for number, _ in wanted]
             launches = [schedule(each, machine, own) for each, (_, own) in zip(kernels, wanted, strict=True)]
         codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
         for (number, own), launch, code in zip(wanted, launches, codes, strict=True):
             if is_first:
-                self._traced.append(_TracedLaunch(own, launch, code, ParameterStruct(launch.pattern)))
+                self._traced.append(_TracedLaunch(launch, own, code))
             else:
                 self._prepared.setdefault((number, own), PreparedLaunch(launch, code, self.device))
 
@@ -265,26 +270,26 @@ def _schedule_alone(kernel: Kernel, machine: CudaMachine, alignments: Sequence[i
     return schedule(kernel, machine, alignments)
 
 
-@dataclass(frozen=True, slots=True)
 class _TracedLaunch:
     """A launch with traced sizes, for accesses that are aligned so, and its code."""
 
-    alignments: tuple[int, ...]
-    launch: CudaLaunch
-    code: bytes
-    parameters: ParameterStruct
+    def __init__(self, launch: CudaLaunch, alignments: tuple[int, ...], code: bytes) -> None:
+        self.alignments, self.code, self.parameters = alignments, code, ParameterStruct(launch.pattern)
+        self._launch = launch
+        self._words = [name for name, word in launch.values.items() if is_traced(word)]
+        self._rest = {name: getattr(launch, name) for name in _SIZED}
+        self.numbers = [*(launch.values[name] for name in self._words), *numbers_in(self._rest)]
+        """The traced numbers: words, then those of other fields."""
 
-    @property
-    def numbers(self) -> tuple[Any, ...]:
-        """The fields that may be traced."""
-        launch = self.launch
-        memory = launch.shared_bytes, launch.counters_bytes, launch.scratch_bytes
-        return (launch.grid, dict(launch.values), launch.maps, *memory)
+    def sized(self, numbers: Sequence[int]) -> CudaLaunch:
+        """Return the launch for values of its traced numbers."""
+        words = dict(zip(self._words, numbers, strict=False))
+        rest = with_numbers(self._rest, numbers[len(words) :])
+        return replace(self._launch, values={**self._launch.values, **words}, **rest)
 
-    def sized(self, numbers: tuple[Any, ...]) -> CudaLaunch:
-        """Return the launch with such fields."""
-        names = ("grid", "values", "maps", "shared_bytes", "counters_bytes", "scratch_bytes")
-        return replace(self.launch, **dict(zip(names, numbers, strict=True)))
+
+_SIZED = ("grid", "maps", "shared_bytes", "counters_bytes", "scratch_bytes")
+"""The fields of a launch, beside its words, that may be traced."""
 
 
 def _alignments(kernel: Kernel) -> tuple[int, ...]:

@@ -184,7 +184,7 @@ class ParameterStruct:
 
     def pack(self, values: Mapping[str, int]) -> bytes:
         """Return the bytes of the structure. Addresses are left zero."""
-        content = b"".join(values.get(name, 0).to_bytes(8, "little", signed=True) for name in self.words)
+        content = struct.pack(f"<{len(self.words)}q", *[values.get(name, 0) for name in self.words])
         for name in self.divisors:
             content += struct.pack("<qQ", values[name], magic(values[name]))
         if self._has_share:
