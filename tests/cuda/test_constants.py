@@ -39,8 +39,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Launched:
     class Binding:
         scratch_bytes = 0
 
-        def __init__(self, owner: CudaExecutable, number: int, kernel: Kernel) -> None:
-            self._kernel = kernel
+        def __init__(self, owner: CudaExecutable, numbers: tuple[int, ...]) -> None:
+            self._kernel = owner.kernels[numbers[0]]
 
         def launcher(self, addresses: list[int], stream: int) -> Callable[[], None]:
             accesses = (*self._kernel.loads, *self._kernel.stores)

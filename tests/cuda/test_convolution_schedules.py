@@ -14,9 +14,9 @@ import pytest
 
 import opendml as dml
 from opendml.compiler.fuse import fuse
-from opendml.compiler.kernel import Kernel
+from opendml.compiler.kernel import Access, Kernel
 from opendml.frontends.common.attention import in_rows
-from opendml.program.node import convert
+from opendml.program.node import Operation, convert
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import reshaped
@@ -29,6 +29,7 @@ from opendml.targets.common.guards import guards_of
 from opendml.targets.cuda import channels_last, tensor_map
 from opendml.targets.cuda.channels_last import with_channels_last
 from opendml.targets.cuda.executable import CudaExecutable
+from opendml.targets.cuda.image_layouts import _Images
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -49,6 +50,7 @@ from tools.cuda_check import worst_of
 from tools.cuda_contraction_cases import moved_windows
 from tools.cuda_emulator import COMPILER, emulated
 from tools.cuda_tiles import in_tiles
+from tools.machines import planned
 from tools.operator_case import Sizes, graph_program
 
 FLOAT16 = ScalarType.FLOAT16
@@ -378,6 +380,66 @@ def test_convolutions_over_copies_compute_what_the_reference_does(
     # Two copies, the convolution, then maybe copies for tensors that are aligned to fewer bytes.
     assert used[2] in ("wgmma_windows", "reduction")
     assert error <= 1
+
+
+def _residual_block(x: Any, *filters: Any, pooled: bool) -> Any:
+    same: dict[str, Any] = {"start_padding": [1, 1], "end_padding": [1, 1]}
+    first = dml.activation_relu(dml.convolution(x, filters[0], **same))
+    if pooled:
+        first = dml.max_pooling(first, window_size=[3, 3], strides=[1, 1], **same)
+    second = dml.convolution(first, filters[1], **same)
+    result: Any = dml.convolution(second + first, filters[2], **same)
+    return result
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("pooled", [False, True])
+def test_images_between_convolutions_are_stored_with_channels_last(
+    pooled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only inputs are copied: convolutions, their residuals and pooling have one order of images."""
+    copy_always(monkeypatch)
+    inputs = [("FLOAT16", (1, 64, 7, 7)), *[("FLOAT16", (64, 64, 3, 3))] * 3]
+    program = graph_program(partial(_residual_block, pooled=pooled), *inputs)
+    kernels = planned(program, MACHINE).kernels.kernels
+    copies = [kernel for kernel in kernels if kernel.values[0].operation is Operation.SOURCE]
+    assert sorted(kernel.loads[0].buffer or 0 for kernel in copies) == [0, 1, 2, 3]
+    case = Case("residual block", program, deviation=0.1, absolute=2e-2)
+    with emulated():
+        error, used = worst_of(case, schedule)
+    assert error <= 1
+    assert used.count("wgmma_windows") == 3
+
+
+@pytest.mark.parametrize(
+    ("domain", "offset", "strides", "is_moved"),
+    [
+        ((3, 4, 5, 6), 0, (240, 60, 12, 2), True),
+        ((3, 4, 30), 0, (240, 60, 2), True),
+        ((12, 30), 0, (60, 2), False),
+        ((2, 2, 3, 3), 60 + 14, (480, 120, 16, 4), True),
+        ((2, 2, 3, 3), 60 + 14, (480, 120, 24, 4), False),
+        ((3, 2, 5, 5), 120, (240, -60, 12, 2), True),
+        ((3, 4, 5), 58, (240, 60, -2), True),
+        ((3, 120), 0, (240, 2), False),
+        ((3, 4, 30), 2, (240, 60, 2), False),
+        ((4, 5), 0, (62, 12), False),
+    ],
+)
+def test_accesses_to_images_move_along_channels_or_pixels(
+    domain: tuple[int, ...], offset: int, strides: tuple[int, ...], is_moved: bool
+) -> None:
+    """3 images have 4 channels of 30 pixels."""
+    places = np.arange(3 * 4 * 30).reshape(3, 4, 30).transpose(0, 2, 1).reshape(-1).argsort()
+    moved = _Images(4, 30, 2)._moved(Access(0, FLOAT16, offset, strides), domain, False)
+    assert (moved is not None) == is_moved
+    if moved is not None:
+        for index in np.ndindex(domain):
+            old, new = (
+                each.offset + np.dot(index, each.strides)
+                for each in (Access(0, FLOAT16, offset, strides), moved)
+            )
+            assert new == 2 * places[old // 2]
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")

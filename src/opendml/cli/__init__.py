@@ -150,6 +150,30 @@ def check(**settings: Any) -> int:
     return check_models(**settings)
 
 
+@main.command("compile", short_help="Write a model with its machine code, for a quick start.")
+@click.argument("model", type=options.PATH)
+@click.option(
+    *("-o", "--output"), type=options.FILE, required=True, metavar="FILE", help="The compiled file."
+)
+@options.device
+@options.threads
+@options.inputs
+@options.size_options
+@options.limit_options
+def compile_(model: Path, output: Path, **settings: Any) -> None:
+    """Write MODEL, an ONNX model (FILE.onnx) or a file of `Model.save`, with its plans, machine code and
+    packed weights to one file, for this machine and this version of opendml.
+
+    `dml.onnx.load(FILE)`, or `dml.load(FILE)` for a saved model, maps the file, and needs no tracing,
+    scheduling, compiling or packing. An ONNX model is run once. The file is quick for inputs of the sizes and
+    types of that run; others are compiled when they come. On another machine, and for another number of
+    threads, the model in the file is compiled.
+    """
+    from opendml.cli.compile_command import compile_model
+
+    compile_model(model, output, **settings)
+
+
 @main.command(short_help="Write models as serialized graphs.")
 @_models
 @click.option(

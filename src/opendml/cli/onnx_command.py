@@ -108,6 +108,11 @@ def _files(texts: Sequence[str]) -> dict[str, Path]:
     return files
 
 
+def run_inputs(model: OnnxModel, inputs: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the inputs of a run by name: from files "NAME=FILE.npy", and generated ones."""
+    return {each.name: each.array for each in _given(model, _files(inputs))}
+
+
 def load_onnx(path: Path, device: Device, sizes: Sizes) -> OnnxModel:
     """Load an ONNX model.
 

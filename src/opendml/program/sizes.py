@@ -49,6 +49,8 @@ GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
 _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
+_LARGE = 2**60
+"""A number that no expression needs to be compared with beyond."""
 _OVERFLOW = 2.0**62
 """The magnitude that no term of an expression may reach, as `Values` computes with 64 bits."""
 
@@ -345,7 +347,9 @@ class Trace:
             is_met = value >= 0
             if not is_met:
                 polynomial = _sum(_scaled(polynomial, -1), _constant(-1))
-            self.guard(Relation.NOT_NEGATIVE, self.of(polynomial))
+            excess = max(0, min(sum([c for monomial, c in polynomial if not monomial]), abs(value)) - _LARGE)
+            # A bound beyond 64 bits is lowered: `Values` computes no greater terms.
+            self.guard(Relation.NOT_NEGATIVE, self.of(_sum(polynomial, _constant(-excess))))
             return is_met
         is_zero = value == 0
         if polynomial[-1][1] < 0:

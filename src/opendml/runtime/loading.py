@@ -16,18 +16,24 @@ if TYPE_CHECKING:
 
 
 def load(
-    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+    path: str | PathLike[str],
+    device: str | Device | None = None,
+    *,
+    limits: Limits | None = None,
+    trusted: bool = False,
 ) -> Model | CompiledOperator:
     """Load a model or a compiled operator that `save` has written, compiled for this machine.
 
-    A file holds no code. Everything in it is checked as a caller's arguments are, so files from anywhere may
-    be tried.
+    Everything in a file is checked as a caller's arguments are, so files from anywhere may be tried. Code in
+    a file of `save(..., compiled=True)` is used only if the cache of this machine records that it wrote the
+    file.
 
     Args:
         path: the file.
         device: where it is to run; None: on a device as it was saved for.
         limits: what loading and compiling it may take; `dml.Limits.untrusted()` for a file from a stranger.
             None: the defaults of `dml.Limits`.
+        trusted: run the code in a compiled file that another machine has written.
 
     Raises:
         InvalidArgument: no such file, no saved model, or a damaged one.
@@ -37,7 +43,7 @@ def load(
     # Programs that load nothing do not pay for the reader's imports.
     from opendml.runtime.saved import read
 
-    return read.load(path, device, limits=limits)
+    return read.load(path, device, limits=limits, trusted=trusted)
 
 
 def _unpickled(data: bytes) -> Model | CompiledOperator:

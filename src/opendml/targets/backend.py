@@ -138,6 +138,10 @@ class DeviceBackend(ABC):
         """Return the kernels and launches into which `compile` turns a program. None if the device does not
         fuse."""
 
+    def circumstances(self) -> str:
+        """Return a text of all that compiled work depends on beside the program: the machine and settings."""
+        return self.kind
+
     def stored(self, executable: Executable) -> dict[str, Any] | None:
         """Return an executable as JSON, from which another process makes it again. None: it cannot."""
         return None

@@ -23,12 +23,13 @@ from opendml.errors import InvalidArgument
 from opendml.folders import TEMPORARY, Folder
 from opendml.logs import log
 from opendml.spec.wording import shown
+from opendml.targets.compiled_files import CompiledFile, current_file, recorder
 
 _DIGEST_BYTES = 32
 _LARGEST_OBJECT = 2**28
 """Bytes of an object, at most. Kernels are far smaller. Larger files are not read into memory."""
 _SHARED_SOURCES = ("program", "compiler", "targets/common")
-_FILE = re.compile(rf"[0-9a-f]{{64}}\.(o|plan)|{TEMPORARY}")
+_FILE = re.compile(rf"[0-9a-f]{{64}}\.(o|plan|file)|{TEMPORARY}")
 """The files that are the cache's own. No others are ever removed."""
 
 PLANS_VARIABLE = "OPENDML_CACHE_PLANS"
@@ -129,11 +130,23 @@ def read_object(key: str, kind: str = "o") -> bytes | None:
 
     Args:
         key: 64 hexadecimal digits, which stand for all that the object depends on.
-        kind: "o" (machine code) or "plan".
+        kind: "o" (machine code), "plan", or "file" (the record of a compiled file).
 
     Raises:
         InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
     """
+    file, found = current_file(), None
+    if file is not None:
+        found = file.object(f"{key}.{kind}")
+    if found is None:
+        found = _read_cached(key, kind)
+    if found is not None and (noted := recorder()) is not None:
+        noted.objects[f"{key}.{kind}"] = found
+    return found
+
+
+def _read_cached(key: str, kind: str) -> bytes | None:
+    """Return an object of the cache folder; see `read_object`."""
     if not cache_bytes():
         return None
     try:
@@ -168,6 +181,8 @@ def write_object(key: str, code: bytes, kind: str = "o") -> None:
     Raises:
         InvalidArgument: OPENDML_CACHE_BYTES is no whole number.
     """
+    if (noted := recorder()) is not None:
+        noted.objects[f"{key}.{kind}"] = code
     most = cache_bytes()
     if len(code) > most * _KEPT:
         return
@@ -181,6 +196,28 @@ def write_object(key: str, code: bytes, kind: str = "o") -> None:
             _remove_oldest(folder, most)
     except (OSError, MemoryError) as error:
         _warn(error)
+
+
+def trusted_file(file: CompiledFile, trusted: bool, where: str) -> CompiledFile | None:
+    """Return a compiled file if its code may run: the caller trusts it, or the cache records it."""
+    if trusted or is_recorded(file.digest):
+        return file
+    log.warning(
+        "%s: its code is not used, and the model is compiled: the cache does not record that this machine "
+        "wrote the file; `opendml compile` writes it here, and trusted=True says that you trust its writer",
+        where,
+    )
+    return None
+
+
+def is_recorded(digest: str) -> bool:
+    """Return whether the cache folder records a compiled file by the digest of its code."""
+    return _read_cached(digest, "file") is not None
+
+
+def record_file(digest: str) -> None:
+    """Record in the cache folder that this machine has made a compiled file."""
+    write_object(digest, b"", "file")
 
 
 def _digest(key: str, code: bytes) -> bytes:

@@ -35,6 +35,7 @@ ResultSize = tuple[tuple[int, ...], float]
 def range_size(node: OnnxNode, sizes: Sizes, contents: Contents) -> ResultSize | None:
     """Count with Python integers: those of ONNX's inference overflow."""
     start, limit, step = (each.item() for each in contents)
+    start, step = (int(each) if type(each) is float and each.is_integer() else each for each in (start, step))
     if all(isinstance(each, int) for each in (start, limit, step)):
         return (max(0, -((start - limit) // step)),), 0
     length = (limit - start) / step

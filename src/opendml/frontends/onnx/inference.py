@@ -39,7 +39,7 @@ def inferred_outputs(
         known = {
             name: onnx.numpy_helper.from_array(value.content, name)
             for name, value in given.items()
-            if is_same(value) and isinstance(value.content, np.ndarray) and value.content.size <= 64
+            if is_same(value) and isinstance(value.unread, np.ndarray) and value.unread.size <= 64
         }
         imports = [onnx.helper.make_opsetid(domain, version) for domain, version in node.opsets.items()]
         typed = {name: each for name, each in types.items() if each is not None}

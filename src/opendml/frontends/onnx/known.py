@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from opendml.budget import meter
+from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, fields
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
@@ -33,8 +34,15 @@ from opendml.model_files import hold_file, open_file
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory, kept_memory
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.mapped import release
+from opendml.targets.compiled_files import CompiledFile, is_compiled_file
 from opendml.targets.memory import aligned_bytes
-from opendml.targets.object_cache import plans_are_kept, read_object, sources_stamp, write_object
+from opendml.targets.object_cache import (
+    plans_are_kept,
+    read_object,
+    sources_stamp,
+    trusted_file,
+    write_object,
+)
 from opendml.targets.registry import backend_of
 
 if TYPE_CHECKING:
@@ -72,18 +80,19 @@ class ModelFacts:
 
 
 def known_model(
-    model: Any, device: Any, sizes: Sizes, require_used: bool
-) -> tuple[KnownModel | None, Weights, str]:
-    """Return the files in the cache about a model, the mapped file of the model, and its name for errors.
+    model: Any, device: Any, sizes: Sizes, require_used: bool, trusted: bool
+) -> tuple[KnownModel | None, Weights, str, Content | None]:
+    """Return the files in the cache about a model, the mapped file of the model, its name for errors, and its
+    bytes. In a compiled file these are a part.
 
     There are none for models that are parsed already, for other devices than processors, and for a device
     that shows intermediate values.
     """
     weights, name = Weights(), "model"
     content: Content | None = None
-    kind, threads, level, debug = "cpu", None, None, None
+    kind, threads, debug = "cpu", None, None
     if device is not None and not isinstance(device, str):
-        kind, threads, level, debug = device.kind, device.threads, device.feature_level, device._debug
+        kind, threads, debug = device.kind, device.threads, device._debug
     elif isinstance(device, str):
         kind = device
     if isinstance(model, bytes):
@@ -95,12 +104,21 @@ def known_model(
         with open_file(path, path) as file:
             if hold_file(file, path):
                 content = weights.mapped(path, file).content
+    trusted_one = None
+    if content and is_compiled_file(content):
+        compiled = CompiledFile(content, name)
+        content = compiled.model
+        if compiled.kind != "onnx":
+            raise InvalidArgument(f"{name}: a compiled file of a saved model, which opendml.load reads")
+        if not isinstance(model, bytes):
+            weights.use(path, content)
+        trusted_one = trusted_file(compiled, trusted, name)
     if not content or kind != "cpu" or debug is not None or not plans_are_kept():
-        return None, weights, name
+        return None, weights, name, content
     backend = backend_of(kind)
     backend.open()
-    circumstances = f"{sizes} {require_used} {meter().limits} {level}"
-    return KnownModel(content, circumstances, backend, threads), weights, name
+    circumstances = f"{sizes} {require_used} {meter().limits}"
+    return KnownModel(content, circumstances, backend, threads, trusted_one), weights, name, content
 
 
 class KnownModel:
@@ -111,13 +129,20 @@ class KnownModel:
         circumstances: all else that a trace depends on: fixed sizes, limits, and the device.
         backend: the device.
         threads: threads that share a dispatch, at most.
+        file: the compiled file that the model lies in, if it is trusted.
     """
 
     def __init__(
-        self, content: Content, circumstances: str, backend: DeviceBackend, threads: int | None
+        self,
+        content: Content,
+        circumstances: str,
+        backend: DeviceBackend,
+        threads: int | None,
+        file: CompiledFile | None,
     ) -> None:
-        self.content, self._backend, self._threads = content, backend, threads
-        text = f"{_digest_without_data(content)}\n{_versions()}\n{circumstances} {threads}"
+        self.content, self._backend, self.file = content, backend, file
+        own = f"{_digest_without_data(content)}\n{circumstances} {threads}"
+        text = f"{own}\n{_versions()}\n{backend.circumstances()}"
         self._key = hashlib.sha256(text.encode()).hexdigest()
         self._base = np.frombuffer(content, np.uint8).ctypes.data
 
@@ -173,8 +198,8 @@ class KnownModel:
         graph: Mapping[str, Any],
         constants: Mapping[int, tuple[Array, Any]],
         read: Sequence[Array],
-    ) -> None:
-        """Write a run to the cache, unless it holds too much.
+    ) -> bool:
+        """Write a run to the cache, and return whether it is written: it may hold too much.
 
         Args:
             inputs: the inputs of the run.
@@ -187,9 +212,9 @@ class KnownModel:
         places = {number: self._place(array) for number, (array, _) in constants.items()}
         stored = sum(constants[number][0].nbytes for number, place in places.items() if place is None)
         if key is None or plan is None or stored > _MOST_STORED_BYTES:
-            return
+            return False
         if sum(each.nbytes for each in read) > _MOST_READ_BYTES or None in map(self._place, read):
-            return
+            return False
         data = {
             **graph,
             "plan": plan,
@@ -200,6 +225,7 @@ class KnownModel:
             "read": [[*(self._place(each) or ()), _digest(each)] for each in read],
         }
         _write(key, data)
+        return True
 
     def _key_of(self, inputs: Mapping[str, Any]) -> str | None:
         """Return the key of a run. None: an input is no array."""

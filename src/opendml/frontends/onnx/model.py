@@ -14,9 +14,11 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.known import KnownModel, KnownRun, ModelFacts, known_model
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.logs import log
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.locked import Locked
 from opendml.spec.wording import shown
+from opendml.targets.compiled_files import reading
 
 if TYPE_CHECKING:
     import onnx
@@ -52,6 +54,7 @@ class OnnxModel(Locked):
         self._declared = {each.name: each for each in facts.declared}
         self._opened, self._cache, self._known = opened, cache, known
         self._known_runs: dict[Any, KnownRun] = {}
+        self._noted = False
 
     @property
     def device(self) -> Device:
@@ -97,6 +100,11 @@ class OnnxModel(Locked):
         return self._names[1]
 
     @property
+    def _knows_runs(self) -> bool:
+        """Whether another process would find a run of this model in the cache."""
+        return self._noted or bool(self._known_runs)
+
+    @property
     def kept_bytes(self) -> int:
         """The approximate bytes of packed weights, compiled graphs and temporary memory."""
         return self._cache.bytes
@@ -125,7 +133,8 @@ class OnnxModel(Locked):
             if known is not None:
                 with self._cache.running([known]):
                     return known(given)
-            results = self._run_traced(given)
+            with reading(None if self._known is None else self._known.file):
+                results = self._run_traced(given)
         return dict(zip(self.output_names, results, strict=True))
 
     def _known_run(self, given: Mapping[str, Any]) -> KnownRun | None:
@@ -135,7 +144,7 @@ class OnnxModel(Locked):
         key = tuple([(name, np.shape(each), getattr(each, "dtype", None)) for name, each in given.items()])
         found = self._known_runs.get(key)
         if found is None and callable(self._opened):
-            with self._lock:
+            with self._lock, reading(self._known.file):
                 found = self._known.run(given, self._cache)
                 if found is not None:
                     self._known_runs[key] = found
@@ -148,7 +157,7 @@ class OnnxModel(Locked):
         tracer, before = self._tracer, self._tracer.traced_count
         steps = list(tracer.steps(contents, dimensions))
         if self._known is not None and tracer.traced_count > before and len(steps) == 1:
-            self._traced.note(self._known, steps[0], given, contents, dimensions)
+            self._noted |= self._traced.note(self._known, steps[0], given, contents, dimensions)
         return [contents[name] for name in self.output_names]
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
@@ -230,6 +239,7 @@ def load(
     sizes: Sizes = NO_SIZES,
     limits: Limits | None = None,
     most_kept_bytes: int | None = None,
+    trusted: bool = False,
 ) -> OnnxModel:
     """Load an ONNX model.
 
@@ -242,6 +252,8 @@ def load(
         most_kept_bytes: bytes that may stay compiled for earlier input sizes, beside those of the last ones.
             The least recently used sizes are dropped first. None: a quarter of the memory that the process
                 may use.
+        trusted: run the code in a compiled file (`opendml compile`) that another machine has written. False:
+            only code that the cache of this machine records.
 
     >>> import numpy as np, onnx, opendml as dml
     >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
@@ -256,7 +268,7 @@ def load(
             of `onnx` has an operator.
         LimitExceeded: the model is larger than its limits allow.
     """
-    return load_model(model, device, sizes, limits, most_kept_bytes, require_used=True)
+    return load_model(model, device, sizes, limits, most_kept_bytes, require_used=True, trusted=trusted)
 
 
 def load_model(
@@ -266,19 +278,25 @@ def load_model(
     limits: Limits | None,
     most_kept_bytes: int | None,
     require_used: bool = False,
+    trusted: bool = False,
 ) -> OnnxModel:
     """Load a model as `load` does, but accept sizes that no input or output has unless `require_used`."""
     with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
         cache, before = ModelCache(most_kept_bytes), limit.held
-        known, weights, name = known_model(model, device, sizes, require_used)
+        known, weights, name, content = known_model(model, device, sizes, require_used, trusted)
+        file = None if known is None else known.file
+        source = bytes(content) if isinstance(model, bytes) and isinstance(content, memoryview) else model
 
         def opened() -> Opened:
             from opendml.frontends.onnx.opening import opened_model
 
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
-                return opened_model(model, device, sizes, require_used, cache, weights)
+                return opened_model(source, device, sizes, require_used, cache, weights)
 
-        facts = None if known is None else known.facts()
+        with reading(file):
+            facts = None if known is None else known.facts()
+        if file is not None and facts is None:
+            log.warning("%s: compiled for another machine, version or setting; it is compiled again", name)
         if facts is not None:
             limit.hold(max(facts.held - limit.held, 0), name)
             return OnnxModel(name, device, facts, opened, cache, known)

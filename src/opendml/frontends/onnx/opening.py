@@ -52,16 +52,19 @@ class Opened:
         given: Mapping[str, Any],
         contents: Mapping[str, Any],
         dimensions: Mapping[str, int],
-    ) -> None:
-        """Write a run of one graph to the cache, which other processes then need not trace."""
+    ) -> bool:
+        """Write a run of one graph to the cache, which other processes then need not trace.
+
+        Return whether it can be written.
+        """
         segment = step.work
         if not isinstance(segment, CompiledSegment) or not self.weights.are_within(known.content):
-            return
+            return False
         model, results = segment.model_at(dimensions), dict(segment.results)
         if model is None or set(results) != set(self.tracer.outputs):
-            return  # An output is an input, or known.
+            return False  # An output is an input, or known.
         if not given.keys() >= set(segment.inputs):
-            return  # An input of the graph follows from sizes.
+            return False  # An input of the graph follows from sizes.
         work, names = model._work, model._names
         buffers = {name: number for number, name in enumerate(names) if name is not None}
         layouts = work.work.inputs
@@ -84,7 +87,8 @@ class Opened:
         types = [*(contents[name].dtype for name in results), *(given[name].dtype for name in segment.inputs)]
         constants = self._constants(model)
         if constants is not None and all(type.isbuiltin == 1 for type in types):
-            known.write_run(given, work.executable, graph, constants, self.weights.read_arrays())
+            return known.write_run(given, work.executable, graph, constants, self.weights.read_arrays())
+        return False
 
     def _constants(self, model: Model) -> dict[int, tuple[Any, Any]] | None:
         """Return the constants that a model's executable reads, and their identities. None: one is gone."""

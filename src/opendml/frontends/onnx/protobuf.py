@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeAlias
 
-Content: TypeAlias = bytes | mmap.mmap
+Content: TypeAlias = bytes | mmap.mmap | memoryview
 """The bytes of a model file, or of a file with its tensors."""
 
 LENGTH_DELIMITED = 2

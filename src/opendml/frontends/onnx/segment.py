@@ -35,6 +35,7 @@ from opendml.frontends.onnx.values import (
     Value,
     carrier_of,
     is_same,
+    sizes_of_type,
     stored_type,
 )
 from opendml.runtime.graphs.graph import Graph
@@ -143,7 +144,9 @@ class Segment:
 
     def _empty(self, node: OnnxNode) -> dict[str, Value] | None:
         """Return the outputs of a node if ONNX's inference says that all are empty."""
-        types = inferred_outputs(node, self.values, exact=True)
+        types = inferred_outputs(node, self.values)
+        if any(0 in (sizes_of_type(type) or ()) for type in types.values()):
+            types = inferred_outputs(node, self.values, exact=True)
         found = {name: empty_of(type) for name, type in types.items()}
         known = {name: Known(array) for name, array in found.items() if array is not None}
         return {**known} if known and all(name in known for name in node.outputs if name) else None

@@ -19,6 +19,7 @@ import numpy as np
 
 from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.node import OnnxNode
+from opendml.frontends.onnx.operators.movement import slice_range
 from opendml.frontends.onnx.values import Array, Known, KnownSizes, Value, known_numbers
 from opendml.program.sizes import TracedFloat, in_float_type, is_traced, square_root
 
@@ -241,10 +242,12 @@ def _slice(node: OnnxNode, data: Array, *given: Array | None) -> Array:
     if starts is None or ends is None:
         raise _NotHere
     axes = range(len(starts)) if axes is None else axes
-    taken = [slice(None)] * data.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts), strict=True):
-        taken[axis] = slice(operator.index(start), operator.index(end), operator.index(step))
-    return data[tuple(taken)]
+        axis = operator.index(axis)
+        places = slice_range(start, end, operator.index(step), data.shape[axis])
+        first, length = operator.index(places.first), operator.index(places.length)
+        data = data.take(range(first, first + length * places.step, places.step), axis)
+    return data
 
 
 def _split(node: OnnxNode, data: Array, *given: Array) -> tuple[Array, ...]:

@@ -54,6 +54,10 @@ class Weights:
             self._files[path] = MappedFile(path, file)
         return self._files[path]
 
+    def use(self, path: Path, content: Content) -> None:
+        """Use a part of a mapped file as the file."""
+        self._files[path].content = content
+
     def content_of(self, path: Path) -> Content | None:
         """Return the bytes of a file that is mapped already."""
         file = self._files.get(path)
@@ -105,7 +109,7 @@ class MappedFile:
         self._file = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._file)
         self._opened_as = self._status()
-        self.content = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
+        self.content: Content = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
 
     def require_unchanged(self) -> None:
         """Raise InvalidArgument if somebody has written to the file since."""

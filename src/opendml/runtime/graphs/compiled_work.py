@@ -65,6 +65,11 @@ class CompiledWork:
         own = self.temporary_bytes + (self.persistent_bytes if steps is None else 0)
         limits.require_memory(own, "the temporary and prepared tensors of a graph")
 
+    def compile_again(self, stage: WorkStage, device: Device) -> None:
+        """Compile a program, which finds its plan in the cache, for a recorder of what that reads."""
+        with default_mode():
+            device._backend.compile(carried(stage.program), device.threads)
+
     @property
     def temporary_bytes(self) -> int:
         """Memory for intermediate tensors that each instance needs."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numpy import ndarray
 
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.program.node import ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
@@ -25,7 +25,7 @@ from opendml.runtime.graphs.layout_copies import (
     new_on_host,
     wrong_strides,
 )
-from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory
+from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy, like
@@ -44,6 +44,7 @@ from opendml.spec.naming import nearest
 from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
+from opendml.targets.compiled_files import Recorder, recorded
 from opendml.targets.memory import Place, TensorMemory
 from opendml.targets.registry import backend_at, place_of
 
@@ -145,19 +146,40 @@ class Model(Locked):
         """Memory that the model holds for its constants, prepared when it was compiled."""
         return self._work.persistent_bytes
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, compiled: bool = False) -> None:
         """Write the graph, its constants and the kind of its device to a file.
 
         `opendml.load` compiles the file on any machine. A debug function of the device is left out.
 
+        Args:
+            path: the file.
+            compiled: write the plan, the machine code and the packed constants too, for this machine and this
+                version of opendml. Elsewhere the file is compiled when it is loaded.
+
         Raises:
             InvalidArgument: the file cannot be written, or an array of a constant was written to since
                 the graph was compiled. A model keeps no copy of its constants.
-            Unsupported: a model that was not made by `Graph.compile`.
+            Unsupported: a model that was not made by `Graph.compile`; or for `compiled` one with named
+                dimensions, of several programs or on another device than the CPU, or plans are not kept.
         """
-        from opendml.runtime.saved.write import write_file
+        from opendml.runtime.saved.write import write_compiled, write_file
 
-        write_file(path, self._saved())
+        if compiled:
+            write_compiled(path, "saved", self._saved(), self._recorded())
+        else:
+            write_file(path, self._saved())
+
+    def _recorded(self) -> Recorder:
+        """Return what a compiled file of the model needs."""
+        work, backend = self._work, self.device._backend
+        if backend.stored(work.executable) is None:
+            problem = "a compiled file holds one program for the CPU, with plans switched on"
+            raise Unsupported(f"save: compiled=True: {problem}")
+        with recorded() as found:
+            for stage in work.work.stages:
+                work.compile_again(stage, self.device)
+        note_constants(found, work.executable.kept, self._prepared.kept, {})
+        return found
 
     def _saved(self) -> bytes:
         from opendml.runtime.saved.write import saved_graph

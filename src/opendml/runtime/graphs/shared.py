@@ -12,11 +12,14 @@ import numpy as np
 
 from opendml.runtime.locked import Locked
 from opendml.targets.arenas import Arenas
+from opendml.targets.compiled_files import Recorder, constant_key, current_file, recorder
 from opendml.targets.memory import Array, OwnMemory
 
 if TYPE_CHECKING:
+    from opendml.compiler.kernel import Recipe
     from opendml.targets.backend import DeviceBackend
     from opendml.targets.executable import Executable
+    from opendml.targets.kept import Kept
 
 
 class PreparedMemory:
@@ -79,6 +82,12 @@ def kept_memory(
         is_shared = each.recipe.text is not None and None not in known
         keys.append((each.recipe.text, known) if is_shared else object())
     found = {place: held for place, key in enumerate(keys) if (held := store.found(key))}
+    file = current_file()
+    for place, each in enumerate(kept):
+        if file is not None and place not in found and each.recipe.text is not None:
+            mapped = file.constant(_key_in_file(each.recipe, identities), each.size)
+            if mapped is not None:
+                found[place] = store.added(keys[place], PreparedMemory(mapped, each.size))
     missing = [place for place in range(len(kept)) if place not in found]
     # A step fills all of its memory, also the parts that the store has already.
     steps = {kept[place].step for place in missing}
@@ -90,7 +99,28 @@ def kept_memory(
     fill([(new.get(place) or found[place]).memory.address for place in range(len(kept))], new)
     for place in missing:
         found[place] = store.added(keys[place], new[place])
+    if (noted := recorder()) is not None:
+        note_constants(noted, kept, [found[place] for place in range(len(kept))], identities)
     return tuple(found[place] for place in range(len(kept)))
+
+
+def note_constants(
+    noted: Recorder,
+    kept: Sequence[Kept],
+    memories: Sequence[PreparedMemory],
+    identities: Mapping[int, Hashable],
+) -> None:
+    """Note prepared constants for a compiled file."""
+    for each, memory in zip(kept, memories, strict=True):
+        if each.recipe.text is not None:
+            key = _key_in_file(each.recipe, identities)
+            noted.constants[key] = memory.memory.address, memory.size, memory
+
+
+def _key_in_file(recipe: Recipe, identities: Mapping[int, Hashable]) -> str:
+    """Return the key of a prepared constant in a compiled file, whose model tells which constants it has."""
+    own = [identities.get(number) or ("constant", number) for number in recipe.constants]
+    return constant_key(str(recipe.text), tuple(own))
 
 
 class SharedMemory:

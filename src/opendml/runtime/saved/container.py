@@ -53,14 +53,14 @@ def packed_file(program: Mapping[str, object], arrays: Arrays) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, 0, len(text), hashlib.sha256(content).digest()) + content
 
 
-def opened_file(data: bytes) -> tuple[JsonNode, memoryview]:
+def opened_file(data: bytes | memoryview) -> tuple[JsonNode, memoryview]:
     """Return the program of a file, and its arrays' bytes.
 
     Raises:
         InvalidArgument: it is none, or damaged.
         Unsupported: another version has written it.
     """
-    if len(data) < _HEAD.size or data[: len(MAGIC)] != MAGIC:
+    if len(data) < _HEAD.size or bytes(data[: len(MAGIC)]) != MAGIC:
         raise InvalidArgument(
             "no saved model of opendml, as `save` writes them; ONNX models are loaded by "
             "dml.onnx.load, serialized graphs by dml.serialized.load"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import mmap
 from os import PathLike
 from pathlib import Path
 
 from opendml.budget import Limits, meter, metered
 from opendml.errors import InvalidArgument, located
 from opendml.json_files.node import JsonNode
-from opendml.model_files import read_file
+from opendml.model_files import hold_file, open_file, read_file
 from opendml.program.sizes import Relation, Trace, is_traced
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.graph import Graph, named_size
@@ -30,12 +31,18 @@ from opendml.runtime.saved.traced import Sizes, traced_from_json
 from opendml.runtime.saved.values import desc_from_json, from_json, tensor_from_json
 from opendml.spec.enums import ExecutionFlags, TensorDataType
 from opendml.spec.feature_level import as_feature_level
+from opendml.targets.compiled_files import MAGIC, CompiledFile, is_compiled_file, reading
+from opendml.targets.object_cache import trusted_file
 
 _UINT32_MAX = 2**32 - 1
 
 
 def load(
-    path: str | PathLike[str], device: str | Device | None = None, *, limits: Limits | None = None
+    path: str | PathLike[str],
+    device: str | Device | None = None,
+    *,
+    limits: Limits | None = None,
+    trusted: bool = False,
 ) -> Model | CompiledOperator:
     """Load a file (`opendml.load`)."""
     try:
@@ -43,12 +50,30 @@ def load(
     except TypeError as error:
         raise InvalidArgument(f"{path!r}: {error}") from error
     with metered(limits, name=str(path)) as limit, limit.timed("compile_seconds", path):
-        data = read_file(file, path)
-        with located(path):
-            return loaded(data, device)
+        compiled = _compiled_file(file, path)
+        if compiled is None:
+            data = read_file(file, path)
+            with located(path):
+                return loaded(data, device)
+        if compiled.kind != "saved":
+            raise InvalidArgument(f"{path}: a compiled ONNX model, which opendml.onnx.load reads")
+        with located(path), reading(trusted_file(compiled, trusted, str(path))):
+            return loaded(compiled.model, device)
 
 
-def loaded(data: bytes, device: str | Device | None = None) -> Model | CompiledOperator:
+def _compiled_file(path: Path, where: object) -> CompiledFile | None:
+    """Map a compiled file. None: it is another one."""
+    with open_file(path, where) as file:
+        try:
+            if not is_compiled_file(file.read(len(MAGIC))):
+                return None
+            hold_file(file, where)
+            return CompiledFile(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), str(where))
+        except OSError as error:
+            raise InvalidArgument(f"{where}: {error.strerror or error}") from error
+
+
+def loaded(data: bytes | memoryview, device: str | Device | None = None) -> Model | CompiledOperator:
     """Compile what the bytes of a file hold; see `load`."""
     program, content = opened_file(data)
     known = ("device", "flags", "feature_level", "inputs", "steps", "outputs", "dimensions", "choices")

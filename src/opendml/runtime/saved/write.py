@@ -20,6 +20,8 @@ from opendml.runtime.memory.host_array import layout_in_graph
 from opendml.runtime.saved.container import Arrays, packed_file
 from opendml.runtime.saved.values import tensor_to_json, to_json
 from opendml.spec.feature_level import short_name
+from opendml.targets.compiled_files import Recorder, write_compiled_file
+from opendml.targets.object_cache import record_file
 
 if TYPE_CHECKING:
     from opendml.runtime.objects.device import Device
@@ -38,6 +40,22 @@ def write_file(path: Any, data: bytes) -> None:
         raise InvalidArgument(f"{path}: {error.strerror or error}") from error
     except (TypeError, ValueError) as error:  # no path, or one with a zero byte
         raise InvalidArgument(f"{path!r}: {error}") from error
+
+
+def write_compiled(path: Any, kind: str, model: bytes, found: Recorder) -> None:
+    """Write a compiled file, whole or not at all, and record it in the cache.
+
+    Raises:
+        InvalidArgument: it cannot be written there.
+    """
+    try:
+        with replacing(path) as file:
+            digest = write_compiled_file(file, kind, model, found)
+    except OSError as error:
+        raise InvalidArgument(f"{path}: {error.strerror or error}") from error
+    except (TypeError, ValueError) as error:  # no path, or one with a zero byte
+        raise InvalidArgument(f"{path!r}: {error}") from error
+    record_file(digest)
 
 
 def saved_graph(graph: GraphData | None, device: Device, flags: int | None = None) -> bytes:

@@ -48,6 +48,12 @@ class CpuBackend(HostBackend):
             from opendml.targets.cpu.planning import compile_plan
         return CpuExecutable(compile_plan(program, threads)).instantiate_without_arena
 
+    def circumstances(self) -> str:
+        """Return the processor, the versions of LLVM and of the compiler, and the number of threads."""
+        with importing:
+            from opendml.targets.cpu.stored_plan import circumstances
+        return circumstances()
+
     def stored(self, executable: Executable) -> dict[str, Any] | None:
         """Return an executable as JSON with keys of machine code. None: it is made of several."""
         with importing:

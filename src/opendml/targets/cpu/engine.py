@@ -94,6 +94,22 @@ def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
         return [_codes[key] for key in keys]
 
 
+def forget_codes(keys: Sequence[str]) -> None:
+    """Forget machine code by its keys, so that it is compiled again. What runs it still can."""
+    with compiling:
+        for key in keys:
+            _codes.pop(key, None)
+
+
+def note_runtime() -> None:
+    """Read the object of the native runtime, for a recorder, or compile it to the cache."""
+    assembly = runtime_assembly(machine().triple)
+    with compiling, deferred_signals():
+        if read_object(_key(assembly)) is None:
+            _require_memory()
+            write_object(_key(assembly), compile_object(assembly))
+
+
 @cache
 def runtime_addresses() -> dict[str, int]:
     """Return the addresses of the native runtime's functions."""

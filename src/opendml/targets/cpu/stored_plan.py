@@ -17,11 +17,13 @@ import numpy as np
 
 from opendml.across_forks import importing
 from opendml.compiler.kernel import Recipe
+from opendml.errors import Unsupported
 from opendml.logs import log
 from opendml.program.digest import program_digest
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu.engine import MachineCode, codes_of_keys, environment
+from opendml.targets.compiled_files import recorder
+from opendml.targets.cpu.engine import MachineCode, codes_of_keys, environment, forget_codes, note_runtime
 from opendml.targets.cpu.executable import CpuParts, Job, Step
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import HEADER, LAUNCH
@@ -41,13 +43,21 @@ def known_plan(program: Program, threads: int | None) -> CpuParts:
     if plan is None:
         plan = _made(program, threads)
         write_plan(key, plan)
+    lost = _lost_codes(plan)
+    if lost:
+        forget_codes(lost)
+        plan = _made(program, threads)
     return plan
 
 
 def plan_key(program: Program, threads: int | None) -> str:
     """Return the key of a program's plan in the cache, which stands for all that the plan depends on."""
-    circumstances = f"{environment()}\n{machine()}\n{available_threads()} {threads}"
-    return hashlib.sha256(f"{circumstances}\n{program_digest(program)}".encode()).hexdigest()
+    return hashlib.sha256(f"{circumstances()} {threads}\n{program_digest(program)}".encode()).hexdigest()
+
+
+def circumstances() -> str:
+    """Return all that a plan depends on beside its program, and the threads of its device."""
+    return f"{environment()}\n{machine()}\n{available_threads()}"
 
 
 def read_plan(key: str) -> CpuParts | None:
@@ -80,7 +90,24 @@ def _made(program: Program, threads: int | None) -> CpuParts:
     return compile_plan(program, threads)
 
 
+def _lost_codes(plan: CpuParts) -> list[str]:
+    """Read the machine code of a plan for the recorder of this context, if there is one.
+
+    Return the keys of what the cache has lost since this process linked it.
+    """
+    if recorder() is None:
+        return []
+    note_runtime()
+    jobs = [plan.job, *(step.job for step in plan.steps)]
+    keys = sorted({code.key for job in jobs for code in job.codes})
+    return [key for key in keys if read_object(key) is None]
+
+
 def plan_to_json(plan: CpuParts) -> dict[str, Any]:
+    """Return a plan as JSON, with keys of machine code."""
+    lost = _lost_codes(plan)
+    if lost:
+        raise Unsupported(f"compiled files need the cache of machine code, which has lost {lost[0]}")
     keys: dict[str, int] = {}
     return {
         "arena": plan.arena,

@@ -1,0 +1,212 @@
+"""Compiled files: a model with its plans, machine code and packed constants, which is mapped into memory.
+
+Code and plans of a file are only used if the cache folder, which nobody else can write to, records the digest
+of them, or if the caller trusts the file. Otherwise, and on another machine, the model in it is compiled like
+any other. The model and the constants are data, for which the digest does not count.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import mmap
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.json_files import text as json_text
+
+MAGIC = b"\x93OPENDMLC"
+_VERSION = 1
+_HEAD = struct.Struct("<9s7xQQ32s")
+"""Magic, the version, the bytes of the index, and the SHA-256 of the index and the objects."""
+_PAGE = 4096
+"""The model and each constant begin at a multiple of this, so that reading one maps no other."""
+
+
+Content = bytes | mmap.mmap | memoryview
+
+
+@dataclass
+class Recorder:
+    """What a process reads from the cache, writes there and packs, while a model is compiled for a file.
+
+    Args:
+        objects: machine code and plans by the names of their files.
+        constants: packed constants by their keys: the bytes, and the object that keeps them alive.
+    """
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    constants: dict[str, tuple[int, int, object]] = field(default_factory=dict)
+
+
+_recorder: ContextVar[Recorder | None] = ContextVar("opendml_recorder", default=None)
+_reading: ContextVar[CompiledFile | None] = ContextVar("opendml_compiled_file", default=None)
+
+
+def recorder() -> Recorder | None:
+    """Return the recorder of this context."""
+    return _recorder.get()
+
+
+def current_file() -> CompiledFile | None:
+    """Return the compiled file that the model of this context was loaded from, if it is trusted."""
+    return _reading.get()
+
+
+@contextmanager
+def recorded() -> Iterator[Recorder]:
+    """Record what the block reads, writes and packs."""
+    found = Recorder()
+    token = _recorder.set(found)
+    try:
+        yield found
+    finally:
+        _recorder.reset(token)
+
+
+@contextmanager
+def reading(file: CompiledFile | None) -> Iterator[None]:
+    """Use the objects and constants of a trusted compiled file in the block."""
+    token = _reading.set(file)
+    try:
+        yield
+    finally:
+        _reading.reset(token)
+
+
+class MappedConstant:
+    """Bytes of a packed constant in a mapped file."""
+
+    def __init__(self, bytes: np.ndarray[Any, Any]) -> None:
+        self.bytes, self.address = bytes, int(bytes.ctypes.data)
+
+    def write(self, source: int, size: int) -> None:
+        """Raise TypeError: the file is not written to."""
+        raise TypeError("a constant of a compiled file")
+
+    def read(self, target: int, size: int) -> None:
+        """Raise TypeError: nothing reads it but kernels."""
+        raise TypeError("a constant of a compiled file")
+
+
+class CompiledFile:
+    """A compiled file in memory.
+
+    Args:
+        content: the mapped file.
+        where: the beginning of error messages.
+
+    Raises:
+        InvalidArgument: it is damaged, or of another version.
+    """
+
+    def __init__(self, content: Content, where: str) -> None:
+        self._view = view = memoryview(content)
+        try:
+            _, version, size, digest = _HEAD.unpack_from(view)
+            if version != _VERSION:
+                problem = f"a compiled file of version {version}; this opendml reads {_VERSION}"
+                raise InvalidArgument(f"{where}: {problem}")
+            index: Any = json_text.parse(bytes(view[_HEAD.size : _HEAD.size + size]).decode())
+            self.kind: str = index["kind"]
+            self.model = self._part(index["model"])
+            self._objects = {name: self._part(place) for name, place in index["objects"].items()}
+            self._constants = {key: self._part(place) for key, place in index["constants"].items()}
+            found = _digest(view[_HEAD.size : _HEAD.size + size], self._objects)
+        except (struct.error, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InvalidArgument(f"{where}: a damaged compiled file ({error})") from error
+        if found != digest:
+            raise InvalidArgument(f"{where}: a damaged compiled file: its code is not what was written")
+        self.digest: str = digest.hex()
+
+    def _part(self, place: Any) -> memoryview:
+        begin, size = place
+        if not (type(begin) is type(size) is int and 0 <= begin <= begin + size <= len(self._view)):
+            raise ValueError(f"{place} lies outside of the file")
+        return self._view[begin : begin + size]
+
+    def object(self, name: str) -> bytes | None:
+        """Return machine code or a plan by the name of its file in the cache."""
+        found = self._objects.get(name)
+        return None if found is None else bytes(found)
+
+    def constant(self, key: str, size: int) -> MappedConstant | None:
+        """Return a packed constant by its key."""
+        found = self._constants.get(key)
+        if found is None or len(found) != size:
+            return None
+        return MappedConstant(np.frombuffer(found, np.uint8))
+
+
+def is_compiled_file(content: Content) -> bool:
+    """Return whether bytes are those of a compiled file."""
+    return bytes(content[: len(MAGIC)]) == MAGIC
+
+
+def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, found: Recorder) -> str:
+    """Write a compiled file, and return the digest of its code and plans.
+
+    Args:
+        file: an empty file.
+        kind: "onnx", or "saved" (of `Model.save`).
+        model: the bytes of the model.
+        found: what compiling it has read, written and packed.
+    """
+    objects = {name: memoryview(content) for name, content in sorted(found.objects.items())}
+    sizes = [*map(len, objects.values()), len(model), *(size for _, size, _ in found.constants.values())]
+
+    def index(places: Callable[[], Iterator[int]]) -> bytes:
+        begin = places()
+        each = iter(sizes)
+        data = {
+            "kind": kind,
+            "objects": {name: [next(begin), next(each)] for name in objects},
+            "model": [next(begin), next(each)],
+            "constants": {key: [next(begin), next(each)] for key in found.constants},
+        }
+        return json.dumps(data, separators=(",", ":")).encode()
+
+    # Room for the widest offsets, so that the index has a size before the offsets are known.
+    room = len(index(lambda: iter([2**62] * len(sizes))))
+    begins, at = [], _HEAD.size + room
+    for number, size in enumerate(sizes):
+        at += -at % (_PAGE if number >= len(objects) else 8)
+        begins.append(at)
+        at += size
+    text = index(lambda: iter(begins)).ljust(room)
+    digest = _digest(memoryview(text), objects)
+    file.write(_HEAD.pack(MAGIC, _VERSION, len(text), digest) + text)
+    contents = [*objects.values(), memoryview(model)]
+    for begin, content in zip(begins, contents, strict=False):
+        file.write(bytes(begin - file.tell()))
+        file.write(content)
+    for begin, (address, size, _) in zip(begins[len(contents) :], found.constants.values(), strict=True):
+        file.write(bytes(begin - file.tell()))
+        file.write((ctypes.c_uint8 * size).from_address(address))
+    return digest.hex()
+
+
+def _digest(index: memoryview, objects: Mapping[str, memoryview]) -> bytes:
+    content = hashlib.sha256(index)
+    for name in sorted(objects):
+        content.update(hashlib.sha256(objects[name]).digest())
+    return content.digest()
+
+
+def constant_key(text: str, identities: tuple[Any, ...]) -> str:
+    """Return the key of a packed constant: a digest of how it is made, and of which constants."""
+    return hashlib.sha256(json.dumps([text, _plain(identities)]).encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value

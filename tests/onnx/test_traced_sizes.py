@@ -1,0 +1,222 @@
+"""Sizes that an ONNX model leaves open are traced, so that one trace serves several sizes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import onnx
+
+from opendml import onnx as dml_onnx
+from opendml.frontends.onnx.trace import Steps, TraceStep
+from tests.running import same_bits
+
+Array = np.ndarray[Any, Any]
+
+MODELS = {
+    "reshape by computed sizes": """(float[n, m, 6] x) => (float[p, q, r, s] y) {
+        sizes = Shape (x)  zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
+        axes = Constant <value_ints = [0]> ()
+        two = Constant <value_ints = [2]> ()  three = Constant <value_ints = [3]> ()
+        a = Gather (sizes, zero)  b = Gather (sizes, one)
+        a1 = Unsqueeze (a, axes)  b1 = Unsqueeze (b, axes)
+        wanted = Concat <axis = 0> (a1, b1, two, three)
+        r = Reshape (x, wanted)  y = Transpose <perm = [0, 2, 1, 3]> (r)
+    }""",
+    "reshape with a rest": """(float[n, m] x) => (float[k] y, int64[1] c) {
+        sizes = Constant <value_ints = [-1]> ()  y = Reshape (x, sizes)  c = Shape (y) }""",
+    "products, quotients and remainders": """(float[n, m] x) => (int64[5] y) {
+        s = Shape (x)  two = Constant <value_ints = [2]> ()  five = Constant <value_ints = [5]> ()
+        a = Mul (s, two)  b = Div (s, two)  c = Mod (s, five)  d = ReduceProd <keepdims = 1> (s)
+        e = Sub (d, a)  f = Concat <axis = 0> (a, b, c)  some = Constant <value_ints = [0, 2, 4]> ()
+        g = Gather (f, some)  y = Concat <axis = 0> (g, e)
+    }""",
+    "a causal mask": """(float[n, n] x) => (float[n, n] y) {
+        s = Shape (x)  zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
+        n = Gather (s, zero)  r = Range (zero, n, one)
+        a0 = Constant <value_ints = [0]> ()  a1 = Constant <value_ints = [1]> ()
+        p = Add (n, n)  after = Range (n, p, one)  later = Sub (after, n)
+        row = Unsqueeze (later, a0)  column = Unsqueeze (r, a1)
+        seen = LessOrEqual (row, column)
+        hidden = Constant <value_float = -100.0> ()
+        y = Where (seen, x, hidden)
+    }""",
+    "zeros of computed sizes": """(float[n, m] x) => (float[n, k] y) {
+        s = Shape (x)  z = ConstantOfShape (s)  y = Concat <axis = 1> (x, z) }""",
+    "expanded to sizes": """(float[n, 1] x, float[m] w) => (float[n, m] y) {
+        a = Shape <end = 1> (x)  b = Shape (w)  s = Concat <axis = 0> (a, b)
+        e = Expand (x, s)  y = Mul (e, w)
+    }""",
+    "cut and padded by sizes": """(float[n, m] x) => (float[n, k] y) {
+        s = Shape <start = 1> (x)  one = Constant <value_ints = [1]> ()  end = Sub (s, one)
+        zero = Constant <value_ints = [0]> ()  c = Slice (x, one, end, one)
+        pads = Constant <value_ints = [0, 2, 0, 1]> ()  y = Pad (c, pads)
+    }""",
+    "resized by float arithmetic": """(float[1, 2, h, w] x) => (float[1, 2, k, l] y) {
+        s = Shape <start = 2> (x)  f = Cast <to = 1> (s)  half = Constant <value_floats = [2.0, 2.0]> ()
+        p = Mul (f, half)  q = Floor (p)  i = Cast <to = 7> (q)
+        front = Constant <value_ints = [1, 2]> ()  sizes = Concat <axis = 0> (front, i)
+        y = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+            (x, , , sizes)
+    }""",
+    "a growing cache": """(float[1, 2, q, 4] x, float[1, 2, p, 4] past)
+        => (float[a, b, q, d] y, float[a, b, c, d] new) {
+        new = Concat <axis = 2> (past, x)  t = Transpose <perm = [0, 1, 3, 2]> (new)
+        s = MatMul (x, t)  w = Softmax (s)  y = MatMul (w, new) }""",
+    "a size as data": """(float[n, m] x) => (float[n, m] y) {
+        c = Size (x)  f = Cast <to = 1> (c)  t = ReduceSum <keepdims = 0> (x)  a = Div (t, f)  y = Sub (x, a)
+    }""",
+}
+
+
+STEP = """(int64[1, length] tokens, float[1, past, 8] keys, float[16, 8] words, float[64, 8] places)
+    => (float[1, length, 8] y, float[1, total, 8] present) {
+        zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
+        first = Constant <value_ints = [0]> ()  second = Constant <value_ints = [1]> ()
+        past_sizes = Shape (keys)  past = Gather (past_sizes, one)
+        sizes = Shape (tokens)  length = Gather (sizes, one)  total = Add (past, length)
+        positions = Range (past, total, one)  embedded = Gather (places, positions)
+        word = Gather (words, tokens)  x = Add (word, embedded)
+        present = Concat <axis = 1> (keys, x)
+        all = Range (zero, total, one)  row = Unsqueeze (all, first)  column = Unsqueeze (positions, second)
+        seen = LessOrEqual (row, column)
+        turned = Transpose <perm = [0, 2, 1]> (present)  scores = MatMul (x, turned)
+        hidden = Constant <value_float = -1e9> ()
+        masked = Where (seen, scores, hidden)  weights = Softmax (masked)  y = MatMul (weights, present)
+    }"""
+"""A step of a transformer with a growing cache, as exporters write it."""
+
+
+def loaded(text: str) -> dml_onnx.OnnxModel:
+    head = '<ir_version: 10, opset_import: ["" : 18]> g '
+    return dml_onnx.load(onnx.parser.parse_model(head + text))
+
+
+def traces(model: dml_onnx.OnnxModel) -> list[TraceStep]:
+    """All steps that were traced."""
+
+    def below(steps: Steps) -> Iterator[TraceStep]:
+        for step in itertools.chain(*steps.values()):
+            yield step
+            yield from below(step.next_steps)
+
+    return list(below(model._tracer._first_steps))
+
+
+def given(model: dml_onnx.OnnxModel, **sizes: int) -> dict[str, Array]:
+    """Inputs of a model with sizes by the names of dimensions."""
+    found = {}
+    for number, each in enumerate(model.inputs):
+        shape = [sizes[size] if isinstance(size, str) else size for size in each.sizes or ()]
+        found[each.name] = np.random.default_rng(number).standard_normal(shape).astype(np.float32)
+    return found
+
+
+def exactly(text: str, inputs: Mapping[str, Array]) -> dict[str, Any]:
+    """The outputs of a model that was loaded for sizes of these inputs alone."""
+    model = loaded(text)
+    model._tracer._symbols, model._tracer._traces_sizes = {}, False
+    return model.run(inputs)
+
+
+@pytest.mark.parametrize("text", MODELS.values(), ids=MODELS)
+def test_few_traces_serve_all_sizes(text: str) -> None:
+    model = loaded(text)
+    names = sorted({size for each in model.inputs for size in each.sizes or () if isinstance(size, str)})
+    for values in ((3, 5, 7), (4, 9, 6), (11, 2, 13), (17, 40, 23)):
+        inputs = given(model, **dict(zip(names, values, strict=False)))
+        found, expected = model.run(inputs), exactly(text, inputs)
+        for name, array in expected.items():
+            np.testing.assert_allclose(found[name], array, 1e-5, 1e-5)
+    assert len(traces(model)) <= 2  # The compiler treats some sizes, such as those below 32, apart.
+
+
+@pytest.mark.parametrize("lengths", [(1,), (2, 5)])
+def test_steps_with_a_growing_cache_are_traced_once(lengths: tuple[int, ...]) -> None:
+    model = loaded(STEP)
+    inputs = {"words": np.eye(16, 8, dtype=np.float32), "places": np.eye(64, 8, dtype=np.float32)}
+    for past in range(33, 53):
+        for length in lengths:
+            inputs["tokens"], inputs["keys"] = np.arange(length)[None], np.ones((1, past, 8), np.float32)
+            found, expected = model.run(inputs), exactly(STEP, inputs) if past == 40 else {}
+            assert found["present"].shape == (1, past + length, 8)
+            for name, array in expected.items():
+                np.testing.assert_allclose(found[name], array, 1e-5, 1e-5)
+    assert len(traces(model)) == 1
+
+
+def test_sizes_of_0_and_1_have_traces_of_their_own() -> None:
+    text = "(float[n, m] x, float[k, m] w) => (float[p, m] y) { y = Add (x, w) }"
+    model = loaded(text)
+    for n, k in ((3, 3), (1, 3), (3, 1), (5, 1), (1, 1), (5, 5), (1, 7)):
+        inputs = given(model, n=n, k=k, m=4)
+        assert same_bits(model.run(inputs)["y"], inputs["x"] + inputs["w"])
+    assert len(traces(model)) == 4
+    assert model.run(given(model, n=0, k=1, m=4))["y"].shape == (0, 4)
+
+
+def test_sizes_that_were_equal_by_chance_may_differ() -> None:
+    model = loaded(
+        "(float[n, m] x, float[k] w) => (float[n, m] y, float[k] z) { y = Relu (x)  z = Relu (w) }"
+    )
+    for n, m, k in ((4, 4, 4), (4, 5, 6), (6, 5, 4)):
+        inputs = given(model, n=n, m=m, k=k)
+        for name, x in zip("yz", inputs.values(), strict=True):
+            assert same_bits(model.run(inputs)[name], np.maximum(x, 0))
+
+
+def test_dimensions_of_one_name_may_have_several_sizes() -> None:
+    model = loaded("(float[n] x, float[n] w) => (float[n] y, float[n] z) { y = Neg (x)  z = Neg (w) }")
+    for n, k in ((4, 4), (4, 5), (5, 4), (1, 4), (7, 7)):
+        x, w = np.ones(n, np.float32), np.ones(k, np.float32)
+        found = model.run({"x": x, "w": w})
+        assert (found["y"].shape, found["z"].shape) == ((n,), (k,))
+
+
+def test_a_failed_guard_makes_another_trace() -> None:
+    text = """(float[n] x) => (float[k] y) {
+        zero = Constant <value_ints = [0]> ()  ten = Constant <value_ints = [10]> ()
+        y = Slice (x, zero, ten) }"""
+    model = loaded(text)
+    for n in (20, 30, 10, 9, 4, 25):
+        x = np.arange(n, dtype=np.float32)
+        assert same_bits(model.run({"x": x})["y"], x[:10])
+    assert len(traces(model)) == 3  # for more than 10, 10 itself, and fewer
+
+
+def test_sizes_that_depend_on_data_are_traced() -> None:
+    text = """(float[n] x) => (float[k] y) {
+        i = NonZero (x)  t = Transpose (i)  g = GatherND (x, t)  y = Neg (g) }"""
+    model, count = loaded(text), 0
+    for pattern in ("10110", "11100", "1111100000", "1010101"):
+        x = np.array([float(each) for each in pattern], np.float32)
+        assert same_bits(model.run({"x": x})["y"], -x[x != 0])
+        count = count or len(traces(model))
+    assert len(traces(model)) == count
+
+
+def test_numbers_that_decide_about_sizes_are_traced() -> None:
+    model = loaded("(float[n] x, int64[2] s) => (float[a, b] y) { r = Reshape (x, s)  y = Neg (r) }")
+    for sizes in ((2, 3), (4, 5), (7, 2), (6, 6)):
+        x = np.arange(np.prod(sizes), dtype=np.float32)
+        assert same_bits(model.run({"x": x, "s": np.array(sizes)})["y"], -x.reshape(sizes))
+    count = len(traces(model))
+    assert same_bits(model.run({"x": x, "s": np.array([4, -1])})["y"], -x.reshape(4, -1))
+    assert len(traces(model)) > count
+
+
+def test_bodies_of_loops_trace_what_is_open_outside() -> None:
+    text = """(float[n] x, int64 trips) => (float[n] y) {
+        go = Constant <value_int = 1> ()  b = Cast <to = 9> (go)
+        y = Loop (trips, b, x) <body = body (int64 i, bool c, float[n] v) => (bool d, float[n] w)
+            { d = Identity (c)  w = Add (v, x) }>
+    }"""
+    model = loaded(text)
+    for n in (3, 5, 8):
+        x = np.arange(n, dtype=np.float32)
+        assert same_bits(model.run({"x": x, "trips": np.array(3)})["y"], x * 4)

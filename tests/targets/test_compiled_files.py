@@ -1,0 +1,207 @@
+"""Compiled files: quick where they were written, compiled elsewhere, and no code of strangers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import opendml as dml
+from opendml.runtime.graphs import shared
+from opendml.targets import compiled_files, object_cache
+from opendml.targets.cpu import engine, executable, planning
+
+Array = np.ndarray[Any, Any]
+RANDOM = np.random.default_rng(28)
+X = RANDOM.standard_normal((1, 1, 40, 64), np.float32)
+W = RANDOM.standard_normal((1, 1, 64, 96), np.float32)
+
+
+class Machine:
+    """A machine with a cache of its own, and counts of what loading and running take."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.file, self._patch, self._folder = folder / "model.odml", monkeypatch, folder
+        self.counts = dict.fromkeys(("fused", "assembled", "packed"), 0)
+        monkeypatch.setenv(object_cache.PLANS_VARIABLE, "1")
+        self.use("first")
+        for owner, function, name in (
+            (planning, "fuse", "fused"),
+            (engine, "kernel_assembly", "assembled"),
+            (executable.CpuExecutable, "initialize", "packed"),
+        ):
+            monkeypatch.setattr(owner, function, self._counted(getattr(owner, function), name))
+
+    def _counted(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            self.counts[name] += 1
+            return function(*arguments)
+
+        return counted
+
+    def use(self, name: str) -> None:
+        """Use the cache of another machine from now on."""
+        self._patch.setenv("OPENDML_CACHE_DIRECTORY", str(self._folder / name))
+
+    def without_objects(self) -> None:
+        """Remove all code and plans of the cache, but not the records of compiled files."""
+        for path in (self._folder / "first").iterdir():
+            if path.suffix != ".file":
+                path.unlink()
+
+    def of(self, run: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
+        """Return the result of `run` as if in a new process, and what it took."""
+        self._patch.setattr(engine, "_codes", {})
+        self.counts |= dict.fromkeys(self.counts, 0)
+        return run(), dict(self.counts)
+
+
+NOTHING = {"fused": 0, "assembled": 0, "packed": 0}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    return Machine(tmp_path, monkeypatch)
+
+
+def compiled_graph(machine: Machine) -> bytes:
+    """Write a compiled file of a product with packed weights, and return its result."""
+    graph = dml.Graph()
+    y = dml.gemm(graph.input("x", dml.FLOAT32, X.shape), graph.constant(W))
+    model = graph.compile({"y": dml.activation_relu(y)})
+    model.save(machine.file, compiled=True)
+    return bytes(model(X)["y"].tobytes())
+
+
+def loaded_graph(machine: Machine, **options: Any) -> bytes:
+    model = dml.load(machine.file, **options)
+    assert isinstance(model, dml.Model)
+    return bytes(model(X)["y"].tobytes())
+
+
+def compiled_onnx(machine: Machine) -> bytes:
+    """Write a compiled file of an ONNX model on the command line, and return its result."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1, 1, n, 64] x) => (float[1, 1, n, 96] y) { p = MatMul (x, w) y = Relu (p) }"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(W, "w"))
+    path = machine.file.with_suffix(".onnx")
+    onnx.save(model, path)
+    np.save(machine.file.with_name("x.npy"), X)
+    command = [
+        "compile",
+        str(path),
+        "-o",
+        str(machine.file),
+        "--input",
+        f"x={machine.file.with_name('x.npy')}",
+    ]
+    subprocess.run([sys.executable, "-m", "opendml", *command], env=os.environ, check=True)
+    return bytes(dml.onnx.load(path)(X)["y"].tobytes())
+
+
+def loaded_onnx(machine: Machine, **options: Any) -> bytes:
+    return bytes(dml.onnx.load(machine.file, **options)(X)["y"].tobytes())
+
+
+KINDS = pytest.mark.parametrize(
+    ("compiled", "loaded"),
+    [(compiled_graph, loaded_graph), (compiled_onnx, loaded_onnx)],
+    ids=["saved", "onnx"],
+)
+
+
+@KINDS
+def test_a_compiled_file_needs_no_compiling_and_no_packing(
+    compiled: Any, loaded: Any, machine: Machine
+) -> None:
+    expected = compiled(machine)
+    machine.without_objects()
+    assert machine.of(lambda: loaded(machine)) == (expected, NOTHING)
+
+
+@KINDS
+def test_code_of_another_machine_runs_only_if_it_is_trusted(
+    compiled: Any, loaded: Any, machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = compiled(machine)
+    machine.use("second")
+    found, counts = machine.of(lambda: loaded(machine))
+    assert found == expected
+    assert min(counts.values()) > 0
+    (message,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert "its code is not used" in message
+    assert "trusted=True" in message
+    machine.use("third")
+    assert machine.of(lambda: loaded(machine, trusted=True)) == (expected, NOTHING)
+
+
+@KINDS
+def test_a_file_of_another_processor_is_compiled(
+    compiled: Any, loaded: Any, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = compiled(machine)
+    monkeypatch.setenv("OPENDML_THREADS", "1" if os.environ.get("OPENDML_THREADS") != "1" else "2")
+    machine.without_objects()
+    found, counts = machine.of(lambda: loaded(machine))
+    assert found == expected
+    assert counts["fused"] > 0
+
+
+@KINDS
+@pytest.mark.parametrize("place", ["head", "index", "objects", "end"])
+def test_damaged_files_are_refused(compiled: Any, loaded: Any, place: str, machine: Machine) -> None:
+    compiled(machine)
+    content = bytearray(machine.file.read_bytes())
+    at = {"head": 20, "index": 100, "objects": content.index(b"scratch_bytes"), "end": 0}[place]
+    if place == "end":
+        del content[-5000:]
+    else:
+        content[at] ^= 1
+    machine.file.write_bytes(content)
+    with pytest.raises(dml.InvalidArgument, match=r"model\.odml: "):
+        loaded(machine, trusted=True)
+
+
+def test_each_loader_names_the_other(machine: Machine) -> None:
+    compiled_graph(machine)
+    with pytest.raises(dml.InvalidArgument, match=r"a saved model, which opendml\.load reads"):
+        loaded_onnx(machine)
+    compiled_onnx(machine)
+    with pytest.raises(dml.InvalidArgument, match=r"which opendml\.onnx\.load reads"):
+        loaded_graph(machine)
+
+
+def test_what_cannot_be_compiled_to_a_file_is_an_error(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = dml.Graph()
+    y = dml.activation_relu(graph.input("x", dml.FLOAT32, [4]))
+    for device in ("reference", "cpu"):
+        monkeypatch.setenv(object_cache.PLANS_VARIABLE, "0")
+        with pytest.raises(dml.Unsupported, match="one program for the CPU, with plans switched on"):
+            graph.compile({"y": y}, device).save(machine.file, compiled=True)
+    assert not machine.file.exists()
+
+
+def test_constants_of_a_file_are_its_own_memory(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = compiled_graph(machine)
+    mapped = []
+
+    class Noted(compiled_files.MappedConstant):
+        def __init__(self, bytes: Array) -> None:
+            super().__init__(bytes)
+            mapped.append(bytes.nbytes)
+
+    monkeypatch.setattr(compiled_files, "MappedConstant", Noted)
+    monkeypatch.setattr(shared.ConstantStore, "bytes", 0)
+    assert loaded_graph(machine) == expected
+    assert sum(mapped) >= W.nbytes
