@@ -270,7 +270,7 @@ MEMBERS: dict[str, str] = {
     "Device": "check_feature_support compile_graph compile_operator create_binding_table create_buffer "
     "create_command_recorder create_operator create_operator_initializer download empty execute "
     "feature_level index kind name record remove removed_reason set_name synchronize threads upload",
-    "Graph": "compile constant feature_level input",
+    "Graph": "compile constant dimension feature_level input",
     "GraphDesc": "input_count input_edges intermediate_edges nodes output_count output_edges",
     "GraphTensor": "T data_type dtype graph is_rounded ndim permute reinterpret reshape rounded shape sizes "
     "transpose",
@@ -279,7 +279,7 @@ MEMBERS: dict[str, str] = {
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
     "Limits": "compile_seconds evaluator_seconds evaluator_steps graph_parts kernel_steps memory_bytes "
     "tensor_elements untrusted",
-    "Model": "bind device explain input_names output_names persistent_bytes run save temporary_bytes",
+    "Model": "bind device explain input_names output_names persistent_bytes run save temporary_bytes warm_up",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset set_name",

@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import math
 import random
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from opendml.program.sizes import Conditions, Dimension, Relation, Size, Trace, Values, hint_of
+from opendml.program.sizes import (
+    Conditions,
+    Dimension,
+    Relation,
+    Size,
+    Trace,
+    TracedFloat,
+    TracedWord,
+    Values,
+    as_number,
+    greatest,
+    hint_of,
+    in_float_type,
+    is_traced,
+    least,
+    square_root,
+    value_at,
+)
 
 HINTS = {"batch": 4, "length": 50, "width": 223}
 
@@ -140,3 +158,91 @@ def test_division_by_zero_is_refused() -> None:
     with pytest.raises(ZeroDivisionError):
         sizes["n"] // 0
     assert 12 // sizes["n"] == 3
+
+
+def random_float(random: random.Random, names: list[str], depth: int = 3) -> Callable[[dict[str, Any]], Any]:
+    """Return a function of dimensions made of random arithmetic of floats, with comparisons."""
+    if not depth:
+        name, factor = random.choice(names), random.choice([1, 3, 0.5, 0.1])
+        return random.choice([lambda d: d[name] * factor, lambda d: 1.0 / d[name], lambda d: d[name] / 7])
+    first, second = (random_float(random, names, depth - 1) for _ in range(2))
+    return random.choice(
+        [
+            lambda d: first(d) + second(d),
+            lambda d: first(d) - second(d) * 0.3,
+            lambda d: first(d) * second(d),
+            lambda d: first(d) / 3,
+            lambda d: square_root(as_number(abs(first(d)))),
+            lambda d: in_float_type(first(d), "FLOAT32"),
+            lambda d: first(d) if first(d) >= second(d) else second(d) - 1.0,
+            lambda d: first(d) if first(d) != 0.5 else second(d),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_traced_floats_that_meet_the_guards_have_the_bits_of_floats(seed: int) -> None:
+    generator = random.Random(seed)
+    trace, sizes = of()
+    expression = random_float(generator, list(HINTS))
+    traced = expression(sizes)
+    assert hint_of(traced) == expression(HINTS)
+    holds = Conditions(trace.guards)
+    values = Values([TracedWord(traced, bits)] if is_traced(traced) else [bits(traced)])
+    for _ in range(20):
+        other = {name: generator.randrange(2, 3000) for name in HINTS}
+        if holds(other):
+            assert values(other).tolist() == [bits(expression(other))]
+            assert value_at(traced, other) == expression(other)
+
+
+def bits(value: float) -> int:
+    (result,) = struct.unpack("<q", struct.pack("<d", value))
+    return int(result)
+
+
+def test_a_float_that_becomes_a_plain_one_is_guarded() -> None:
+    for convert in (float, int, math.sqrt, math.floor, lambda x: f"{x:.1f}", lambda x: struct.pack("d", x)):
+        trace, sizes = of({"batch": 4, "length": 3})
+        convert(sizes["batch"] / (sizes["length"] * 7))
+        assert [relation for relation, _ in trace.guards] == [Relation.ZERO]
+
+
+def test_quotients_of_proportional_sizes_are_plain_floats() -> None:
+    trace, sizes = of()
+    batch, length = sizes["batch"], sizes["length"]
+    assert (3 * batch * length) / (batch * length * 2) == 1.5
+    assert math.floor(batch * 2.5) == batch * 5 // 2
+    assert type(batch * 0.1) is TracedFloat
+    assert 0 < 1.0 / batch <= 0.5
+    assert batch * 0.5 < math.inf
+    assert not trace.guards
+
+
+def test_the_greatest_and_the_least_need_no_guard() -> None:
+    trace, sizes = of()
+    batch, length = sizes["batch"], sizes["length"]
+    found = [greatest(batch, length), least(batch, length, 9), greatest(batch * 2, batch), greatest(7, 3)]
+    assert not trace.guards
+    assert found[2:] == [2 * batch, 7]
+    values = Values(found)
+    for batch, length in ((2, 5), (50, 3), (9, 9), (12, 11)):
+        assert values({"batch": batch, "length": length}).tolist() == [
+            max(batch, length),
+            min(batch, length, 9),
+            2 * batch,
+            7,
+        ]
+
+
+def test_quotients_are_bounded_by_what_they_divide() -> None:
+    trace, sizes = of()
+    length = sizes["length"]
+    for step in (2, 3, 32):
+        assert length % step >= 0
+        assert length % step < step
+        assert -(-length // step) * step >= length
+        assert -(-length // step) == (length + step - 1) // step
+        assert (length // step) // 4 == length // (step * 4)
+        assert (length * 6 + 3) // (3 * step) == (length * 2 + 1) // step
+    assert not trace.guards

@@ -108,7 +108,7 @@ def two_inputs() -> dml.Model:
             r"y: sizes \[2, 4\]; the graph has \[rows, columns\]; columns is 3 in x, dimension 1",
         ),
         ((2, 3), (2,), r"y: sizes \[2\]; the graph has \[rows, columns\]; 2 dimensions are needed"),
-        ((0, 3), (0, 3), "must be a whole number from 1"),
+        ((0, 3), (0, 3), r"rows is 1 to 2147483647"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(x: tuple[int, ...], y: tuple[int, ...], message: str) -> None:
@@ -212,3 +212,57 @@ def test_constants_are_read_when_a_graph_is_compiled() -> None:
         weight[:] = np.nan
         given = values(rows, 96)
         np.testing.assert_allclose(model(given)["y"], given @ wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_sizes_that_cannot_be_traced_are_compiled_exactly_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise TypeError("a plain integer is needed")
+
+    for place, message in (
+        ("opendml.targets.cpu.planning.plain", "through launches: TypeError"),
+        ("opendml.runtime.graphs.traced_model.carried", "through a graph: TypeError"),
+    ):
+        monkeypatch.setattr(place, refuse)
+        model, x = model_of(), values(5, 7, 3)
+        np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
+        assert message in caplog.text
+        assert not plans_of(model)
+
+
+def test_dimensions_with_a_range_allow_what_only_sizes_of_the_range_do(tmp_path: Path) -> None:
+    table = values(64, 8)
+    graph = dml.Graph()
+    length = graph.dimension("length", least=2, greatest=64)
+    x = graph.input("x", dml.FLOAT32, [length, 8])
+    model = graph.compile({"y": x + dml.activation_tanh(graph.constant(table)[:length])})
+    model.save(tmp_path / "model.dml")
+    again = dml.load(tmp_path / "model.dml")
+    assert isinstance(again, dml.Model)
+    for each in (model, again):
+        for rows in (2, 3, 40, 63, 64):
+            x_now = values(rows, 8)
+            np.testing.assert_allclose(each(x_now)["y"], x_now + np.tanh(table[:rows]), atol=1e-6)
+            assert check_words(each, length=rows)
+        for rows in (1, 65):
+            with pytest.raises(InvalidArgument, match="length is 2 to 64"):
+                each(values(rows, 8))
+
+
+@pytest.mark.parametrize(
+    ("name", "ends", "message"),
+    [
+        ("x", {}, "already exists"),
+        (" ", {}, "not a name"),
+        ("y", {"least": 0}, "whole numbers from 1"),
+        ("y", {"least": 4, "greatest": 4}, "the greatest more than the least"),
+    ],
+)
+def test_dimensions_without_a_name_or_a_range_are_refused(
+    name: str, ends: dict[str, int], message: str
+) -> None:
+    graph = dml.Graph()
+    graph.dimension("x")
+    with pytest.raises(InvalidArgument, match=message):
+        graph.dimension(name, **ends)

@@ -3,18 +3,20 @@
 A value is prepared if that saves time. Constants as they are, moved or converted, stay where they are: a
 kernel reads them for free. A value that takes more memory than the constants that it is made of stays in the
 program, since reading it costs more than computing it again. Results of reductions are always prepared.
+Values that depend on traced sizes are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from opendml.compiler.kernel import Recipe
 from opendml.compiler.prices import FREE_IN_LOADS
 from opendml.compiler.view_algebra import above_memory, walk
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
+from opendml.program.sizes import is_traced
 
 MOST_VISITED = 1024
 """Nodes of a value that are visited, at most, to decide whether it is prepared."""
@@ -111,12 +113,19 @@ def _fixed(nodes: Sequence[Node], program: Program) -> tuple[set[int], dict[int,
             if node.attribute in program.constants:
                 fixed.add(id(node))
                 used[id(node)] = _constant_bytes(node, program)
-        elif all(id(each) in fixed for each in node.operands):
+        elif all(id(each) in fixed for each in node.operands) and not _has_traced_sizes(node):
             fixed.add(id(node))
             largest = [used[id(each)] for each in node.operands if id(each) in used]
             if largest:
                 used[id(node)] = max(largest)
     return fixed, used
+
+
+def _has_traced_sizes(node: Node) -> bool:
+    """Return whether a node depends on traced sizes: other runs may have other values."""
+    attribute = node.attribute
+    inner = (*attribute.offsets, *chain(*attribute.steps)) if isinstance(attribute, View) else ()
+    return any(map(is_traced, (*node.sizes, attribute, *inner)))
 
 
 def _constant_bytes(constant: Node, program: Program) -> int:

@@ -14,6 +14,7 @@ from opendml.operators.registry import defines
 from opendml.program.functions import ceiling, floor, maximum, minimum, rounded, select, wide_enough
 from opendml.program.node import Node, Operation, apply, constant, convert, counted
 from opendml.program.scalar_type import ScalarType, counting, number_in
+from opendml.program.sizes import index_range, is_surely_less, is_traced
 from opendml.program.view import gathered, repeated, reshaped, view
 from opendml.spec.enums import AxisDirection, InterpolationMode
 from opendml.spec.operator_desc import Size2D
@@ -213,8 +214,10 @@ def _line(counts: Sequence[int], axis: int, placing: Sampling | None) -> _Line:
     count = counts[axis]
     if placing is None:
         return _Line(count)
-    if count <= MOST_LISTED:
-        places = places_of(count, placing)
+    # Exact coordinates of more places repeat the period of these. Others of a traced number are computed.
+    listed = _MOST_PROBED if is_traced(count) else count
+    if count <= MOST_LISTED and (not is_traced(count) or _are_exact(placing)):
+        places = places_of(listed, placing)
         before = np.floor(places)
         weights = places - before
         for period in (1, 2):
@@ -228,6 +231,16 @@ def _line(counts: Sequence[int], axis: int, placing: Sampling | None) -> _Line:
 
 MOST_LISTED = 2**16
 """Places along an axis that are listed to find their period."""
+_MOST_PROBED = 16
+"""Places of a traced number that are listed to find their period."""
+
+
+def _are_exact(placing: Sampling) -> bool:
+    """Return whether float32 has the coordinates of `MOST_LISTED` places: multiples of 1/64 below 2^18."""
+    step = 1 / Fraction(placing.scale)
+    before = step * Fraction(placing.output_offset)
+    parts = (step, before, Fraction(placing.input_offset), Fraction(placing.output_offset))
+    return all(abs(each) <= 2 and 64 % each.denominator == 0 for each in parts)
 
 
 def places_of(count: int, placing: Sampling) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
@@ -249,8 +262,8 @@ def _within(
         size = x.sizes[axis]
         if each.operation is Operation.INDEX and isinstance(each.attribute, tuple):
             first, *moves = each.attribute
-            reach = [move * (count - 1) for move, count in zip(moves, sizes, strict=True)]
-            if first + sum(min(each, 0) for each in reach) >= 0 and first + sum(map(abs, reach)) < size:
+            least, most = index_range(sizes, moves)
+            if is_surely_less(-1, first + least) and is_surely_less(first + most - least, size):
                 offsets[axis], steps[axis] = first, moves
                 continue
         inside[axis] = clamped(each, size)

@@ -113,7 +113,8 @@ class _Copies(NamedTuple):
 
 def _along(gradient: Node, axis: int, size: int, direction: AxisDirection | None, placing: Sampling) -> Node:
     """Return the gradient of `size` elements along an axis."""
-    count = gradient.sizes[axis]
+    # The tables of outputs that elements meet are made for certain sizes.
+    size, count = int(size), int(gradient.sizes[axis])
     if direction is None and (even := _EvenTaps.of(size, count, placing)) is not None:
         return even.summed(gradient, axis)
     taps = _Taps.of(size, count, direction, placing)

@@ -49,6 +49,8 @@ GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
 _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
+_MOST_TERMS = 8
+"""Terms of a polynomial whose quotients are eliminated for its bounds, at most."""
 _LARGE = 2**60
 """A number that no expression needs to be compared with beyond."""
 _OVERFLOW = 2.0**62
@@ -203,28 +205,41 @@ class Trace:
         return known
 
     def _range(self, polynomial: Polynomial) -> Interval:
-        least, greatest = self._bounds(polynomial, [(0, 0)] * len(self._ranges))
+        least, greatest = self._bounds(polynomial)
         if len(polynomial) < 2:
             return least, greatest
         # With atoms counted from their least values, terms of one sign bound those of the other.
-        terms: dict[Monomial, int] = {}
+        start, terms = 0, dict[Monomial, int]()
         for monomial, coefficient in polynomial:
             own: dict[Monomial, int] = {(): coefficient}
             for atom in monomial:
-                start = self._ranges[atom][0]
-                shifted = {key: value * start for key, value in own.items()}
+                first = self._ranges[atom][0]
+                shifted = {key: value * first for key, value in own.items()} if first else {}
                 for key, value in own.items():
                     longer = tuple(sorted((*key, atom)))
                     shifted[longer] = shifted.get(longer, 0) + value
                 own = shifted
             for key, value in own.items():
-                terms[key] = terms.get(key, 0) + value
-        other = self._bounds(terms.items(), [(start, start) for start, _ in self._ranges])
-        least, greatest = max(least, other[0]), min(greatest, other[1])
-        if (below := self._eliminated(polynomial)) is not None:
-            least = max(least, -(-self.range(below[0])[0] // below[1]))
-        if (above := self._eliminated(_scaled(polynomial, -1))) is not None:
-            greatest = min(greatest, self.range(above[0])[0] // -above[1])
+                if key:
+                    terms[key] = terms.get(key, 0) + value
+                else:
+                    start += value
+        before = after = start
+        for monomial, coefficient in terms.items():
+            reach = coefficient
+            for atom in monomial:
+                first, last = self._ranges[atom]
+                reach *= last - first
+            if reach < 0:
+                before += reach
+            else:
+                after += reach
+        least, greatest = max(least, before), min(greatest, after)
+        if least <= 0 <= greatest and len(polynomial) <= _MOST_TERMS:
+            if (below := self._eliminated(polynomial)) is not None:
+                least = max(least, -(-self.range(below[0])[0] // below[1]))
+            if (above := self._eliminated(_scaled(polynomial, -1))) is not None:
+                greatest = min(greatest, self.range(above[0])[0] // -above[1])
         return least, greatest
 
     def _eliminated(self, polynomial: Polynomial) -> tuple[Polynomial, int] | None:
@@ -249,15 +264,18 @@ class Trace:
             return _sum(_scaled(rest, divisor), bound), divisor
         return None
 
-    def _bounds(self, terms: Iterable[tuple[Monomial, int]], starts: Sequence[Interval]) -> Interval:
-        """Return bounds of the sum of terms, whose atoms count from other numbers than 0."""
+    def _bounds(self, polynomial: Polynomial) -> Interval:
+        """Return the sum of the bounds of all terms."""
         least = greatest = 0
-        for monomial, coefficient in terms:
-            ends = coefficient, coefficient
+        for monomial, coefficient in polynomial:
+            low = high = coefficient
             for atom in monomial:
                 first, last = self._ranges[atom]
-                ends = _product_range(ends, (first - starts[atom][0], last - starts[atom][1]))
-            least, greatest = least + ends[0], greatest + ends[1]
+                if low >= 0 <= first:
+                    low, high = low * first, high * last
+                else:
+                    low, high = _product_range((low, high), (first, last))
+            least, greatest = least + low, greatest + high
         return least, greatest
 
     def value(self, polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
@@ -441,6 +459,8 @@ class Size(_Integer):
         return self.trace.holds(Relation.NOT_ZERO, self.polynomial)
 
     def __add__(self, other: Any) -> Any:
+        if type(other) is int and not other:
+            return self
         own = self._polynomial_of(other)
         return _of_float("+", self, other) if own is None else self.trace_value(_sum(self.polynomial, own))
 
@@ -461,6 +481,8 @@ class Size(_Integer):
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (list, tuple)):
             return other * self.__index__()
+        if type(other) is int:
+            return self if other == 1 else self.trace_value(_scaled(self.polynomial, other) if other else ())
         own = self._polynomial_of(other)
         if own is None:
             return _of_float("*", self, other)
@@ -550,6 +572,10 @@ class Size(_Integer):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        if type(other) is int:
+            least, greatest = self.trace.range(self.polynomial)
+            if not least <= other <= greatest:
+                return False
         if isinstance(other, float) and not (type(other) is float and other.is_integer()):
             return False if type(other) is float else other == self
         difference = self._minus(other)
@@ -565,6 +591,8 @@ class Size(_Integer):
     def __ge__(self, other: Any) -> Any:
         if type(other) is float and math.isfinite(other):
             other = math.ceil(other)
+        if type(other) is int and self.trace.range(self.polynomial)[0] >= other:
+            return True
         difference = self._minus(other)
         if difference is None:
             return other == -math.inf if type(other) is float else NotImplemented
@@ -577,6 +605,8 @@ class Size(_Integer):
     def __le__(self, other: Any) -> Any:
         if type(other) is float and math.isfinite(other):
             other = math.floor(other)
+        if type(other) is int and self.trace.range(self.polynomial)[0] > other:
+            return False
         difference = self._minus(other)
         if difference is None:
             return other == math.inf if type(other) is float else NotImplemented
@@ -1241,6 +1271,8 @@ def _product(first: Polynomial, second: Polynomial) -> Polynomial:
 
 
 def _sorted(terms: Mapping[Monomial, int]) -> Polynomial:
+    if len(terms) == 1:
+        return tuple([each for each in terms.items() if each[1]])
     return tuple(sorted([each for each in terms.items() if each[1]]))
 
 

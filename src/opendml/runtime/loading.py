@@ -21,6 +21,7 @@ def load(
     *,
     limits: Limits | None = None,
     trusted: bool = False,
+    progress: bool = False,
 ) -> Model | CompiledOperator:
     """Load a model or a compiled operator that `save` has written, compiled for this machine.
 
@@ -34,6 +35,7 @@ def load(
         limits: what loading and compiling it may take; `dml.Limits.untrusted()` for a file from a stranger.
             None: the defaults of `dml.Limits`.
         trusted: run the code in a compiled file that another machine has written.
+        progress: print on standard error what is compiled.
 
     Raises:
         InvalidArgument: no such file, no saved model, or a damaged one.
@@ -43,7 +45,7 @@ def load(
     # Programs that load nothing do not pay for the reader's imports.
     from opendml.runtime.saved import read
 
-    return read.load(path, device, limits=limits, trusted=trusted)
+    return read.load(path, device, limits=limits, trusted=trusted, progress=progress)
 
 
 def _unpickled(data: bytes) -> Model | CompiledOperator:

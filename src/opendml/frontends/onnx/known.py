@@ -29,7 +29,7 @@ from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Conte
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
 from opendml.frontends.onnx.weights import Weights
-from opendml.logs import log
+from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory, kept_memory
 from opendml.runtime.locked import Locked
@@ -188,7 +188,7 @@ class KnownModel:
 
         kept = kept_memory(executable, self._backend, identities, models.shared.constants, fill)
         found = KnownRun(executable, kept, models, data)
-        log.debug("known run %s: loaded in %.1f ms", key, (time.perf_counter() - began) * 1e3)
+        tell("a known run: plan %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
         return found
 
     def write_run(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -14,8 +16,9 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.known import KnownModel, KnownRun, ModelFacts, known_model
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
-from opendml.logs import log
+from opendml.logs import log, progress_shown, tell
 from opendml.runtime.graphs.model_cache import ModelCache
+from opendml.runtime.graphs.warming import SizesToWarm, combinations
 from opendml.runtime.locked import Locked
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import reading
@@ -45,6 +48,7 @@ class OnnxModel(Locked):
         opened: Opened | Callable[[], Opened],
         cache: ModelCache,
         known: KnownModel | None = None,
+        progress: bool = False,
     ) -> None:
         super().__init__()
         self._name, self._given_device = name, device
@@ -54,7 +58,7 @@ class OnnxModel(Locked):
         self._declared = {each.name: each for each in facts.declared}
         self._opened, self._cache, self._known = opened, cache, known
         self._known_runs: dict[Any, KnownRun] = {}
-        self._noted = False
+        self._noted, self._progress = False, progress
 
     @property
     def device(self) -> Device:
@@ -133,7 +137,8 @@ class OnnxModel(Locked):
             if known is not None:
                 with self._cache.running([known]):
                     return known(given)
-            with reading(None if self._known is None else self._known.file):
+            file = None if self._known is None else self._known.file
+            with reading(file), progress_shown(self._progress):
                 results = self._run_traced(given)
         return dict(zip(self.output_names, results, strict=True))
 
@@ -144,7 +149,7 @@ class OnnxModel(Locked):
         key = tuple([(name, np.shape(each), getattr(each, "dtype", None)) for name, each in given.items()])
         found = self._known_runs.get(key)
         if found is None and callable(self._opened):
-            with self._lock, reading(self._known.file):
+            with self._lock, reading(self._known.file), progress_shown(self._progress):
                 found = self._known.run(given, self._cache)
                 if found is not None:
                     self._known_runs[key] = found
@@ -153,12 +158,41 @@ class OnnxModel(Locked):
 
     def _run_traced(self, given: Mapping[str, Any]) -> list[Any]:
         """Run the traced model, and note the run for other processes if it is new."""
-        contents, dimensions = dict(given), dict[str, int]()
+        contents, dimensions, began = dict(given), dict[str, int](), time.perf_counter()
         tracer, before = self._tracer, self._tracer.traced_count
         steps = list(tracer.steps(contents, dimensions))
+        if tracer.traced_count > before:
+            tell(
+                "%s: traced for inputs of sizes %s, which it had not met, in %.2f s",
+                self._name,
+                [list(np.shape(each)) for each in given.values()],
+                time.perf_counter() - began,
+            )
         if self._known is not None and tracer.traced_count > before and len(steps) == 1:
             self._noted |= self._traced.note(self._known, steps[0], given, contents, dimensions)
         return [contents[name] for name in self.output_names]
+
+    def warm_up(self, sizes: SizesToWarm = MappingProxyType({})) -> None:
+        """Compile the model for sizes of its symbolic dimensions now, and not when it first meets them.
+
+        The model runs once on inputs of zeros for each combination of sizes.
+
+        >>> import onnx, opendml as dml
+        >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
+        >>> model = dml.onnx.load(onnx.parser.parse_model(text))
+        >>> model.warm_up({"n": [1, 8]})
+
+        Args:
+            sizes: for each symbolic dimension of the inputs a size, or several.
+
+        Raises:
+            InvalidArgument: a dimension that no input has, one without a size, or an input without a known
+                number of dimensions, without a name for an open one, or of strings.
+            Error: as of a call.
+        """
+        dimensions = [each for info in self.inputs for each in info.sizes or () if isinstance(each, str)]
+        for each in combinations(sizes, tuple(dict.fromkeys(dimensions))):
+            self.run({info.name: info._zeros(each) for info in self.inputs})
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
         """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.
@@ -240,6 +274,7 @@ def load(
     limits: Limits | None = None,
     most_kept_bytes: int | None = None,
     trusted: bool = False,
+    progress: bool = False,
 ) -> OnnxModel:
     """Load an ONNX model.
 
@@ -254,6 +289,7 @@ def load(
                 may use.
         trusted: run the code in a compiled file (`opendml compile`) that another machine has written. False:
             only code that the cache of this machine records.
+        progress: print on standard error what is parsed, traced and compiled, now and in later runs.
 
     >>> import numpy as np, onnx, opendml as dml
     >>> text = '<ir_version: 10, opset_import: ["" : 20]> g (float[n] x) => (float[n] y) { y = Neg (x) }'
@@ -268,7 +304,7 @@ def load(
             of `onnx` has an operator.
         LimitExceeded: the model is larger than its limits allow.
     """
-    return load_model(model, device, sizes, limits, most_kept_bytes, require_used=True, trusted=trusted)
+    return load_model(model, device, sizes, limits, most_kept_bytes, True, trusted, progress)
 
 
 def load_model(
@@ -279,10 +315,11 @@ def load_model(
     most_kept_bytes: int | None,
     require_used: bool = False,
     trusted: bool = False,
+    progress: bool = False,
 ) -> OnnxModel:
     """Load a model as `load` does, but accept sizes that no input or output has unless `require_used`."""
     with metered(limits) as limit, limit.timed("compile_seconds", "loading the model"):
-        cache, before = ModelCache(most_kept_bytes), limit.held
+        cache, before, began = ModelCache(most_kept_bytes), limit.held, time.perf_counter()
         known, weights, name, content = known_model(model, device, sizes, require_used, trusted)
         file = None if known is None else known.file
         source = bytes(content) if isinstance(model, bytes) and isinstance(content, memoryview) else model
@@ -299,12 +336,14 @@ def load_model(
             log.warning("%s: compiled for another machine, version or setting; it is compiled again", name)
         if facts is not None:
             limit.hold(max(facts.held - limit.held, 0), name)
-            return OnnxModel(name, device, facts, opened, cache, known)
+            return OnnxModel(name, device, facts, opened, cache, known, progress)
         limit.held = before
-        now = opened()
+        with progress_shown(progress):
+            now = opened()
+            tell("%s: parsed and checked in %.2f s", now.name, time.perf_counter() - began)
         if known is not None and now.weights.are_within(known.content):
             known.write_facts(now.facts)
-        return OnnxModel(now.name, device, now.facts, now, cache, known)
+        return OnnxModel(now.name, device, now.facts, now, cache, known, progress)
 
 
 def model_of(model: onnx.ModelProto, name: str, device: Device, weights: Weights | None = None) -> OnnxModel:

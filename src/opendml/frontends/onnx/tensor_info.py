@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from opendml.errors import InvalidArgument
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,20 @@ class TensorInfo:
     def _assumed_sizes(self) -> tuple[int, ...]:
         """The sizes, with 1 for each open one, as in DxDispatch."""
         return tuple(size if isinstance(size, int) and size > 0 else 1 for size in self.sizes or ())
+
+    def _zeros(self, named: Mapping[str, int]) -> np.ndarray[Any, Any]:
+        """Return an input of zeros, for sizes of named dimensions.
+
+        Raises:
+            InvalidArgument: the type or the sizes are not known.
+        """
+        sizes = [named.get(each, each) if isinstance(each, str) else each for each in self.sizes or (None,)]
+        if self.type is None or not all(isinstance(each, int) and each >= 0 for each in sizes):
+            problem = (
+                f"{self.sizes} of {self.type}; a tensor of numbers, and a name for each open size, are needed"
+            )
+            raise InvalidArgument(f"warm_up: input {self.name!r}: {problem}")
+        return np.zeros([each for each in sizes if isinstance(each, int)], self.type)
 
     def to_json(self) -> list[Any] | None:
         """Return the declaration as JSON. None: the type is not NumPy's own."""

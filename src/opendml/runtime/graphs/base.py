@@ -77,6 +77,8 @@ class GraphBase:
         """The constants by the numbers of their buffers."""
         self._trace: Trace | None = None
         """The trace of named dimensions."""
+        self._ranges: dict[str, tuple[int, int]] = {}
+        """The least and the greatest size of each named dimension."""
 
     def __repr__(self) -> str:
         named = zip(self._names, self._stages.buffers, strict=True)
@@ -207,7 +209,7 @@ class GraphBase:
                 if not place.startswith(_PACKAGE)
                 or (relation is Relation.ZERO and not place.startswith(_MADE_AGAIN))
             }
-            data = replace(data, dimensions=tuple(trace.dimensions), choices=own)
+            data = replace(data, dimensions=dict(self._ranges), choices=own)
         return pruned(data, keep_inputs)
 
     def _call(self, name: str, tensors: tuple[Any, ...], attributes: Mapping[str, Any]) -> Any:

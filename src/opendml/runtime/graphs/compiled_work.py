@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opendml.budget import meter
 from opendml.floating_point import default_mode
-from opendml.logs import log
+from opendml.logs import log, tell
 from opendml.program.carriers import carried
 from opendml.program.program import Program, packed
 from opendml.runtime.graphs.shared import ConstantStore, PreparedMemory, kept_memory
@@ -236,7 +236,8 @@ def _logged(what: str, program: Program, backend: DeviceBackend) -> Iterator[Non
     yield
     milliseconds = (time.perf_counter() - start) * 1e3
     sizes = [list(output.sizes) for output in program.outputs]
-    log.debug("compiled a %s of outputs %s for %s in %.1f ms", what, sizes, backend.kind, milliseconds)
+    say = tell if what == "graph" else log.debug
+    say("compiled a %s of outputs %s for %s in %.1f ms", what, sizes, backend.kind, milliseconds)
 
 
 @default_mode()

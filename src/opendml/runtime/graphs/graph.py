@@ -9,7 +9,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.program.program import packed
-from opendml.program.sizes import Dimension, Size, Trace
+from opendml.program.sizes import GREATEST, Dimension, Trace
 from opendml.runtime.calls.arguments import validate_tensor
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.compiled_work import CompiledWork
@@ -26,7 +26,7 @@ from opendml.spec.element_types import is_bfloat16_type
 from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.feature_level import as_feature_level
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.spec.values import DataTypeLike
+from opendml.spec.values import DataTypeLike, is_integer
 from opendml.spec.wording import shown
 
 
@@ -86,18 +86,58 @@ class Graph(GraphBase):
             problem = "already exists" if isinstance(name, str) else "not a name"
             raise InvalidArgument(f"graph input {shown(name)}: {problem}")
         if isinstance(sizes, list | tuple):
-            sizes = [self._dimension(name, each) if isinstance(each, str) else each for each in sizes]
+            sizes = [self._size(each) if isinstance(each, str) else each for each in sizes]
         label = f"graph input {shown(name)}"
         is_bfloat16, tensor = self._tensor_of(label, data_type, sizes, strides)  # type: ignore[arg-type]
         return self._input(name, tensor, is_bfloat16)
 
-    def _dimension(self, input: str, name: str) -> Size:
-        """Return the size of a named dimension."""
-        if not name or name.strip() != name:
-            raise InvalidArgument(f"graph input {shown(input)}: sizes: {shown(name)} is no name")
-        if self._trace is None:
-            self._trace = Trace({})
-        return named_size(self._trace, name)
+    def dimension(self, name: str, *, least: int = 1, greatest: int = GREATEST) -> int:
+        """Add a named dimension that has a range, and return its size for `input`.
+
+        Names that `input` meets first have no range. A range lets a graph use what only some sizes allow.
+
+        >>> import numpy as np, opendml as dml
+        >>> graph = dml.Graph()
+        >>> length = graph.dimension("length", greatest=100)
+        >>> x = graph.input("x", dml.FLOAT32, [length, 8])
+        >>> positions = graph.constant(np.ones((100, 8), np.float32))
+        >>> graph.compile({"y": x + positions[:length]})
+        <Model cpu: x FLOAT32 [length, 8] -> y FLOAT32 [length, 8]>
+
+        Args:
+            name: the name in messages, which inputs may use too.
+            least, greatest: the sizes that calls may have.
+
+        Raises:
+            InvalidArgument: a name that is taken, or no range of sizes.
+        """
+        if not isinstance(name, str) or not name.strip() or name in self._ranges:
+            problem = "already exists" if isinstance(name, str) and name in self._ranges else "not a name"
+            raise InvalidArgument(f"graph dimension {shown(name)}: {problem}")
+        if not is_integer(least, 1, GREATEST) or not is_integer(greatest, max(least, 1) + 1, GREATEST):
+            given = f"least={shown(least)}, greatest={shown(greatest)}"
+            raise InvalidArgument(
+                f"graph dimension {shown(name)}: {given}; whole numbers from 1 to {GREATEST} are needed, the "
+                "greatest more than the least"
+            )
+        self._ranges[name] = int(least), int(greatest)
+        self._trace = self._trace or Trace({})
+        return self._trace.add(name, Dimension(self._hint(*self._ranges[name]), max(least, 2), greatest))
+
+    def _hint(self, least: int, greatest: int) -> int:
+        """Return a size that a dimension is taken to have while the graph is built."""
+        known = [] if self._trace is None else [each.hint for each in self._trace.dimensions.values()]
+        if greatest > _HINTS[-1]:
+            return next(each for each in _HINTS if each >= least and each not in known)
+        # The ends of a range are likely to be constants of the graph.
+        wanted = (least + 7 * (greatest - least) // 8) | 1
+        return next((each for each in range(wanted, least, -2) if each not in known), greatest)
+
+    def _size(self, name: str) -> int:
+        """Return the size of a named dimension, which may be new."""
+        if self._trace is not None and name in self._ranges:
+            return self._trace.size(name)
+        return self.dimension(name)
 
     def compile(self, outputs: Mapping[str, GraphTensor], device: str | Device | None = None) -> Model:
         """Compile the graph up to `outputs`.
@@ -213,13 +253,6 @@ class Graph(GraphBase):
 _HINTS = [each for each in range(227, 4096) if all(each % divisor for divisor in range(2, 64))]
 """Sizes that dimensions are taken to have while a graph is built: primes, which few rules treat alone. They
 suit pictures of 224 pixels that are halved five times, and tables of 512 positions."""
-
-
-def named_size(trace: Trace, name: str) -> Size:
-    """Return the size of a dimension of a graph that is built, which may be new."""
-    if name in trace.dimensions:
-        return trace.size(name)
-    return trace.add(name, Dimension(_HINTS[len(trace.dimensions) % len(_HINTS)]))
 
 
 def _with_own_array(step: Step) -> Step:

@@ -27,6 +27,7 @@ from opendml.runtime.graphs.layout_copies import (
 )
 from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData
+from opendml.runtime.graphs.warming import SizesToWarm, combinations
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
@@ -145,6 +146,31 @@ class Model(Locked):
     def persistent_bytes(self) -> int:
         """Memory that the model holds for its constants, prepared when it was compiled."""
         return self._work.persistent_bytes
+
+    def warm_up(self, sizes: SizesToWarm) -> None:
+        """Compile the model for sizes of its named dimensions now, and not when it is first called with them.
+
+        >>> import opendml as dml
+        >>> graph = dml.Graph()
+        >>> x = graph.input("x", dml.FLOAT32, ["batch", 64])
+        >>> model = graph.compile({"y": dml.activation_relu(x)})
+        >>> model.warm_up({"batch": [1, 8]})
+
+        Args:
+            sizes: for each named dimension a size, or several; all combinations are compiled.
+
+        Raises:
+            InvalidArgument: a dimension that the graph does not have, or one without a size.
+        """
+        for each in combinations(sizes, self._dimension_names):
+            self._warm(each)
+
+    @property
+    def _dimension_names(self) -> tuple[str, ...]:
+        return ()
+
+    def _warm(self, sizes: Mapping[str, int]) -> None:
+        """Do nothing: a model of fixed sizes is compiled."""
 
     def save(self, path: str | PathLike[str], *, compiled: bool = False) -> None:
         """Write the graph, its constants and the kind of its device to a file.

@@ -6,13 +6,14 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
+from opendml.logs import log
 from opendml.program.program import Layout
-from opendml.program.sizes import Conditions, Dimension, Size, Trace, is_traced, value_at
+from opendml.program.sizes import GREATEST, Conditions, Dimension, Size, Trace, is_traced, value_at
 from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
-from opendml.runtime.graphs.traced_model import TracedModel, has_plans, hints_in, kept, range_of
+from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept, range_of
 from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.objects.bound import BoundModel
@@ -135,6 +136,9 @@ class NamedModel(Model):
             for axis, (size, given) in enumerate(zip(wanted, shape, strict=True)):
                 if type(size) is not Size or (dimension := size.name) is None:
                     continue
+                least, greatest = self._graph.dimensions[dimension]
+                if not least <= given <= greatest:
+                    raise self._unfit(name, shape, f"{dimension} is {least} to {greatest}")
                 place = f"{name}, dimension {axis}"
                 other, where = found.setdefault(dimension, (given, place))
                 if other != given:
@@ -145,6 +149,15 @@ class NamedModel(Model):
             if wanted_now != shape:
                 raise self._unfit(name, shape, f"{list(wanted_now)} is needed")
         return sizes
+
+    @property
+    def _dimension_names(self) -> tuple[str, ...]:
+        named = [each for sizes in self._wanted.values() for each in sizes]
+        names = [each.name for each in named if type(each) is Size and each.name is not None]
+        return tuple(dict.fromkeys(names))
+
+    def _warm(self, sizes: Mapping[str, int]) -> None:
+        self._at({name: sizes[name] for name in self._dimension_names})
 
     def _unfit(self, name: str, shape: tuple[int, ...], problem: str) -> InvalidArgument:
         wanted = sizes_text(self._wanted[name])
@@ -169,14 +182,19 @@ class NamedModel(Model):
     def _newly_traced(self, sizes: Mapping[str, int], traces: list[TracedModel]) -> Model | None:
         """Return a model that a new trace makes; None if none does."""
         open_sizes = _open_of(sizes)
-        ranges = {name: range_of(size) for name, size in open_sizes.items()}
+        ranges = {name: self._range_of(name, *range_of(size)) for name, size in open_sizes.items()}
         for hints in (hints_in(ranges, self.device._backend.hint_multiple), open_sizes):
-            trace = Trace({name: Dimension(hint) for name, hint in hints.items()})
+            trace = Trace(
+                {name: Dimension(hint, *self._range_of(name, 2, GREATEST)) for name, hint in hints.items()}
+            )
             now = {name: trace.size(name) if name in hints else size for name, size in sizes.items()}
             try:
                 traced = self._build(resized(self._graph, now), self._memory, trace)
             except InvalidArgument:
                 continue  # The hints do not suit the graph, but the sizes may.
+            except UNTRACED as error:
+                log.warning("sizes cannot be traced through a graph: %s: %s", type(error).__name__, error)
+                return None
             assert isinstance(traced, TracedModel)
             model = traced.at(open_sizes)
             if model is not None:
@@ -184,6 +202,11 @@ class NamedModel(Model):
                 traces.append(traced)
                 return model
         return None
+
+    def _range_of(self, name: str, least: int, greatest: int) -> tuple[int, int]:
+        """Return the part of a range that calls may have."""
+        own = self._graph.dimensions[name]
+        return max(own[0], least), min(own[1], greatest)
 
     def _compiled_exactly(self, sizes: Mapping[str, int]) -> Model:
         with self._lock:

@@ -136,7 +136,7 @@ class GraphData:
         inputs: the names of all inputs. One without a step is absent.
         steps: each after those that it reads.
         outputs: the numbers of the tensors that it computes, by name.
-        dimensions: the named dimensions of its inputs.
+        dimensions: the least and the greatest size of each named dimension.
         choices: the guards that the program recorded that built the graph, and where.
     """
 
@@ -144,7 +144,7 @@ class GraphData:
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]
     outputs: Mapping[str, int]
-    dimensions: tuple[str, ...] = ()
+    dimensions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     choices: Mapping[tuple[Relation, Any], str] = field(default_factory=dict)
 
 
@@ -211,7 +211,7 @@ def resized(data: GraphData, sizes: Mapping[str, int]) -> GraphData:
             return replace(value, **{each.name: at(getattr(value, each.name)) for each in fields(value)})
         return value
 
-    return replace(data, steps=at(data.steps), dimensions=(), choices={})
+    return replace(data, steps=at(data.steps), dimensions={}, choices={})
 
 
 def _read(step: Step) -> Iterator[int]:

@@ -31,6 +31,9 @@ MOST_SIZES = 64
 MOST_PLANS = 8
 """Plans of a bucket, at most. Another one takes the place of the oldest."""
 
+UNTRACED = (ArithmeticError, LookupError, TypeError, ValueError)
+"""Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
+
 Bucket = tuple[int, ...]
 """The numbers of bits of all dimensions of a trace."""
 
@@ -143,7 +146,7 @@ class TracedModel(Locked):
                 return self._of(plan, work)
         if self._traced is None or not self._conditions(sizes):
             return None
-        ranges = {name: range_of(size) for name, size in zip(self._dimensions, key, strict=True)}
+        ranges = {name: self._range_of(name, size) for name, size in zip(self._dimensions, key, strict=True)}
         # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
         for hints in (hints_in(ranges, self._multiple), dict(sizes)):
             new = self._plan(self._traced, ranges, hints)
@@ -156,6 +159,11 @@ class TracedModel(Locked):
                 return self._of(new, work)
         return None
 
+    def _range_of(self, name: str, size: int) -> tuple[int, int]:
+        """Return the sizes of a bucket that the dimension may have."""
+        (least, greatest), own = range_of(size), self._trace.dimensions[name]
+        return max(least, own.least), min(greatest, own.greatest)
+
     def _plan(
         self, traced: TracedProgram, ranges: Mapping[str, tuple[int, int]], hints: Mapping[str, int]
     ) -> Plan | None:
@@ -163,8 +171,12 @@ class TracedModel(Locked):
             self._before_plan()
         dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
         with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
-            with default_mode():
-                executable = traced.compile()
+            try:
+                with default_mode():
+                    executable = traced.compile()
+            except UNTRACED as error:
+                log.warning("sizes cannot be traced through launches: %s: %s", type(error).__name__, error)
+                self._traced = executable = None
             if executable is None:
                 return None
             plan = Plan(executable, self._work, [*self._guards, *guards], hints)

@@ -9,10 +9,11 @@ from pathlib import Path
 from opendml.budget import Limits, meter, metered
 from opendml.errors import InvalidArgument, located
 from opendml.json_files.node import JsonNode
+from opendml.logs import progress_shown
 from opendml.model_files import hold_file, open_file, read_file
-from opendml.program.sizes import Relation, Trace, is_traced
+from opendml.program.sizes import Relation, is_traced
 from opendml.runtime.graphs.base import GraphBase, build
-from opendml.runtime.graphs.graph import Graph, named_size
+from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.steps import (
     ConstantStep,
@@ -43,13 +44,15 @@ def load(
     *,
     limits: Limits | None = None,
     trusted: bool = False,
+    progress: bool = False,
 ) -> Model | CompiledOperator:
     """Load a file (`opendml.load`)."""
     try:
         file = Path(path)
     except TypeError as error:
         raise InvalidArgument(f"{path!r}: {error}") from error
-    with metered(limits, name=str(path)) as limit, limit.timed("compile_seconds", path):
+    shown = progress_shown(progress)
+    with shown, metered(limits, name=str(path)) as limit, limit.timed("compile_seconds", path):
         compiled = _compiled_file(file, path)
         if compiled is None:
             data = read_file(file, path)
@@ -79,15 +82,14 @@ def loaded(data: bytes | memoryview, device: str | Device | None = None) -> Mode
     known = ("device", "flags", "feature_level", "inputs", "steps", "outputs", "dimensions", "choices")
     program.members(known)
     device = _device(program.member("device")) if device is None else as_device(device)
-    trace = _trace(program)
-    given, flags = _graph(program, content, trace), program.optional("flags")
+    graph = Graph(feature_level=as_feature_level(program.member("feature_level").string()))
+    _add_dimensions(program, graph)
+    given, flags = _graph(program, content, _sizes(graph)), program.optional("flags")
     if flags is None:
-        graph = Graph(feature_level=given.feature_level)
-        graph._trace = trace
         with located("$"):
             outputs = build(graph, given)
         return graph.compile(outputs, device)
-    if trace is not None:
+    if program.optional("dimensions") is not None:
         program.member("dimensions").fail("no named dimensions of a compiled operator")
     execution = ExecutionFlags(flags.integer(0, sum(ExecutionFlags)))
     operators = [step for step in given.steps if isinstance(step, OperatorStep)]
@@ -109,33 +111,33 @@ def _device(node: JsonNode) -> Device:
     return usual if is_usual else wanted
 
 
-def _trace(program: JsonNode) -> Trace | None:
-    """Return the trace of the named dimensions of a file, with the guards of the program that built it."""
-    names = program.optional("dimensions")
-    if names is None:
-        return None
-    trace = Trace({})
-    for each in names.elements():
-        named_size(trace, each.string())
-    choices = program.optional("choices")
+def _add_dimensions(program: JsonNode, graph: Graph) -> None:
+    """Add the named dimensions of a file to a graph, with the guards of the program that built it."""
+    dimensions, choices = program.optional("dimensions"), program.optional("choices")
+    for name, ends in {} if dimensions is None else dimensions.members().items():
+        least, greatest = _pair(ends, "a least and a greatest size")
+        graph.dimension(name, least=_number(least), greatest=_number(greatest))
     for choice in [] if choices is None else choices.elements():
-        name, value = (
-            choice.elements() if len(choice.elements()) == 2 else choice.fail("a relation and a size")
-        )
-        if name.string() not in Relation.__members__:
-            name.fail("a relation")
-        size = traced_from_json(value, _sizes(trace))
-        if not is_traced(size):
+        relation, value = _pair(choice, "a relation and a size")
+        if relation.string() not in Relation.__members__:
+            relation.fail("a relation")
+        size = traced_from_json(value, _sizes(graph))
+        if not is_traced(size) or graph._trace is None:
             value.fail("a size that changes")
-        trace.guards[Relation[name.string()], size] = "the program that saved the graph"
-    return trace
+        graph._trace.guards[Relation[relation.string()], size] = "the program that saved the graph"
 
 
-def _sizes(trace: Trace | None) -> Sizes:
+def _pair(node: JsonNode, expected: str) -> list[JsonNode]:
+    elements = node.elements()
+    return elements if len(elements) == 2 else node.fail(expected)
+
+
+def _sizes(graph: Graph) -> Sizes:
+    trace = graph._trace
     return {} if trace is None else {name: trace.size(name) for name in trace.dimensions}
 
 
-def _graph(program: JsonNode, content: memoryview, trace: Trace | None) -> GraphData:
+def _graph(program: JsonNode, content: memoryview, sizes: Sizes) -> GraphData:
     """Return the steps of a file, which nobody has checked."""
     steps = program.member("steps").elements()
     meter().require("graph_parts", len(steps), "steps of the graph")
@@ -146,9 +148,7 @@ def _graph(program: JsonNode, content: memoryview, trace: Trace | None) -> Graph
         name: each.integer(0, _UINT32_MAX) for name, each in program.member("outputs").members().items()
     }
     level = as_feature_level(program.member("feature_level").string())
-    return GraphData(
-        level, tuple(inputs), tuple(_step(step, content, _sizes(trace)) for step in steps), outputs
-    )
+    return GraphData(level, tuple(inputs), tuple(_step(step, content, sizes) for step in steps), outputs)
 
 
 def _step(step: JsonNode, content: memoryview, sizes: Sizes) -> Step:

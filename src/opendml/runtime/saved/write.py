@@ -85,7 +85,7 @@ def saved_graph(graph: GraphData | None, device: Device, flags: int | None = Non
         "outputs": graph.outputs,
     }
     if graph.dimensions:
-        program["dimensions"] = graph.dimensions
+        program["dimensions"] = {name: list(ends) for name, ends in graph.dimensions.items()}
         program["choices"] = [[relation.name, to_json(size)] for relation, size in graph.choices]
     return packed_file(program, arrays)
 

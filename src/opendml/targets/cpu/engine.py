@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.errors import Unsupported
-from opendml.logs import log
+from opendml.logs import tell
 from opendml.targets.cpu.compile_workers import compiled_by_workers, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import FUNCTIONS, SCRATCH_SYMBOL, runtime_assembly
@@ -69,14 +69,15 @@ def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
         Unsupported: there is no memory for the compilation, or the code cannot be linked.
     """
     with compiling:
-        needed = {_key(pattern.text()): pattern for pattern in patterns}
+        every = [_key(pattern.text()) for pattern in patterns]
+        needed = dict(zip(every, patterns, strict=True))
         missing = {key: pattern for key, pattern in needed.items() if key not in _codes}
         for keys in _batched(missing, _BATCH):
             check_time()
             with deferred_signals():
                 _find_kernels(keys)
         _compile_kernels({key: pattern for key, pattern in missing.items() if key not in _codes})
-        return [_codes[_key(pattern.text())] for pattern in patterns]
+        return [_codes[key] for key in every]
 
 
 def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
@@ -151,11 +152,10 @@ def _compile_kernels(kernels: Mapping[str, CpuPattern]) -> None:
                 for key, code in zip(keys, _compiled([kernels[key] for key in keys]), strict=True):
                     _link_kernel(key, code)
     if kernels:
-        milliseconds = (time.perf_counter() - began) * 1e3
-        log.debug(
-            "compiled machine code of %d kernels in %.1f ms, with %d processes",
+        tell(
+            "compiled the machine code of %d kernels, which is not in the cache, in %.2f s (%d processes)",
             len(kernels),
-            milliseconds,
+            time.perf_counter() - began,
             max(workers, 1),
         )
 
