@@ -186,16 +186,25 @@ class CudaTracedProgram:
         self._program, self._index = program, device_index
         self._kernels = fused(program, device(device_index).machine)
 
-    def compile(self) -> CudaTracedExecutable | None:
+    def compile(self, is_wanted: Callable[[], bool] = lambda: True) -> CudaTracedExecutable | None:
         """Choose launches for the hints of the trace, and construct them with traced sizes.
 
-        Return None for recurrences, and if prepared constants depend on traced sizes.
+        Return None for recurrences, if prepared constants depend on traced sizes, and if the launches are not
+        wanted.
+
+        Args:
+            is_wanted: is called before machine code is made, when all guards are recorded.
         """
-        kernels = self._kernels
+        kernels, machine = self._kernels, device(self._index).machine
         prepared = tuple([each.size for each in kernels.prepared])
         if kernels.repeats or numbers_in((kernels.initializers, prepared, kernels.initializer_arena_bytes)):
             return None
-        return CudaTracedExecutable(self._program, kernels, self._index)
+        launches = list[tuple[CudaLaunch, tuple[int, ...]]]()
+        for kernel in (*kernels.kernels, *kernels.initializers):
+            hints = plain(kernel)
+            alignments = _alignments(hints)
+            launches.append((schedule(kernel, machine, alignments, hints), alignments))
+        return CudaTracedExecutable(self._program, kernels, launches, self._index) if is_wanted() else None
 
 
 class CudaTracedExecutable(CudaExecutable):
@@ -204,11 +213,18 @@ class CudaTracedExecutable(CudaExecutable):
     Launches are made for tensors that are aligned as for the hints. Others are made for each size.
     """
 
-    def __init__(self, program: Program, kernels: KernelProgram, device_index: int) -> None:
+    def __init__(
+        self,
+        program: Program,
+        kernels: KernelProgram,
+        launches: Sequence[tuple[CudaLaunch, tuple[int, ...]]],
+        device_index: int,
+    ) -> None:
         self._own = (*kernels.kernels, *kernels.initializers)
-        self._traced: list[_TracedLaunch] = []
-        super().__init__(program, device_index, _schedule_alone, plain(kernels))
         self._values: list[int] = []
+        super().__init__(program, device_index, _schedule_alone, plain(kernels))
+        codes = cubins_of([launch.pattern for launch, _ in launches], self.device.machine.architecture)
+        self._traced = [_TracedLaunch(*each, code) for each, code in zip(launches, codes, strict=True)]
         self._offsets = [tuple([access.offset for access in kernel.accesses]) for kernel in self._own]
         self._spans: dict[int, range] = {}
         self.sizes: list[int] = []
@@ -249,20 +265,10 @@ class CudaTracedExecutable(CudaExecutable):
         return with_numbers(part, numbers) if numbers else part
 
     def _prepare(self, wanted: Sequence[tuple[int, tuple[int, ...]]]) -> None:
-        """Make launches, all with traced sizes at first."""
-        machine, is_first = self.device.machine, not self._traced
-        if is_first:
-            wanted = [(number, _alignments(self.kernels[number])) for number, _ in wanted]
-            launches = [schedule(self._own[each], machine, own, self.kernels[each]) for each, own in wanted]
-        else:
-            kernels = [self._sized(self._own[number]) for number, _ in wanted]
-            launches = [schedule(each, machine, own) for each, (_, own) in zip(kernels, wanted, strict=True)]
-        codes = cubins_of([launch.pattern for launch in launches], machine.architecture)
-        for (number, own), launch, code in zip(wanted, launches, codes, strict=True):
-            if is_first:
-                self._traced.append(_TracedLaunch(launch, own, code))
-            else:
-                self._prepared.setdefault((number, own), PreparedLaunch(launch, code, self.device))
+        """Make launches for one size, beside the traced ones."""
+        if self._values:
+            self.kernels = tuple(map(self._sized, self._own))
+            super()._prepare(wanted)
 
 
 def _schedule_alone(kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
