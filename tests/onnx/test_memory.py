@@ -103,7 +103,7 @@ def test_all_sizes_share_one_packed_form_of_large_weights(make: Callable[[], onn
     for rows in (3, 12, 24, 64):
         model(random(rows, K))
     assert packed_bytes(model) == most
-    assert model.kept_bytes < 2 * most
+    assert most <= model.kept_bytes < 2 * most
 
 
 def test_convolutions_of_many_images_keep_two_forms_at_most() -> None:

@@ -266,3 +266,14 @@ def test_dimensions_without_a_name_or_a_range_are_refused(
     graph.dimension("x")
     with pytest.raises(InvalidArgument, match=message):
         graph.dimension(name, **ends)
+
+
+def test_one_plan_finds_positions_in_lines_of_any_length() -> None:
+    graph = dml.Graph()
+    _, found = dml.nonzero_coordinates(graph.input("x", dml.FLOAT32, ["batch", "length"]))
+    model = graph.compile({"y": found}, "cpu")
+    for batch, length in ((16, 40), (17, 63), (31, 33)):
+        x = values(batch, length) * (values(batch, length) > 0)
+        y = model({"x": x})["y"]
+        assert (y[: np.count_nonzero(x)] == np.argwhere(x)).all()
+    assert len(plans_of(model)) == 1

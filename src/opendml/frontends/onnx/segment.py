@@ -276,6 +276,11 @@ class CompiledSegment:
         """Return the model for the dimensions of a run; None: it does not serve them."""
         return self.model.at(dimensions) if isinstance(self.model, TracedModel) else self.model
 
+    @property
+    def plan_count(self) -> int:
+        """The number of plans that the model has made so far."""
+        return self.model.plan_count if isinstance(self.model, TracedModel) else 0
+
     def part_at(self, dimensions: Mapping[str, int]) -> Model | None:
         """Return the model for the dimensions of a run, with the graph of these sizes alone."""
         model = self.model_at(dimensions)

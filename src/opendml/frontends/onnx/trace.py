@@ -88,6 +88,7 @@ class TraceStep:
         work: the compiled graph, or the node outside of DirectML; None: neither.
         conditions: the guards of the step, beside those of the steps before it.
         siblings: the steps for the same key.
+        noted_plans: the plans of the graph that the cache of models knows.
     """
 
     run: Callable[[dict[str, Any], Dimensions], Hashable]
@@ -96,6 +97,7 @@ class TraceStep:
     conditions: Sequence[Callable[[Mapping[str, int]], bool]] = ()
     next_steps: Steps = field(default_factory=dict)
     siblings: list[TraceStep] = field(default_factory=list)
+    noted_plans: int = 0
 
     @property
     def footprint(self) -> Footprint:
@@ -233,6 +235,7 @@ class Tracer(Locked):
                 path.append(step)
                 behind = step.run(contents, dimensions)
                 yield step
+                self._note_plans(step)
                 next_state = step.next_state
                 if next_state is None:
                     return
@@ -242,6 +245,13 @@ class Tracer(Locked):
                     dimensions,
                     lambda: next_state(behind, contents, dimensions),  # noqa: B023
                 )
+
+    def _note_plans(self, step: TraceStep) -> None:
+        """Tell the cache of models if a step takes more memory, because of a plan for other sizes."""
+        count = step.work.plan_count if isinstance(step.work, CompiledSegment) else 0
+        if count != step.noted_plans:
+            step.noted_plans = count
+            self._model_cache.use([step], changed=True)
 
     def _form(self, contents: Contents, dimensions: Dimensions) -> tuple[tuple[str, Form], ...]:
         """Return the form of inputs, and add the values of their traced dimensions."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import ml_dtypes
@@ -42,6 +43,7 @@ _CARRIERS: dict[str, Type] = {
 }
 
 
+@cache
 def carrier_of(type: Type) -> Type:
     """Return the type that carries elements of `type` through operators that only move them."""
     return _CARRIERS.get(type.name, type)

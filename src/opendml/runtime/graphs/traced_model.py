@@ -136,6 +136,11 @@ class TracedModel(Locked):
                     kept(self._models, key, model)
         return model
 
+    @property
+    def plan_count(self) -> int:
+        """The number of plans that were made so far."""
+        return sum(map(len, list(self._plans.values())))
+
     def _planned(self, sizes: Mapping[str, int], key: tuple[int, ...]) -> Model | None:
         """Return a new model for some sizes, made by a plan of their bucket."""
         bucket = bucket_of(key)
@@ -190,8 +195,9 @@ class TracedModel(Locked):
         return plan.model._sized(work)
 
     def _footprint(self) -> Footprint:
-        """Return the memory of all models that the plans have made."""
-        found = [model._footprint() for model in list(self._models.values())]
+        """Return the memory of the plans' models, which share constants with models of other sizes."""
+        models = [plan.model for plans in list(self._plans.values()) for plan in plans if plan.model]
+        found = [model._footprint() for model in {*models, *list(self._models.values())}]
         memory = frozenset[Any]().union(*[each.kept for each in found])
         arena = max([each.arena_bytes for each in found], default=0)
         return Footprint(sum(each.own_bytes for each in found), memory, arena)

@@ -56,7 +56,7 @@ def placing_in(values: Sequence[Node]) -> LinePlacing:
     assert node is not None
     assert isinstance(node.attribute, tuple)
     operands = moving_operands(node)
-    return LinePlacing(node, operands, node.operands[len(operands) :], int(node.attribute[-1]))
+    return LinePlacing(node, operands, node.operands[len(operands) :], node.attribute[-1])
 
 
 @lru_cache

@@ -398,8 +398,9 @@ def _access_pattern(
 
 
 def _lie_alike(nest: LoopNest, position: int, size: int) -> bool:
-    """Return whether vectors of all rows begin at boundaries if those of the first row do."""
-    return all(loop.strides[position] % (LINE * max(1, size // 4)) == 0 for loop in nest.rows)
+    """Return whether vectors of all rows begin at boundaries if those of the first row do, for all sizes."""
+    distances = [loop.strides[position] % (LINE * max(1, size // 4)) for loop in nest.rows]
+    return not any(isinstance(each, Size) or each for each in distances)
 
 
 def _pays_past_caches(mode: CpuMode, steps: int, size: int, written_bytes: int) -> bool:

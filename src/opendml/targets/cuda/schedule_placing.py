@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import line_nest
@@ -89,7 +90,7 @@ def _run_in_lines(query: CudaQuery, choice: Lines) -> CudaLaunch:
     launch = _launch(nest, CudaMode.SCATTER_LINES, constants, -(-nest.group_count // choice.together))
     bytes = nest.placed_count * choice.together * nest.kernel.values[0].type.bytes
     check_fit(query, bytes <= query.machine.shared_bytes - _RESERVED_BYTES)
-    return replace(launch, shared_bytes=bytes)
+    return replace(launch, shared_bytes=index(bytes))
 
 
 def _launch(

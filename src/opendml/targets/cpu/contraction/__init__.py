@@ -8,9 +8,12 @@ The block loop is in `code.py`, and finds operands through `storages.py`. The mi
 Vector tiles. A micro-kernel broadcasts elements of A and multiplies vectors of B. It has no other memory
 traffic. Operands are packed before, whatever they are computed from. So windows, transposes, conversions and
 masks cost a few cycles for each vector. Constant operands are packed once, ahead of all runs. Overlapping
-windows are packed once, as an image with margins (`image.py`); a table of distances finds their elements. If
-both matrices vary, rows of A are read in place, at most nine at a time. They may share a set of the first
-cache, which has twelve lines. That takes 4 to 13 % less time than packing both.
+windows are packed once, as an image with margins (`image.py`); a table of distances finds their elements.
+
+Sizes that vary. If sizes are traced, each constant is packed in one layout for all of them, or in two on AMX,
+where few rows stay in vectors. Filters of images are A then, and rows of tiles are 1, 2, 4 or 8, or the most
+of many rows. So products of 1 to 300 rows run the same six pieces of code, rather than fifteen. Blocks keep
+the numbers that were chosen for the hints of a bucket; `launches.py` guards that they fit scratch memory.
 
 Order of sums. float32 products are added 256 to one sum, eight sums to the next, and these to each other. So
 the error is at most (256 + 8 + k / 2048) 2^-24 of the sum of the magnitudes. Two to eight rows add 64 first

@@ -21,9 +21,8 @@ from opendml.targets.cpu.contraction.costs import (
     STARTED,
     block_sizes,
     lane_count,
-    largest_tiles,
     packing_cycles,
-    row_part,
+    row_tiles,
     tile_cycles,
 )
 from opendml.targets.cpu.contraction.operands import (
@@ -194,10 +193,9 @@ def vector_ways(roles: ChainedRoles, varying: Varying = None) -> Iterator[Way]:
     a, b = packing_cycles(scores)
     _, weighted = packing_cycles(results)
     packed = keys * (depth * b + width * weighted) / lanes
-    for largest in largest_tiles():
-        micro = replace(largest, rows=row_part(m, largest.rows, varies(varying, scores.rows)))
+    for micro in row_tiles(m, varies(varying, scores.rows)):
         weighting = min(
-            (replace(micro, vectors=vectors) for vectors in range(1, largest.vectors + 1)),
+            (replace(micro, vectors=vectors) for vectors in range(1, micro.vectors + 1)),
             key=lambda each: -(-width // (each.vectors * lanes)) * tile_cycles(each),
         )
         panel = keys * depth * tile_cycles(micro) / (micro.vectors * lanes)

@@ -4,6 +4,7 @@ and multiplying."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
@@ -19,6 +20,10 @@ _MICRO_KERNELS = {
     16: (MicroKernel(6, 2), MicroKernel(4, 3)),
 }
 """The largest tiles that leave some vector registers for the operands, by the number of registers."""
+_FEW, _MANY = 8, 256
+"""The rows of a tile if their count varies, and the count from which on these are the most. Tiles of 8 rows
+take 1.00 to 1.06 times as long as those of an even division (16 to 112 rows, Zen 4), those of 14 up to 1.65
+times. They divide any count well."""
 _DIVISIONS = (1, 2, 3, 4, 6, 8, 16, 32)
 """Factors by which blocks along one dimension are smaller than the largest that fit a cache."""
 
@@ -94,14 +99,15 @@ def even_part(count: int, most: int) -> int:
     return -(-count // -(-count // most))
 
 
-def row_part(count: int, most: int, few: bool) -> int:
-    """Return the rows of a tile, of the fewest parts of `count` rows with at most `most` each.
+def row_tiles(count: int, few: bool) -> list[MicroKernel]:
+    """Return the largest tiles, each with as many rows as the fewest parts of `count` rows have.
 
-    Each number of rows has code of its own. If `few` numbers serve all counts, they are even. Then up to 1.1
-    times as many products are computed.
+    Each is code of its own. If `few` serve counts that vary, there is one with a fixed number of rows.
     """
-    part = even_part(count, most)
-    return min(most, part + part % 2) if few else part
+    if few:
+        largest = largest_tiles()[0]
+        return [replace(largest, rows=min(largest.rows, _FEW)) if count < _MANY else largest]
+    return [replace(each, rows=even_part(count, each.rows)) for each in largest_tiles()]
 
 
 def block_sizes(count: int, unit: int, most: int) -> list[int]:

@@ -41,6 +41,8 @@ from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import (
     PackedAheadB,
     UsualForm,
+    has_usual_height,
+    has_usual_width,
     packed_ahead_b,
     streamed_tiles,
     tilings,
@@ -65,6 +67,8 @@ _THREADS = (1, 2, 4, 8)
 NEARLY = 1.15
 """The factor by which tiles that pack constants in a usual form may cost more than the cheapest. Each form
 takes as much memory as the constant itself."""
+_VARYING = 2.0
+"""That factor if sizes vary. Without a launch that packs them ahead, constants would be read twice."""
 _LAUNCHED = 3000.0
 """Cycles until all threads have come to the end of a launch."""
 
@@ -243,7 +247,9 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     best = _least_tiles(families, query.any_reduction)
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
-    tiles = _best_of_equal_bits(best.choice, families, query.threads, query.varying is not None)
+    tiles = _best_of_equal_bits(
+        best.choice, families, query.threads, NEARLY if query.varying is None else _VARYING
+    )
     return Estimate(tiles, best.terms, best.work, name_of(tiles))
 
 
@@ -297,9 +303,9 @@ def _least_tiles(families: Sequence[Priced], bound: tuple[int, float]) -> Estima
     return best.found and best.found[0].estimate(best.found[1])
 
 
-def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, varies: bool) -> Tiles:
+def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, nearly: float) -> Tiles:
     """Return the tiles that take these threads least time, of all that give the bits of `best`; of equal
-    ones, the first. Those with a constant in a usual form win if they take little more, or if sizes vary."""
+    ones, the first. Those with a constant in a usual form win if they take up to `nearly` times as much."""
     # The bits of an image's blocks in AMX depend on their columns, so all blocks have as many.
     only = columns_of_all(best, families) if best.instructions.are_amx and best.seen else None
     is_constant = any(is_fixed(part) for part in (best.roles.a, best.roles.b))
@@ -318,7 +324,7 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, v
         def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
             least = priced.least_on_threads(item, rows, columns, threads)
             if is_constant:
-                return varies or least[0] <= NEARLY * cheapest.cost[0]
+                return least[0] <= nearly * cheapest.cost[0]
             return least <= cheapest.cost
 
         for count, tiles in enumerate(priced.tiles(worth)):
@@ -330,10 +336,9 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, v
                     offer(priced, priced.fixed_b_ahead.of(tiles), (1, number, count))
     # Weights stay in as few forms as possible, whatever the other operand's size.
     for nearest in usual.values():
-        if nearest.cost[0] <= NEARLY * cheapest.cost[0]:
+        if nearest.cost[0] <= nearly * cheapest.cost[0]:
             return nearest.found
-    nearest = min(usual.values(), key=lambda each: each.cost)
-    return nearest.found if varies and is_constant and nearest.cost[0] < math.inf else cheapest.found
+    return cheapest.found
 
 
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:
@@ -395,6 +400,7 @@ def families_of(kernel: Kernel, varying: Varying = None) -> Iterator[Priced]:
 def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Sequence[Priced]:
     """Return the families that pack a constant alike for all sizes of the other operand; all of them if there
     is none."""
+    families = [each for each in families if _serves(each.family, varying)] or families
     own = [each for each in families if _stores_rows(each.family.roles)]
     if not any(varies(varying, each.family.roles.rows, each.family.roles.columns) for each in own):
         return families
@@ -403,6 +409,19 @@ def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Se
     amx = [each for each in windows or filters if each.family.instructions.are_amx]
     constant = [each for each in own if is_fixed(each.family.roles.b)]
     return amx or windows or filters or constant or families
+
+
+def _serves(family: Family, varying: Collection[int]) -> bool:
+    """Return whether tiles serve all sizes.
+
+    They pack a constant in its usual form. Rows of tiles of broadcast windows would have to divide a width
+    that varies.
+    """
+    if family.broadcasts and varies(varying, family.roles.rows):
+        return False
+    if is_fixed(family.roles.b):
+        return has_usual_width(family)
+    return not is_fixed(family.roles.a) or has_usual_height(family)
 
 
 def _stores_rows(roles: Roles) -> bool:

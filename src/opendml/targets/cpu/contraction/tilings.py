@@ -19,7 +19,7 @@ from opendml.targets.cpu.contraction.costs import (
     lane_count,
     largest_tiles,
     packing_cycles,
-    row_part,
+    row_tiles,
     stored_cycles,
     tile_cycles,
 )
@@ -114,8 +114,7 @@ def _tile_shapes(roles: Roles, varying: Varying) -> list[MicroKernel]:
     be packed for them.
     """
     m = roles.count(roles.rows)
-    few = varies(varying, roles.rows) and not is_fixed(roles.a)
-    shapes = [replace(each, rows=row_part(m, each.rows, few)) for each in largest_tiles()]
+    shapes = row_tiles(m, varies(varying, roles.rows) and not is_fixed(roles.a))
     if m <= FEW_ROWS and steps_of(roles.b) > 1:
         most = (machine().registers - 1) // (m + 1)
         shapes += [MicroKernel(m, vectors) for vectors in (8, most) if vectors <= most]
@@ -268,10 +267,19 @@ class UsualForm(Enum):
 
 def usual_form(tiles: Tiles) -> UsualForm | None:
     """Return the usual form in which a constant among the operands is packed ahead. None: another one."""
-    is_amx = tiles.instructions.are_amx
     if tiles.b.is_ahead and is_fixed(tiles.roles.b):
-        return UsualForm.B if is_amx or tiles.micro.vectors == USUAL_VECTORS else None
+        return UsualForm.B if has_usual_width(tiles) else None
     if tiles.a.is_ahead and is_fixed(tiles.roles.a):
-        rows = even_part(tiles.roles.count(tiles.roles.rows), largest_tiles()[0].rows)
-        return UsualForm.A if is_amx or tiles.micro.rows == rows else None
+        return UsualForm.A if has_usual_height(tiles) else None
     return None
+
+
+def has_usual_width(tiles: Tiles | Family) -> bool:
+    """Return whether panels of B are as wide as in the usual form."""
+    return tiles.instructions.are_amx or tiles.micro.vectors == USUAL_VECTORS
+
+
+def has_usual_height(tiles: Tiles | Family) -> bool:
+    """Return whether micro-panels of A are as high as in the usual form."""
+    rows = even_part(tiles.roles.count(tiles.roles.rows), largest_tiles()[0].rows)
+    return tiles.instructions.are_amx or tiles.micro.rows == rows
