@@ -30,7 +30,7 @@ from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, table_of
-from opendml.targets.cuda.schedule_scans import Span, construct_scan
+from opendml.targets.cuda.schedule_scans import LineSpan, construct_scan
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
@@ -250,11 +250,11 @@ def test_convolutions_of_operators_compute_what_the_reference_does(form: str, mo
     assert set(used) == {mode.value for mode in modes}
 
 
-ALONG, ABREAST = Span(64, 64, 8, team=3, resident=1), Span(128, 4, 8, team=3, resident=1)
+ALONG, ABREAST = LineSpan(64, 64, 8, team=3, resident=1), LineSpan(128, 4, 8, team=3, resident=1)
 WAVE = ALONG.span * ALONG.keep * ALONG.team
 
 
-def _so(way: Span, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
+def _so(way: LineSpan, kernel: Kernel, machine: CudaMachine, alignments: Sequence[int]) -> CudaLaunch:
     _, query = table_of(kernel, machine, alignments)
     return construct_scan(query, way)
 
@@ -272,7 +272,7 @@ def _so(way: Span, kernel: Kernel, machine: CudaMachine, alignments: Sequence[in
     ],
 )
 def test_waves_of_tiles_are_summed_up_in_their_order(
-    data_type: TensorDataType, direction: AxisDirection, sizes: tuple[int, int], axis: int, way: Span
+    data_type: TensorDataType, direction: AxisDirection, sizes: tuple[int, int], axis: int, way: LineSpan
 ) -> None:
     tensor = TensorDesc(data_type, sizes)
     is_down = direction is AxisDirection.DECREASING

@@ -79,7 +79,7 @@ class CudaExecutable:
             self._dispatched = launch_groups(kernels.kernels, self._first, self.device.machine)
         self._initializers = [(number,) for number in range(len(kernels.kernels), len(self.kernels))]
         self._counts = {group[0]: len(group) for group in (*self._dispatched, *self._initializers)}
-        """How many kernels each launch runs, by the number of the first."""
+        """The number of kernels of each launch, by the number of its first one."""
         read = {load.buffer for kernel in kernels.kernels for load in kernel.loads if load.fixed}
         self._first_prepared = kernels.first_prepared
         self._prepared_count = len(kernels.prepared)

@@ -33,7 +33,7 @@ _POST_READING = 14
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LineSpan:
     """A line is scanned by `span` threads of each of `team` blocks of `threads`. A thread reads `keep`
     elements at a time, and a multiprocessor runs `resident` blocks."""
 
@@ -71,7 +71,7 @@ def _lines(query: CudaQuery) -> _Lines:
 
 def _price(
     query: CudaQuery, threads: int, span: int, team: int = 1, resident: int | None = None
-) -> Estimate[Span]:
+) -> Estimate[LineSpan]:
     """Price tiles of equal size, of as many elements as threads may keep. They are twice as many if a
     multiprocessor runs half as many threads."""
     lines = _lines(query)
@@ -87,10 +87,10 @@ def _price(
     if team > 1:
         # Blocks leave their states, and read those of others.
         terms["blocks"] = effort * (2 * DEVICE_MEETING + team * _POST_READING)
-    return Estimate(Span(threads, span, keep, team, resident), terms)
+    return Estimate(LineSpan(threads, span, keep, team, resident), terms)
 
 
-def _price_warp(query: CudaQuery) -> Estimate[Span] | Refusal:
+def _price_warp(query: CudaQuery) -> Estimate[LineSpan] | Refusal:
     """Price a warp for each line, or a part of a warp, whose threads have two chunks each."""
     lines = _lines(query)
     if lines.elements > _WARP * lines.most:
@@ -98,7 +98,7 @@ def _price_warp(query: CudaQuery) -> Estimate[Span] | Refusal:
     return _price(query, _THREADS, min(_WARP, power_of_two(-(-lines.elements // (2 * lines.chunk)))))
 
 
-def _price_shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
+def _price_shared(query: CudaQuery, resident: int) -> Estimate[LineSpan] | Refusal:
     """Price as many blocks for each line, or for some side by side, as keep the device busy."""
     lines, lines_of_block = _lines(query), 1
     if not query.nest.inner_reduced:
@@ -111,7 +111,7 @@ def _price_shared(query: CudaQuery, resident: int) -> Estimate[Span] | Refusal:
     return _price(query, _LARGE_THREADS, span, team, resident)
 
 
-def construct_scan(query: CudaQuery, choice: Span) -> CudaLaunch:
+def construct_scan(query: CudaQuery, choice: LineSpan) -> CudaLaunch:
     """Return the launch that scans lines."""
     nest, lines = query.nest, _lines(query)
     columns, is_shared = not nest.inner_reduced, choice.team > 1
