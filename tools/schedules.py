@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from opendml.compiler.kernel import Kernel
-from opendml.targets.common.candidates import Considered, Refusal, Table, cheapest_estimate, considered
+from opendml.targets.common.candidates import Estimate, Query, Refusal, Table, cheapest_estimate
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction.chain import Way
 from opendml.targets.cpu.contraction.tiles import TileChoice
@@ -29,6 +29,35 @@ TABLE = Path(__file__).parents[1] / "tests" / "targets" / "schedules.json"
 MACHINES = {"cpu": tuple(PROCESSORS), "cuda": tuple(DEVICES)}
 _ALIGNMENT = 256
 """Bytes to which the tensors of typical kernels are aligned."""
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """The answer of a candidate, for people and tests to read."""
+
+    name: str
+    answer: Estimate[Any] | Refusal
+
+    @property
+    def cycles(self) -> float:
+        """The estimated cycles; infinity if the candidate refuses."""
+        return self.answer.cycles if isinstance(self.answer, Estimate) else float("inf")
+
+
+def considered(table: Table[Query, Any], query: Query) -> Iterator[Considered]:
+    """Yield the answers of all candidates; for one that searches, the best estimate of each name."""
+    for candidate in table:
+        if candidate.alternatives is None:
+            yield Considered(candidate.name, candidate.estimate(query))
+            continue
+        found: dict[str, Estimate[Any]] = {}
+        for each in candidate.alternatives(query):
+            if each.name not in found or each.order < found[each.name].order:
+                found[each.name] = each
+        for name, each in found.items():
+            yield Considered(name, each)
+        if not found:
+            yield Considered(candidate.name, candidate.estimate(query))
 
 
 @dataclass(frozen=True, slots=True)

@@ -444,36 +444,6 @@ def test_groups_of_another_convolution_read_its_narrow_results() -> None:
     assert_agrees([value], arrays, rtol=4e-3)
 
 
-@pytest.mark.parametrize(
-    ("size", "offset", "step", "count"),
-    [(3, 1, 2, 1), (2, 2, 1, 1), (2, 5, -1, 1), (2, 0, 3, 1), (4, 1, 1, 2)],
-    ids=["along the first", "along the second", "backwards", "along both", "from one to the next"],
-)
-def test_views_within_merged_dimensions_are_no_copies(size: int, offset: int, step: int, count: int) -> None:
-    """(3, 2) merged into 6 takes a copy where the index of one of them depends on that of the other."""
-    merged = reshaped(permuted(X, (1, 0, 2, 3)), (6, 17, 19))
-    results = [view(merged, (size, 17, 19), (offset, 0, 0), ((step, 0, 0), (0, 1, 0), (0, 0, 1)))]
-    assert len(kernels_of(results, [ARRAY])) == count
-    assert_agrees(results, [ARRAY])
-
-
-def test_heads_of_attention_are_multiplied_where_they_lie() -> None:
-    """Batch and heads are one dimension of the products, in memory they lie apart."""
-    random = np.random.default_rng(8)
-    arrays: list[Array] = [random.standard_normal((2, 5, 12)).astype(np.float16) for _ in range(3)]
-    q, k, v = (convert(each, ScalarType.FLOAT32) for each in sources(*arrays))
-    heads = [reshaped(permuted(reshaped(each, (2, 5, 3, 4)), (0, 2, 1, 3)), (6, 5, 4)) for each in (q, k, v)]
-    scores = contraction(reshaped(heads[0], (6, 5, 1, 4)), reshaped(heads[1], (6, 1, 5, 4)), (3,))
-    columns = reshaped(permuted(heads[2], (0, 2, 1)), (6, 1, 4, 5))
-    weights = maximum(reshaped(scores, (2, 3, 5, 5)), 0.0)
-    sums = contraction(reshaped(weights, (6, 5, 1, 5)), columns, (3,))
-    narrow = convert(reshaped(sums, (2, 3, 5, 4)), ScalarType.FLOAT16)
-    results = [reshaped(permuted(narrow, (0, 2, 1, 3)), (10, 12))]
-    kernels = kernels_of(results, arrays)
-    assert [kernel.domain for kernel in kernels] == [(2, 3, 5, 5, 4), (2, 3, 5, 4, 5)]
-    assert_agrees(results, arrays, rtol=2e-3)
-
-
 def test_numbers_that_scale_narrow_operands_of_a_product_scale_its_sums() -> None:
     random = np.random.default_rng(9)
     arrays: list[Array] = [random.standard_normal((4, 1, 8)).astype(np.float16) for _ in range(2)]

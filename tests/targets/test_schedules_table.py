@@ -27,7 +27,6 @@ from opendml.targets.common.candidates import (
     Refusal,
     Table,
     cheapest,
-    considered,
 )
 from opendml.targets.cpu import machine as cpu_machine
 from opendml.targets.cpu import schedule_elements, schedule_groups, schedule_placing, schedule_scans
@@ -45,7 +44,7 @@ from tools import kernel_table
 from tools.kernel_rules import RULES, exceptions
 from tools.kernel_table import COMMAND, MODEL, TARGETS, Row, differences, expected, operators, parsed, rows
 from tools.machines import DEVICES, PROCESSORS
-from tools.schedules import TABLE, main, taken
+from tools.schedules import TABLE, considered, main, taken
 
 DEVELOPMENT = Path(__file__).parents[2] / "docs" / "design" / "development.md"
 MACHINES = (*PROCESSORS, *DEVICES)

@@ -219,31 +219,3 @@ def needs_storing(value: Node) -> bool:
         each.operation is Operation.RESHAPE and each.operands[0].operation is not Operation.SOURCE
         for each in islice(above_memory(value), MOST_COPIED)
     )
-
-
-def needs_copying(value: Node) -> bool:
-    """Return whether a value is made of a view that a kernel copies.
-
-    A permutation of a computed value is no copy: the kernel that computes the value stores it in that order.
-    """
-    return any(
-        each.operation is Operation.RESHAPE
-        and each.operands[0].operation is Operation.VIEW
-        and not _is_stored_in_order(each.operands[0])
-        for each in islice(above_memory(value), MOST_COPIED)
-    )
-
-
-def _is_stored_in_order(node: Node) -> bool:
-    """Return whether a VIEW permutes the dimensions of a computed value, and keeps the last one."""
-    view, (value, *rest) = node.attribute, node.operands
-    assert isinstance(view, View)
-    if rest or value.operation in IN_MEMORY - COLLECTIVE or any(view.offsets):
-        return False
-    columns = []
-    for size, row in zip(value.sizes, view.steps, strict=True):
-        moving = [column for column, step in enumerate(row) if step]
-        if size > 1 and (len(moving) != 1 or row[moving[0]] != 1 or node.sizes[moving[0]] != size):
-            return False
-        columns += moving
-    return math.prod(node.sizes) == math.prod(value.sizes) and columns[-1:] == [max(columns, default=0)]

@@ -6,15 +6,12 @@ tensor is a view of the tensor if no index carries from one dimension into the n
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
-from itertools import pairwise
 from operator import add
 
 from opendml.program.node import COLLECTIVE, STORED, Node, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import index_range
 from opendml.program.view import is_whole
 
 IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
@@ -209,88 +206,3 @@ def split_reshape(node: Node) -> Node | None:
             step *= node.sizes[dimension]
     view = View((0,) * len(value.sizes), tuple(map(tuple, steps)))
     return Node(Operation.VIEW, node.type, node.sizes, (value,), view)
-
-
-def view_within_merged(node: Node) -> Node | None:
-    """Return a VIEW of a reshaped tensor as a VIEW of the tensor that is reshaped; None if there is none.
-
-    There is one if no index carries over from one dimension that is merged into the next. If (32, 12) is
-    merged to 384, multiples of 12 move along the first one, and up to 11 elements in a row along the second.
-    """
-    view, (reshape, *_) = node.attribute, node.operands
-    value = reshape.operands[0]
-    assert isinstance(view, View)
-    parts = _common_parts(value.sizes, reshape.sizes)
-    if parts is None or view.indexed:
-        return None
-    offsets, steps = dict.fromkeys(parts, 0), {part: [0] * len(node.sizes) for part in parts}
-    rows = zip(_strides(reshape.sizes), reshape.sizes, view.offsets, view.steps, strict=True)
-    for stride, size, offset, row in rows:
-        left, moving = offset, list(row)
-        own = _parts_within(parts, stride, size)
-        for part in own:
-            ratio = part // stride
-            offsets[part], left = divmod(left, ratio)
-            steps[part] = [step // ratio if step > 0 else -(-step // ratio) for step in moving]
-            moving = [step - ratio * whole for step, whole in zip(moving, steps[part], strict=True)]
-        for part in own[1:]:
-            least, most = (offsets[part] + each for each in index_range(node.sizes, steps[part]))
-            if least < 0 or most >= parts[part]:
-                return None
-    new_offsets, new_steps = [], []
-    for stride, size in zip(_strides(value.sizes), value.sizes, strict=True):
-        factors = {part: part // stride for part in _parts_within(parts, stride, size)}
-        new_offsets.append(sum(offsets[part] * factor for part, factor in factors.items()))
-        moved = [steps[part] for part in factors]
-        new_steps.append(_sum_of_rows(list(factors.values()), moved, len(node.sizes)))
-    attribute = View(tuple(new_offsets), tuple(new_steps))
-    return Node(Operation.VIEW, node.type, node.sizes, (value, *node.operands[1:]), attribute, node.origin)
-
-
-def reshaped_view(node: Node) -> Node | None:
-    """Return a VIEW of a reshaped tensor as a reshaped VIEW of that tensor; None if there is none.
-
-    There is one if the view has each dimension that is merged of others as a whole, without a mask.
-    """
-    view, (reshape, *rest) = node.attribute, node.operands
-    assert isinstance(view, View)
-    parts = _common_parts(reshape.operands[0].sizes, reshape.sizes)
-    if parts is None or rest:
-        return None
-    split = {column: [(size, 1)] for column, size in enumerate(node.sizes)}
-    rows = zip(_strides(reshape.sizes), reshape.sizes, view.offsets, view.steps, strict=True)
-    for stride, size, offset, row in rows:
-        own = _parts_within(parts, stride, size)
-        moving = [(column, step) for column, step in enumerate(row) if step]
-        if len(own) > 1 and offset == 0 and [step for _, step in moving] == [1]:
-            ((column, _),) = moving
-            if node.sizes[column] == size:
-                split[column] = [(parts[part], part // stride) for part in own]
-    sizes = tuple(size for own in split.values() for size, _ in own)
-    steps = tuple(
-        tuple(row[column] * step for column, own in split.items() for _, step in own) for row in view.steps
-    )
-    fine = Node(Operation.VIEW, node.type, sizes, (reshape,), View(view.offsets, steps), node.origin)
-    within = None if sizes == node.sizes else view_within_merged(fine)
-    if within is None:
-        return None
-    if within.operands[0].operation is Operation.VIEW:
-        within = Viewed.by(within).of(within.operands[0])
-    return Node(Operation.RESHAPE, node.type, node.sizes, (within,))
-
-
-def _common_parts(first: Sequence[int], second: Sequence[int]) -> dict[int, int] | None:
-    """Return the sizes, by their strides in elements, whose products the dimensions of both are, or None."""
-    strides = sorted({*_strides(first), *_strides(second), math.prod(first)})
-    parts = {inner: outer // inner for inner, outer in pairwise(strides)}
-    return None if any(outer % inner for inner, outer in pairwise(strides)) else parts
-
-
-def _parts_within(parts: Mapping[int, int], stride: int, size: int) -> list[int]:
-    """Return the strides of the parts of a dimension, the largest first."""
-    return [part for part in reversed(parts) if stride <= part < stride * size]
-
-
-def _strides(sizes: Sequence[int]) -> list[int]:
-    """Return how many elements neighbours along each dimension are apart."""
-    return [math.prod(sizes[dimension + 1 :]) for dimension in range(len(sizes))]

@@ -23,7 +23,6 @@ from opendml.compiler.prices import (
     is_large,
     is_stored,
     narrowest,
-    needs_copying,
     needs_storing,
     readers_of,
 )
@@ -31,10 +30,8 @@ from opendml.compiler.view_algebra import (
     IN_MEMORY,
     Viewed,
     above_memory,
-    reshaped_view,
     split_groups,
     split_reshape,
-    view_within_merged,
     walk,
 )
 from opendml.program.node import (
@@ -105,29 +102,18 @@ def _view(node: Node, readers: Readers) -> Node:
 def _view_below_reshape(node: Node, readers: Readers) -> Node:
     """Move a VIEW of a reshaped tensor below the reshape, so that no tensor is stored in between.
 
-    If the reshape only splits dimensions, or the view runs within those that it merges, the result views the
-    tensor that is reshaped. Otherwise the reshape moves down to tensors in memory, or above the view. If a
-    kernel has to store the value, it stores its narrowest form.
+    If the reshape only splits dimensions, the result views the tensor that is reshaped. Otherwise the reshape
+    moves down to tensors in memory. If a kernel has to store the value, it stores its narrowest form.
     """
     reshape = node.operands[0]
     split = split_reshape(reshape)
     if split is not None:
         return Viewed.by(node).of(split)
     value = reshape.operands[0]
-    within = None if value.operation is Operation.SOURCE else view_within_merged(node)
-    if within is not None:
-        return within
-    if value.operation is Operation.VIEW:
-        return reshaped_view(node) or node
     if value.operation in IN_MEMORY:
         return node
     below = _lowered(reshape)
-    is_value_stored, is_part_stored = is_stored(value, readers), needs_storing(below)
-    if not is_value_stored and is_part_stored:
-        reshaped = reshaped_view(node)
-        if reshaped is not None:
-            return _reshape(with_operands(reshaped, (_view(reshaped.operands[0], readers),)))
-    if is_value_stored or is_part_stored:
+    if is_stored(value, readers) or needs_storing(below):
         below = _below_narrowest(reshape)
     return with_operands(node, (below, *node.operands[1:]))
 
@@ -299,25 +285,23 @@ def _contracted_in_parts(node: Node) -> Node | None:
     for operand in node.operands:
         lowered = _lowered_if_reshaped(operand)
         if operand.operation is Operation.RESHAPE and needs_storing(lowered):
-            result = _contracted_over(node, operand, all_axes=needs_copying(lowered))
+            result = _contracted_over(node, operand)
             if result is not None:
                 return Node(Operation.RESHAPE, node.type, node.sizes, (result,))
     return None
 
 
-def _contracted_over(node: Node, reshaped: Node, all_axes: bool) -> Node | None:
-    """Return a sum of products over the dimensions that the axes, or `all_axes`, of an operand are merged
-    of."""
+def _contracted_over(node: Node, reshaped: Node) -> Node | None:
+    """Return a sum of products over the dimensions that those of an operand are merged of."""
     axes, domain, fine = node.attribute, operand_sizes(node), reshaped.operands[0].sizes
     groups = split_groups(fine, reshaped.sizes)
     assert isinstance(axes, tuple)
-    split = range(len(domain)) if all_axes else axes
-    if groups is None or all(len(groups[axis]) <= 1 for axis in split):
+    if groups is None or all(len(group) <= 1 for group in groups):
         return None
     sizes, summed, groups_of_sizes = list[int](), list[int](), list[range]()
     for axis, group in enumerate(groups):
         parts = [fine[part] for part in group]
-        if axis not in split or math.prod(parts) != domain[axis]:
+        if math.prod(parts) != domain[axis]:
             parts = [domain[axis]]
         numbers = range(len(sizes), len(sizes) + len(parts))
         groups_of_sizes.append(numbers)

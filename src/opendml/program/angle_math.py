@@ -156,6 +156,7 @@ _MOST_REDUCED = 2.0**16
 _TWO_OVER_PI_DIGITS = 0x517CC1B727220A94FE13ABE8FA9A6EE06DB14ACC9E21C820FF2
 """2 / pi times 2^203."""
 _PART_BITS, _PARTS = 29, 7
+"""The bits and the number of parts of 2 / pi: a product of a part and 24 bits of x is exact in FLOAT64."""
 _TWO_OVER_PI = tuple(
     math.ldexp(
         float(_TWO_OVER_PI_DIGITS >> _PART_BITS * (_PARTS - part) & 2**_PART_BITS - 1), -_PART_BITS * part

@@ -43,7 +43,7 @@ LOG = (
 )
 """(log(1 + f) - f) / f^2."""
 
-SIGN_MASK = -(2**31)
+SIGN_MASK = -(2**31)  # The sign bit of a FLOAT32, in an INT32.
 
 
 def polynomial(coefficients: Sequence[float], x: Node) -> Node:

@@ -148,7 +148,7 @@ _LOG = (-0.499931872, 0.332647979, -0.253154159, 0.220946014, -0.149602652)
 """(log(1 + f) - f) / f^2 for f from -0.3 to 0.4."""
 _POWER_LOG = (-0.500002682, 0.333353579, -0.249754921, 0.198797852, -0.171432763, 0.164254352, -0.108207971)
 """(log(1 + f) - f) / f^2, exact enough to be multiplied by an exponent."""
-_GREATEST = 3.4028234663852886e38
+_GREATEST = 3.4028234663852886e38  # The greatest FLOAT32.
 
 _ANGLES = AngleFunctions(
     parts=2,

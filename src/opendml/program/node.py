@@ -438,13 +438,6 @@ def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
     return index(counting(math.prod(counted)), sizes, 0, strides)
 
 
-def sum_bound(node: Node) -> SumBound:
-    """Return the error that the result of a reduction or a scan may have: its type states it."""
-    if not node.type.is_float or node.operation in (Operation.LEAST, Operation.GREATEST):
-        return SumBound.EXACT
-    return SumBound.ROUNDED_ONCE if node.type is ScalarType.FLOAT64 else SumBound.PER_TERM
-
-
 def scan(operation: Operation, value: Node, axis: int, exclusive: bool, reverse: bool) -> Node:
     """Return a running sum or product of `value` along an axis."""
     type = ScalarType.FLOAT64 if value.type.is_float else value.type

@@ -11,7 +11,7 @@ a kernel, by integer arithmetic alone. So a kept decision serves launches of oth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -70,19 +70,6 @@ Table = tuple[Candidate[Query, Any, Result], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """The answer of a candidate, for people and tests to read."""
-
-    name: str
-    answer: Estimate[Any] | Refusal
-
-    @property
-    def cycles(self) -> float:
-        """The estimated cycles; infinity if the candidate refuses."""
-        return self.answer.cycles if isinstance(self.answer, Estimate) else float("inf")
-
-
-@dataclass(frozen=True, slots=True)
 class Decision(Generic[Result]):
     """The candidates that were taken, one table after another, and their choices in plain numbers."""
 
@@ -128,19 +115,3 @@ def cheapest_estimate(
 def cheapest(table: Table[Query, Result], query: Query) -> Result:
     """Return what the cheapest candidates construct for a query. The errors are those of `decide`."""
     return decide(table, query).construct(query)
-
-
-def considered(table: Table[Query, Any], query: Query) -> Iterator[Considered]:
-    """Yield the answers of all candidates; for one that searches, the best estimate of each name."""
-    for candidate in table:
-        if candidate.alternatives is None:
-            yield Considered(candidate.name, candidate.estimate(query))
-            continue
-        found: dict[str, Estimate[Any]] = {}
-        for each in candidate.alternatives(query):
-            if each.name not in found or each.order < found[each.name].order:
-                found[each.name] = each
-        for name, each in found.items():
-            yield Considered(name, each)
-        if not found:
-            yield Considered(candidate.name, candidate.estimate(query))

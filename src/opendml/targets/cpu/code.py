@@ -42,9 +42,9 @@ class Code:
     vectors."""
 
     def __init__(self, function: ir.Function, lanes: int) -> None:
+        self.function, self.lanes = function, lanes
         self.entry = function.append_basic_block("entry")
         self.builder = ir.IRBuilder(self.entry)
-        self.lanes = lanes
         body = function.append_basic_block("body")
         self.builder.branch(body)
         self.builder.position_at_end(body)

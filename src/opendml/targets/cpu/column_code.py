@@ -14,7 +14,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.accumulation import AccumulationCode, State
-from opendml.targets.cpu.code import I64, Body
+from opendml.targets.cpu.code import I64, Body, Code
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.group_code import GroupCode, Index
 from opendml.targets.cpu.loads import Pointers, Values
@@ -41,10 +41,10 @@ _States = dict[int, list[ir.Value]]
 class ColumnCode(GroupCode):
     """An item is a tile of neighbouring groups, or some rows of such a tile."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         self.walk = pattern.walk_as(ColumnWalk)
-        self.group_lanes = lanes
+        self.group_lanes = self.lanes
         self._states: _States = {
             id(accumulation): [self._tile(part) for part in accumulation.parts]
             for stage in self.passes

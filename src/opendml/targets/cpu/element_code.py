@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
-from opendml.targets.cpu.code import I64, POINTER
+from opendml.targets.cpu.code import I64, POINTER, Code
 from opendml.targets.cpu.kernel_code import KernelCode, RunningPosition
 from opendml.targets.cpu.loads import (
     BlockLoads,
@@ -36,8 +36,8 @@ _BLOCK_LOADS: dict[CpuMode, type[BlockLoads]] = {
 class ElementCode(KernelCode):
     """Walks rows, or blocks of the one row loop and the innermost loop."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         blocks = _BLOCK_LOADS.get(pattern.mode)
         self._blocks = blocks(self) if blocks else None
         self.loads = self._blocks or RegularLoads(self)

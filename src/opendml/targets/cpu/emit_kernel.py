@@ -12,7 +12,7 @@ from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
 from opendml.targets.cpu import exponential_math, table_math
-from opendml.targets.cpu.code import I64, POINTER
+from opendml.targets.cpu.code import I64, POINTER, Code
 from opendml.targets.cpu.column_code import BoundedColumnCode, ColumnCode
 from opendml.targets.cpu.contraction.dispatch import chain_code, contraction_code
 from opendml.targets.cpu.contraction.packers import pack_ahead_code
@@ -27,7 +27,7 @@ from opendml.targets.cpu.scan_code import ScanColumnCode, ScanRowCode
 from opendml.targets.cpu.tables import has_tables
 from opendml.targets.cpu.top_code import TopCode
 
-_CODE: dict[CpuMode, Callable[[ir.Function, CpuPattern, int], KernelCode]] = {
+_CODE: dict[CpuMode, Callable[[Code, CpuPattern], KernelCode]] = {
     CpuMode.POINTWISE: ElementCode,
     CpuMode.TRANSPOSED: ElementCode,
     CpuMode.SHORT_ROWS: ElementCode,
@@ -83,10 +83,10 @@ def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -
     set.add(function.attributes, '"no-builtins"')
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
-    _code_of(pattern)(function, _with_expanded(pattern), lanes).emit()
+    _code_of(pattern)(Code(function, lanes), _with_expanded(pattern)).emit()
 
 
-def _code_of(pattern: CpuPattern) -> Callable[[ir.Function, CpuPattern, int], KernelCode]:
+def _code_of(pattern: CpuPattern) -> Callable[[Code, CpuPattern], KernelCode]:
     """Return the code of a pattern: that of its mode, unless rows of columns end at a bound."""
     if isinstance(pattern.walk, ColumnWalk) and pattern.walk.bounded:
         return BoundedColumnCode

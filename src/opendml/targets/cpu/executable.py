@@ -177,11 +177,6 @@ class CpuExecutable:
             instance.bind(self._kept_buffers[place], address)
         instance.dispatch()
 
-    @property
-    def launch_count(self) -> int:
-        """The launches of a dispatch."""
-        return int(self._job.words[0])
-
     def instantiate(
         self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None
     ) -> CpuInstance:

@@ -17,7 +17,7 @@ from llvmlite import ir
 from opendml.program.node import REDUCTIONS, Node, Operation
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.accumulation import AccumulationCode, State, accumulations_of
-from opendml.targets.cpu.code import I64, Body
+from opendml.targets.cpu.code import I64, Body, Code
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern, GroupWalk
@@ -43,8 +43,8 @@ class GroupCode(KernelCode):
         stashed: the value of elements that the last pass keeps for the results.
     """
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         self.passes = accumulations_of(pattern.values)
         self.last_pass = len(self.passes) - 1
         self._depths = self._pass_counts()
@@ -53,7 +53,7 @@ class GroupCode(KernelCode):
         ]
         self.stashed = self._stashed() if pattern.walk_as(GroupWalk).stashes else None
         if self.stashed is not None:
-            self._stash = self.reserve(STASHED, MOST_STASHED + lanes)
+            self._stash = self.reserve(STASHED, MOST_STASHED + self.lanes)
             self.stash_origin: ir.Value = I64(0)
 
     def item(self, item: ir.Value) -> None:

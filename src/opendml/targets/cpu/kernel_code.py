@@ -43,31 +43,21 @@ class KernelCode:
     """Emits the function of a pattern, whose functions are expanded.
 
     Args:
-        function: the function to fill.
+        code: the function to fill, or what it consists of already, if this pattern is a part of it.
         pattern: what the kernel computes.
-        lanes: the width of vectors.
-        code: what the function consists of already, if this pattern is a part of it.
         first_parameter: the position of the pattern's first parameter.
     """
 
-    def __init__(
-        self,
-        function: ir.Function,
-        pattern: CpuPattern,
-        lanes: int,
-        code: Code | None = None,
-        first_parameter: int = 0,
-    ) -> None:
-        self.function, self.pattern, self.lanes = function, pattern, lanes
-        self.code = code or Code(function, lanes)
-        self.builder = self.code.builder
+    def __init__(self, code: Code, pattern: CpuPattern, first_parameter: int = 0) -> None:
+        self.code, self.pattern = code, pattern
+        self.builder, self.function, self.lanes = code.builder, code.function, code.lanes
         self.accesses: tuple[CpuAccess, ...] = (*pattern.loads, *pattern.stores)
         self.layout = ParameterTable(pattern)
         self.nodes = ordered(pattern.values)
         self.levels = levels_of(self.nodes, [load.level for load in pattern.loads], pattern.mode.columns)
         self.reductions = {id(node) for node in self.nodes if node.operation in REDUCTIONS}
         self.needed = self.below_reductions(pattern.values)
-        parameters, self.buffers, self._thread_scratch = function.args[2:]
+        parameters, self.buffers, self._thread_scratch = code.function.args[2:]
         self.parameters = self.code.once(lambda: self.code.offset(parameters, I64(8 * first_parameter)))
         self.scratch_bytes = 0
         self._uniforms: dict[tuple[int, int], ir.Value] = {}

@@ -168,10 +168,15 @@ class Loads:
         if guard is not None:
             mask = guard if mask is None else self.builder.and_(mask, guard)
         if distance is None and lanes > 1 and step is Step.CONTIGUOUS:
+            if mask is None:
+                self.prefetch_ahead(address)
             return self.code.load(address, type, lanes, mask)
         if distance is None and lanes > 1 and step is Step.DOUBLE:
             return self.code.load_every_other(address, type, mask)
         return self.code.gather(address, self.steps[access] if lanes > 1 else None, type, mask, distance)
+
+    def prefetch_ahead(self, address: ir.Value) -> None:
+        """Prefetch behind a full vector of neighbours at an address, if that pays."""
 
     def _count(self, access: int, at: At) -> ir.Value:
         """Return the value of a counter, which is the offset of the access itself."""
@@ -228,20 +233,10 @@ class RegularLoads(Loads):
         first = self.builder.extract_element(distance, I32(0))
         return self.code.load(self.code.offset(address, first), node.type, at.lanes, at.mask)
 
-    def read(
-        self,
-        access: int,
-        lanes: int,
-        address: ir.Value,
-        mask: ir.Value | None,
-        guard: ir.Value | None = None,
-        distance: ir.Value | None = None,
-    ) -> ir.Value:
-        """Return elements. If results bypass the caches, full vectors of neighbours are prefetched."""
-        is_full = lanes > 1 and mask is None and guard is None and distance is None
-        if self._prefetches and is_full and self.accesses[access].step is Step.CONTIGUOUS:
+    def prefetch_ahead(self, address: ir.Value) -> None:
+        """Prefetch behind a full vector of neighbours, if results bypass the caches."""
+        if self._prefetches:
             self.code.prefetch(self.code.offset(address, I64(_STREAM_AHEAD)))
-        return super().read(access, lanes, address, mask, guard, distance)
 
     def is_plain(self, node: Node) -> bool:
         """Return whether a load reads all elements along a row, by its step."""

@@ -66,8 +66,8 @@ KEPT = 6
 """The word that holds whether each thread begins with a share of its own."""
 MOST_KEPT = 64
 """Claims of a launch of which each thread has a share of its own, at most: each is a bit of NEXT."""
-_NEXT = 8
-_DONE = 16
+_NEXT = 8  # The word that counts the items that threads have claimed, or has a bit for each claim.
+_DONE = 16  # The word that counts the items that are done, in another cache line.
 
 _ALONE = 1
 _SHARED = 2

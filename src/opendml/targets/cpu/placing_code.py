@@ -12,7 +12,7 @@ from llvmlite import ir
 from opendml.program.node import Operation
 from opendml.targets.common.lines import placing_in
 from opendml.targets.common.pattern import Level, Step
-from opendml.targets.cpu.code import I1, I64, Body
+from opendml.targets.cpu.code import I1, I64, Body, Code
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern
@@ -36,8 +36,8 @@ class PlacingCode(KernelCode):
         stored: the numbers of the stores.
     """
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         placing = placing_in(pattern.values)
         self.placed, self.operands, self.before = placing.node, placing.operands, placing.before
         self.stored = range(len(pattern.loads), len(self.accesses))
@@ -95,9 +95,9 @@ class ScatterCode(PlacingCode):
     """Stores the last position or value that goes to each place, or the sum of all values. Other places keep
     what they hold."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
-        self._lanes_scratch = [self.code.array(operand.type, lanes) for operand in self.operands]
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
+        self._lanes_scratch = [self.code.array(operand.type, self.lanes) for operand in self.operands]
 
     def line(self, item: ir.Value, pointers: Pointers) -> None:
         """Emit one line, in order."""
@@ -226,7 +226,7 @@ class ScatterColumnCode(ScatterCode):
             with self._all_places(pointers) as (_, there):
 
                 def keep(index: ir.Value, mask: ir.Value | None) -> None:
-                    self.store_all(self._held(there, index, mask), there, index, mask)
+                    self.store_all(self._earlier(there, index, mask), there, index, mask)
 
                 columns(keep)
 
@@ -255,7 +255,7 @@ class ScatterColumnCode(ScatterCode):
             into = self.builder.mul(place, pitch)
 
             def fetch(index: ir.Value, mask: ir.Value | None) -> None:
-                value = self._held(there, index, mask)
+                value = self._earlier(there, index, mask)
                 self.code.store(self.code.offset(at(index), into), value, self.placed.type, mask)
 
             columns(fetch)
@@ -276,7 +276,7 @@ class ScatterColumnCode(ScatterCode):
         with self.code.loop(I64(0), self.elements) as place:
             yield place, self.row_pointers(pointers, place)
 
-    def _held(self, place: Pointers, index: ir.Value, mask: ir.Value | None) -> ir.Value:
+    def _earlier(self, place: Pointers, index: ir.Value, mask: ir.Value | None) -> ir.Value:
         """Return the earlier values at a place of neighbouring lines."""
         if self.before:
             known = self.evaluate(Level.ROW, 1, place, {}, roots=self.before)

@@ -49,7 +49,7 @@ _MOSTLY_ALONE = 16
 threads would wait most of the time, on processors that the system may need for the caller."""
 _MILLISECONDS = 50
 """Milliseconds for which a dispatch runs before the interpreter looks for signals."""
-_WORD_BYTES = 8
+_WORD_BYTES = 8  # Bytes of a word of a job.
 
 
 class CpuTracedProgram:

@@ -10,7 +10,7 @@ from llvmlite import ir
 from opendml.program.node import REDUCTIONS
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.placing_code import PlacingCode
@@ -24,8 +24,8 @@ class PositionsCode(PlacingCode):
     where they belong, and results of -1 behind those of all chunks. The arena has the numbers of all chunks,
     then a line of positions for each line."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         self.counts = [node for node in self.nodes if node.operation in REDUCTIONS]
         """The nodes that count the positions of a line."""
         self.reductions = {id(self.placed), *map(id, self.counts)}

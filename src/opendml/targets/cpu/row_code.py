@@ -13,7 +13,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.common.pattern import Level, Step
 from opendml.targets.cpu.accumulation import AccumulationCode, State
-from opendml.targets.cpu.code import I64, Body
+from opendml.targets.cpu.code import I64, Body, Code
 from opendml.targets.cpu.group_code import GroupCode, Index
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern, ParameterTable, RowWalk
@@ -31,8 +31,8 @@ and so do normalizations of 51 MB in rows of 56 FLOAT16."""
 class RowCode(GroupCode):
     """An item is a batch of whole groups, or one group, or one chunk of a group."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         self.walk = pattern.walk_as(RowWalk)
         self._states = {
             id(accumulation): self.variables(accumulation, 1)

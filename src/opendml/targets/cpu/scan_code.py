@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from opendml.targets.common.lines import scan_in
 from opendml.targets.common.pattern import Level
-from opendml.targets.cpu.code import I1, I32, I64
+from opendml.targets.cpu.code import I1, I32, I64, Code
 from opendml.targets.cpu.column_code import ColumnCode
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.group_code import GroupCode, Index
@@ -26,8 +26,8 @@ from opendml.targets.cpu.values import llvm_type, splat, vector_constant
 class _ScanCode(GroupCode):
     """The one scan of a kernel. The state of a line is its running result."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         scan = scan_in(pattern.values)
         self.scan, self.exclusive, self.reverse = scan.node, scan.exclusive, scan.reverse
         ((self.total,),) = self.passes

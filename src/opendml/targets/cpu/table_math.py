@@ -258,7 +258,7 @@ _FAR_TAIL = (0.398942113, -0.39887467, 1.18712687, -5.33867741, 20.25494)
 """Coefficients of x exp(x^2 / 2) times that probability, in 1 / x^2, for x from _NORMAL_HIGHEST to
 NORMAL_HIGHEST."""
 
-_NARROW_ERF_HIGHEST, _NARROW_ERF_WIDTH = 2.69, 0.36
+_NARROW_ERF_HIGHEST, _NARROW_ERF_WIDTH = 2.69, 0.36  # The end of the pieces, and the width of each.
 _NARROW_ERF_TABLES = table_rows(
     8,
     """
@@ -274,7 +274,7 @@ _NARROW_ERF_TABLES = table_rows(
     """,
 )
 
-_NARROW_NORMAL_HIGHEST, _NARROW_NORMAL_WIDTH = 5.7598, 0.768
+_NARROW_NORMAL_HIGHEST, _NARROW_NORMAL_WIDTH = 5.7598, 0.768  # The same for GELU.
 _NARROW_NORMAL_TABLES = table_rows(
     8,
     """

@@ -6,7 +6,7 @@ from llvmlite import ir
 
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern
 from opendml.targets.cpu.placing_code import PlacingCode
@@ -25,8 +25,8 @@ class TopCode(PlacingCode):
     are sorted. The lesser ones of these and of the best so far are sorted too, and give a lower bound.
     """
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         self.count, self.width = self.elements, self.units
         (self._key,) = self.operands
         self.network = BitonicNetwork(self.code, self._key.type, self.width)

@@ -22,7 +22,7 @@ class CudaCall:
     brought into order.
     """
 
-    __slots__ = ("_device", "_held", "_kind", "_library", "place", "stream")
+    __slots__ = ("_alive", "_device", "_kind", "_library", "place", "stream")
 
     def __init__(self, first: Any) -> None:
         self._kind = type(first)
@@ -30,7 +30,7 @@ class CudaCall:
         self._device = device = library.device(first)
         self.place: Place = place(device)
         self.stream: int = library.stream(device)
-        self._held: list[Any] = []
+        self._alive: list[Any] = []
 
     def identify(self, array: Any) -> tuple[Any, int]:
         """See StreamCall."""
@@ -39,7 +39,7 @@ class CudaCall:
             return _ELSEWHERE, 0
         form, address, held = library.identify(array, self.stream)
         if held is not None:
-            self._held.append(held)
+            self._alive.append(held)
         return form, address
 
     def memory(self, array: Any, name: str) -> TensorMemory:
@@ -47,7 +47,7 @@ class CudaCall:
         library = self._library_of(array)
         memory = library.memory(array, name, self.stream)
         if not library.is_ordered:
-            self._held.append(memory.owner)
+            self._alive.append(memory.owner)
         return memory
 
     def empty(self, sizes: Sequence[int], type: ScalarType) -> tuple[Any, int]:
@@ -60,8 +60,8 @@ class CudaCall:
 
     def end(self, outputs: Sequence[Any]) -> None:
         """See StreamCall."""
-        if self._held:
-            _in_flight(self._device).hold(self._held, self.stream)
+        if self._alive:
+            _in_flight(self._device).hold(self._alive, self.stream)
         # Their libraries do not know of the stream that they are written on.
         if any(not self._library_of(array).is_ordered for array in outputs):
             cuda_device(self._device).synchronize(self.stream)

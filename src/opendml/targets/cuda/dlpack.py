@@ -10,8 +10,8 @@ from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda.place import DLPACK_DEVICES, place
 from opendml.targets.memory import TensorMemory
 
-MAJOR_VERSION = 1
-_READ_ONLY = 1
+MAJOR_VERSION = 1  # Of DLPack. Capsules of this version have flags.
+_READ_ONLY = 1  # The flag of arrays that must not be written.
 
 
 class _Tensor(ctypes.Structure):

@@ -41,7 +41,7 @@ class InFlight:
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        self._held: deque[tuple[Any, Any]] = deque()
+        self._pending: deque[tuple[Any, Any]] = deque()
 
     def hold(self, objects: Any, stream: int) -> None:
         """Keep objects alive at least until all work that is now on a stream is done."""
@@ -50,7 +50,7 @@ class InFlight:
             flags = driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
             event = check(driver.cuEventCreate(flags), "creating an event")
             check(driver.cuEventRecord(event, driver.CUstream(stream)), "recording an event")
-            self._held.append((event, objects))
-            while self._held and driver.cuEventQuery(self._held[0][0])[0].value == 0:
-                done, _ = self._held.popleft()
+            self._pending.append((event, objects))
+            while self._pending and driver.cuEventQuery(self._pending[0][0])[0].value == 0:
+                done, _ = self._pending.popleft()
                 driver.cuEventDestroy(done)

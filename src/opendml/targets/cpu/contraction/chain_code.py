@@ -49,17 +49,17 @@ class ChainCode(KernelCode):
     queries, its innermost loop over the columns of the results.
     """
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         chaining = pattern.walk_as(Chaining)
         first = self.layout.length
-        self.a = PackingCode(function, chaining.a, lanes, self.code, first)
+        self.a = PackingCode(code, chaining.a, first)
         first += self.a.layout.length
-        self.b = PackingCode(function, chaining.b, lanes, self.code, first)
+        self.b = PackingCode(code, chaining.b, first)
         first += self.b.layout.length
-        self.scores = _ScoresCode(function, chaining.scores, lanes, self.code, first)
+        self.scores = _ScoresCode(code, chaining.scores, first)
         first += self.scores.layout.length
-        self.weighted = PackingCode(function, chaining.weighted, lanes, self.code, first)
+        self.weighted = PackingCode(code, chaining.weighted, first)
         self.panels, self.keys, self.rows = chaining.a, chaining.keys, chaining.micro.rows
         self.depth = self.a.elements
         by_keys = (
@@ -475,10 +475,8 @@ class ChainCode(KernelCode):
 class _ScoresCode(KernelCode):
     """Emits the scores from products. The pattern's row loops run over queries, its innermost over keys."""
 
-    def __init__(
-        self, function: ir.Function, pattern: CpuPattern, lanes: int, code: Code, first_parameter: int
-    ) -> None:
-        super().__init__(function, pattern, lanes, code, first_parameter)
+    def __init__(self, code: Code, pattern: CpuPattern, first_parameter: int) -> None:
+        super().__init__(code, pattern, first_parameter)
         self._sums = _sums_of(self)
         self._pointers: Pointers = ()
         self._known: Values = {}

@@ -13,7 +13,7 @@ from llvmlite import ir
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.targets.common.pattern import Level, Step
-from opendml.targets.cpu.code import I64
+from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.fma import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import Range
@@ -45,11 +45,11 @@ class ContractionCode(KernelCode):
     multiplies_blocks = False
     """True if a tile of B is multiplied by all micro-panels of a block before the next tile."""
 
-    def __init__(self, function: ir.Function, pattern: CpuPattern, lanes: int) -> None:
-        super().__init__(function, pattern, lanes)
+    def __init__(self, code: Code, pattern: CpuPattern) -> None:
+        super().__init__(code, pattern)
         tiling = self.tiling = pattern.walk_as(Tiling)
-        self.width = tiling.micro.vectors * lanes
-        self.column_pitch = odd_lines(tiling.columns + lanes)
+        self.width = tiling.micro.vectors * self.lanes
+        self.column_pitch = odd_lines(tiling.columns + self.lanes)
         first = self.layout.length
         self.a = self.a_storage(first)
         self.b = self.b_storage(first + self.a.reader.layout.length)

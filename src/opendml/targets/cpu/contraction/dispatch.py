@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from opendml.targets.cpu.code import Code
 from opendml.targets.cpu.contraction.amx_chain_code import AmxChainCode
 from opendml.targets.cpu.contraction.amx_code import AmxCode, AmxWindowsCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
@@ -24,13 +23,13 @@ _CODE = {
 }
 
 
-def contraction_code(function: ir.Function, pattern: CpuPattern, lanes: int) -> ContractionCode:
+def contraction_code(code: Code, pattern: CpuPattern) -> ContractionCode:
     """Return the code of a contraction."""
     tiling = pattern.walk_as(Tiling)
-    return _CODE[tiling.instructions, tiling.windows](function, pattern, lanes)
+    return _CODE[tiling.instructions, tiling.windows](code, pattern)
 
 
-def chain_code(function: ir.Function, pattern: CpuPattern, lanes: int) -> ChainCode:
+def chain_code(code: Code, pattern: CpuPattern) -> ChainCode:
     """Return the code of a softmax between products."""
     is_amx = pattern.walk_as(Chaining).a.instructions.are_amx
-    return (AmxChainCode if is_amx else ChainCode)(function, pattern, lanes)
+    return (AmxChainCode if is_amx else ChainCode)(code, pattern)

@@ -37,16 +37,8 @@ class ImageCode(PackingCode):
     that of columns.
     """
 
-    def __init__(
-        self,
-        function: ir.Function,
-        operand: OperandA | OperandB,
-        image: Image,
-        lanes: int,
-        code: Code,
-        first_parameter: int,
-    ) -> None:
-        super().__init__(function, operand, lanes, code, first_parameter)
+    def __init__(self, code: Code, operand: OperandA | OperandB, image: Image, first_parameter: int) -> None:
+        super().__init__(code, operand, first_parameter)
         self.image = image
         self.pitch = self.builder.mul(self.inner, I64(F32.bytes))
         self.width = self.builder.sub(self.inner, I64(image.columns.reach))
@@ -223,16 +215,8 @@ class Bf16ImageCode(ImageCode):
     """Packs an image in bfloat16 parts: of STEP channels the pairs, part by part. The last row loop is that
     of these channels."""
 
-    def __init__(
-        self,
-        function: ir.Function,
-        operand: OperandA | OperandB,
-        image: Image,
-        lanes: int,
-        code: Code,
-        first_parameter: int,
-    ) -> None:
-        super().__init__(function, operand, image, lanes, code, first_parameter)
+    def __init__(self, code: Code, operand: OperandA | OperandB, image: Image, first_parameter: int) -> None:
+        super().__init__(code, operand, image, first_parameter)
         self._splitter = Splitter(code)
         self.state = code.local(I32)
         """True if the image that was packed last is in float32."""
@@ -301,16 +285,9 @@ class Bf16ImageCode(ImageCode):
         self.code.vector_loop(*part, put)
 
 
-def image_code(
-    function: ir.Function,
-    operand: OperandA | OperandB,
-    image: Image,
-    lanes: int,
-    code: Code,
-    first_parameter: int,
-) -> ImageCode:
+def image_code(code: Code, operand: OperandA | OperandB, image: Image, first_parameter: int) -> ImageCode:
     """Return the code that packs an image in its type, for its instructions."""
     kind = IntegerImageCode if operand.packing.group > 1 else ImageCode
     if operand.instructions is Instructions.AMX_BF16:
         kind = Bf16ImageCode
-    return kind(function, operand, image, lanes, code, first_parameter)
+    return kind(code, operand, image, first_parameter)

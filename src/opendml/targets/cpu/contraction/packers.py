@@ -27,24 +27,18 @@ from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.pattern import CpuPattern
 
 
-def pack_ahead_code(function: ir.Function, pattern: CpuPattern, lanes: int) -> PackingCode:
+def pack_ahead_code(code: Code, pattern: CpuPattern) -> PackingCode:
     """Return the code of a kernel that packs an operand ahead."""
     assert isinstance(pattern.walk, OperandA | OperandB)
-    code = packing_code(function, pattern.walk, lanes)
-    code.packer = packer_of(code, code)
-    return code
+    packing = packing_code(code, pattern.walk)
+    packing.packer = packer_of(packing, packing)
+    return packing
 
 
-def packing_code(
-    function: ir.Function,
-    operand: OperandA | OperandB,
-    lanes: int,
-    code: Code | None = None,
-    first_parameter: int = 0,
-) -> PackingCode:
+def packing_code(code: Code, operand: OperandA | OperandB, first_parameter: int = 0) -> PackingCode:
     """Return the code that reads and packs an operand in its type."""
     kind = IntegerPackingCode if operand.packing.group > 1 else PackingCode
-    return kind(function, operand, lanes, code, first_parameter)
+    return kind(code, operand, first_parameter)
 
 
 def packer_of(

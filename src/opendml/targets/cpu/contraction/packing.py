@@ -47,15 +47,8 @@ class PackingCode(KernelCode):
 
     packer: Packer
 
-    def __init__(
-        self,
-        function: ir.Function,
-        operand: OperandA | OperandB,
-        lanes: int,
-        code: Code | None = None,
-        first_parameter: int = 0,
-    ) -> None:
-        super().__init__(function, operand.packing.pattern, lanes, code, first_parameter)
+    def __init__(self, code: Code, operand: OperandA | OperandB, first_parameter: int = 0) -> None:
+        super().__init__(code, operand.packing.pattern, first_parameter)
         self.operand = operand
         self._majors, self._along_depth = operand.packing.majors, operand.packing.along_depth
         self._pointers: Pointers = ()

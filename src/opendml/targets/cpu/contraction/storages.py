@@ -64,9 +64,7 @@ class StoredA:
     def lay_out(self, first_parameter: int) -> None:
         """Create the code that reads the operand, and take scratch memory."""
         kernel, operand = self.kernel, self.operand
-        self.reader: PackingCode = packing_code(
-            kernel.function, operand, kernel.lanes, self.code, first_parameter
-        )
+        self.reader: PackingCode = packing_code(self.code, operand, first_parameter)
         is_ahead = operand.storage is Storage.AHEAD
         self.scratch = kernel.reserve(F32, 0 if is_ahead else operand.part_bytes(kernel.lanes) // F32.bytes)
         if not is_ahead:
@@ -164,9 +162,7 @@ class StoredB:
     def lay_out(self, first_parameter: int) -> None:
         """Create the code that reads the operand, and take scratch memory."""
         kernel = self.kernel
-        self.reader: PackingCode = packing_code(
-            kernel.function, self.operand, kernel.lanes, self.code, first_parameter
-        )
+        self.reader: PackingCode = packing_code(self.code, self.operand, first_parameter)
         self._is_tiled = self.operand.packing.along_depth or self.reader.is_in_vectors
         rows = kernel.tiling.a.groups + kernel.lanes
         self.tile_bytes = rows * self.row_bytes if self._is_tiled else self.row_bytes
@@ -224,7 +220,7 @@ class Bf16B(StoredB):
 
     def lay_out(self, first_parameter: int) -> None:
         kernel = self.kernel
-        self.reader = packing_code(kernel.function, self.operand, kernel.lanes, self.code, first_parameter)
+        self.reader = packing_code(self.code, self.operand, first_parameter)
         self.tile_bytes = self.operand.part_bytes(self.operand.depth, kernel.lanes)
         self.scratch = kernel.reserve(F32, self._scratch_tiles * self.tile_bytes // F32.bytes)
         if not self.operand.storage.is_ahead:
@@ -320,8 +316,7 @@ class AlongDepthB(StoredB):
     depth_bytes = None
 
     def lay_out(self, first_parameter: int) -> None:
-        kernel = self.kernel
-        self.reader = packing_code(kernel.function, self.operand, kernel.lanes, self.code, first_parameter)
+        self.reader = packing_code(self.code, self.operand, first_parameter)
 
     def block(self, columns: Range, part: KPart) -> Place:
         return columns[0], I64(0)

@@ -30,7 +30,7 @@ class PackedImage:
         self.kernel, self.builder, self.code = kernel, kernel.builder, kernel.code
         image, lanes = kernel.tiling.image, kernel.lanes
         assert image is not None
-        self.reader = image_code(kernel.function, operand, image, lanes, self.code, first_parameter)
+        self.reader = image_code(kernel.code, operand, image, first_parameter)
         # A tile may reach beyond the last window, and zeros a vector beyond its end.
         self.scratch = kernel.reserve(F32, image.elements + kernel.width + lanes + GAP)
         self.distances = kernel.reserve(ScalarType.INT64, kernel.tiling.depth)
