@@ -271,11 +271,15 @@ def test_temporaries_that_live_together_never_overlap(seed: int) -> None:
     sizes = [generator.choice([a, b, a * b, a * 300, b * b, 4096, a + b]) * 4 for _ in range(12)]
     lifetimes = [(first, first + generator.randrange(4)) for first in map(generator.randrange, [10] * 12)]
     offsets, total = place(sizes, lifetimes)
-    assert not trace.guards
     assert (list(map(hint_of, offsets)), hint_of(total)) == place(list(map(hint_of, sizes)), lifetimes)
-    values = Values([*offsets, *sizes, total])
+    # Only the greatest of many ends is chosen by a comparison.
+    assert len(trace.guards) <= 2
+    holds, values = Conditions(trace.guards), Values([*offsets, *sizes, total])
     for _ in range(20):
-        *found, end = values({name: generator.randrange(2, 3000) for name in "ab"}).tolist()
+        own = {name: generator.randrange(2, 3000) for name in "ab"}
+        if not holds(own):
+            continue
+        *found, end = values(own).tolist()
         begins, lengths = found[:12], found[12:]
         for one in range(12):
             assert begins[one] % 256 == 0

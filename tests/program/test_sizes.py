@@ -32,9 +32,9 @@ from opendml.program.sizes import (
 HINTS = {"batch": 4, "length": 50, "width": 223}
 
 
-def of(hints: dict[str, int] = HINTS, **ranges: int) -> tuple[Trace, dict[str, int]]:
+def of(hints: dict[str, int] = HINTS, narrows: bool = False, **ranges: int) -> tuple[Trace, dict[str, int]]:
     """Return a trace and its sizes by name."""
-    trace = Trace({name: Dimension(hint, **ranges) for name, hint in hints.items()})
+    trace = Trace({name: Dimension(hint, **ranges) for name, hint in hints.items()}, narrows)
     return trace, {name: trace.size(name) for name in hints}
 
 
@@ -64,10 +64,10 @@ def random_expression(
     )
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(200))
 def test_sizes_that_meet_the_guards_have_the_values_of_integers(seed: int) -> None:
     generator = random.Random(seed)
-    trace, sizes = of()
+    trace, sizes = of(narrows=seed % 2 == 0)
     expressions = [random_expression(generator, list(HINTS)) for _ in range(6)]
     traced = [expression(sizes) for expression in expressions]
     assert [hint_of(each) for each in traced] == [expression(HINTS) for expression in expressions]
@@ -246,3 +246,21 @@ def test_quotients_are_bounded_by_what_they_divide() -> None:
         assert (length // step) // 4 == length // (step * 4)
         assert (length * 6 + 3) // (3 * step) == (length * 2 + 1) // step
     assert not trace.guards
+
+
+def test_guards_narrow_ranges_if_a_trace_says_so() -> None:
+    trace, sizes = of(narrows=True)
+    batch, length = sizes["batch"], sizes["length"]
+    assert length // 8 >= 2
+    assert batch != 2
+    guards = dict(trace.guards)
+    assert len(guards) == 2
+    assert length // 8 > 1
+    assert batch >= 3
+    assert 0 // (length // 8) == 0
+    assert trace.guards == guards
+    with trace.within({"batch": Dimension(5, 2, 9)}) as inner:
+        assert batch > 2
+    assert not inner
+    assert length // 8 == 6
+    assert length // 8 * batch == 6 * batch

@@ -49,7 +49,7 @@ GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
 _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
-_MOST_TERMS = 8
+_MOST_TERMS = 4
 """Terms of a polynomial whose quotients are eliminated for its bounds, at most."""
 _LARGE = 2**60
 """A number that no expression needs to be compared with beyond."""
@@ -108,10 +108,16 @@ class Trace:
     """The dimensions of sizes, and the guards under which what is made from them is right.
 
     It is used by one thread at a time, which holds the `lock`. `within` takes it.
+
+    Args:
+        dimensions: the dimensions by name.
+        narrows: a guard narrows the ranges that decide later comparisons. All guards of the trace must then
+            be checked for whatever is made from its sizes.
     """
 
-    def __init__(self, dimensions: Mapping[str, Dimension]) -> None:
+    def __init__(self, dimensions: Mapping[str, Dimension], narrows: bool = False) -> None:
         self.lock = RLock()
+        self._narrows = narrows
         self.dimensions = dict(dimensions)
         self.guards: Guards = {}
         """Guards, and where in the code each was recorded first."""
@@ -154,8 +160,12 @@ class Trace:
         self.dimensions, self.guards = {**self.dimensions, **dimensions}, {}
         self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
         try:
-            for atom in self.atoms:
+            for atom, (least, greatest) in zip(self.atoms, before[3], strict=True):
                 self._evaluate(atom)
+                # Guards of the whole trace hold in the block, too.
+                first, last = self._ranges[-1]
+                if self._narrows and max(first, least) <= min(last, greatest):
+                    self._ranges[-1] = max(first, least), min(last, greatest)
             yield self.guards
         finally:
             self.dimensions, self.guards, hints, ranges = before
@@ -321,7 +331,7 @@ class Trace:
         if not divisor:
             rest, below = self._without_common_factors(rest, below)
         bounds, divisors = self.range(rest), self.range(below)
-        if bounds[0] >= 0 and bounds[1] < divisors[0]:
+        if not rest or (bounds[0] >= 0 and bounds[1] < divisors[0]):
             return whole
         number = self._add(Atom(f"({self.text(rest)}//({self.text(below)}))", rest, below))
         return _sum(whole, (((number,), 1),))
@@ -381,6 +391,29 @@ class Trace:
         while frame.f_back is not None and frame.f_globals is globals():
             frame = frame.f_back
         self.guards.setdefault((relation, value), f"{frame.f_code.co_filename}:{frame.f_lineno}")
+        if self._narrows and type(value) is Size:
+            self._narrow(relation, value.polynomial)
+
+    def _narrow(self, relation: Relation, polynomial: Polynomial) -> None:
+        """Narrow the range of an atom by a guard that is linear in it alone."""
+        monomial, factor = polynomial[-1]
+        if len(monomial) != 1 or len(polynomial) > 2 or (len(polynomial) == 2 and polynomial[0][0]):
+            return
+        constant = polynomial[0][1] if len(polynomial) == 2 else 0
+        least, greatest = self._ranges[monomial[0]]
+        if relation is Relation.NOT_NEGATIVE and factor > 0:
+            least = max(least, -(constant // factor))
+        elif relation is Relation.NOT_NEGATIVE:
+            greatest = min(greatest, constant // -factor)
+        elif constant % factor:
+            return
+        elif relation is Relation.ZERO:
+            least = greatest = -constant // factor
+        else:
+            value = -constant // factor
+            least, greatest = least + (value == least), greatest - (value == greatest)
+        self._ranges[monomial[0]] = least, greatest
+        self._known_ranges.clear()
 
     def text(self, polynomial: Polynomial) -> str:
         """Return a polynomial as text, in which equal polynomials of a trace are equal."""

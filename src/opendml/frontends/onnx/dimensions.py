@@ -133,7 +133,7 @@ class UsedDimensions(dict[str, int]):
 
     def __init__(self, dimensions: Mapping[str, int], is_exact: bool) -> None:
         super().__init__()
-        self.trace = Trace({})
+        self.trace = Trace({}, narrows=True)
         self._dimensions, self._is_exact = dimensions, is_exact
 
     def __missing__(self, name: str) -> int:

@@ -185,7 +185,8 @@ class NamedModel(Model):
         ranges = {name: self._range_of(name, *range_of(size)) for name, size in open_sizes.items()}
         for hints in (hints_in(ranges, self.device._backend.hint_multiple), open_sizes):
             trace = Trace(
-                {name: Dimension(hint, *self._range_of(name, 2, GREATEST)) for name, hint in hints.items()}
+                {name: Dimension(hint, *self._range_of(name, 2, GREATEST)) for name, hint in hints.items()},
+                narrows=True,
             )
             now = {name: trace.size(name) if name in hints else size for name, size in sizes.items()}
             try:

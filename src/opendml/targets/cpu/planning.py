@@ -67,9 +67,13 @@ class CpuTracedProgram:
     def compile(self) -> CpuExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 
-        Return None if prepared constants depend on traced sizes.
+        Return None if prepared constants depend on traced sizes, or if the kernels were fused for such other
+        sizes that one cannot be run.
         """
-        parts = _parts(self._program, self._kernels, self._threads, plain(self._kernels))
+        try:
+            parts = _parts(self._program, self._kernels, self._threads, plain(self._kernels))
+        except LookupError:
+            return None
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
 
 

@@ -105,7 +105,7 @@ class Way:
 def is_chained(kernel: Kernel) -> bool:
     """Return whether a kernel is a softmax between products that is better computed as one."""
     roles = chained_roles(plain(kernel))
-    return roles is not None and bool(ways(roles))
+    return roles is not None and roles.scores.count(roles.scores.rows) >= _FEWEST_ROWS
 
 
 def _price_chain(query: ProductQuery) -> Estimate[Way] | Refusal:
@@ -171,11 +171,9 @@ def _is_walked(roles: ChainedRoles) -> bool:
 
 
 def ways(roles: ChainedRoles, varying: Varying = None) -> list[Way]:
-    """Return the tiles, with each division of the rows; none if few rows share keys. All are in matrix
-    registers, or none is, since that changes bits. Those are chosen that take one thread less time."""
+    """Return the tiles, with each division of the rows. All are in matrix registers, or none is, since that
+    changes bits. Those are chosen that take one thread less time."""
     rows = roles.scores.count(roles.scores.rows)
-    if rows < _FEWEST_ROWS:
-        return []
     found = [list(vector_ways(roles, varying)), list(amx_ways(roles))]
 
     def cycles(alike: list[Way]) -> float:
