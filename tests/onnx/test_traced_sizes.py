@@ -139,10 +139,11 @@ def test_few_traces_serve_all_sizes(text: str) -> None:
 @pytest.mark.parametrize("lengths", [(1,), (2, 5)])
 def test_steps_with_a_growing_cache_are_traced_once(lengths: tuple[int, ...]) -> None:
     model = loaded(STEP)
-    inputs = {"words": np.eye(16, 8, dtype=np.float32), "places": np.eye(64, 8, dtype=np.float32)}
+    tables = {"words": np.eye(16, 8, dtype=np.float32), "places": np.eye(64, 8, dtype=np.float32)}
     for past in range(33, 53):
         for length in lengths:
-            inputs["tokens"], inputs["keys"] = np.arange(length)[None], np.ones((1, past, 8), np.float32)
+            inputs: dict[str, Array] = {**tables, "tokens": np.arange(length)[None]}
+            inputs["keys"] = np.ones((1, past, 8), np.float32)
             found, expected = model.run(inputs), exactly(STEP, inputs) if past == 40 else {}
             assert found["present"].shape == (1, past + length, 8)
             for name, array in expected.items():

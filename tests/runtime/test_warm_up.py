@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +107,29 @@ def test_progress_and_logs_say_what_is_compiled_and_why(
         assert each in told
         assert each in caplog.text
     assert told.count("parsed and checked in") == 1
+
+
+def test_compiling_pauses_the_collector_and_starts_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    enabled: list[bool] = []
+    fuse = planning.fuse
+
+    def noted(*arguments: Any) -> Any:
+        enabled.append(gc.isenabled())
+        if len(enabled) == 2:
+            raise dml.Unsupported("no kernels")
+        return fuse(*arguments)
+
+    monkeypatch.setattr(planning, "fuse", noted)
+    for _ in range(2):
+        graph = dml.Graph()
+        outputs = {"y": dml.activation_tanh(graph.input("x", dml.FLOAT32, [4]))}
+        with suppress(dml.Unsupported):
+            graph.compile(outputs)
+        assert gc.isenabled()
+    gc.disable()
+    try:
+        graph.compile(outputs)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert enabled == [False] * 3

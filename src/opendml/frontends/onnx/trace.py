@@ -154,7 +154,7 @@ class Tracer(Locked):
         self._symbols, self._traces_sizes = symbols or {}, symbols is not None
         self._first_steps: Steps = {}
         self.traced_count = 0
-        """How many steps were traced."""
+        """The number of steps that were traced."""
         self._prefixes = itertools.count(1)
 
     @classmethod

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opendml.budget import meter
 from opendml.floating_point import default_mode
+from opendml.garbage import collection_paused
 from opendml.logs import log, tell
 from opendml.program.carriers import carried
 from opendml.program.program import Program, packed
@@ -58,7 +59,7 @@ class CompiledWork:
         limits = meter()
         self._kernel_steps = require_work(work) if steps is None else steps
         if executable is None:
-            with limits.timed("compile_seconds", "a graph"):
+            with limits.timed("compile_seconds", "a graph"), collection_paused():
                 executable = _compiled(work, device._backend, device.threads, device._debug)
         self.executable = executable
         # Other sizes of a plan share the prepared tensors.
