@@ -17,7 +17,7 @@ from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel, bucket_of, range_of
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.native import PATIENCE, THREADS
-from opendml.targets.cpu.planning import CpuTracedProgram, _parts
+from opendml.targets.cpu.planning import CpuTracedProgram, _parts, _scheduled
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +55,8 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         ranges = {name: Dimension(size, *range_of(size)) for name, size in open_sizes.items()}
         with traced._trace.within(ranges):
             # All decisions are made for these sizes, except the choices.
-            wanted = _parts(program._program, program._kernels, None, hints).job
+            scheduled = _scheduled(program._kernels, hints)
+            wanted = _parts(program._program, program._kernels, None, scheduled, hints).job
             arena_bytes = hint_of(wanted.arena_bytes)
         job = work.executable._job
         # How many threads take part, and whether they look for signals, is decided for a bucket.

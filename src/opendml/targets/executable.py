@@ -89,8 +89,11 @@ class TracedExecutable(Executable, Protocol):
 class TracedProgram(Protocol):
     """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another."""
 
-    def compile(self) -> TracedExecutable | None:
+    def compile(self, is_wanted: Callable[[], bool]) -> TracedExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 
-        Guards are recorded by the trace. None: the device compiles this program for exact sizes alone.
+        Guards are recorded by the trace. Then `is_wanted` decides whether machine code is made.
+
+        Returns:
+            None: it is not wanted, or the device compiles this program for exact sizes alone.
         """

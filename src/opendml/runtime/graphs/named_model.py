@@ -183,7 +183,7 @@ class NamedModel(Model):
         """Return a model that a new trace makes; None if none does."""
         open_sizes = _open_of(sizes)
         ranges = {name: self._range_of(name, *range_of(size)) for name, size in open_sizes.items()}
-        for hints in (hints_in(ranges, self.device._backend.hint_multiple), open_sizes):
+        for hints in (hints_in(ranges, open_sizes, self.device._backend.hint_multiple), open_sizes):
             trace = Trace(
                 {name: Dimension(hint, *self._range_of(name, 2, GREATEST)) for name, hint in hints.items()},
                 narrows=True,

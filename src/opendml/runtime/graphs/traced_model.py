@@ -31,6 +31,8 @@ MOST_SIZES = 64
 MOST_PLANS = 8
 """Plans of a bucket, at most. Another one takes the place of the oldest."""
 
+_MOST_ALIGNED = 32
+"""The greatest power of two by which hints are chosen."""
 UNTRACED = (ArithmeticError, LookupError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
@@ -153,12 +155,10 @@ class TracedModel(Locked):
             return None
         ranges = {name: self._range_of(name, size) for name, size in zip(self._dimensions, key, strict=True)}
         # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
-        for hints in (hints_in(ranges, self._multiple), dict(sizes)):
-            new = self._plan(self._traced, ranges, hints)
-            if new is None:
-                return None
-            work = new.at(sizes, self.device)
-            if work is not None:
+        for hints in (hints_in(ranges, sizes, self._multiple), dict(sizes)):
+            new = None if self._traced is None else self._plan(self._traced, ranges, hints, sizes)
+            work = None if new is None else new.at(sizes, self.device)
+            if new is not None and work is not None:
                 del plans[: len(plans) + 1 - MOST_PLANS]
                 plans.append(new)
                 return self._of(new, work)
@@ -170,15 +170,34 @@ class TracedModel(Locked):
         return max(least, own.least), min(greatest, own.greatest)
 
     def _plan(
-        self, traced: TracedProgram, ranges: Mapping[str, tuple[int, int]], hints: Mapping[str, int]
+        self,
+        traced: TracedProgram,
+        ranges: Mapping[str, tuple[int, int]],
+        hints: Mapping[str, int],
+        sizes: Mapping[str, int],
     ) -> Plan | None:
+        """Return a plan for hints; None if its guards do not hold for some sizes, or there are no plans."""
         if self._before_plan is not None:
             self._before_plan()
         dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
+
+        def is_wanted() -> bool:
+            failed = (
+                []
+                if Conditions(guards)(sizes)
+                else [each for each in guards if not Conditions([each])(sizes)]
+            )
+            if failed:
+                reasons = "; ".join(
+                    [f"{size} {relation.name} at {guards[relation, size]}" for relation, size in failed]
+                )
+                log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
+            return not failed
+
         with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
             try:
                 with default_mode():
-                    executable = traced.compile()
+                    executable = traced.compile(is_wanted)
             except UNTRACED as error:
                 log.warning("sizes cannot be traced through launches: %s: %s", type(error).__name__, error)
                 self._traced = executable = None
@@ -220,14 +239,24 @@ def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
     models[key] = model
 
 
-def hints_in(ranges: Mapping[str, tuple[int, int]], multiple: int = 1) -> dict[str, int]:
+def hints_in(
+    ranges: Mapping[str, tuple[int, int]], sizes: Mapping[str, int], multiple: int = 1
+) -> dict[str, int]:
     """Return hints within ranges that differ from each other where the ranges allow it.
 
-    Hints are odd, as few rules hold for odd sizes alone, or odd multiples of a number.
+    A hint has the powers of two that its size has, up to 32, because schedules ask whether vectors fill rows
+    and strides halve sizes. Otherwise hints are odd.
+
+    Args:
+        ranges: the ranges.
+        sizes: the sizes that are called.
+        multiple: hints are multiples of it where their ranges are large enough.
     """
     hints: dict[str, int] = {}
     for name, (least, greatest) in ranges.items():
-        step = multiple if greatest >= 4 * multiple else 1
+        step = max(multiple, min(sizes[name] & -sizes[name], _MOST_ALIGNED))
+        while step > 1 and greatest - least < 2 * step:
+            step //= 2
         wanted = ((least + 3 * (greatest + 1 - least) // 4) // step | 1) * step
         wanted -= 2 * step if wanted > greatest else 0
         free = (each for each in range(wanted, least - 1, -2 * step) if each not in hints.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,16 +64,20 @@ class CpuTracedProgram:
         self._program, self._threads = program, threads
         self._kernels = _fused(program)
 
-    def compile(self) -> CpuExecutable | None:
+    def compile(self, is_wanted: Callable[[], bool]) -> CpuExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 
-        Return None if prepared constants depend on traced sizes, or if the kernels were fused for such other
-        sizes that one cannot be run.
+        Return None if `is_wanted` says so of these launches, if prepared constants depend on traced sizes, or
+        if the kernels were fused for such other sizes that one cannot be run.
         """
+        hints = plain(self._kernels)
         try:
-            parts = _parts(self._program, self._kernels, self._threads, plain(self._kernels))
+            scheduled = _scheduled(self._kernels, hints)
         except LookupError:
             return None
+        if not is_wanted():
+            return None
+        parts = _parts(self._program, self._kernels, self._threads, scheduled, hints)
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
 
 
@@ -106,11 +110,16 @@ def compile_plan(program: Program, threads: int | None) -> CpuParts:
         program: the program.
         threads: threads that share a dispatch, at most. None: all that the process may use.
     """
-    return _parts(program, _fused(program), threads)
+    kernels = _fused(program)
+    return _parts(program, kernels, threads, _scheduled(kernels))
 
 
 def _parts(
-    program: Program, kernels: KernelProgram, threads: int | None, hints: KernelProgram | None = None
+    program: Program,
+    kernels: KernelProgram,
+    threads: int | None,
+    scheduled: Sequence[Sequence[CpuLaunch]],
+    hints: KernelProgram | None = None,
 ) -> CpuParts:
     """Return the parts of the executable of a program.
 
@@ -118,9 +127,9 @@ def _parts(
         program: the program.
         kernels: its kernels, perhaps with traced sizes.
         threads: threads that share a dispatch, at most. None: all that the process may use.
+        scheduled: the launches of each kernel.
         hints: the kernels with the sizes for which launches are chosen; None: their own.
     """
-    scheduled = _scheduled(kernels, hints)
     steady, temporary_bytes = _steady_temporaries(kernels, scheduled)
     dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
     moved = sum(layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs))
