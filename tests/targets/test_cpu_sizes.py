@@ -111,6 +111,16 @@ def test_launches_of_traced_sizes_compute_all_sizes_that_meet_the_guards(name: s
         np.testing.assert_allclose(arrays[-1].reshape(wanted.shape), wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_guards_keep_blocks_within_scratch_memory() -> None:
+    with assumed(PROCESSORS["avx512"]):
+        plain, *_ = attention(2000, 60)
+        trace = Trace({"depth": Dimension(24)})
+        schedule(grown(plain, 3, trace.size("depth")), plain)
+    holds = Conditions(trace.guards)
+    assert holds({"depth": 30})
+    assert not holds({"depth": 250})
+
+
 def layer(size: int, is_image: bool, type: str) -> Kernel:
     """Return the kernel of a layer with constant weights; its input has images, or rows, of that size."""
     network = Network("float32")

@@ -12,6 +12,7 @@ from operator import index
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.compiler.sized import plain
+from opendml.program.sizes import greatest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal
 from opendml.targets.common.roles import attention_roles
 from opendml.targets.cpu.contraction.amx_tilings import AMX_TILE, SPLIT, amx_tile_cycles
@@ -161,7 +162,7 @@ def _is_walked(roles: ChainedRoles) -> bool:
     """Return whether operands, scores and results are walked in one loop each along tiles, and sums are short
     enough."""
     scores, results = roles.scores, roles.results
-    if max(scores.count(scores.depth), results.count(results.columns)) > _WIDEST:
+    if scores.count(scores.depth) > _WIDEST or results.count(results.columns) > _WIDEST:
         return False
     alone = ((scores.epilogue, scores.columns), (results.epilogue, results.columns))
     tiles = (scores, results)
@@ -200,9 +201,7 @@ def vector_ways(roles: ChainedRoles, varying: Varying = None) -> Iterator[Way]:
         tiles = -(-width // (weighting.vectors * lanes))
         panel += tiles * keys * tile_cycles(weighting)
         row = depth * a + keys * _WEIGHT + width * COPIED
-        pitch = -(-micro.rows // lanes) * lanes
-        most = _most_panels(weighting, (depth + lanes) * pitch, width, lanes, Instructions.FMA) * micro.rows
-        for rows in block_sizes(m, micro.rows, most):
+        for rows in block_sizes(m, micro.rows, _most_rows(roles, micro, weighting, Instructions.FMA)):
             item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
             yield _way(roles, micro, weighting, rows, item)
 
@@ -223,9 +222,7 @@ def amx_ways(roles: ChainedRoles) -> Iterator[Way]:
     # Queries, keys, values and weights of a panel stay in the first caches.
     panel = -(-keys // tile) * amx_tile_cycles(depth, _WIDEST, waited=0.0)
     panel += -(-width // tile) * amx_tile_cycles(keys, _KEYS, waited=0.0)
-    queries = bf16_bytes(AMX_TILE.rows, depth) // F32.bytes
-    most = _most_panels(AMX_TILE, queries, width, lanes, Instructions.AMX_BF16) * AMX_TILE.rows
-    for rows in block_sizes(m, AMX_TILE.rows, most):
+    for rows in block_sizes(m, AMX_TILE.rows, _most_rows(roles, AMX_TILE, AMX_TILE, Instructions.AMX_BF16)):
         item = STARTED + packed + -(-rows // AMX_TILE.rows) * panel + rows * row / lanes
         yield _way(roles, AMX_TILE, AMX_TILE, rows, item, Instructions.AMX_BF16)
 
@@ -254,17 +251,28 @@ def _most_elements(instructions: Instructions) -> int:
     return max(machine().l2_bytes // 4 // F32.bytes, panel)
 
 
-def _most_panels(
-    weighting: MicroKernel, queries: int, width: int, lanes: int, instructions: Instructions
+def _most_rows(
+    roles: ChainedRoles, micro: MicroKernel, weighting: MicroKernel, instructions: Instructions
 ) -> int:
-    """Return the most panels of an item, each of which has `queries` packed elements of queries."""
-    tile = weighting.vectors * lanes
+    """Return the most rows of an item: as many panels as have room for packed queries and for results."""
+    lanes, depth = lane_count(), roles.scores.count(roles.scores.depth)
+    tile, width = weighting.vectors * lanes, roles.results.count(roles.results.columns)
+    queries = (depth + lanes) * (-(-micro.rows // lanes) * lanes)
+    if instructions.are_amx:
+        queries = bf16_bytes(micro.rows, depth) // F32.bytes
     results = -(-width // tile) * tile * weighting.rows
-    return max(1, _most_elements(instructions) // max(queries, results))
+    return greatest(1, _most_elements(instructions) // greatest(queries, results)) * micro.rows
 
 
 def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
-    """Return the launch of a chain in chosen tiles."""
+    """Return the launch of a chain in chosen tiles.
+
+    Raises:
+        ValueError: queries or values have more elements than those for which the tiles were chosen. Traced
+            sizes record what they may be.
+    """
+    if way.rows > _most_rows(roles, way.micro, way.weighting, way.instructions):
+        raise ValueError(f"items of {way.rows} rows do not fit the chosen tiles")
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)
