@@ -1117,8 +1117,8 @@ def _greater(first: int, second: int) -> int:
 class Values:
     """Expressions that are computed together for given dimensions.
 
-    The arithmetic is stored as arrays: monomials by their atoms, terms by monomial and coefficient, and other
-    atoms than dimensions in levels, each of which needs only atoms of lower levels.
+    The arithmetic is stored as arrays: monomials by their atoms, and terms by monomial and coefficient. Atoms
+    that are computed lie in levels, each of which needs only atoms of lower levels.
 
     Args:
         sizes: sizes of one trace, words, and plain integers.

@@ -17,7 +17,7 @@ from opendml.spec.enums import FeatureLevel, TensorDataType
 from opendml.spec.naming import snake_case
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.rules import declared, rules_of
-from opendml.spec.rules.rule import Span, sizes_fault
+from opendml.spec.rules.rule import SizeSpan, sizes_fault
 from opendml.spec.schema import operators
 from opendml.spec.validator import failures
 from tests.spec.valid_descs import changed, valid_desc
@@ -169,7 +169,7 @@ def test_indices_must_fit_the_output(elements: int, fits: bool) -> None:
 
 
 def test_many_allowed_sizes_are_named_without_counting_them() -> None:
-    allowed = Span(10**18, 1, 10**18)
+    allowed = SizeSpan(10**18, 1, 10**18)
     fault = sizes_fault(TensorDesc(FLOAT32, [0]), [allowed], "the window given")
     assert fault is not None
     assert fault.text({}) == "sizes [0]; must be [1 to 1000000000000000000] for the window given"

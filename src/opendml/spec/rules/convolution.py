@@ -5,7 +5,7 @@ from __future__ import annotations
 from opendml.spec.enums import ConvolutionDirection
 from opendml.spec.fault import Fault
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken, Size, Sizes, Span, expect
+from opendml.spec.rules.rule import Broken, Size, Sizes, SizeSpan, expect
 from opendml.spec.rules.windows import windows
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import counted
@@ -72,7 +72,7 @@ def convolved_sizes(
     batch, _, *image = input_tensor.sizes
     spatial = windows(image, filter_tensor.sizes[2:], strides, dilations, start_padding, end_padding)
     if direction is ConvolutionDirection.FORWARD:
-        found = [Span(*(window.positions.usual,) * 3) for window in spatial]
+        found = [SizeSpan(*(window.positions.usual,) * 3) for window in spatial]
     else:
         found = [window.origins for window in spatial]
     padding = output_padding or (0,) * len(image)
@@ -85,6 +85,6 @@ def _output_channels(filter_tensor: TensorDesc, group_count: int, direction: Con
     return outputs if direction is ConvolutionDirection.FORWARD else inputs * group_count
 
 
-def _padded(sizes: Span, padding: int) -> Span:
+def _padded(sizes: SizeSpan, padding: int) -> SizeSpan:
     """Return the sizes with output padding, which does not make up for a filter that is too large."""
-    return Span(*(size + padding for size in sizes)) if sizes.least > 0 else sizes
+    return SizeSpan(*(size + padding for size in sizes)) if sizes.least > 0 else sizes

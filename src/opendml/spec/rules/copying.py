@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from opendml.spec.fault import Fault
 from opendml.spec.operator_desc import Size2D
 from opendml.spec.rules.declared import rule, shape
-from opendml.spec.rules.rule import Broken, Size, Sizes, Span, expect, replaced, sizes_fault
+from opendml.spec.rules.rule import Broken, Size, Sizes, SizeSpan, expect, replaced, sizes_fault
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.spec.wording import dimensions
 
@@ -39,7 +39,7 @@ def windowed_sizes(input_window_sizes: tuple[int, ...], input_window_strides: tu
     """The output has at most as many elements as the window, in steps of the stride."""
     steps = zip(input_window_sizes, input_window_strides, strict=True)
     counts = [1 + (extent - 1) // abs(stride) for extent, stride in steps]
-    return tuple(Span(most, 1, most) for most in counts)
+    return tuple(SizeSpan(most, 1, most) for most in counts)
 
 
 @rule("SLICE1", input_tensor="InputTensor")

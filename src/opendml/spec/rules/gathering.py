@@ -9,7 +9,7 @@ from opendml.spec.rules.declared import rule, shape
 from opendml.spec.rules.rule import (
     Broken,
     Sizes,
-    Span,
+    SizeSpan,
     expect,
     replaced,
     right_aligned,
@@ -190,7 +190,7 @@ def coordinate_sizes(input_tensor: TensorDesc) -> Sizes:
     """A row for each element, of a coordinate for each dimension; those of leading ones may be left out."""
     rank, count = len(input_tensor.sizes), prod(input_tensor.sizes)
     fewest = max(1, len(without_leading_ones(input_tensor.sizes)))
-    return (count, Span(rank, fewest, rank))
+    return (count, SizeSpan(rank, fewest, rank))
 
 
 def _meaningful(name: str, tensor: TensorDesc, count_name: str, count: int, least: int) -> Broken:

@@ -48,7 +48,7 @@ class Usual(NamedTuple):
     size: int
 
 
-class Span(NamedTuple):
+class SizeSpan(NamedTuple):
     """The sizes from the least to the greatest, of which calls take the usual one."""
 
     usual: int
@@ -59,7 +59,7 @@ class Span(NamedTuple):
         return isinstance(size, int) and (size is self.usual or self.least <= size <= self.greatest)
 
 
-Size = int | tuple[int, ...] | Span | Usual | None
+Size = int | tuple[int, ...] | SizeSpan | Usual | None
 """The demand on one size: a number, one of several with the usual one first, or (None) any."""
 
 Sizes = Sequence[Size]
@@ -123,7 +123,7 @@ def _fits(size: int, expected: Size) -> bool:
     return size == expected if isinstance(expected, int) else size in expected
 
 
-def _most(size: int | tuple[int, ...] | Span) -> int:
+def _most(size: int | tuple[int, ...] | SizeSpan) -> int:
     return size if isinstance(size, int) else max(size)
 
 
@@ -134,6 +134,6 @@ def _listed(expected: Sizes) -> str:
 def _shown(size: Size) -> str:
     if size is None or isinstance(size, Usual):
         return "any"
-    if isinstance(size, Span) and size.greatest - size.least > 1:
+    if isinstance(size, SizeSpan) and size.greatest - size.least > 1:
         return f"{size.least} to {size.greatest}"
     return str(size) if isinstance(size, int) else " or ".join(map(str, dict.fromkeys(size)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opendml.spec.rules.rule import Span
+from opendml.spec.rules.rule import SizeSpan
 
 
 class SlidingWindow(NamedTuple):
@@ -28,20 +28,20 @@ class SlidingWindow(NamedTuple):
         return (self.extent - 1) * self.dilation + 1
 
     @property
-    def positions(self) -> Span:
+    def positions(self) -> SizeSpan:
         """The numbers of windows in the padded dimension: rounded down, and rounded up where that is more."""
         room = self.size + self.start + self.end - self.span
         if room < 0:
-            return Span(0, 0, 0)
+            return SizeSpan(0, 0, 0)
         least = room // self.stride + 1
-        return Span(least, least, -(-room // self.stride) + 1)
+        return SizeSpan(least, least, -(-room // self.stride) + 1)
 
     @property
-    def origins(self) -> Span:
+    def origins(self) -> SizeSpan:
         """The sizes over which the window has `size` positions, rounded down: as many sizes as the stride."""
         least = (self.size - 1) * self.stride + self.span - self.start - self.end
         greatest, least = least + self.stride - 1, max(1, least)
-        return Span(least, least, greatest) if greatest > 0 else Span(0, 0, 0)
+        return SizeSpan(least, least, greatest) if greatest > 0 else SizeSpan(0, 0, 0)
 
 
 def windows(
