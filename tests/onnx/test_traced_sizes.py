@@ -13,7 +13,8 @@ pytest.importorskip("onnx")
 import onnx
 
 from opendml import onnx as dml_onnx
-from opendml.frontends.onnx.trace import Steps, TraceStep
+from opendml.frontends.onnx.trace import Steps, Tracer, TraceStep
+from opendml.runtime.graphs.traced_model import TracedModel
 from tests.running import same_bits
 
 Array = np.ndarray[Any, Any]
@@ -221,3 +222,19 @@ def test_bodies_of_loops_trace_what_is_open_outside() -> None:
     for n in (3, 5, 8):
         x = np.arange(n, dtype=np.float32)
         assert same_bits(model.run({"x": x, "trips": np.array(3)})["y"], x * 4)
+
+
+def test_graphs_without_plans_are_traced_for_exact_sizes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+    trace = Tracer._trace
+
+    def noted(tracer: Tracer, state: Any, dimensions: Any, is_exact: bool = False) -> TraceStep:
+        made.append(is_exact)
+        return trace(tracer, state, dimensions, is_exact)
+
+    monkeypatch.setattr(Tracer, "_trace", noted)
+    monkeypatch.setattr(TracedModel, "at", lambda model, sizes: None)
+    model = loaded("(float[n] x) => (float[n] y) { y = Neg (x) }")
+    for n in (2, 3, 4, 5, 3):
+        assert same_bits(model.run({"x": np.ones(n, np.float32)})["y"], -np.ones(n, np.float32))
+    assert made == [False, True, False, True, True, True]

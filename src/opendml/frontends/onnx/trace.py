@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -70,6 +70,8 @@ from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
+_MOST_UNPLANNED = 2
+"""Traces with traced sizes that fail before others with the same key are made for exact sizes at once."""
 _MOST_OF_A_NAME = 64
 """Characters of a node's name that prefix the names in its body, because bodies may nest deeply."""
 
@@ -153,6 +155,8 @@ class Tracer(Locked):
         self._model_cache, self._weights = cache, weights
         self._symbols, self._traces_sizes = symbols or {}, symbols is not None
         self._first_steps: Steps = {}
+        self._unplanned = Counter[Hashable]()
+        """The traces that the device could not compile with traced sizes, by the key that led to them."""
         self.traced_count = 0
         """The number of steps that were traced."""
         self._prefixes = itertools.count(1)
@@ -273,8 +277,10 @@ class Tracer(Locked):
                 self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"):
                     self.traced_count += 1
-                    found = self._trace(state(), dimensions)
+                    is_exact = self._unplanned[key] >= _MOST_UNPLANNED
+                    found = self._trace(state(), dimensions, is_exact)
                     if not found.serves(dimensions):  # The device cannot compile it with traced sizes.
+                        self._unplanned[key] += 1
                         found = self._trace(state(), dimensions, is_exact=True)
                 found.siblings = steps.setdefault(key, [])
                 found.siblings.append(found)
