@@ -19,8 +19,6 @@ class ScalarType(Enum):
 
     BOOLEAN = "BOOLEAN"
     FLOAT16 = "FLOAT16"
-    BFLOAT16 = "BFLOAT16"
-    """The upper half of a FLOAT32. DirectML lacks it. Graphs store it; kernels see UINT16 (`carriers`)."""
     FLOAT32 = "FLOAT32"
     FLOAT64 = "FLOAT64"
     UINT8 = "UINT8"
@@ -34,6 +32,8 @@ class ScalarType(Enum):
     UINT4 = "UINT4"
     """In arrays an element has a byte, of which the low half counts; kernels see bytes (`four_bit`)."""
     INT4 = "INT4"
+    BFLOAT16 = "BFLOAT16"
+    """The upper half of a FLOAT32. DirectML lacks it. Graphs store it; kernels see UINT16 (`carriers`)."""
 
     @staticmethod
     @cache
