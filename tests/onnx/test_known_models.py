@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -118,6 +119,17 @@ def test_declarations_of_a_known_model_are_those_of_the_model(work: Work) -> Non
     found, counts = work.of(declared)
     assert found == expected
     assert counts == NOTHING
+
+
+def test_models_with_types_that_numpy_lacks_are_loaded_each_time(work: Work) -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (bfloat16[3, 48] x) => (bfloat16[3, 48] y) { y = Neg (x) }"""
+    source = bytes(onnx.parser.parse_model(text).SerializeToString())
+    x = X.astype(ml_dtypes.bfloat16)
+    for _ in range(2):
+        found, counts = work.of(lambda: results(source, x))
+        assert found == [(-x).tobytes()]
+        assert counts["parsed"] == 1
 
 
 def test_other_weights_are_used(work: Work) -> None:

@@ -104,7 +104,14 @@ def test_values_between_kernels_take_two_bytes() -> None:
         (lambda graph, x: dml.activation_relu(random(3)), "DirectML has float32"),
         (lambda graph, x: dml.cast(x, output_type="bfloat16"), "bfloat16"),
         (lambda graph, x: dml.cast(x, output_type=dml.FLOAT16).rounded(), "a tensor of FLOAT32 is needed"),
-        (lambda graph, x: graph.compile({"y": x})(x=np.zeros(3, np.float32)), "BFLOAT16 is needed"),
+        (
+            lambda graph, x: graph.compile({"y": x})(x=np.zeros(3, np.float32)),
+            r"BFLOAT16 is needed; use x\.astype\('bfloat16'\)",
+        ),
+        (
+            lambda graph, x: graph.compile({"y": x})(x=random(3).view(BFLOAT16.newbyteorder())),
+            "in the processor's byte order",
+        ),
         (lambda graph, x: graph.compile({"y": x})(x=random(4)), r"sizes \[4\]; \[3\] are needed"),
     ],
 )

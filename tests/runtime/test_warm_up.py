@@ -70,12 +70,32 @@ def test_sizes_that_were_warmed_up_are_not_compiled_again(
         ({"batch": 1, "n": 2, "width": 3}, "dimension 'width' is unknown; the model has batch, n"),
         ({"batch": 0, "n": 2}, "batch: 0; a size from 1 on is needed, or several"),
         ({"batch": [], "n": 2}, r"batch: \[\]; a size from 1 on"),
+        ({"batch": 1.5, "n": 2}, "batch: 1.5; a size from 1 on"),
+        ({"batch": [1, True], "n": 2}, r"batch: \[1, True\]; a size from 1 on"),
         ([1, 2], "a dict is needed"),
     ],
 )
 def test_wrong_sizes_are_named(make: Callable[[], Any], sizes: Any, message: str) -> None:
     with pytest.raises(dml.InvalidArgument, match=message):
         make().warm_up(sizes)
+
+
+def test_sizes_may_come_from_numpy_and_from_iterators(scheduled: list[Any]) -> None:
+    model = graph_model()
+    sizes: Any = {"batch": np.int64(3), "n": iter([1, 40])}
+    model.warm_up(sizes)
+    scheduled.clear()
+    model(np.ones((3, 40), np.float32), np.ones((3, 1), np.float32))
+    assert scheduled == []
+
+
+def test_sizes_outside_of_a_dimension_are_named() -> None:
+    graph = dml.Graph()
+    graph.dimension("n", least=2, greatest=8)
+    model = graph.compile({"y": dml.activation_tanh(graph.input("x", dml.FLOAT32, ["n", 4]))})
+    for size in (1, 9, 100):
+        with pytest.raises(dml.InvalidArgument, match=f"warm_up: n: {size}; it is 2 to 8"):
+            model.warm_up({"n": size})
 
 
 def test_a_model_of_fixed_sizes_has_nothing_to_warm_up() -> None:

@@ -162,7 +162,7 @@ class KnownModel:
             name: [info.to_json() for info in getattr(facts, name)]
             for name in ("inputs", "outputs", "declared")
         }
-        if all(None not in each for infos in every.values() for each in infos):
+        if all(None not in infos for infos in every.values()):
             _write(self._key, {**every, "held": facts.held})
 
     def run(self, inputs: Mapping[str, Any], models: ModelCache) -> KnownRun | None:

@@ -300,6 +300,7 @@ def require_array(name: str, given: Layout, wanted: Layout, cast: str = "") -> N
     """
     if given.type is not wanted.type:
         fix = cast.format(argument=name, numpy=wanted.type.numpy.name, type=wanted.type.name)
+        fix = fix.replace("np.bfloat16", "'bfloat16'")  # NumPy knows the type by its name alone.
         raise InvalidArgument(
             f"{name}: {given.type.name}; {wanted.type.name} is needed" + (f"; use {fix}" if fix else "")
         )

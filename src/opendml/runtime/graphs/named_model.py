@@ -157,7 +157,12 @@ class NamedModel(Model):
         return tuple(dict.fromkeys(names))
 
     def _warm(self, sizes: Mapping[str, int]) -> None:
-        self._at({name: sizes[name] for name in self._dimension_names})
+        now = {name: sizes[name] for name in self._dimension_names}
+        for name, size in now.items():
+            least, greatest = self._graph.dimensions[name]
+            if not least <= size <= greatest:
+                raise InvalidArgument(f"warm_up: {name}: {size}; it is {least} to {greatest}")
+        self._at(now)
 
     def _unfit(self, name: str, shape: tuple[int, ...], problem: str) -> InvalidArgument:
         wanted = sizes_text(self._wanted[name])

@@ -84,7 +84,7 @@ def layout_in_graph(array: Array, name: str) -> Layout:
     Raises:
         InvalidArgument: as `data_type_of`.
     """
-    if array.dtype.name != "bfloat16":
+    if array.dtype.name != "bfloat16" or not array.dtype.isnative:
         return layout_of_array(array, name)
     require_aligned(address_of(array), ScalarType.BFLOAT16, name)
     return Layout(ScalarType.BFLOAT16, array.shape, array.strides)
