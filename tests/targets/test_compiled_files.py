@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -205,3 +206,41 @@ def test_constants_of_a_file_are_its_own_memory(machine: Machine, monkeypatch: p
     monkeypatch.setattr(shared.ConstantStore, "bytes", 0)
     assert loaded_graph(machine) == expected
     assert sum(mapped) >= W.nbytes
+
+
+def test_indices_that_kernels_trust_cannot_be_changed(machine: Machine) -> None:
+    x = np.arange(64, dtype=np.float32).reshape(1, 1, 64, 1)
+    graph = dml.Graph()
+    indices = graph.constant(np.array([[[[3, 7, 11, 13]]]], np.int32))
+    twice = dml.element_wise_add(indices, indices)
+    picked = dml.gather(graph.input("x", dml.FLOAT32, x.shape), twice, axis=2, index_dimensions=1)
+    graph.compile({"y": picked}).save(machine.file, compiled=True)
+    prepared, outside = (np.array(each, np.int32).tobytes() for each in ([6, 14, 22, 26], [1 << 28] * 4))
+    content = machine.file.read_bytes()
+    assert content.count(prepared) == 1
+    machine.file.write_bytes(content.replace(prepared, outside))
+    for trusted in (False, True):
+        with pytest.raises(dml.InvalidArgument, match="damaged"):
+            dml.load(machine.file, trusted=trusted)
+
+
+def test_code_that_changes_after_its_check_is_not_used(machine: Machine) -> None:
+    expected = compiled_graph(machine)
+    content = bytearray(machine.file.read_bytes())
+    file = compiled_files.CompiledFile(memoryview(content), "a file")
+    content[:] = bytes(len(content))
+    objects = {name: file.object(name) for name in file._objects}
+    assert any(name.endswith(".o") for name in objects)
+    assert all(each is not None and any(each) for each in objects.values())
+    assert loaded_graph(machine) == expected
+
+
+def test_parts_that_overlap_take_no_memory(machine: Machine) -> None:
+    parts: dict[str, list[int]] = {f"{number}.o": [0, 1 << 20] for number in range(3)}
+    for objects, constants in ((parts, {}), ({}, parts)):
+        index = {"kind": "saved", "objects": objects, "model": [0, 0], "constants": constants, "checked": []}
+        text = json.dumps(index).encode()
+        head = compiled_files._HEAD.pack(compiled_files.MAGIC, 1, len(text), bytes(32))
+        machine.file.write_bytes((head + text).ljust(1 << 20))
+        with pytest.raises(dml.InvalidArgument, match="parts overlap"):
+            dml.load(machine.file)

@@ -2,7 +2,8 @@
 
 Code and plans of a file are only used if the cache folder, which nobody else can write to, records the digest
 of them, or if the caller trusts the file. Otherwise, and on another machine, the model in it is compiled like
-any other. The model and the constants are data, for which the digest does not count.
+any other. The digest counts constants that are computed, because kernels trust the indices in them. The model
+and packed weights are data, for which the digest does not count.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.json_files import text as json_text
+from opendml.targets.memory import aligned_bytes
 
 MAGIC = b"\x93OPENDMLC"
 _VERSION = 1
 _HEAD = struct.Struct("<9s7xQQ32s")
-"""Magic, the version, the bytes of the index, and the SHA-256 of the index and the objects."""
+"""Magic, the version, the bytes of the index, and the SHA-256 of the index, the objects and the checked
+constants."""
 _PAGE = 4096
 """The model and each constant begin at a multiple of this, so that reading one maps no other."""
 
@@ -41,10 +44,12 @@ class Recorder:
     Args:
         objects: machine code and plans by the names of their files.
         constants: packed constants by their keys: the bytes, and the object that keeps them alive.
+        checked: the keys of those for which the digest of the file counts.
     """
 
     objects: dict[str, bytes] = field(default_factory=dict)
     constants: dict[str, tuple[int, int, object]] = field(default_factory=dict)
+    checked: set[str] = field(default_factory=set)
 
 
 _recorder: ContextVar[Recorder | None] = ContextVar("opendml_recorder", default=None)
@@ -115,12 +120,19 @@ class CompiledFile:
             if version != _VERSION:
                 problem = f"a compiled file of version {version}; this opendml reads {_VERSION}"
                 raise InvalidArgument(f"{where}: {problem}")
-            index: Any = json_text.parse(bytes(view[_HEAD.size : _HEAD.size + size]).decode())
+            # What the digest counts is copied, so that nobody changes it in the file afterwards.
+            text = bytes(view[_HEAD.size : _HEAD.size + size])
+            index: Any = json_text.parse(text.decode())
             self.kind: str = index["kind"]
             self.model = self._part(index["model"])
-            self._objects = {name: self._part(place) for name, place in index["objects"].items()}
+            parts = (*index["objects"].values(), *index["constants"].values())
+            if sum(size for _, size in parts) > len(view):
+                raise ValueError("parts overlap")
+            self._objects = {name: bytes(self._part(place)) for name, place in index["objects"].items()}
             self._constants = {key: self._part(place) for key, place in index["constants"].items()}
-            found = _digest(view[_HEAD.size : _HEAD.size + size], self._objects)
+            checked = {key: _copied(self._constants[key]) for key in index["checked"]}
+            self._constants |= checked
+            found = _digest(text, {**self._objects, **checked})
         except (struct.error, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InvalidArgument(f"{where}: a damaged compiled file ({error})") from error
         if found != digest:
@@ -135,8 +147,7 @@ class CompiledFile:
 
     def object(self, name: str) -> bytes | None:
         """Return machine code or a plan by the name of its file in the cache."""
-        found = self._objects.get(name)
-        return None if found is None else bytes(found)
+        return self._objects.get(name)
 
     def constant(self, key: str, size: int) -> MappedConstant | None:
         """Return a packed constant by its key."""
@@ -161,6 +172,7 @@ def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, fo
         found: what compiling it has read, written and packed.
     """
     objects = {name: memoryview(content) for name, content in sorted(found.objects.items())}
+    checked = {key: _memory(*found.constants[key][:2]) for key in sorted(found.checked)}
     sizes = [*map(len, objects.values()), len(model), *(size for _, size, _ in found.constants.values())]
 
     def index(places: Callable[[], Iterator[int]]) -> bytes:
@@ -171,6 +183,7 @@ def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, fo
             "objects": {name: [next(begin), next(each)] for name in objects},
             "model": [next(begin), next(each)],
             "constants": {key: [next(begin), next(each)] for key in found.constants},
+            "checked": [*checked],
         }
         return json.dumps(data, separators=(",", ":")).encode()
 
@@ -182,7 +195,7 @@ def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, fo
         begins.append(at)
         at += size
     text = index(lambda: iter(begins)).ljust(room)
-    digest = _digest(memoryview(text), objects)
+    digest = _digest(text, {**objects, **checked})
     file.write(_HEAD.pack(MAGIC, _VERSION, len(text), digest) + text)
     contents = [*objects.values(), memoryview(model)]
     for begin, content in zip(begins, contents, strict=False):
@@ -190,15 +203,25 @@ def write_compiled_file(file: BinaryIO, kind: str, model: bytes | memoryview, fo
         file.write(content)
     for begin, (address, size, _) in zip(begins[len(contents) :], found.constants.values(), strict=True):
         file.write(bytes(begin - file.tell()))
-        file.write((ctypes.c_uint8 * size).from_address(address))
+        file.write(_memory(address, size))
     return digest.hex()
 
 
-def _digest(index: memoryview, objects: Mapping[str, memoryview]) -> bytes:
+def _digest(index: bytes, parts: Mapping[str, bytes | memoryview]) -> bytes:
     content = hashlib.sha256(index)
-    for name in sorted(objects):
-        content.update(hashlib.sha256(objects[name]).digest())
+    for name in sorted(parts):
+        content.update(hashlib.sha256(parts[name]).digest())
     return content.digest()
+
+
+def _memory(address: int, size: int) -> memoryview:
+    return memoryview((ctypes.c_uint8 * size).from_address(address))
+
+
+def _copied(part: memoryview) -> memoryview:
+    copy = aligned_bytes(np.empty, len(part))
+    copy[:] = np.frombuffer(part, np.uint8)
+    return copy.data
 
 
 def constant_key(text: str, identities: tuple[Any, ...]) -> str:

@@ -23,11 +23,13 @@ class Kept:
         size: its bytes.
         recipe: how it is made.
         step: the number of the step of the initialization that fills it.
+        is_computed: whether it may hold indices that kernels do not check again.
     """
 
     size: int
     recipe: Recipe
     step: int
+    is_computed: bool = False
 
 
 def kept_bytes(kept: Sequence[Kept]) -> int:

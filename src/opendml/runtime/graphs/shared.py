@@ -115,6 +115,8 @@ def note_constants(
         if each.recipe.text is not None:
             key = _key_in_file(each.recipe, identities)
             noted.constants[key] = memory.memory.address, memory.size, memory
+            if each.is_computed:
+                noted.checked.add(key)
 
 
 def _key_in_file(recipe: Recipe, identities: Mapping[int, Hashable]) -> str:

@@ -235,7 +235,7 @@ def _steps(
         launches: Sequence[tuple[_Placed, MachineCode]], arena_bytes: int, own: Mapping[int, PreparedTensor]
     ) -> None:
         step, wanted = len(steps), [buffer for buffer in own if buffer in read]
-        kept = [Kept(own[buffer].size, own[buffer].recipe, step) for buffer in wanted]
+        kept = [Kept(own[buffer].size, own[buffer].recipe, step, is_computed=True) for buffer in wanted]
         packed = [each for each, _ in launches if each.buffer != kernels.arena]
         kept += [
             Kept(each.launch.partial_bytes, _packing_recipe(each.launch, tensors), step) for each in packed

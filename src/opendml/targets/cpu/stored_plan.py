@@ -117,7 +117,10 @@ def plan_to_json(plan: CpuParts) -> dict[str, Any]:
             {
                 "job": _job_to_json(step.job, keys),
                 "constants": sorted(step.constants),
-                "kept": [[each.size, each.recipe.text, each.recipe.constants] for each in step.kept],
+                "kept": [
+                    [each.size, each.recipe.text, each.recipe.constants, each.is_computed]
+                    for each in step.kept
+                ],
                 "buffers": step.buffers,
                 "between": step.between,
             }
@@ -151,7 +154,10 @@ def plan_from_json(data: dict[str, Any]) -> CpuParts | None:
         Step(
             _job_from_json(step["job"], codes),
             frozenset(step["constants"]),
-            [Kept(size, Recipe(text, tuple(read)), number) for size, text, read in step["kept"]],
+            [
+                Kept(size, Recipe(text, tuple(read)), number, is_computed)
+                for size, text, read, is_computed in step["kept"]
+            ],
             step["buffers"],
             [(buffer, size) for buffer, size in step["between"]],
         )
