@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 
 import opendml as dml
+from opendml.cli import main
 from opendml.runtime.graphs import shared
 from opendml.targets import compiled_files, object_cache
 from opendml.targets.cpu import engine, executable, planning
@@ -190,7 +192,29 @@ def test_what_cannot_be_compiled_to_a_file_is_an_error(
         monkeypatch.setenv(object_cache.PLANS_VARIABLE, "0")
         with pytest.raises(dml.Unsupported, match="one program for the CPU, with plans switched on"):
             graph.compile({"y": y}, device).save(machine.file, compiled=True)
+    named = graph.compile({"y": dml.activation_relu(graph.input("z", dml.FLOAT32, ["n", 4]))})
+    with pytest.raises(dml.Unsupported, match="a graph of fixed sizes is needed; this one has n"):
+        named.save(machine.file, compiled=True)
     assert not machine.file.exists()
+
+
+def test_a_session_uses_a_compiled_file(machine: Machine) -> None:
+    expected = compiled_onnx(machine)
+    machine.without_objects()
+
+    def run() -> bytes:
+        return bytes(dml.onnx.InferenceSession(machine.file).run(None, {"x": X})[0].tobytes())
+
+    assert machine.of(run) == (expected, NOTHING)
+
+
+def test_a_compiled_file_does_not_replace_its_model(machine: Machine) -> None:
+    compiled_onnx(machine)
+    path = str(machine.file.with_suffix(".onnx"))
+    content = Path(path).read_bytes()
+    found = CliRunner().invoke(main, ["compile", path, "-o", path])
+    assert (found.exit_code, "is the model" in found.output) == (2, True)
+    assert Path(path).read_bytes() == content
 
 
 def test_constants_of_a_file_are_its_own_memory(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,8 @@ def compile_model(
             raise Unsupported(f"{path}: a compiled operator; a model of `Graph.compile` is needed")
         model.save(output, compiled=True)
     elif kind_of(path) is Kind.ONNX:
+        if output.exists() and path.exists() and output.samefile(path):
+            raise click.UsageError(f"{output} is the model, which the file would replace")
         require_onnx()
         from opendml.frontends.onnx.compiling import compile_to_file
 

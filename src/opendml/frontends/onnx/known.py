@@ -117,7 +117,7 @@ def known_model(
         return None, weights, name, content
     backend = backend_of(kind)
     backend.open()
-    circumstances = f"{sizes} {require_used} {meter().limits}"
+    circumstances = f"{sizes} {bool(sizes) and require_used} {meter().limits}"
     return KnownModel(content, circumstances, backend, threads, trusted_one), weights, name, content
 
 
