@@ -120,3 +120,19 @@ def test_where_directml_decides_bfloat16_is_refused(call: Any, message: str) -> 
     x = graph.input("x", "bfloat16", [3])
     with pytest.raises(dml.InvalidArgument, match=message):
         call(graph, x)
+
+
+def test_arrays_of_pytorch_may_be_bfloat16() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    graph = dml.Graph()
+    x = graph.input("x", "bfloat16", [3, 4])
+    model = graph.compile({"y": dml.element_wise_add(x, x).rounded()})
+    given = torch.linspace(-2, 2, 12).reshape(4, 3).to(torch.bfloat16).T
+    found = model(given)["y"]
+    assert found.dtype is torch.bfloat16
+    assert torch.equal(found, given + given)
+    out = torch.zeros(3, 4, dtype=torch.bfloat16)
+    model.run({"x": given}, {"y": out})
+    assert torch.equal(out, found)
+    with pytest.raises(dml.InvalidArgument, match=r"x: .* that cannot be read in place .*require"):
+        model(given.clone().requires_grad_())

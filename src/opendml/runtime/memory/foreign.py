@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from opendml.errors import InvalidArgument
+from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 
 
@@ -29,8 +30,11 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
     is_negated = getattr(value, "is_neg", None)
     if is_negated is not None and is_negated():  # DLPack exports PyTorch's memory without this sign
         raise InvalidArgument(f"{name}: a tensor with the negative bit set; use resolve_neg()")
+    is_bfloat16 = str(getattr(value, "dtype", "")).endswith("bfloat16")
+    library = _library(value) if is_bfloat16 and not getattr(value, "requires_grad", False) else None
     try:
-        array: Array = np.from_dlpack(value)
+        # NumPy reads no bfloat16 through DLPack.
+        array: Array = np.from_dlpack(value if library is None else value.view(library.int16))
     except Exception as error:  # whatever a library raises
         raise InvalidArgument(
             f"{name}: {type(value).__name__} that cannot be read in place ({error})"
@@ -39,7 +43,7 @@ def as_numpy(value: Any, name: str, *, writable: bool = False) -> Array:
         raise InvalidArgument(f"{name}: a {type(value).__name__} without memory; use clone()")
     if writable and not array.flags.writeable:
         raise InvalidArgument(f"{name}: a read-only {type(value).__name__}; an output must be writable")
-    return array
+    return array if library is None else array.view(ScalarType.BFLOAT16.numpy)
 
 
 def like(kind: Any, result: Array) -> Any:
@@ -49,10 +53,20 @@ def like(kind: Any, result: Array) -> Any:
     """
     if isinstance(kind, np.ndarray):
         return result
-    for base in type(kind).__mro__:
+    library = _library(kind)
+    if library is None:
+        return result
+    if result.dtype.name == "bfloat16":
+        return library.from_dlpack(result.view(np.int16)).view(library.bfloat16)
+    return library.from_dlpack(result)
+
+
+def _library(array: Any) -> Any:
+    """Return the module with the functions of an array's library; None: it makes no arrays."""
+    for base in type(array).__mro__:
         name = base.__module__.partition(".")[0]
         library: Any = sys.modules.get("jax" if name == "jaxlib" else name)
         module = getattr(library, "numpy", library)
         if hasattr(module, "from_dlpack"):
-            return module.from_dlpack(result)
-    return result
+            return module
+    return None
