@@ -215,7 +215,7 @@ _HOMES = {
     "spec.tensor_desc": "TensorDesc calc_buffer_tensor_size",
     "spec.validator": "validate",
 }
-"""The modules of public names, which are imported when a name is first asked for: a program that runs a known
+"""The modules of public names. A name is imported when it is first used, because a program that runs a known
 model needs few of them, and importing all takes 0.2 s."""
 _MODULES = ("directml", "onnx", "pydirectml", "serialized", "torch")
 """Modules for other descriptions and APIs. Some need a package of their own."""

@@ -14,7 +14,9 @@ import pytest
 import opendml as dml
 from opendml.errors import InvalidArgument
 from opendml.runtime.graphs.named_model import NamedModel
+from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning
+from tests.frontends.test_saved_models import file_of, program_of
 from tests.plans import check_words, exactly, plans_of
 
 Array = np.ndarray[Any, Any]
@@ -139,8 +141,26 @@ def test_a_graph_that_was_built_by_a_comparison_of_sizes_serves_what_that_allows
     model = graph.compile({"y": y})
     assert model(values(5, 3))["y"].shape == (5, 3)
     for each in (model, pickle.loads(pickle.dumps(model))):
-        with pytest.raises(InvalidArgument, match=r"batch=4: .* compared sizes .*<-5\+batch>"):
+        with pytest.raises(InvalidArgument, match=r"batch=4: .* -5\+batch >= 0, because .* compared sizes"):
             each(values(4, 3))
+
+
+def test_limits_of_a_loaded_model_hold_for_sizes_that_it_meets(tmp_path: Path) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 4])
+    graph.compile({"y": x @ x.T}).save(tmp_path / "model.dml")
+    for limits in (dml.Limits(memory_bytes=3_000_000), dml.Limits(tensor_elements=20_000)):
+        model = dml.load(tmp_path / "model.dml", limits=limits)
+        assert isinstance(model, dml.Model)
+        for each in (model, copy.deepcopy(model)):
+            for batch in (1, 5, 100):
+                assert each(values(batch, 4))["y"].shape == (batch, batch)
+            with pytest.raises(dml.LimitExceeded):
+                each(values(1000, 4))
+            with pytest.raises(dml.LimitExceeded):
+                each.warm_up({"batch": 1000})
+            with pytest.raises(dml.LimitExceeded):
+                each.explain(x=values(1000, 4))
 
 
 def test_threads_call_a_model_with_different_sizes_at_once() -> None:
@@ -277,3 +297,25 @@ def test_one_plan_finds_positions_in_lines_of_any_length() -> None:
         y = model({"x": x})["y"]
         assert (y[: np.count_nonzero(x)] == np.argwhere(x)).all()
     assert len(plans_of(model)) == 1
+
+
+def test_dimensions_that_no_input_has_are_refused() -> None:
+    for multiple in (1, 2):
+        graph = dml.Graph()
+        rows = graph.dimension("rows")
+        x = graph.input("x", dml.FLOAT32, [3, 4] if multiple == 1 else [multiple * rows, 4])
+        y = graph.constant(values(500, 4))[:rows]
+        with pytest.raises(InvalidArgument, match="'rows': no input has it among its sizes"):
+            graph.compile({"x": x, "y": y})
+
+
+def test_files_with_fractions_for_sizes_are_refused() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 4])
+    data = graph.compile({"y": x[:, 1:]})._saved()
+    program, arrays = program_of(data)
+    (view,) = [step for step in program["steps"] if "view" in step]
+    for wrong in ({"traced": ["/", {"size": [[1, ["batch"]]]}, 2]}, {"size": [[-3, []]]}):
+        view["sizes"][0] = wrong
+        with pytest.raises(InvalidArgument, match="a whole number from 0"):
+            loaded(file_of(program, arrays))

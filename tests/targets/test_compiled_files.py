@@ -181,6 +181,10 @@ def test_each_loader_names_the_other(machine: Machine) -> None:
     compiled_onnx(machine)
     with pytest.raises(dml.InvalidArgument, match=r"which opendml\.onnx\.load reads"):
         loaded_graph(machine)
+    for command in ("run", "check", "explain"):
+        result = CliRunner().invoke(main, [command, str(machine.file)])
+        assert result.exit_code == 1
+        assert "a saved or compiled model, which" in result.stderr
 
 
 def test_what_cannot_be_compiled_to_a_file_is_an_error(
@@ -192,9 +196,10 @@ def test_what_cannot_be_compiled_to_a_file_is_an_error(
         monkeypatch.setenv(object_cache.PLANS_VARIABLE, "0")
         with pytest.raises(dml.Unsupported, match="one program for the CPU, with plans switched on"):
             graph.compile({"y": y}, device).save(machine.file, compiled=True)
-    named = graph.compile({"y": dml.activation_relu(graph.input("z", dml.FLOAT32, ["n", 4]))})
-    with pytest.raises(dml.Unsupported, match="a graph of fixed sizes is needed; this one has n"):
-        named.save(machine.file, compiled=True)
+    named = dml.Graph()
+    model = named.compile({"y": dml.activation_relu(named.input("x", dml.FLOAT32, ["batch", 4]))})
+    with pytest.raises(dml.Unsupported, match="named dimensions; must have fixed sizes"):
+        model.save(machine.file, compiled=True)
     assert not machine.file.exists()
 
 

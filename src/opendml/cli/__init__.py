@@ -161,13 +161,13 @@ def check(**settings: Any) -> int:
 @options.size_options
 @options.limit_options
 def compile_(model: Path, output: Path, **settings: Any) -> None:
-    """Write MODEL, an ONNX model (FILE.onnx) or a file of `Model.save`, with its plans, machine code and
-    packed weights to one file, for this machine and this version of opendml.
+    """Write a compiled file: MODEL with its plans, machine code and packed weights.
 
-    `dml.onnx.load(FILE)`, or `dml.load(FILE)` for a saved model, maps the file, and needs no tracing,
-    scheduling, compiling or packing. An ONNX model is run once. The file is quick for inputs of the sizes and
-    types of that run; others are compiled when they come. On another machine, and for another number of
-    threads, the model in the file is compiled.
+    MODEL is an ONNX model (FILE.onnx) or a file of `Model.save`. `dml.onnx.load` and `dml.load` (for a saved
+    model) map the compiled file. They need no tracing, scheduling, compiling or packing. An ONNX model is run
+    once, and the file is quick for inputs of the sizes and types of that run. Other inputs are compiled when
+    they come. On another processor, with another number of threads or another version of opendml, the model
+    in the file is compiled like any other.
     """
     from opendml.cli.compile_command import compile_model
 

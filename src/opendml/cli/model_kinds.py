@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
+
+from opendml.errors import Unsupported
+from opendml.runtime.saved.container import MAGIC
 
 
 class Kind(Enum):
@@ -15,6 +19,16 @@ class Kind(Enum):
 
 
 def kind_of(path: Path) -> Kind:
-    """Return the kind of a model file."""
+    """Return the kind of a model file.
+
+    Raises:
+        Unsupported: a saved or compiled model.
+    """
     suffix = path.suffix.lower()
-    return Kind(suffix) if suffix in (Kind.ONNX.value, Kind.GRAPH.value) else Kind.JSON
+    if suffix in (Kind.ONNX.value, Kind.GRAPH.value):
+        return Kind(suffix)
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(MAGIC)) == MAGIC:
+            problem = "a saved or compiled model, which opendml.load or opendml.onnx.load reads in Python"
+            raise Unsupported(f"{path}: {problem}")
+    return Kind.JSON

@@ -176,8 +176,8 @@ def _beyond_one_kernel(root: Node, held: Container[int], position: Mapping[int, 
     """Return the nodes that the kernel of `root` must find in memory.
 
     They need reductions over another domain or other axes, more passes over a group, or more reductions than
-    a kernel has. Of several products, the kernel computes the last one by `position` in the program: sums of
-    others are stored by then, but not the sum with the last one, such as that of a residual.
+    a kernel has. Of several products, the kernel computes the last one by `position` in the program. Sums of
+    the others are stored by then. The sum of a residual with the last one is not.
     """
     nodes = sorted(ordered([root], held), key=lambda node: position[id(node)])
     domain = iteration_domain(root, nodes)

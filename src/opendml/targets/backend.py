@@ -41,7 +41,7 @@ class DeviceBackend(ABC):
     place: Place | None = None
     """The device's own memory. None if it works in host memory."""
     has_plans: ClassVar[bool] = False
-    """Whether programs with traced sizes can be compiled (`traced`)."""
+    """True if programs with traced sizes can be compiled (`traced`)."""
     hint_multiple: ClassVar[int] = 1
     """Sizes for which plans are chosen are multiples of it, where their buckets are large enough."""
 

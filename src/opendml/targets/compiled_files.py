@@ -1,9 +1,9 @@
 """Compiled files: a model with its plans, machine code and packed constants, which is mapped into memory.
 
-Code and plans of a file are only used if the cache folder, which nobody else can write to, records the digest
-of them, or if the caller trusts the file. Otherwise, and on another machine, the model in it is compiled like
-any other. The digest counts constants that are computed, because kernels trust the indices in them. The model
-and packed weights are data, for which the digest does not count.
+The code and the plans in a file are used only if the cache folder records their digest, or if the caller
+trusts the file. Nobody else can write to that folder. Otherwise, and on another machine, the model in the
+file is compiled like any other. The digest covers computed constants too, because kernels trust the indices
+in them. It does not cover the model and packed weights, because they are data.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Content = bytes | mmap.mmap | memoryview
 
 @dataclass
 class Recorder:
-    """What a process reads from the cache, writes there and packs, while a model is compiled for a file.
+    """A record of what is read from the cache, written there and packed while a model is compiled for a file.
 
     Args:
         objects: machine code and plans by the names of their files.

@@ -50,8 +50,8 @@ def compile_to_file(
         model.run(inputs(model))
     if not any(name.endswith(".plan") for name in found.objects) or not model._knows_runs:
         reason = (
-            "a file is compiled for one graph of DirectML's operators on a processor, with types of NumPy for "
-            "its inputs and outputs, and with plans switched on"
+            "a file is compiled for one graph of DirectML's operators on a processor, with types of NumPy "
+            "for its inputs and outputs, and with plans switched on"
         )
         raise Unsupported(f"{path}: {reason}")
     write_compiled(output, "onnx", content, found)

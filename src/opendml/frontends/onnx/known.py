@@ -1,9 +1,9 @@
 """ONNX models that were run before on this machine: neither parsed nor traced again.
 
-The cache folder has a file for each model, with its inputs and outputs, and one for each form of inputs, with
-the plan of the graph that the model became. Both are found by a digest of the bytes of the model without the
-data of large initializers. If the trace read such data, as folding does, the file has their digests too. The
-`onnx` package and the importer are not imported for a known run.
+The cache folder has a file for each model, with its inputs and outputs. It has another one for each form of
+inputs, with the plan of the graph that the model became. Both are found by a digest of the bytes of the model
+without the data of large initializers. If the trace read such data, as folding does, the file has their
+digests too. The `onnx` package and the importer are not imported for a known run.
 """
 
 from __future__ import annotations
@@ -274,9 +274,9 @@ class KnownRun(Locked):
         executable: its executable.
         kept: the prepared constants.
         models: has the arenas.
-        graph: a dict with "inputs" (for each the name, the buffer, and the type and sizes of the graph's
-            tensor), "outputs" (in the model's order: the name, the buffer, the type and sizes of the graph's
-            tensor, and those of the model's), "kernel_steps" and "own_bytes".
+        graph: a dict with "inputs", "outputs" (in the model's order), "kernel_steps" and "own_bytes". Each
+            input and output has its name, its buffer, and the type and sizes of the graph's tensor. An output
+            also has the type and sizes of the model's tensor.
     """
 
     def __init__(

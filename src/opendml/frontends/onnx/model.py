@@ -105,7 +105,7 @@ class OnnxModel(Locked):
 
     @property
     def _knows_runs(self) -> bool:
-        """Whether another process would find a run of this model in the cache."""
+        """True if another process would find a run of this model in the cache."""
         return self._noted or bool(self._known_runs)
 
     @property
@@ -165,7 +165,7 @@ class OnnxModel(Locked):
             tell(
                 "%s: traced for inputs of sizes %s, which it had not met, in %.2f s",
                 self._name,
-                [list(np.shape(each)) for each in given.values()],
+                [list(each.shape) for each in given.values() if isinstance(each, np.ndarray)],
                 time.perf_counter() - began,
             )
         if self._known is not None and tracer.traced_count > before and len(steps) == 1:
@@ -186,8 +186,8 @@ class OnnxModel(Locked):
             sizes: for each symbolic dimension of the inputs a size, or several.
 
         Raises:
-            InvalidArgument: a dimension that no input has, one without a size, or an input without a known
-                number of dimensions, without a name for an open one, or of strings.
+            InvalidArgument: a dimension is unknown or has no size. Or an input is of strings, has an unknown
+                number of dimensions, or an open dimension without a name.
             Error: as of a call.
         """
         dimensions = [each for info in self.inputs for each in info.sizes or () if isinstance(each, str)]

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 _MOST_PLANS = 4096
 
 
-class Plan(Protocol):
+class CallPlan(Protocol):
     """A compiled call."""
 
     device: Device
     """Its device. When that is removed, a plan is made anew for the default device that takes its place."""
 
 
-P = TypeVar("P", bound=Plan)
+P = TypeVar("P", bound=CallPlan)
 
 
 class Plans(threading.local, Generic[P]):

@@ -197,9 +197,6 @@ class Model(Locked):
 
     def _recorded(self) -> Recorder:
         """Return what a compiled file of the model needs."""
-        if self._dimension_names:
-            named = ", ".join(self._dimension_names)
-            raise Unsupported(f"save: compiled=True: a graph of fixed sizes is needed; this one has {named}")
         work, backend = self._work, self.device._backend
         if backend.stored(work.executable) is None:
             problem = "a compiled file holds one program for the CPU, with plans switched on"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from opendml.errors import InvalidArgument
+from opendml.budget import NO_LIMITS, meter, metered
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.logs import log
 from opendml.program.program import Layout
-from opendml.program.sizes import GREATEST, Conditions, Dimension, Size, Trace, is_traced, value_at
+from opendml.program.sizes import GREATEST, Conditions, Dimension, Relation, Size, Trace, is_traced, value_at
 from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory
@@ -18,6 +20,8 @@ from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
+from opendml.spec.wording import shown
+from opendml.targets.compiled_files import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +56,15 @@ class NamedModel(Model):
         self._layouts_by_name, self._output_layouts = layouts[0], tuple(layouts[1].values())
         self.input_names, self.output_names = tuple(layouts[0]), tuple(layouts[1])
         self._names, self._input_layouts = self.input_names, tuple(layouts[0].values())
-        self._memory = SharedMemory()
+        self._memory, self._limits = SharedMemory(), meter().limits
         steps = [step for step in data.steps if isinstance(step, InputStep)]
         self._wanted = {data.inputs[step.position]: step.tensor.sizes for step in steps}
         self._open = [name for name, sizes in self._wanted.items() if any(map(is_traced, sizes))]
+        unknown = [name for name in data.dimensions if name not in self._dimension_names]
+        if unknown:
+            raise InvalidArgument(
+                f"graph dimension {shown(unknown[0])}: no input has it among its sizes, where calls read it"
+            )
         self._choices = data.choices
         self._is_choice_met = Conditions(self._choices)
         self._by_shapes: dict[Hashable, Model] = {}
@@ -103,7 +112,19 @@ class NamedModel(Model):
                 f"explain: {missing[0]} is missing; an array for each input with named dimensions is needed"
             )
         sizes = self._sizes_of(inputs)
-        return self._compiled_exactly(sizes).explain(**inputs)
+        with self._metered():
+            model = self._compiled_exactly(sizes)
+        return model.explain(**inputs)
+
+    def _metered(self) -> AbstractContextManager[object]:
+        """Open a meter with the limits under which the model was loaded, for sizes that are met first."""
+        if self._limits is NO_LIMITS:
+            return nullcontext()
+        return metered(self._limits, held=self._memory.constants.bytes, name="a run")
+
+    def _recorded(self) -> Recorder:
+        """Raise Unsupported: a compiled file has one plan of fixed sizes."""
+        raise Unsupported("save: compiled=True: the graph has named dimensions; must have fixed sizes")
 
     def _of(self, inputs: Mapping[str, Any]) -> Model:
         """Return the model for the sizes of some inputs."""
@@ -115,7 +136,8 @@ class NamedModel(Model):
             shapes, model = tuple([_shape(inputs[name], name) for name in self._open]), None
         if model is None:
             require_names("inputs", inputs, self.input_names)
-            model = self._at(self._sizes_of(inputs))
+            with self._metered():
+                model = self._at(self._sizes_of(inputs))
             if self._has_own:
                 model = model.__deepcopy__({})
             kept(self._by_shapes, shapes, model)
@@ -162,7 +184,8 @@ class NamedModel(Model):
             least, greatest = self._graph.dimensions[name]
             if not least <= size <= greatest:
                 raise InvalidArgument(f"warm_up: {name}: {size}; it is {least} to {greatest}")
-        self._at(now)
+        with self._metered():
+            self._at(now)
 
     def _unfit(self, name: str, shape: tuple[int, ...], problem: str) -> InvalidArgument:
         wanted = sizes_text(self._wanted[name])
@@ -231,14 +254,14 @@ class NamedModel(Model):
             for guard, place in self._choices.items():
                 if not Conditions([guard])(sizes):
                     given = ", ".join(f"{name}={size}" for name, size in sizes.items())
-                    problem = f"{guard[1]} {_RELATIONS[guard[0].name]}"
+                    expression = repr(guard[1]).strip("<>")
                     raise InvalidArgument(
-                        f"{given}: the program that built the graph compared sizes at {place}, and the graph "
-                        f"serves sizes for which {problem}"
+                        f"{given}: the graph serves sizes with {expression} {_RELATIONS[guard[0]]}, because "
+                        f"the program that built it compared sizes at {place}"
                     )
 
 
-_RELATIONS = {"NOT_NEGATIVE": "is 0 or more", "ZERO": "is 0", "NOT_ZERO": "is not 0"}
+_RELATIONS = {Relation.NOT_NEGATIVE: ">= 0", Relation.ZERO: "= 0", Relation.NOT_ZERO: "other than 0"}
 
 
 def _open_of(sizes: Mapping[str, int]) -> dict[str, int]:

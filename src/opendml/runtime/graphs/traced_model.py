@@ -33,7 +33,7 @@ MOST_PLANS = 8
 
 _MOST_ALIGNED = 32
 """The greatest power of two by which hints are chosen."""
-UNTRACED = (ArithmeticError, LookupError, TypeError, ValueError)
+UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
 Bucket = tuple[int, ...]

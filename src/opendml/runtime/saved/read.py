@@ -124,7 +124,7 @@ def _add_dimensions(program: JsonNode, graph: Graph) -> None:
         size = traced_from_json(value, _sizes(graph))
         if not is_traced(size) or graph._trace is None:
             value.fail("a size that changes")
-        graph._trace.guards[Relation[relation.string()], size] = "the program that saved the graph"
+        graph._trace.guards[Relation[relation.string()], size] = "a place that the file does not name"
 
 
 def _pair(node: JsonNode, expected: str) -> list[JsonNode]:
@@ -190,7 +190,10 @@ def _step(step: JsonNode, content: memoryview, sizes: Sizes) -> Step:
 
 def _size(node: JsonNode, least: int, sizes: Sizes) -> int:
     if isinstance(node.value, dict):
-        return traced_from_json(node, sizes)  # type: ignore[no-any-return]
+        value: int = traced_from_json(node, sizes)
+        if isinstance(value, float) or (not is_traced(value) and not least <= value <= 2**63):
+            node.fail(f"a whole number from {least}")
+        return value
     return node.integer(least, 2**63)
 
 

@@ -1,8 +1,9 @@
 """Traced sizes and floats as JSON, and back.
 
-A size is {"size": [[coefficient, [factor, ...]], ...]}, a sum of products. A factor is the name of a
-dimension, or [above, below] for a quotient of two sums, rounded down, or [above] for the greater one of a sum
-and 0. A float is {"traced": [operation, operand, ...]}.
+- A size is {"size": [[coefficient, [factor, ...]], ...]}: a sum of products.
+- A factor is the name of a dimension, a quotient or a maximum.
+- A quotient of two sums, rounded down, is [above, below]. The maximum of a sum and 0 is [above].
+- A float is {"traced": [operation, operand, ...]}.
 """
 
 from __future__ import annotations

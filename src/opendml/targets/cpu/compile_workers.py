@@ -93,7 +93,7 @@ class Worker:
 
 
 def worker_count(kernels: int, threads: int) -> int:
-    """Return how many workers compile so many kernels; 0: this process does."""
+    """Return the number of workers for a number of kernels; 0: this process compiles them."""
     if kernels < _FEWEST_KERNELS or threads < 2 or not _PYTHON.fullmatch(Path(sys.executable or "").name):
         return 0
     return min(threads, kernels // _KERNELS_PER_WORKER, _MOST_WORKERS)

@@ -78,7 +78,7 @@ _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class InitializationStep:
     """A step of the initialization.
 
     Args:
@@ -97,7 +97,7 @@ class Step:
 
     @property
     def is_traced(self) -> bool:
-        """Whether a traced size is part of it."""
+        """True if a traced size is part of it."""
         numbers = (
             self.job.arena_bytes,
             *[each.size for each in self.kept],
@@ -119,7 +119,7 @@ class CpuParts:
     """
 
     job: Job
-    steps: list[Step]
+    steps: list[InitializationStep]
     constants: KeptConstants
     buffers: int
     arena: int

@@ -18,7 +18,7 @@ from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.engine import MachineCode, kernel_codes
-from opendml.targets.cpu.executable import CpuExecutable, CpuParts, Job, Step
+from opendml.targets.cpu.executable import CpuExecutable, CpuParts, InitializationStep, Job
 from opendml.targets.cpu.launch import CLAIM_CYCLES, CpuLaunch
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import (
@@ -67,8 +67,8 @@ class CpuTracedProgram:
     def compile(self, is_wanted: Callable[[], bool]) -> CpuExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 
-        Return None if `is_wanted` says so of these launches, if prepared constants depend on traced sizes, or
-        if the kernels were fused for such other sizes that one cannot be run.
+        Return None if the launches are not wanted, or if prepared constants depend on traced sizes. Kernels
+        that were fused for very different sizes may have one that cannot be run: then return None too.
         """
         hints = plain(self._kernels)
         try:
@@ -219,7 +219,7 @@ def _steps(
     codes: Sequence[MachineCode],
     read: Container[int],
     threads: int,
-) -> list[Step]:
+) -> list[InitializationStep]:
     """Return the steps of the initialization.
 
     One step prepares tensors and packs them. Each constant is packed by a step of its own, so only one of
@@ -229,7 +229,7 @@ def _steps(
     first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, MachineCode]]()
     for each in zip(packings, codes[len(initializing) :], strict=True):
         (others if each[0].launch.reads.isdisjoint(tensors) else first).append(each)
-    steps: list[Step] = []
+    steps: list[InitializationStep] = []
 
     def add(
         launches: Sequence[tuple[_Placed, MachineCode]], arena_bytes: int, own: Mapping[int, PreparedTensor]
@@ -250,7 +250,9 @@ def _steps(
         between = [(buffer, each.size) for buffer, each in own.items() if buffer not in read]
         constants = frozenset(buffer for each, _ in launches for buffer in each.launch.reads)
         constants &= frozenset(range(kernels.input_count))
-        steps.append(Step(job, constants, kept, [*wanted, *(each.buffer for each in packed)], between))
+        steps.append(
+            InitializationStep(job, constants, kept, [*wanted, *(each.buffer for each in packed)], between)
+        )
 
     if first:
         add(first, kernels.initializer_arena_bytes, tensors)

@@ -24,7 +24,7 @@ from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.compiled_files import recorder
 from opendml.targets.cpu.engine import MachineCode, codes_of_keys, environment, forget_codes, note_runtime
-from opendml.targets.cpu.executable import CpuParts, Job, Step
+from opendml.targets.cpu.executable import CpuParts, InitializationStep, Job
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.native import HEADER, LAUNCH
 from opendml.targets.cpu.threads import available_threads
@@ -151,7 +151,7 @@ def plan_from_json(data: dict[str, Any]) -> CpuParts | None:
     if codes is None:
         return None
     steps = [
-        Step(
+        InitializationStep(
             _job_from_json(step["job"], codes),
             frozenset(step["constants"]),
             [

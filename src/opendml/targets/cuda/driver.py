@@ -198,6 +198,9 @@ class CudaDevice:
             check(driver.cuCtxSynchronize(), "running a kernel")
         # More may be retired meanwhile, and is not free to use yet.
         self._free(retired)
+        if retired:
+            # The driver gives freed memory back to other users of the device when its stream is waited for.
+            self.synchronize(self.stream)
 
     def _free(self, count: int) -> None:
         """Free the memory that was retired first, in the order of the device's own stream."""

@@ -55,8 +55,8 @@ _NEIGHBOURS, _NARROW_ELEMENTS = 4, 4
 one, at least. With one thread for each row of 112 bytes, a normalization took 3.5 times as long as with four.
 Rows of 7 elements of FLOAT16 took 0.62 of the time with two threads (H100)."""
 _LEAST_THREADS = 64
-"""Threads of a block that has several groups, at least, if there are few. 128 and 197 rows of 768 elements
-took 0.95 and 0.87 of the time in small blocks (H100)."""
+"""Least threads of a block that has several groups, if there are few groups. In small blocks, 128 rows of 768
+elements took 0.95 of the time, and 197 rows 0.87 (H100)."""
 _COLUMN_LANES = 4
 """Greatest number of groups side by side that a thread has, since it keeps a state of each in registers."""
 _WORD_BYTES = 4

@@ -21,9 +21,9 @@ _MICRO_KERNELS = {
 }
 """The largest tiles that leave some vector registers for the operands, by the number of registers."""
 _FEW, _MANY = 8, 256
-"""The rows of a tile if their count varies, and the count from which on these are the most. Tiles of 8 rows
-take 1.00 to 1.06 times as long as those of an even division (16 to 112 rows, Zen 4), those of 14 up to 1.65
-times. They divide any count well."""
+"""The rows of a tile if their count varies, and the count from which on these are the most. Eight divide most
+counts well. Such tiles take 1.00 to 1.06 times as long as those of an even division of 16 to 112 rows. Tiles
+of 14 rows take up to 1.65 times as long (Zen 4)."""
 _DIVISIONS = (1, 2, 3, 4, 6, 8, 16, 32)
 """Factors by which blocks along one dimension are smaller than the largest that fit a cache."""
 
