@@ -71,6 +71,7 @@ def test_sizes_that_were_warmed_up_are_not_compiled_again(
         ({"batch": 0, "n": 2}, "batch: 0; a size from 1 on is needed, or several"),
         ({"batch": [], "n": 2}, r"batch: \[\]; a size from 1 on"),
         ({"batch": 1.5, "n": 2}, "batch: 1.5; a size from 1 on"),
+        ({"batch": np.array(2.5), "n": 2}, r"batch: array\(2.5\); a size from 1 on"),
         ({"batch": [1, True], "n": 2}, r"batch: \[1, True\]; a size from 1 on"),
         ([1, 2], "a dict is needed"),
     ],
@@ -87,6 +88,16 @@ def test_sizes_may_come_from_numpy_and_from_iterators(scheduled: list[Any]) -> N
     scheduled.clear()
     model(np.ones((3, 40), np.float32), np.ones((3, 1), np.float32))
     assert scheduled == []
+
+
+def test_scalars_of_an_onnx_model_are_warmed_up_too() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[n] x, float s) => (float[n] y) { y = Mul (x, s) }"""
+    model = dml.onnx.load(onnx.parser.parse_model(text))
+    model.warm_up({"n": 2})
+    for size in (2**60, 2**70):
+        with pytest.raises(dml.InvalidArgument, match=r"warm_up: input 'x': no memory for sizes \[\d+\]"):
+            model.warm_up({"n": size})
 
 
 def test_sizes_outside_of_a_dimension_are_named() -> None:

@@ -34,15 +34,19 @@ class TensorInfo:
         """Return an input of zeros, for sizes of named dimensions.
 
         Raises:
-            InvalidArgument: the type or the sizes are not known.
+            InvalidArgument: the type or the sizes are not known, or there is no memory for the input.
         """
-        sizes = [named.get(each, each) if isinstance(each, str) else each for each in self.sizes or (None,)]
+        declared = (None,) if self.sizes is None else self.sizes
+        sizes = [named.get(each, each) if isinstance(each, str) else each for each in declared]
         if self.type is None or not all(isinstance(each, int) and each >= 0 for each in sizes):
             problem = (
                 f"{self.sizes} of {self.type}; a tensor of numbers, and a name for each open size, are needed"
             )
             raise InvalidArgument(f"warm_up: input {self.name!r}: {problem}")
-        return np.zeros([each for each in sizes if isinstance(each, int)], self.type)
+        try:
+            return np.zeros([each for each in sizes if isinstance(each, int)], self.type)
+        except (MemoryError, ValueError) as error:
+            raise InvalidArgument(f"warm_up: input {self.name!r}: no memory for sizes {sizes}") from error
 
     def to_json(self) -> list[Any] | None:
         """Return the declaration as JSON. None: the type is not NumPy's own."""

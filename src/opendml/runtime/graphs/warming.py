@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from numbers import Integral
+from typing import Any
 
 from opendml.errors import InvalidArgument
 from opendml.spec.wording import shown
@@ -28,7 +29,10 @@ def combinations(sizes: SizesToWarm, names: Collection[str]) -> Iterator[dict[st
     for name, given in sizes.items():
         if name not in names:
             raise InvalidArgument(f"warm_up: dimension {shown(name)} is unknown; the model has {known}")
-        listed = list(given) if isinstance(given, Iterable) else [given]
+        try:
+            listed: list[Any] = list(given)  # type: ignore[arg-type]
+        except TypeError:
+            listed = [given]
         if not listed or not all(_is_size(each) for each in listed):
             raise InvalidArgument(f"warm_up: {name}: {shown(given)}; a size from 1 on is needed, or several")
         lists[name] = [int(each) for each in listed]
