@@ -319,3 +319,26 @@ def test_files_with_fractions_for_sizes_are_refused() -> None:
         view["sizes"][0] = wrong
         with pytest.raises(InvalidArgument, match="a whole number from 0"):
             loaded(file_of(program, arrays))
+
+
+def test_errors_of_sizes_name_them() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 40])
+    model = graph.compile({"y": x.reinterpret([x.shape[0] - 5, 40], strides=[40, 1])})
+    with pytest.raises(InvalidArgument, match=r"^batch=3: .*-2"):
+        model(values(3, 40))
+
+
+def test_files_whose_sizes_cannot_be_computed_are_refused() -> None:
+    graph = dml.Graph()
+    data = graph.compile({"y": graph.input("x", dml.FLOAT32, ["batch", 4])[:, 1:]})._saved()
+    program, arrays = program_of(data)
+    (view,) = [step for step in program["steps"] if "view" in step]
+    view["offset"] = {"size": [[1, [[[[1, []]], [[1, ["batch"]], [-5, []]]]]]]}
+    again = loaded(file_of({**program, "choices": []}, arrays))
+    assert isinstance(again, dml.Model)
+    with pytest.raises(InvalidArgument, match=r"^batch=5: "):
+        again(values(5, 4))
+    choice = ["NOT_NEGATIVE", {"size": [[2**61, ["batch", "batch"]], [2**61, ["batch"]], [2**62, []]] * 3}]
+    with pytest.raises(InvalidArgument, match="beyond 64 bits"):
+        loaded(file_of({**program, "choices": [choice]}, arrays))

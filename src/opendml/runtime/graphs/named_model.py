@@ -66,7 +66,10 @@ class NamedModel(Model):
                 f"graph dimension {shown(unknown[0])}: no input has it among its sizes, where calls read it"
             )
         self._choices = data.choices
-        self._is_choice_met = Conditions(self._choices)
+        try:
+            self._is_choice_met = Conditions(self._choices)
+        except OverflowError as error:
+            raise InvalidArgument("sizes are compared with numbers beyond 64 bits") from error
         self._by_shapes: dict[Hashable, Model] = {}
         self._exact: dict[Hashable, Model] = {}
         self._traces: dict[Hashable, list[TracedModel]] = {}
@@ -238,8 +241,13 @@ class NamedModel(Model):
         return max(own[0], least), min(own[1], greatest)
 
     def _compiled_exactly(self, sizes: Mapping[str, int]) -> Model:
-        with self._lock:
-            model = self._build(resized(self._graph, sizes), self._memory, None)
+        try:
+            with self._lock:
+                model = self._build(resized(self._graph, sizes), self._memory, None)
+        except InvalidArgument as error:
+            raise error._within(_text_of(sizes)) from error
+        except ArithmeticError as error:
+            raise InvalidArgument(f"{_text_of(sizes)}: {error}") from error
         assert isinstance(model, Model)
         kept(self._exact, tuple(sizes.items()), model)
         return model
@@ -253,15 +261,18 @@ class NamedModel(Model):
         if self._choices and not self._is_choice_met(sizes):
             for guard, place in self._choices.items():
                 if not Conditions([guard])(sizes):
-                    given = ", ".join(f"{name}={size}" for name, size in sizes.items())
                     expression = repr(guard[1]).strip("<>")
                     raise InvalidArgument(
-                        f"{given}: the graph serves sizes with {expression} {_RELATIONS[guard[0]]}, because "
-                        f"the program that built it compared sizes at {place}"
+                        f"{_text_of(sizes)}: the graph serves sizes with {expression} "
+                        f"{_RELATIONS[guard[0]]}, because the program that built it compared sizes at {place}"
                     )
 
 
 _RELATIONS = {Relation.NOT_NEGATIVE: ">= 0", Relation.ZERO: "= 0", Relation.NOT_ZERO: "other than 0"}
+
+
+def _text_of(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def _open_of(sizes: Mapping[str, int]) -> dict[str, int]:

@@ -107,7 +107,8 @@ def plan_to_json(plan: CpuParts) -> dict[str, Any]:
     """Return a plan as JSON, with keys of machine code."""
     lost = _lost_codes(plan)
     if lost:
-        raise Unsupported(f"compiled files need the cache of machine code, which has lost {lost[0]}")
+        problem = f"{lost[0]} is not in it (OPENDML_CACHE_BYTES=0 keeps nothing, and a small cache forgets)"
+        raise Unsupported(f"a compiled file is made from the cache of machine code; {problem}")
     keys: dict[str, int] = {}
     return {
         "arena": plan.arena,
