@@ -13,6 +13,7 @@ pytest.importorskip("onnx")
 import onnx
 
 from opendml import onnx as dml_onnx
+from opendml.frontends.onnx.segment import CompiledSegment
 from opendml.frontends.onnx.trace import Steps, Tracer, TraceStep
 from opendml.runtime.graphs.traced_model import TracedModel
 from tests.running import same_bits
@@ -210,6 +211,27 @@ def test_numbers_that_decide_about_sizes_are_traced() -> None:
     count = len(traces(model))
     assert same_bits(model.run({"x": x, "s": np.array([4, -1])})["y"], -x.reshape(4, -1))
     assert len(traces(model)) > count
+
+
+def test_numbers_that_are_axes_stay_exact() -> None:
+    model = loaded("(float[2, 3, 7, 6] x, int64 a) => (float[p, q, r, s] y) { y = CumSum (x, a) }")
+    x = np.arange(2 * 3 * 7 * 6, dtype=np.float32).reshape(2, 3, 7, 6)
+    for axis in (2, 3, 1, 2):
+        found = model.run({"x": x, "a": np.array(axis)})["y"]
+        np.testing.assert_array_equal(found, np.cumsum(x, axis))
+
+
+def test_plans_are_chosen_for_sizes_that_meet_the_guards_of_their_graph() -> None:
+    model = loaded("""(float[n] x, float[m] y, float[k] z) => (float[k] r) {
+        c = Concat <axis = 0> (x, y)  r = Add (c, z) }""")
+    for n in (20, 21, 28):
+        given = {name: np.ones(size, np.float32) for name, size in (("x", n), ("y", 5), ("z", n + 5))}
+        model.run(given)
+    (segment,) = {each.work for each in traces(model) if isinstance(each.work, CompiledSegment)}
+    assert isinstance(segment.model, TracedModel)
+    plans = list(itertools.chain(*segment.model._plans.values()))
+    assert len(plans) == 2
+    assert all(plan.hints["n"] + plan.hints["m"] == plan.hints["k"] for plan in plans)
 
 
 def test_bodies_of_loops_trace_what_is_open_outside() -> None:

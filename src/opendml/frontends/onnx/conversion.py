@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,7 +142,7 @@ class OnnxConversion(Conversion):
         """
         if not -rank <= value < rank:
             raise NotExpressible(f"axis {value} of {rank} dimensions")
-        return value % rank
+        return index(value % rank)
 
     def axis_attribute(self, rank: int | None = None) -> int:
         """Return the attribute `axis` counted from the front.

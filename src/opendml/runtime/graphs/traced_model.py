@@ -15,7 +15,7 @@ from opendml.floating_point import default_mode
 from opendml.logs import log
 from opendml.program.carriers import carried
 from opendml.program.program import Layout
-from opendml.program.sizes import Conditions, Dimension, Guards, Trace, is_traced
+from opendml.program.sizes import Conditions, Dimension, Guards, Relation, Size, Trace, is_traced, value_at
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model
@@ -30,6 +30,9 @@ MOST_SIZES = 64
 
 MOST_PLANS = 8
 """Plans of a bucket, at most. Another one takes the place of the oldest."""
+
+MOST_BUCKETS = 256
+"""Buckets whose plans are kept, at most. Another one takes the place of the oldest."""
 
 _MOST_ALIGNED = 32
 """The greatest power of two by which hints are chosen."""
@@ -147,6 +150,8 @@ class TracedModel(Locked):
         """Return a new model for some sizes, made by a plan of their bucket."""
         bucket = bucket_of(key)
         plans = self._plans.setdefault(bucket, [])
+        if len(self._plans) > MOST_BUCKETS:
+            del self._plans[next(iter(self._plans))]
         for plan in plans:
             work = plan.at(sizes, self.device)
             if work is not None:
@@ -155,7 +160,11 @@ class TracedModel(Locked):
             return None
         ranges = {name: self._range_of(name, size) for name, size in zip(self._dimensions, key, strict=True)}
         # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
-        for hints in (hints_in(ranges, sizes, self._multiple), dict(sizes)):
+        usual, tried = hints_in(ranges, sizes, self._multiple), list[Mapping[str, int]]()
+        for hints in (usual, self._equated(usual, ranges), dict(sizes)):
+            if hints in tried or not self._conditions(hints):
+                continue  # The graph is another one for hints that do not meet its guards.
+            tried.append(hints)
             new = None if self._traced is None else self._plan(self._traced, ranges, hints, sizes)
             work = None if new is None else new.at(sizes, self.device)
             if new is not None and work is not None:
@@ -164,10 +173,28 @@ class TracedModel(Locked):
                 return self._of(new, work)
         return None
 
+    def _equated(self, hints: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
+        """Return hints of which some are changed, so that equalities that the graph demands hold."""
+        found = dict(hints)
+        for relation, size in self._guards:
+            if relation is not Relation.ZERO or type(size) is not Size:
+                continue
+            try:
+                excess = value_at(size, found)
+                steps = {name: value_at(size, {**found, name: found[name] + 1}) - excess for name in ranges}
+            except ArithmeticError:
+                continue  # A divisor is 0 for these hints.
+            for name, (least, greatest) in ranges.items():
+                met = found[name] - steps[name] * excess
+                if excess and abs(steps[name]) == 1 and least <= met <= greatest:
+                    found[name] = met
+                    break
+        return found
+
     def _range_of(self, name: str, size: int) -> tuple[int, int]:
         """Return the sizes of a bucket that the dimension may have."""
-        (least, greatest), own = range_of(size), self._trace.dimensions[name]
-        return max(least, own.least), min(greatest, own.greatest)
+        (least, greatest), own = range_of(size), self._trace.range(self._trace.size(name).polynomial)
+        return max(least, own[0]), min(greatest, own[1])
 
     def _plan(
         self,
@@ -258,7 +285,7 @@ def hints_in(
         while step > 1 and greatest - least < 2 * step:
             step //= 2
         wanted = ((least + 3 * (greatest + 1 - least) // 4) // step | 1) * step
-        wanted -= 2 * step if wanted > greatest else 0
+        wanted = max(wanted - (2 * step if wanted > greatest else 0), least)
         free = (each for each in range(wanted, least - 1, -2 * step) if each not in hints.values())
         hints[name] = next(free, wanted)
     return hints
