@@ -196,6 +196,7 @@ FOREIGN = (
     "__dlpack__",
     "dtype",
     "is_neg",
+    "requires_grad",
     "shape",
     "from_dlpack",
     "numpy",

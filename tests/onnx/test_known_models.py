@@ -180,6 +180,12 @@ def test_wrong_inputs_of_a_known_model_are_named(work: Work) -> None:
         dml.onnx.load(model(), limits=dml.Limits(memory_bytes=100))
 
 
+def test_sizes_that_are_a_dict_are_refused() -> None:
+    sizes: Any = {"n": 3}
+    with pytest.raises(dml.InvalidArgument, match=r"sizes: \{'n': 3\}; a dml\.onnx\.Sizes is needed"):
+        dml.onnx.load(model(), sizes=sizes)
+
+
 def test_damaged_files_are_ignored(work: Work, tmp_path: Path) -> None:
     expected, _ = work.of(lambda: results(model(), X))
     for path in (tmp_path / "cache").glob("*.plan"):

@@ -304,6 +304,8 @@ def load(
             of `onnx` has an operator.
         LimitExceeded: the model is larger than its limits allow.
     """
+    if not isinstance(sizes, Sizes):
+        raise InvalidArgument(f"sizes: {shown(sizes)}; a dml.onnx.Sizes is needed")
     return load_model(model, device, sizes, limits, most_kept_bytes, True, trusted, progress)
 
 
