@@ -109,6 +109,13 @@ def test_sizes_outside_of_a_dimension_are_named() -> None:
             model.warm_up({"n": size})
 
 
+def test_sizes_beyond_numpy_are_named() -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[n, 2] x) => (float[n, 2] y) { y = Relu (x) }'
+    model = dml.onnx.load(onnx.parser.parse_model(text))
+    with pytest.raises(dml.InvalidArgument, match=r"warm_up: \{'n': \d+\}: "):
+        model.warm_up({"n": 2**62})
+
+
 def test_a_model_of_fixed_sizes_has_nothing_to_warm_up() -> None:
     graph = dml.Graph()
     model = graph.compile({"y": dml.activation_tanh(graph.input("x", dml.FLOAT32, [4]))})
