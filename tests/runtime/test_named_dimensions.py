@@ -302,6 +302,29 @@ def test_one_plan_finds_positions_in_lines_of_any_length() -> None:
     assert len(plans_of(model)) == 1
 
 
+def test_hints_lie_in_their_ranges() -> None:
+    for least, greatest in itertools.combinations_with_replacement(range(2, 40), 2):
+        for size, multiple in itertools.product({least, greatest}, (1, 8)):
+            assert least <= hints_in({"n": (least, greatest)}, {"n": size}, multiple)["n"] <= greatest
+
+
+def test_a_size_that_guards_fix_has_its_plan() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["n", "n"])
+    model = graph.compile({"y": dml.activation_softmax1(x, axes=[0])[:, 1:]})
+    for size in (2, 3, 2):
+        given = values(size, size)
+        np.testing.assert_allclose(model(given)["y"], exactly(model, {"x": given})["y"], rtol=1e-6)
+
+
+def test_plans_of_few_buckets_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traced_model, "MOST_BUCKETS", 2)
+    model = model_of()
+    for batch in (2, 4, 8, 16, 2):
+        np.testing.assert_allclose(model(values(batch, 7, 3))["y"], expected(values(batch, 7, 3)), rtol=1e-6)
+    assert len(plans_of(model)) == 2
+
+
 def test_dimensions_that_no_input_has_are_refused() -> None:
     for multiple in (1, 2):
         graph = dml.Graph()
@@ -345,26 +368,3 @@ def test_files_whose_sizes_cannot_be_computed_are_refused() -> None:
     choice = ["NOT_NEGATIVE", {"size": [[2**61, ["batch", "batch"]], [2**61, ["batch"]], [2**62, []]] * 3}]
     with pytest.raises(InvalidArgument, match="beyond 64 bits"):
         loaded(file_of({**program, "choices": [choice]}, arrays))
-
-
-def test_hints_lie_in_their_ranges() -> None:
-    for least, greatest in itertools.combinations_with_replacement(range(2, 40), 2):
-        for size, multiple in itertools.product({least, greatest}, (1, 8)):
-            assert least <= hints_in({"n": (least, greatest)}, {"n": size}, multiple)["n"] <= greatest
-
-
-def test_a_size_that_guards_fix_has_its_plan() -> None:
-    graph = dml.Graph()
-    x = graph.input("x", dml.FLOAT32, ["n", "n"])
-    model = graph.compile({"y": dml.activation_softmax1(x, axes=[0])[:, 1:]})
-    for size in (2, 3, 2):
-        given = values(size, size)
-        np.testing.assert_allclose(model(given)["y"], exactly(model, {"x": given})["y"], rtol=1e-6)
-
-
-def test_plans_of_few_buckets_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traced_model, "MOST_BUCKETS", 2)
-    model = model_of()
-    for batch in (2, 4, 8, 16, 2):
-        np.testing.assert_allclose(model(values(batch, 7, 3))["y"], expected(values(batch, 7, 3)), rtol=1e-6)
-    assert len(plans_of(model)) == 2
