@@ -219,6 +219,8 @@ _HOMES = {
 model needs few of them, and importing all takes 0.2 s."""
 _MODULES = ("directml", "onnx", "pydirectml", "serialized", "torch")
 """Modules for other descriptions and APIs. Some need a package of their own."""
+_PARTS = ("errors", "functions", "outputs")
+"""Modules of public names that may be used as attributes too."""
 
 _DATA_TYPES = (
     *("FLOAT16", "FLOAT32", "FLOAT64", "INT4", "INT8", "INT16", "INT32", "INT64"),
@@ -239,7 +241,7 @@ def _public_names() -> list[str]:
 if not TYPE_CHECKING:  # to type checkers a missing name stays missing
 
     def __getattr__(name: str) -> Any:
-        known = name in _home_of or name in _DATA_TYPES or name in _MODULES or name in ("__all__", "descs")
+        known = name in _home_of or name in _DATA_TYPES or name in ("__all__", "descs", *_MODULES, *_PARTS)
         if not known and (name.startswith("__") or find_spec(f"opendml.{name}") is not None):
             raise AttributeError(name)  # The import system asks for a module before it imports it.
         with importing:
@@ -259,7 +261,7 @@ def _found(name: str) -> Any:
         return import_module("opendml.spec.enums").TensorDataType[name]
     if name == "descs":
         return import_module("opendml.spec.descs")
-    if name in _MODULES:
+    if name in _MODULES or name in _PARTS:
         try:
             return import_module(f"opendml.{name}")
         except ModuleNotFoundError as error:
