@@ -13,6 +13,7 @@ from opendml.frontends.torch.report import explained  # noqa: E402
 from tests.torch.compared import compiled  # noqa: E402
 
 functional = torch.nn.functional
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 
 def numbers(*sizes: int) -> Any:
