@@ -51,7 +51,7 @@ from opendml.targets.memory import HostMemory
 
 F16, F32, F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64
 
-_FORMATS = dict(zip((type.name for type in ScalarType), "?eHfdBHIQbhiq", strict=False))
+_FORMATS = dict(zip((type.name for type in ScalarType), "?efdBHIQbhiq", strict=False))
 
 
 def read(type: str, address: int) -> float:

@@ -192,11 +192,7 @@ class OnnxModel(Locked):
         """
         dimensions = [each for info in self.inputs for each in info.sizes or () if isinstance(each, str)]
         for each in combinations(sizes, tuple(dict.fromkeys(dimensions))):
-            try:
-                inputs = {info.name: info._zeros(each) for info in self.inputs}
-            except (MemoryError, ValueError) as error:
-                raise InvalidArgument(f"warm_up: {each}: {error}") from error
-            self.run(inputs)
+            self.run({info.name: info._zeros(each) for info in self.inputs})
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
         """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.
