@@ -32,7 +32,7 @@ from benchmarks.models.worker import peak_memory
 ROOT = Path(__file__).parents[1]
 ENGINES = ("opendml", "onnxruntime")
 TOLERANCE = 1e-3
-"""Of sums of outputs, relative to the sum of their magnitudes."""
+"""The greatest difference of sums of outputs, relative to the sum of their magnitudes."""
 
 Arrays = dict[str, NDArray[Any]]
 Run = Callable[[Arrays], Arrays]

@@ -21,7 +21,8 @@ from opendml.compiler.sized import at_sizes, plain
 from opendml.program.carriers import carried
 from opendml.program.node import Operation, ordered
 from opendml.program.program import Program
-from opendml.program.sizes import Conditions, Dimension, Relation, Trace, Values, hint_of
+from opendml.program.size_values import Conditions, Values
+from opendml.program.sizes import Dimension, Relation, Trace, hint_of
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.targets.cpu.planning import _abilities
 from tests.plans import exactly, traces_of

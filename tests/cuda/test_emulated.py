@@ -18,7 +18,8 @@ from opendml.compiler.sized import at_sizes
 from opendml.program.node import contraction, convert, source
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import Conditions, Dimension
+from opendml.program.size_values import Conditions
+from opendml.program.sizes import Dimension
 from opendml.program.view import reshaped
 from opendml.runtime.program import program_of
 from opendml.spec import descs

@@ -39,7 +39,7 @@ g (float[n, 48] x) => (float[n, 32] y, bool[n, 32] positive) {
 
 
 def model(body: str = "y = MatMul (r, v)", **weights: Array) -> bytes:
-    """A model of two products with weights in its initializers."""
+    """Return a model of two products with weights in its initializers."""
     read = onnx.parser.parse_model(TEXT.replace("BODY", body))
     for name, array in ({"w": W, "v": V} | weights).items():
         read.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
@@ -47,7 +47,7 @@ def model(body: str = "y = MatMul (r, v)", **weights: Array) -> bytes:
 
 
 def folded(**weights: Array) -> bytes:
-    """The same with weights of the second product that are folded of an initializer."""
+    """Return such a model, whose second product has weights computed from an initializer."""
     return model("f = Mul (v, v)\n  y = MatMul (r, f)", **weights)
 
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 
+from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import (
-    Conditions,
     Dimension,
     Relation,
     Size,
     Trace,
     TracedFloat,
     TracedWord,
-    Values,
     as_number,
     greatest,
     hint_of,

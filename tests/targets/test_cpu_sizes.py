@@ -12,7 +12,8 @@ import opendml as dml
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.simplify import simplify
-from opendml.program.sizes import Conditions, Dimension, Size, Trace, Values
+from opendml.program.size_values import Conditions, Values
+from opendml.program.sizes import Dimension, Size, Trace
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
 from opendml.targets.cpu.launch import CpuLaunch

@@ -8,8 +8,9 @@ sizes that meet its guards. Code that needs a plain integer (`range`, slices, Nu
 
 Expressions are polynomials with integer coefficients over atoms. An atom is a dimension or a quotient,
 rounded down, of two polynomials. Equal polynomials are equal sizes, so most rules about sizes are decided
-without a guard. `Values` computes any number of expressions for given dimensions in a few vectorized steps.
+without a guard. `size_values` computes many expressions for given dimensions in a few vectorized steps.
 
+>>> from opendml.program.size_values import Values
 >>> trace = Trace({"batch": Dimension(4), "length": Dimension(50)})
 >>> batch, length = trace.size("batch"), trace.size("length")
 >>> elements = batch * length * 3
@@ -39,6 +40,23 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from opendml.program.polynomials import (
+    Interval,
+    Monomial,
+    Polynomial,
+    constant_polynomial,
+    divided,
+    from_terms,
+    never_zero,
+    plain_value,
+    polynomial_product,
+    polynomial_sum,
+    product_range,
+    quotient_range,
+    scaled,
+    without,
+)
+
 if TYPE_CHECKING:
     _Integer = int
     _Float = float
@@ -53,15 +71,6 @@ _MOST_TERMS = 4
 """Terms of a polynomial whose quotients are eliminated for its bounds, at most."""
 _LARGE = 2**60
 """A number that no expression needs to be compared with beyond."""
-_OVERFLOW = 2.0**62
-"""The magnitude that no term of an expression may reach, as `Values` computes with 64 bits."""
-
-Monomial = tuple[int, ...]
-"""Numbers of atoms of a trace, sorted, each as often as it is a factor."""
-Polynomial = tuple[tuple[Monomial, int], ...]
-"""Sorted monomials with their coefficients, none of which is 0."""
-Interval = tuple[int, int]
-"""The least and the greatest value."""
 Guards = dict[tuple["Relation", "Size | TracedFloat"], str]
 """Guards, and where in the code each was recorded first."""
 
@@ -193,7 +202,7 @@ class Trace:
             hint, range = max(self.hint(atom.above), 0), (max(least, 0), max(greatest, 0))
         else:
             hint = self.hint(atom.above) // (self.hint(atom.below) or 1)
-            range = _quotient_range(self.range(atom.above), self.range(atom.below))
+            range = quotient_range(self.range(atom.above), self.range(atom.below))
         self._hints.append(hint)
         self._ranges.append(range)
 
@@ -248,7 +257,7 @@ class Trace:
         if least <= 0 <= greatest and len(polynomial) <= _MOST_TERMS:
             if (below := self._eliminated(polynomial)) is not None:
                 least = max(least, -(-self.range(below[0])[0] // below[1]))
-            if (above := self._eliminated(_scaled(polynomial, -1))) is not None:
+            if (above := self._eliminated(scaled(polynomial, -1))) is not None:
                 greatest = min(greatest, self.range(above[0])[0] // -above[1])
         return least, greatest
 
@@ -263,15 +272,15 @@ class Trace:
                 continue
             divisor, added = 1, 0
             if atom.below is not None:
-                divisor = _plain(atom.below)
+                divisor = plain_value(atom.below)
                 added = 1 - divisor if coefficient > 0 else 0
             elif coefficient < 0:
                 continue
             if divisor < 1:
                 continue
-            rest = _sum(polynomial, ((monomial, -coefficient),))
-            bound = _scaled(_sum(atom.above, _constant(added)), coefficient)
-            return _sum(_scaled(rest, divisor), bound), divisor
+            rest = polynomial_sum(polynomial, ((monomial, -coefficient),))
+            bound = scaled(polynomial_sum(atom.above, constant_polynomial(added)), coefficient)
+            return polynomial_sum(scaled(rest, divisor), bound), divisor
         return None
 
     def _bounds(self, polynomial: Polynomial) -> Interval:
@@ -284,7 +293,7 @@ class Trace:
                 if low >= 0 <= first:
                     low, high = low * first, high * last
                 else:
-                    low, high = _product_range((low, high), (first, last))
+                    low, high = product_range((low, high), (first, last))
             least, greatest = least + low, greatest + high
         return least, greatest
 
@@ -309,32 +318,32 @@ class Trace:
 
     def _quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
         if self.range(below)[1] < 0:
-            above, below = _scaled(above, -1), _scaled(below, -1)
-        whole, rest = _divided(above, below)
-        divisor = _plain(below)
+            above, below = scaled(above, -1), scaled(below, -1)
+        whole, rest = divided(above, below)
+        divisor = plain_value(below)
         if divisor and rest and rest[-1][1] < 0:
             # Rounded up, the quotient of a sum that grows has narrower bounds.
-            turned = self.quotient(_sum(_scaled(rest, -1), _constant(divisor - 1)), below)
-            return _sum(whole, _scaled(turned, -1))
+            turned = self.quotient(polynomial_sum(scaled(rest, -1), constant_polynomial(divisor - 1)), below)
+            return polynomial_sum(whole, scaled(turned, -1))
         common = math.gcd(divisor, *[c for monomial, c in rest if monomial]) if divisor else 1
         if common > 1:
-            rest = _sorted({monomial: c // common for monomial, c in rest})
-            below = _constant(divisor := divisor // common)
+            rest = from_terms({monomial: c // common for monomial, c in rest})
+            below = constant_polynomial(divisor := divisor // common)
         if divisor and len(rest) and len(rest[-1][0]) == 1 and rest[-1][1] == 1 and len(rest) <= 2:
             # A quotient of a quotient divides by the product.
             inner = self.atoms[rest[-1][0][0]]
-            factor = _plain(inner.below or ())
+            factor = plain_value(inner.below or ())
             if factor > 0 and inner.above is not None and all(not monomial for monomial, _ in rest[:-1]):
                 added = rest[0][1] * factor if len(rest) == 2 else 0
-                total = _sum(inner.above, _constant(added))
-                return _sum(whole, self.quotient(total, _constant(divisor * factor)))
+                total = polynomial_sum(inner.above, constant_polynomial(added))
+                return polynomial_sum(whole, self.quotient(total, constant_polynomial(divisor * factor)))
         if not divisor:
             rest, below = self._without_common_factors(rest, below)
         bounds, divisors = self.range(rest), self.range(below)
         if not rest or (bounds[0] >= 0 and bounds[1] < divisors[0]):
             return whole
         number = self._add(Atom(f"({self.text(rest)}//({self.text(below)}))", rest, below))
-        return _sum(whole, (((number,), 1),))
+        return polynomial_sum(whole, (((number,), 1),))
 
     def _without_common_factors(self, above: Polynomial, below: Polynomial) -> tuple[Polynomial, Polynomial]:
         """Return a fraction without the positive atoms by which all of its terms can be divided."""
@@ -342,7 +351,7 @@ class Trace:
             terms = (*above, *below)
             while self._ranges[atom][0] > 0 and all(atom in monomial for monomial, _ in terms):
                 above, below = (
-                    _sorted({_without(monomial, (atom,)) or (): c for monomial, c in each})
+                    from_terms({without(monomial, (atom,)) or (): c for monomial, c in each})
                     for each in (above, below)
                 )
                 terms = (*above, *below)
@@ -354,8 +363,8 @@ class Trace:
         if least >= 0 or greatest <= 0:
             return polynomial if least >= 0 else ()
         if polynomial[-1][1] < 0:
-            turned = _scaled(polynomial, -1)
-            return _sum(polynomial, self.positive(turned))
+            turned = scaled(polynomial, -1)
+            return polynomial_sum(polynomial, self.positive(turned))
         divisor = math.gcd(*[coefficient for _, coefficient in polynomial])
         polynomial = tuple([(monomial, c // divisor) for monomial, c in polynomial])
         return (((self._add(Atom(f"max({self.text(polynomial)},0)", polynomial)),), divisor),)
@@ -366,7 +375,7 @@ class Trace:
         if relation is Relation.NOT_NEGATIVE:
             if least >= 0 or greatest < 0:
                 return least >= 0
-        elif not least <= 0 <= greatest or _never_zero(polynomial):
+        elif not least <= 0 <= greatest or never_zero(polynomial):
             return relation is Relation.NOT_ZERO
         elif least == greatest == 0:
             return relation is Relation.ZERO
@@ -374,14 +383,16 @@ class Trace:
         if relation is Relation.NOT_NEGATIVE:
             is_met = value >= 0
             if not is_met:
-                polynomial = _sum(_scaled(polynomial, -1), _constant(-1))
+                polynomial = polynomial_sum(scaled(polynomial, -1), constant_polynomial(-1))
             excess = max(0, min(sum([c for monomial, c in polynomial if not monomial]), abs(value)) - _LARGE)
-            # A bound beyond 64 bits is lowered: `Values` computes no greater terms.
-            self.guard(Relation.NOT_NEGATIVE, self.of(_sum(polynomial, _constant(-excess))))
+            # A bound beyond 64 bits is lowered: `size_values` computes no greater terms.
+            self.guard(
+                Relation.NOT_NEGATIVE, self.of(polynomial_sum(polynomial, constant_polynomial(-excess)))
+            )
             return is_met
         is_zero = value == 0
         if polynomial[-1][1] < 0:
-            polynomial = _scaled(polynomial, -1)
+            polynomial = scaled(polynomial, -1)
         self.guard(Relation.ZERO if is_zero else Relation.NOT_ZERO, self.of(polynomial))
         return is_zero is (relation is Relation.ZERO)
 
@@ -480,7 +491,7 @@ class Size(_Integer):
 
     def __index__(self) -> int:
         value = self.hint
-        self.trace.holds(Relation.ZERO, _sum(self.polynomial, _constant(-value)))
+        self.trace.holds(Relation.ZERO, polynomial_sum(self.polynomial, constant_polynomial(-value)))
         return value
 
     __int__ = __trunc__ = __floor__ = __ceil__ = __index__
@@ -495,7 +506,11 @@ class Size(_Integer):
         if type(other) is int and not other:
             return self
         own = self._polynomial_of(other)
-        return _of_float("+", self, other) if own is None else self.trace_value(_sum(self.polynomial, own))
+        return (
+            _of_float("+", self, other)
+            if own is None
+            else self.trace_value(polynomial_sum(self.polynomial, own))
+        )
 
     __radd__ = __add__
 
@@ -503,28 +518,28 @@ class Size(_Integer):
         own = self._polynomial_of(other)
         if own is None:
             return _of_float("-", self, other)
-        return self.trace_value(_sum(self.polynomial, _scaled(own, -1)))
+        return self.trace_value(polynomial_sum(self.polynomial, scaled(own, -1)))
 
     def __rsub__(self, other: Any) -> Any:
         own = self._polynomial_of(other)
         if own is None:
             return _of_float("-", other, self)
-        return self.trace_value(_sum(_scaled(self.polynomial, -1), own))
+        return self.trace_value(polynomial_sum(scaled(self.polynomial, -1), own))
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, (list, tuple)):
             return other * self.__index__()
         if type(other) is int:
-            return self if other == 1 else self.trace_value(_scaled(self.polynomial, other) if other else ())
+            return self if other == 1 else self.trace_value(scaled(self.polynomial, other) if other else ())
         own = self._polynomial_of(other)
         if own is None:
             return _of_float("*", self, other)
-        return self.trace_value(_product(self.polynomial, own))
+        return self.trace_value(polynomial_product(self.polynomial, own))
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Any:
-        return self.trace_value(_scaled(self.polynomial, -1))
+        return self.trace_value(scaled(self.polynomial, -1))
 
     def __pos__(self) -> Any:
         return self
@@ -643,7 +658,7 @@ class Size(_Integer):
         difference = self._minus(other)
         if difference is None:
             return other == math.inf if type(other) is float else NotImplemented
-        return self.trace.holds(Relation.NOT_NEGATIVE, _scaled(difference, -1))
+        return self.trace.holds(Relation.NOT_NEGATIVE, scaled(difference, -1))
 
     def __copy__(self) -> Size:
         return self
@@ -666,7 +681,7 @@ class Size(_Integer):
                 raise ValueError("sizes of two traces")
             return other.polynomial
         if isinstance(other, (int, np.integer)):
-            return _constant(int(other))
+            return constant_polynomial(int(other))
         return None
 
     def _divided(self, above: Any, below: Any) -> Any:
@@ -679,7 +694,7 @@ class Size(_Integer):
 
     def _minus(self, other: object) -> Polynomial | None:
         own = self._polynomial_of(other)
-        return None if own is None else _sum(self.polynomial, _scaled(own, -1))
+        return None if own is None else polynomial_sum(self.polynomial, scaled(own, -1))
 
 
 def rounded(format: str, value: float) -> float:
@@ -689,6 +704,15 @@ def rounded(format: str, value: float) -> float:
     except OverflowError:
         return math.copysign(math.inf, value)
     return float(result)
+
+
+def _float_operator(operation: str, *, other_first: bool = False) -> Callable[[Any, Any], Any]:
+    """Return the method of an operation on two numbers."""
+
+    def method(self: Any, other: Any) -> Any:
+        return _of_float(operation, *((other, self) if other_first else (self, other)))
+
+    return method
 
 
 class TracedFloat(_Float):
@@ -787,38 +811,17 @@ class TracedFloat(_Float):
     def __bool__(self) -> bool:
         return self != 0
 
-    def __add__(self, other: Any) -> Any:
-        return _of_float("+", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _of_float("+", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _of_float("-", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _of_float("-", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _of_float("*", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _of_float("*", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _of_float("/", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _of_float("/", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _of_float("//", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _of_float("//", other, self)
-
-    def __pow__(self, other: Any, modulo: None = None) -> Any:
-        return _of_float("**", self, other)
+    __add__: Any = _float_operator("+")
+    __radd__: Any = _float_operator("+", other_first=True)
+    __sub__: Any = _float_operator("-")
+    __rsub__: Any = _float_operator("-", other_first=True)
+    __mul__: Any = _float_operator("*")
+    __rmul__: Any = _float_operator("*", other_first=True)
+    __truediv__: Any = _float_operator("/")
+    __rtruediv__: Any = _float_operator("/", other_first=True)
+    __floordiv__: Any = _float_operator("//")
+    __rfloordiv__: Any = _float_operator("//", other_first=True)
+    __pow__: Any = _float_operator("**")
 
     def __neg__(self) -> Any:
         return _of_float("*", -1.0, self)
@@ -906,7 +909,7 @@ def _quotient_of(above: Any, below: Any) -> Any:
     """Return the quotient of a size and another number, which is plain if the sizes cancel each other."""
     if type(above) is Size and type(below) is Size and above.trace is below.trace:
         first, second = above.trace._without_common_factors(above.polynomial, below.polynomial)
-        if _scaled(first, second[-1][1]) == _scaled(second, first[-1][1]):
+        if scaled(first, second[-1][1]) == scaled(second, first[-1][1]):
             return first[-1][1] / second[-1][1]
         above, below = above.trace_value(first), below.trace_value(second)
     return _of_float("/", above, below)
@@ -1067,6 +1070,7 @@ _TRACED_OPERATIONS: dict[str, Callable[..., Any]] = {
 def greatest(first: int, *others: int) -> int:
     """Return the greatest integer as an expression, without a guard.
 
+    >>> from opendml.program.size_values import Values
     >>> trace = Trace({"length": Dimension(50)})
     >>> blocks = greatest(trace.size("length") // 16, 4)
     >>> blocks, len(trace.guards), Values([blocks])({"length": 160}).tolist()
@@ -1112,267 +1116,3 @@ def _greater(first: int, second: int) -> int:
     difference = size._polynomial_of(first - second)
     assert difference is not None
     return second + size.trace_value(size.trace.positive(difference))
-
-
-class Values:
-    """Expressions that are computed together for given dimensions.
-
-    The arithmetic is stored as arrays: monomials by their atoms, and terms by monomial and coefficient. Atoms
-    that are computed lie in levels, each of which needs only atoms of lower levels.
-
-    Args:
-        sizes: sizes of one trace, words, and plain integers.
-    """
-
-    def __init__(self, sizes: Iterable[int]) -> None:
-        values = list(sizes)
-        self._words = [(position, each) for position, each in enumerate(values) if type(each) is TracedWord]
-        self._inner = list(dict.fromkeys(size for _, word in self._words for size in word.number.sizes()))
-        sizes = [*[0 if type(each) is TracedWord else each for each in values], *self._inner]
-        traced = [each for each in sizes if type(each) is Size]
-        unique: dict[Polynomial, int] = {}
-        own = [each.polynomial if type(each) is Size else _constant(int(each)) for each in sizes]
-        self._gather = np.array([unique.setdefault(each, len(unique)) for each in own], np.intp)
-        atoms = traced[0].trace.atoms if traced else []
-        levels, order = _levels_of(atoms, unique)
-        self.names = tuple([atoms[number].name for number in order if atoms[number].above is None])
-        self._steps = [
-            (
-                _Terms([_numbered(atoms[number].above or (), order) for number in level]),
-                _Terms([_numbered(atoms[number].below or (), order) for number in level]),
-                np.array([atoms[number].below is None for number in level]),
-            )
-            for level in levels
-        ]
-        self._last = _Terms([_numbered(polynomial, order) for polynomial in unique])
-
-    def __call__(self, dimensions: Mapping[str, int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the values for dimensions by name, in the order of the sizes.
-
-        Raises:
-            OverflowError: a term needs more than 62 bits.
-        """
-        atoms = np.array([1, *[dimensions[name] for name in self.names]], np.int64)
-        for first, second, are_compared in self._steps:
-            above, divisors = first(atoms), second(atoms)
-            # A guard of its own refuses a divisor of 0.
-            quotients = above // np.where(divisors == 0, 1, divisors)
-            atoms = np.concatenate([atoms, np.where(are_compared, np.maximum(above, 0), quotients)])
-        values = self._last(atoms)[self._gather]
-        if self._words:
-            count = len(values) - len(self._inner)
-            inner = dict(zip(self._inner, values[count:].tolist(), strict=True))
-            values = values[:count]
-            for position, word in self._words:
-                values[position] = word.bits_of(word.number.value(inner))
-        return values
-
-
-class _Terms:
-    """Polynomials over numbered atoms, of which number 0 is 1."""
-
-    def __init__(self, polynomials: Sequence[Polynomial]) -> None:
-        monomials: dict[Monomial, int] = {}
-        starts, terms, coefficients = list[int](), list[int](), list[int]()
-        for polynomial in polynomials:
-            starts.append(len(terms))
-            for monomial, coefficient in polynomial or (((), 0),):
-                terms.append(monomials.setdefault(monomial, len(monomials)))
-                coefficients.append(coefficient)
-        width = max(map(len, monomials), default=0) or 1
-        padded = [(*monomial, *[0] * (width - len(monomial))) for monomial in monomials]
-        self._factors = np.array(padded, np.intp).reshape(-1, width).T.copy()
-        self._starts, self._terms = np.array(starts, np.intp), np.array(terms, np.intp)
-        self._coefficients = np.array(coefficients, np.int64)
-
-    def __call__(self, atoms: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-        if not len(self._starts):
-            return np.empty(0, np.int64)
-        factors = atoms[self._factors]
-        magnitudes = np.abs(factors.astype(np.float64).prod(axis=0)[self._terms] * self._coefficients)
-        if np.add.reduceat(magnitudes, self._starts).max() >= _OVERFLOW:
-            raise OverflowError("a size needs more than 62 bits")
-        return np.add.reduceat(factors.prod(axis=0)[self._terms] * self._coefficients, self._starts)
-
-
-class Conditions:
-    """Guards that are checked together for given dimensions.
-
-    Args:
-        guards: the guards.
-        others: sizes of the same trace and plain integers that are computed in the same pass.
-    """
-
-    def __init__(
-        self, guards: Iterable[tuple[Relation, Size | TracedFloat]], others: Iterable[int] = ()
-    ) -> None:
-        guards = list(guards)
-        ordered = sorted(
-            [(relation, each) for relation, each in guards if type(each) is Size],
-            key=lambda each: each[0].value,
-        )
-        self._numbers = [(relation, each) for relation, each in guards if type(each) is TracedFloat]
-        self._inner = list(dict.fromkeys(size for _, number in self._numbers for size in number.sizes()))
-        self._values = Values([*[size for _, size in ordered], *self._inner, *others])
-        counts = [sum(each is relation for each, _ in ordered) for relation in Relation]
-        self._ends = counts[0], counts[0] + counts[1], sum(counts), sum(counts) + len(self._inner)
-
-    def __call__(self, dimensions: Mapping[str, int]) -> bool:
-        """Return whether the dimensions meet all guards, and no guard needs more than 62 bits."""
-        return self.values(dimensions) is not None
-
-    def values(self, dimensions: Mapping[str, int]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
-        """Return the values of the others; None if the dimensions do not meet all guards, or a value needs
-        more than 62 bits."""
-        try:
-            values = self._values(dimensions)
-            first, second, third, fourth = self._ends
-            if (values[:first] < 0).any() or values[first:second].any() or not values[second:third].all():
-                return None
-            if self._numbers:
-                inner = dict(zip(self._inner, values[third:fourth].tolist(), strict=True))
-                if not all(_meets(relation, number.value(inner)) for relation, number in self._numbers):
-                    return None
-        except ArithmeticError:
-            return None
-        return values[fourth:]
-
-
-def _meets(relation: Relation, value: float) -> bool:
-    if relation is Relation.NOT_NEGATIVE:
-        return value >= 0
-    return value == 0 if relation is Relation.ZERO else value == value and value != 0
-
-
-def _levels_of(atoms: Sequence[Atom], unique: Iterable[Polynomial]) -> tuple[list[list[int]], dict[int, int]]:
-    """Return the atoms that polynomials need and compute, in levels, and new numbers of all from 1 on."""
-
-    def inner(number: int) -> list[int]:
-        polynomials = (atoms[number].above or (), atoms[number].below or ())
-        return [atom for polynomial in polynomials for monomial, _ in polynomial for atom in monomial]
-
-    needed: set[int] = set()
-    pending = [atom for polynomial in unique for monomial, _ in polynomial for atom in monomial]
-    while pending:
-        number = pending.pop()
-        if number not in needed:
-            needed.add(number)
-            pending += inner(number)
-    depth: dict[int, int] = {}
-    levels: dict[int, list[int]] = {}
-    # An atom follows those that it is made of.
-    for number in sorted(needed):
-        below = max([depth[atom] for atom in inner(number)], default=0)
-        depth[number] = 0 if atoms[number].above is None else below + 1
-        levels.setdefault(depth[number], []).append(number)
-    order = [number for level in sorted(levels) for number in levels[level]]
-    numbered = {number: position for position, number in enumerate(order, 1)}
-    return [levels[level] for level in sorted(levels) if level], numbered
-
-
-def _numbered(polynomial: Polynomial, order: Mapping[int, int]) -> Polynomial:
-    return tuple([(tuple([order[atom] for atom in monomial]), c) for monomial, c in polynomial])
-
-
-def _constant(value: int) -> Polynomial:
-    return (((), value),) if value else ()
-
-
-def _plain(polynomial: Polynomial) -> int:
-    """Return the value of a constant; 0 for others."""
-    return polynomial[0][1] if len(polynomial) == 1 and not polynomial[0][0] else 0
-
-
-def _sum(first: Polynomial, second: Polynomial) -> Polynomial:
-    terms = dict(first)
-    for monomial, coefficient in second:
-        terms[monomial] = terms.get(monomial, 0) + coefficient
-    return _sorted(terms)
-
-
-def _scaled(polynomial: Polynomial, factor: int) -> Polynomial:
-    return tuple([(monomial, coefficient * factor) for monomial, coefficient in polynomial])
-
-
-def _product(first: Polynomial, second: Polynomial) -> Polynomial:
-    terms: dict[Monomial, int] = {}
-    for left, a in first:
-        for right, b in second:
-            monomial = tuple(sorted(left + right))
-            terms[monomial] = terms.get(monomial, 0) + a * b
-    return _sorted(terms)
-
-
-def _sorted(terms: Mapping[Monomial, int]) -> Polynomial:
-    if len(terms) == 1:
-        return tuple([each for each in terms.items() if each[1]])
-    return tuple(sorted([each for each in terms.items() if each[1]]))
-
-
-def _divided(above: Polynomial, below: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """Return `whole` and `rest` with above = whole * below + rest."""
-    if above == below:
-        return _constant(1), ()
-    if len(below) != 1:
-        whole = _multiple(above, below)
-        return ((), above) if whole is None else (whole, ())
-    ((divisor, factor),) = below
-    terms, rest = dict[Monomial, int](), dict[Monomial, int]()
-    for monomial, coefficient in above:
-        left = _without(monomial, divisor)
-        if left is None:
-            rest[monomial] = coefficient
-            continue
-        # The rest of a constant lies between 0 and the divisor, other rests have the sign of their term.
-        quotient, over = divmod(coefficient, factor)
-        if over and monomial and coefficient < 0 < factor:
-            quotient, over = quotient + 1, over - factor
-        if over and monomial and divisor:
-            rest[monomial] = coefficient
-            continue
-        terms[left] = quotient
-        if over:
-            rest[monomial] = over
-    return _sorted(terms), _sorted(rest)
-
-
-def _multiple(above: Polynomial, below: Polynomial) -> Polynomial | None:
-    """Return a polynomial divided by one of several terms; None: the quotient is no polynomial."""
-    rest, whole = above, Polynomial()
-    lead, factor = below[-1]
-    while rest:
-        left, (quotient, over) = _without(rest[-1][0], lead), divmod(rest[-1][1], factor)
-        if left is None or over or len(whole) > len(above):
-            return None
-        term: Polynomial = ((left, quotient),)
-        whole, rest = _sum(whole, term), _sum(rest, _scaled(_product(term, below), -1))
-    return whole
-
-
-def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
-    """Return a monomial without the factors of another; None if it lacks one."""
-    left = list(monomial)
-    for atom in divisor:
-        if atom not in left:
-            return None
-        left.remove(atom)
-    return tuple(left)
-
-
-def _never_zero(polynomial: Polynomial) -> bool:
-    """Return whether a constant that no common divisor of the other coefficients divides rules out zero."""
-    constant = sum([coefficient for monomial, coefficient in polynomial if not monomial])
-    divisor = math.gcd(*[coefficient for monomial, coefficient in polynomial if monomial])
-    return divisor != 0 and constant % divisor != 0
-
-
-def _product_range(first: Interval, second: Interval) -> Interval:
-    ends = [a * b for a in first for b in second]
-    return min(ends), max(ends)
-
-
-def _quotient_range(above: Interval, below: Interval) -> Interval:
-    """Return bounds of a quotient, rounded down, by a divisor that is not 0."""
-    divisors = [each for each in (*below, -1, 1) if each and below[0] <= each <= below[1]]
-    ends = [a // b for a in above for b in divisors]
-    return min(ends), max(ends)

@@ -22,7 +22,8 @@ from opendml.frontends.onnx.values import (
     is_same,
     known_numbers,
 )
-from opendml.program.sizes import GREATEST, Conditions, Dimension, Size, Trace, Values, is_traced, value_at
+from opendml.program.size_values import Conditions, Values
+from opendml.program.sizes import GREATEST, Dimension, Size, Trace, is_traced, value_at
 
 Symbols = Sequence[str | None]
 """For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""

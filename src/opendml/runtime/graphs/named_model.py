@@ -10,7 +10,8 @@ from opendml.budget import NO_LIMITS, meter, metered
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.logs import log
 from opendml.program.program import Layout
-from opendml.program.sizes import GREATEST, Conditions, Dimension, Relation, Size, Trace, is_traced, value_at
+from opendml.program.size_values import Conditions
+from opendml.program.sizes import GREATEST, Dimension, Relation, Size, Trace, is_traced, value_at
 from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory

@@ -15,7 +15,8 @@ from opendml.floating_point import default_mode
 from opendml.logs import log
 from opendml.program.carriers import carried
 from opendml.program.program import Layout
-from opendml.program.sizes import Conditions, Dimension, Guards, Relation, Size, Trace, is_traced, value_at
+from opendml.program.size_values import Conditions
+from opendml.program.sizes import Dimension, Guards, Relation, Size, Trace, is_traced, value_at
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from opendml.json_files.node import JsonNode
-from opendml.program.sizes import FLOAT_OPERATIONS, Polynomial, Size, Trace, TracedFloat, greatest
+from opendml.program.polynomials import Polynomial
+from opendml.program.sizes import FLOAT_OPERATIONS, Size, Trace, TracedFloat, greatest
 
 _MOST = 2**62
 Sizes = Mapping[str, Size]
