@@ -187,6 +187,19 @@ def test_garbage_gives_messages_alone(data: st.DataObject, operator: str, level:
         validate(desc, level)
 
 
+def test_arrays_that_a_malformed_tensor_should_count_are_not_gone_through() -> None:
+    gradient = TensorDesc("FLOAT64", [5, 2])
+    wrong: Any = []
+    desc = desc_class("SLICE_GRAD")(
+        input_gradient_tensor=wrong,
+        output_gradient_tensor=gradient,
+        input_window_offsets=[1, 0],
+        input_window_sizes=[],
+        input_window_strides=[1, 1],
+    )
+    assert failures(desc) == ["SLICE_GRAD.InputGradientTensor: []; must be a TensorDesc"]
+
+
 SIZE = st.one_of(st.integers(1, 8), st.sampled_from([2**16, 2**32 - 1]))
 NUMBER = st.one_of(st.integers(0, 9), st.sampled_from([2**31 - 1, 2**32 - 1, -1, -(2**31)]))
 

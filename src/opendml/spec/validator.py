@@ -124,6 +124,9 @@ def _faults(
                 malformed.add(field.name)
     for rule in plan.rules:
         if malformed and any(field.name in malformed for field in rule.fields):
+            if rule.basic:
+                # What this rule would have made sure of is not known to later rules.
+                malformed.update(field.name for field in rule.fields)
             continue
         for field, fault in rule.check(desc):
             if not outputs and field.kind == "OUTPUT_TENSOR":
