@@ -14,6 +14,8 @@ from opendml.program.digest import program_digest
 from opendml.runtime.program import program_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning, stored_plan
+from opendml.targets.cpu.machine import assumed, machine
+from tools.machines import PROCESSORS
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
@@ -174,3 +176,12 @@ def test_programs_that_compute_something_else_have_other_digests() -> None:
     others = [digest(0.25, [4, 8]), digest(0.0, [4, 8]), digest(-0.0, [4, 8])]
     others += [digest(0.5, [8, 4]), digest(0.5, [4, 8], dml.FLOAT16)]
     assert len({digest(0.5, [4, 8]), *others}) == 6
+
+
+def test_keys_of_code_follow_the_machine_that_is_assumed() -> None:
+    own = engine.environment()
+    with assumed(PROCESSORS["avx2"]):
+        other = engine.environment()
+    assert PROCESSORS["avx2"].features in other
+    assert engine.environment() == own
+    assert own != other or machine().features == PROCESSORS["avx2"].features

@@ -22,7 +22,7 @@ from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.logs import tell
 from opendml.targets.cpu.compile_workers import compiled_by_workers, worker_count
-from opendml.targets.cpu.machine import machine
+from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.native import FUNCTIONS, SCRATCH_SYMBOL, runtime_assembly
 from opendml.targets.cpu.object_code import Effort, compiled_object, target_machine
 from opendml.targets.cpu.signals import deferred_signals
@@ -279,10 +279,13 @@ def _jit() -> llvm.LLJIT:
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
 
 
-@cache
 def environment() -> str:
     """Return all that the code depends on apart from the pattern: processor, LLVM, and the version of this
     compiler."""
-    host = machine()
+    return _environment_of(machine())
+
+
+@cache
+def _environment_of(host: CpuMachine) -> str:
     versions = f"llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
     return f"{host.triple} {host.name} {host.features} {versions} {compiler_digest('cpu')}"
