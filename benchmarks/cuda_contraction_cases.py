@@ -12,9 +12,9 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from opendml.across_forks import cached_property
 from opendml.program.program import Program
 from opendml.spec.enums import ConvolutionDirection
 from tools import contraction_cases

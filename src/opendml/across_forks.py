@@ -1,11 +1,17 @@
-"""Locks that a fork acquires, so that a child never sees work of another thread half done."""
+"""Locks that a fork acquires, and cached properties without locks, so that no child waits for ever."""
 
 from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401
+import functools
 import logging  # noqa: F401
 import os
 import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 remembering = threading.RLock()
 """Guards the memos of the process. No other lock may be acquired under it."""
@@ -21,3 +27,16 @@ making = threading.RLock()
 if hasattr(os, "register_at_fork"):
     for _lock in (remembering, importing, compiling, making):
         os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+class cached_property(functools.cached_property[Value]):  # noqa: N801
+    """A property that is computed once for each object, and that no thread waits for.
+
+    In Python 3.11 the property of `functools` has a lock, which all objects of a class share. The child of a
+    fork would wait for ever if another thread of its parent was computing it. Two threads may compute it at
+    the same time; the later value stays.
+    """
+
+    def __init__(self, function: Callable[[Any], Value]) -> None:
+        super().__init__(function)
+        self.lock = nullcontext()

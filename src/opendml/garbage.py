@@ -7,28 +7,46 @@ takes a tenth of its time: 0.3 of 3.7 s for ResNet-50.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _lock = threading.RLock()
-_pauses = 0
+_pauses: list[int] = []
+"""The threads that pause it, as often as they do."""
 _was_enabled = False
 
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
     """Collect no reference cycles in the block, in any thread. Blocks may nest, and run at the same time."""
-    global _pauses, _was_enabled
+    global _was_enabled
+    thread = threading.get_ident()
     with _lock:
         if not _pauses:
             _was_enabled = gc.isenabled()
             gc.disable()
-        _pauses += 1
+        _pauses.append(thread)
     try:
         yield
     finally:
         with _lock:
-            _pauses -= 1
+            _pauses.remove(thread)
             if not _pauses and _was_enabled:
                 gc.enable()
+
+
+def _go_on_in_child() -> None:
+    """Forget the pauses of other threads, which the child of a fork does not have."""
+    global _lock
+    _lock = threading.RLock()
+    thread = threading.get_ident()
+    others = [each for each in _pauses if each != thread]
+    _pauses[:] = [each for each in _pauses if each == thread]
+    if others and not _pauses and _was_enabled:
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_go_on_in_child)

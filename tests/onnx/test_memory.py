@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-import signal
 import sys
 import weakref
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.mapped import mapping_of
 from opendml.targets.cpu.machine import machine
+from tests.processes import has_fork, succeeds_in_child
 from tests.running import same_bits
 
 K = 512
@@ -209,20 +209,16 @@ def test_threads_run_different_sizes_at_once() -> None:
             assert same_bits(y, alone[rows])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@has_fork
 def test_a_child_shares_what_its_parent_keeps_and_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(product(), path)
     model = dml_onnx.load(path)
     expected = {rows: dml_onnx.load(path)(random(rows, K))["y"] for rows in (9, 40)}
     model(random(9, K))
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        same = all(same_bits(model(random(rows, K))["y"], y) for rows, y in expected.items())
-        os._exit(0 if same else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    assert succeeds_in_child(
+        lambda: all(same_bits(model(random(rows, K))["y"], y) for rows, y in expected.items())
+    )
     assert same_bits(model(random(40, K))["y"], expected[40])
 
 

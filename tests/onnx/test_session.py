@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ import onnx
 
 import opendml as dml
 from opendml import onnx as dml_onnx
+from tests.processes import has_fork, succeeds_in_child
 
 _TEXT = """
 <ir_version: 10, opset_import: ["" : 20], producer_name: "hand", model_version: 3,
@@ -366,8 +366,7 @@ def test_models_say_that_they_are_not_pickled(model: dml_onnx.OnnxModel) -> None
         pickle.dumps(model)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@has_fork
 def test_the_child_of_a_fork_compiles_though_a_thread_did(model: dml_onnx.OnnxModel) -> None:
     begun, done = threading.Event(), threading.Event()
 
@@ -379,13 +378,11 @@ def test_the_child_of_a_fork_compiles_though_a_thread_did(model: dml_onnx.OnnxMo
     thread = threading.Thread(target=compiling)
     thread.start()
     begun.wait()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(60)
-        os._exit(0 if np.array_equal(model(_X_CALLS)["y"], _X_CALLS + 1) else 1)
-    done.set()
-    thread.join()
-    assert os.waitpid(child, 0)[1] == 0
+    try:
+        assert succeeds_in_child(lambda: np.array_equal(model(_X_CALLS)["y"], _X_CALLS + 1))
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_indices_that_are_not_there_are_the_nearest_ones_or_nobodys() -> None:

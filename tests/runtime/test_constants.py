@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ import opendml as dml
 from opendml import FLOAT32, Device, Graph, Model, TensorDesc, TensorFlags, descs
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.executable import CpuExecutable
+from tests.processes import has_fork, succeeds_in_child
 from tests.running import same_bits
 from tests.runtime.object_model import compiled, initialized
 from tests.runtime.test_recorder import recorded, table_for
@@ -266,6 +266,7 @@ def test_debug_devices_show_operators_on_constants(any_device: Device) -> None:
         assert same_bits(shown[1].values, y)
 
 
+@has_fork
 def test_threads_and_forks_share_what_was_prepared() -> None:
     model, _, arrays = models("convolution", Device("cpu"))
     expected = model(x0=arrays[0])["y"]
@@ -286,10 +287,7 @@ def test_threads_and_forks_share_what_was_prepared() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
-    child = os.fork()
-    if not child:
-        os._exit(0 if same_bits(model(x0=arrays[0])["y"], expected) else 1)
-    assert os.waitpid(child, 0)[1] == 0
+    assert succeeds_in_child(lambda: same_bits(model(x0=arrays[0])["y"], expected))
 
 
 MANY = """

@@ -16,6 +16,7 @@ import pytest
 
 import opendml as dml
 from opendml.targets.cpu.pool import Pool
+from tests.processes import has_fork
 
 has_timers = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarms")
 
@@ -346,6 +347,6 @@ worker.join()
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@has_fork
 def test_a_child_does_not_take_what_another_thread_did_for_an_interrupted_run() -> None:
     python(FORKED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ import opendml as dml
 from opendml import FLOAT16, FLOAT32, Device, TensorDataType, TensorDesc, descs
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.operator_desc import OperatorDesc
+from tests.processes import has_fork
 from tests.running import FLOATS, numpy_type, run, same_bits
 
 LARGE = 300_007
@@ -156,7 +156,7 @@ sys.exit(os.waitstatus_to_exitcode(status) or (0 if same else 4))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@has_fork
 @pytest.mark.parametrize("count", [100, LARGE])
 def test_a_forked_child_and_its_parent_both_go_on(count: int) -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORK.format(count=count)]
@@ -178,7 +178,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@has_fork
 @pytest.mark.parametrize("delay", [0.01, 0.05, 0.1])
 def test_a_child_of_a_fork_amid_the_first_call_calls_too(delay: float) -> None:
     code = FORK_AMID_FIRST_CALLS.format(delay=delay)
@@ -209,7 +209,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@has_fork
 @pytest.mark.parametrize(
     "module",
     [

@@ -205,7 +205,7 @@ def test_other_processes_have_matrix_registers_too(way: str) -> None:
     random = np.random.default_rng(4)
     a, b = (random.standard_normal((1, 1, 160, 160), np.float32) for _ in range(2))
     with multiprocessing.get_context(way).Pool(1) as pool:
-        found = pool.apply(_product_of_a_child, (a, b))
+        found = pool.apply_async(_product_of_a_child, (a, b)).get(60)
     assert found == np.asarray(dml.gemm(a, b, device="cpu")).tobytes()
 
 

@@ -24,10 +24,10 @@ from opendml.targets.cpu import pool as pool_module
 from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pool import Pool, pool
 from opendml.targets.cpu.signals import deferred_signals
+from tests.processes import has_fork
 from tests.running import same_bits
 
 LARGE = 300_007
-has_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 
 def python(script: str, **environment: str) -> None:

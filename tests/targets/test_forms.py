@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import fields, replace
 from functools import partial
@@ -34,6 +33,7 @@ from opendml.targets.cuda.schedule_chain import is_chained as is_chained_on_devi
 from tests.for_each import for_each
 from tests.fuzz.choices import Choices
 from tests.fuzz.random_descs import OPERATORS, any_desc
+from tests.processes import has_fork, succeeds_in_child
 from tools.cuda_case import Case
 from tools.cuda_cases import all_cases
 from tools.machines import DEVICES, PROCESSORS
@@ -261,7 +261,7 @@ def test_equal_layers_of_a_graph_are_scheduled_once(monkeypatch: pytest.MonkeyPa
     assert len(found) == 2
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@has_fork
 def test_a_child_schedules_while_another_thread_of_its_parent_does() -> None:
     stop = threading.Event()
 
@@ -275,10 +275,7 @@ def test_a_child_schedules_while_another_thread_of_its_parent_does() -> None:
     worker.start()
     try:
         for _ in range(5):
-            child = os.fork()
-            if not child:
-                os._exit(0 if cpu.schedule(line(77)) else 1)
-            assert os.waitpid(child, 0)[1] == 0
+            assert succeeds_in_child(lambda: cpu.schedule(line(77)))
     finally:
         stop.set()
         worker.join()

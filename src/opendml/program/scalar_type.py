@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 
+from opendml.across_forks import cached_property
 from opendml.program.sizes import in_float_type
 from opendml.spec.enums import TensorDataType
 

@@ -35,11 +35,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial, reduce
-from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
+from opendml.locked import Locked
 from opendml.program.polynomials import (
     Interval,
     Monomial,
@@ -113,10 +114,21 @@ class Atom:
     below: Polynomial | None = None
 
 
-class Trace:
+class _State(NamedTuple):
+    """The values that a block of a trace replaces."""
+
+    dimensions: dict[str, Dimension]
+    guards: Guards
+    hints: list[int]
+    ranges: list[Interval]
+    known_ranges: dict[Polynomial, Interval]
+    known_quotients: dict[tuple[Polynomial, Polynomial], Polynomial]
+
+
+class Trace(Locked):
     """The dimensions of sizes, and the guards under which what is made from them is right.
 
-    It is used by one thread at a time, which holds the `lock`. `within` takes it.
+    It is used by one thread at a time. `within` waits for others.
 
     Args:
         dimensions: the dimensions by name.
@@ -125,7 +137,7 @@ class Trace:
     """
 
     def __init__(self, dimensions: Mapping[str, Dimension], narrows: bool = False) -> None:
-        self.lock = RLock()
+        super().__init__()
         self._narrows = narrows
         self.dimensions = dict(dimensions)
         self.guards: Guards = {}
@@ -137,6 +149,8 @@ class Trace:
         self._ranges: list[Interval] = []
         self._known_ranges: dict[Polynomial, Interval] = {}
         self._known_quotients: dict[tuple[Polynomial, Polynomial], Polynomial] = {}
+        self._outermost: tuple[int, _State] | None = None
+        """The thread that is in a block, and what the block replaced."""
         for name in self.dimensions:
             self._add(Atom(name))
 
@@ -160,16 +174,18 @@ class Trace:
     @contextmanager
     def within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
         """Use other hints and narrower ranges in a block, and yield the guards of the block alone."""
-        with self.lock:
+        with self._lock:
             yield from self._within(dimensions)
 
     def _within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
-        before = self.dimensions, self.guards, self._hints, self._ranges
-        known = self._known_ranges, self._known_quotients
+        before = self._state()
+        is_outermost = self._outermost is None
+        if is_outermost:
+            self._outermost = get_ident(), before
         self.dimensions, self.guards = {**self.dimensions, **dimensions}, {}
         self._hints, self._ranges, self._known_ranges, self._known_quotients = [], [], {}, {}
         try:
-            for atom, (least, greatest) in zip(self.atoms, before[3], strict=True):
+            for atom, (least, greatest) in zip(self.atoms, before.ranges, strict=True):
                 self._evaluate(atom)
                 # Guards of the whole trace hold in the block, too.
                 first, last = self._ranges[-1]
@@ -177,12 +193,28 @@ class Trace:
                     self._ranges[-1] = max(first, least), min(last, greatest)
             yield self.guards
         finally:
-            self.dimensions, self.guards, hints, ranges = before
-            self._known_ranges, self._known_quotients = known
-            # Atoms of the block remain, with the values of the trace.
-            self._hints, self._ranges = hints, ranges
-            for atom in self.atoms[len(hints) :]:
-                self._evaluate(atom)
+            self._return_to(before)
+            if is_outermost:
+                self._outermost = None
+
+    def _state(self) -> _State:
+        known = self._known_ranges, self._known_quotients
+        return _State(self.dimensions, self.guards, self._hints, self._ranges, *known)
+
+    def _return_to(self, state: _State) -> None:
+        """Leave a block. Its atoms remain, with the values of the trace."""
+        self.dimensions, self.guards, self._hints, self._ranges = state[:4]
+        self._known_ranges, self._known_quotients = state[4:]
+        for atom in self.atoms[len(self._hints) :]:
+            self._evaluate(atom)
+
+    def _go_on_in_child(self) -> None:
+        """Leave the block of another thread, which the child of a fork does not have."""
+        super()._go_on_in_child()
+        if self._outermost is not None and self._outermost[0] != get_ident():
+            self._numbers = {atom: number for number, atom in enumerate(self.atoms)}
+            self._return_to(self._outermost[1])
+            self._outermost = None
 
     def _add(self, atom: Atom) -> int:
         number = self._numbers.get(atom)

@@ -29,10 +29,10 @@ from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Conte
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
 from opendml.frontends.onnx.weights import Weights
+from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory, kept_memory
-from opendml.runtime.locked import Locked
 from opendml.runtime.memory.mapped import release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file
 from opendml.targets.memory import aligned_bytes

@@ -16,10 +16,10 @@ from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.known import KnownModel, KnownRun, ModelFacts, known_model
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.locked import Locked
 from opendml.logs import log, progress_shown, tell
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.warming import SizesToWarm, combinations
-from opendml.runtime.locked import Locked
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import reading
 

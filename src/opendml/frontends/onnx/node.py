@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
 import onnx
 from google.protobuf.message import Message  # type: ignore[import-untyped,unused-ignore]
 
+from opendml.across_forks import cached_property
 from opendml.frontends.onnx.attributes import defaults_of, value_of
 
 ONNX_ERRORS = (

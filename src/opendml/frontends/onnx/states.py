@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from opendml.across_forks import cached_property
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.values import Value
 

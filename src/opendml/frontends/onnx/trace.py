@@ -64,10 +64,10 @@ from opendml.frontends.onnx.values import (
 )
 from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
+from opendml.locked import Locked
 from opendml.program.sizes import Size
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
-from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 
 _MOST_UNPLANNED = 2

@@ -21,7 +21,7 @@ from opendml.frontends.pydirectml.enumerations import DataType, TensorDataType, 
 from opendml.frontends.pydirectml.errors import Refused, refused
 from opendml.frontends.pydirectml.expressions import Expression, InPlace, Scope, known, truth
 from opendml.frontends.pydirectml.tensors import TensorDesc, TensorPolicy
-from opendml.runtime.locked import Locked
+from opendml.locked import Locked
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.packing import from_buffer
 from opendml.runtime.objects import compiled

@@ -15,9 +15,9 @@ from torch.fx.node import map_arg
 
 from opendml.frontends.torch.conversion import outputs_of
 from opendml.frontends.torch.part import Part
+from opendml.locked import Locked
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
-from opendml.runtime.locked import Locked
 
 Run = Callable[..., Any]
 

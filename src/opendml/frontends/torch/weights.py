@@ -8,9 +8,9 @@ from collections.abc import Hashable, Sequence
 
 import torch
 
+from opendml.locked import Locked
 from opendml.runtime.graphs.compiled_work import Prepared
 from opendml.runtime.graphs.model import Model
-from opendml.runtime.locked import Locked
 from opendml.targets.memory import TensorMemory
 
 

@@ -9,8 +9,8 @@ from time import perf_counter
 import numpy as np
 
 from opendml.floating_point import default_mode
+from opendml.locked import Locked
 from opendml.program.program import Program
-from opendml.runtime.locked import Locked
 from opendml.runtime.program import program_of
 from opendml.spec.descs import ActivationIdentity, Gemm
 from opendml.spec.enums import TensorDataType

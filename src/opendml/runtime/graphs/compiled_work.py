@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
+from opendml.across_forks import cached_property
 from opendml.budget import meter
 from opendml.floating_point import default_mode
 from opendml.garbage import collection_paused

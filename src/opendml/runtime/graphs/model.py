@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numpy import ndarray
 
+from opendml.across_forks import cached_property
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.locked import Locked
 from opendml.program.node import ordered
 from opendml.program.program import Layout, Program
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
@@ -28,7 +30,6 @@ from opendml.runtime.graphs.layout_copies import (
 from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData
 from opendml.runtime.graphs.warming import SizesToWarm, combinations
-from opendml.runtime.locked import Locked
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from opendml.errors import InvalidArgument
 from opendml.host_memory import host_memory
+from opendml.locked import Locked
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory, SharedMemory
-from opendml.runtime.locked import Locked
 from opendml.spec.wording import shown
 
 _SHARE = 4

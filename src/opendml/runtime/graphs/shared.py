@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from opendml.runtime.locked import Locked
+from opendml.locked import Locked
 from opendml.targets.arenas import Arenas
 from opendml.targets.compiled_files import Recorder, constant_key, current_file, recorder
 from opendml.targets.memory import Array, OwnMemory

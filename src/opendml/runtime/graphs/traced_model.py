@@ -12,6 +12,7 @@ from typing import Any
 
 from opendml.budget import meter
 from opendml.floating_point import default_mode
+from opendml.locked import Locked
 from opendml.logs import log
 from opendml.program.carriers import carried
 from opendml.program.program import Layout
@@ -22,7 +23,6 @@ from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.graphs.work import Work, require_parts, require_tensors
-from opendml.runtime.locked import Locked
 from opendml.runtime.objects.device import Device
 from opendml.targets.executable import TracedExecutable, TracedProgram
 

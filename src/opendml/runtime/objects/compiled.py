@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from opendml.across_forks import cached_property
 from opendml.errors import InvalidArgument
+from opendml.locked import Locked
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.described import fields_text, signature
 from opendml.runtime.graphs.compilable import Compilable
 from opendml.runtime.graphs.compiled_work import CompiledWork
-from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.memory.ranges import MemoryRange, as_bytes, check_overlap, common_place, require_device
 from opendml.runtime.objects.bound import BoundOperator

@@ -10,6 +10,7 @@ import numpy as np
 
 from opendml.across_forks import making
 from opendml.errors import DeviceRemoved, InvalidArgument
+from opendml.locked import Locked
 from opendml.logs import log
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.calls.arguments import validate_tensor
@@ -18,7 +19,6 @@ from opendml.runtime.graphs.compilable import compilable_of, compilable_of_graph
 from opendml.runtime.graphs.desc import GraphDesc
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.graphs.wiring import graph_of_desc
-from opendml.runtime.locked import Locked
 from opendml.runtime.memory.host_array import Array, layout_of_array
 from opendml.runtime.objects.binding_table import BindingTable
 from opendml.runtime.objects.bound import Bound, Recording, record

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from opendml.errors import InvalidArgument
-from opendml.runtime.locked import Locked
+from opendml.locked import Locked
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.runtime.objects.binding_table import BindingTable, Descriptors
 from opendml.runtime.objects.compiled import CompiledOperator

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from opendml.across_forks import cached_property
 from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.runtime.memory.ranges import MemoryRange

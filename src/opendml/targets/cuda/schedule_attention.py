@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from operator import index
 from typing import TYPE_CHECKING
 
+from opendml.across_forks import cached_property
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop

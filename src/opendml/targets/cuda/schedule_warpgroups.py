@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop, merged_neighbours
 from opendml.compiler.prices import operation_count

@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.loops import loops_over, merged_neighbours
 from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, source

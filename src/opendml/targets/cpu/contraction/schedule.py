@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Generic, TypeVar
 
+from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import loop_nest
 from opendml.targets.common.candidates import Candidate, Estimate, Refusal

@@ -18,13 +18,17 @@ class Locked:
         self._lock = threading.RLock()
         _all.add(self)
 
+    def _go_on_in_child(self) -> None:
+        """Free the lock in the child of a fork. What another thread was changing may be half done."""
+        self._lock = threading.RLock()
+
 
 _all: weakref.WeakSet[Locked] = weakref.WeakSet()
 
 
 def _free_locks() -> None:
     for each in _all:
-        each._lock = threading.RLock()
+        each._go_on_in_child()
 
 
 if hasattr(os, "register_at_fork"):
