@@ -13,6 +13,7 @@ from dataclasses import replace
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
 from opendml.compiler.prices import operation_count
 from opendml.program.node import PLACINGS, REDUCTIONS, SCANS, Node, Operation, ordered, rebuild
+from opendml.program.sizes import are_same, is_traced
 
 MOST_ACCESSES = 12
 """Loads and stores of a kernel of several results: each keeps an address and a stride in registers."""
@@ -60,7 +61,7 @@ def _partner(kernels: Sequence[_Candidate], kernel: _Candidate) -> int | None:
         other = kernels[position]
         if not other.written.isdisjoint(kernel.read):
             return None
-        if other.loops == kernel.loops and _fit(other, kernel):
+        if are_same(other.loops, kernel.loops) and _fit(other, kernel):
             return position
         if not other.read.isdisjoint(kernel.written):
             return None
@@ -102,22 +103,30 @@ def are_few_accesses(a: Kernel, b: Kernel) -> bool:
 def _share_rows(accesses: Iterable[Access], others: Iterable[Access]) -> bool:
     """Return whether some of the accesses read or write parts of the same rows."""
     return any(
-        (a.buffer, a.type, a.strides) == (b.buffer, b.type, b.strides)
+        (a.buffer, a.type) == (b.buffer, b.type)
         and a.buffer is not None
-        and 0 < abs(a.offset - b.offset) <= LONGEST_ROW
+        and are_same(a.strides, b.strides)
+        and _is_short(a.offset - b.offset)
         for a in accesses
         for b in others
     )
 
 
+def _is_short(distance: int) -> bool:
+    """Return whether parts of a row may lie so far apart. A distance that changes may be long."""
+    return not is_traced(distance) and 0 < abs(distance) <= LONGEST_ROW
+
+
 def fused_pair(a: Kernel, b: Kernel) -> Kernel:
     """Return both kernels as one. Equal loads of one condition and size become one, and so do equal
     values."""
-    loads, places = list(a.loads), {}
+    loads, places, known = list(a.loads), {}, dict[Access, int]()
+    for number, load in enumerate(a.loads):
+        known.setdefault(load, number)
     for number, load in enumerate(b.loads):
-        if load not in loads:
+        places[number] = known.setdefault(load, len(loads))
+        if places[number] == len(loads):
             loads.append(load)
-        places[number] = loads.index(load)
     values = _values_of(a, b, places)
     several = _read_in_several_ways(values)
     for number, place in places.items():

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel
-from opendml.program.sizes import Size
+from opendml.program.sizes import Size, hint_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def bundles(accesses: Sequence[Access], steps: Sequence[int]) -> list[tuple[int,
     """
     free = {access: number for number, access in reversed(list(enumerate(accesses)))}
     result = []
-    for access in sorted(free, key=lambda access: access.offset):
+    for access in sorted(free, key=lambda access: hint_of(access.offset)):
         size = access.type.bytes
         width = steps[free[access]] // size if access in free else 0
         # A size that changes is the width of no bundle, since code is made for each width.

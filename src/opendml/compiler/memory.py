@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opendml.program.sizes import greatest, hint_of, is_surely_less, is_traced
+from opendml.program.sizes import greatest, hint_of, is_traced
 
 ALIGNMENT = 256
 """DirectML's TEMPORARY_BUFFER_ALIGNMENT, in bytes."""
-MOST_NESTED = 3
-"""Maxima of maxima in an offset, at most: each takes a step of its own when sizes are evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,38 +30,28 @@ def place(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[l
     placed first, each at the lowest offset where nothing alive at the same time lies.
 
     Hints decide about traced sizes. Each temporary then begins where those below it end that are alive at the
-    same time. So no two overlap, whatever the sizes are. The greatest of several ends is an expression. If it
-    is made of too many others, a comparison decides, which records a guard.
+    same time. So no two overlap, whatever the sizes are. The greatest of several ends is an expression.
     """
     hints = list(map(hint_of, sizes))
     offsets, total = _placed(hints, lifetimes)
     if not any(map(is_traced, sizes)):
         return offsets, total
-    ends, depths, below = dict[int, int](), dict[int, int](), dict[int, set[int]]()
+    ends, below = dict[int, int](), dict[int, set[int]]()
     for index in sorted(range(len(sizes)), key=offsets.__getitem__):
         first, last = lifetimes[index]
         under = {each for each in ends if lifetimes[each][0] <= last and first <= lifetimes[each][1]}
         below[index] = under.union(*[below[each] for each in under])
         # Another one that lies on these ends behind them.
         lower = set().union(*[below[each] for each in under])
-        offsets[index], depths[index] = _end(under - lower, ends, depths)
+        offsets[index] = _end(under - lower, ends)
         ends[index] = offsets[index] + aligned(sizes[index])
     covered = set().union(*below.values())
-    return offsets, _end(ends.keys() - covered, ends, depths)[0]
+    return offsets, _end(ends.keys() - covered, ends)
 
 
-def _end(numbers: Iterable[int], ends: Mapping[int, int], depths: Mapping[int, int]) -> tuple[int, int]:
-    """Return the greatest of some ends, and how often maxima in it are made of others."""
-    last, depth = 0, 0
-    for number in sorted(numbers):
-        depth = max(depth, depths[number])
-        if is_surely_less(ends[number], last + 1):
-            continue
-        if is_surely_less(last, ends[number] + 1) or depth == MOST_NESTED:
-            last = max(last, ends[number])
-        else:
-            last, depth = greatest(last, ends[number]), depth + 1
-    return last, depth
+def _end(numbers: Iterable[int], ends: Mapping[int, int]) -> int:
+    """Return the greatest of some ends."""
+    return greatest(0, *[ends[number] for number in sorted(numbers)])
 
 
 def _placed(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:

@@ -15,6 +15,7 @@ from itertools import islice
 
 from opendml.compiler.view_algebra import IN_MEMORY, above_memory, computed_operands, walk
 from opendml.program.node import COLLECTIVE, FUNCTIONS, Node, Operation, View
+from opendml.program.sizes import hint_of, is_surely_less
 
 FUNCTION_OPERATIONS = 16
 """Operations that a transcendental function counts for: about the length of its polynomial."""
@@ -71,7 +72,8 @@ def costs_more_again(value: Node, kernels: int, prices: Prices, held: Container[
     Each of the `kernels` pays for its operations and for the bytes that it is made of down to `held` values.
     If it is stored, one kernel pays for these and for the value's bytes, and each kernel for reading these.
     """
-    if kernels < 2 or math.prod(value.sizes) < prices.least_stored:
+    # A size that changes may be large, so the value is small only if it is for all sizes.
+    if kernels < 2 or is_surely_less(math.prod(value.sizes), prices.least_stored):
         return False
     own = prices.byte * value.type.bytes
     enough = own * (kernels + 1) / (kernels - 1)
@@ -99,8 +101,9 @@ def _operations(value: Node, held: Container[int], prices: Prices, enough: float
         new = [each for each in operands if id(each) not in seen]
         seen.update(map(id, new))
         pending += new
-    elements = math.prod(value.sizes)
-    shares = (each.type.bytes * min(1.0, math.prod(each.sizes) / elements) for each in read.values())
+    elements = hint_of(math.prod(value.sizes))
+    # The price decides about speed alone, so sizes that change are taken by their hints.
+    shares = (each.type.bytes * min(1.0, hint_of(math.prod(each.sizes)) / elements) for each in read.values())
     return operations + prices.byte * sum(shares)
 
 

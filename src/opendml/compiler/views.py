@@ -47,6 +47,7 @@ from opendml.program.node import (
     rebuild,
     with_operands,
 )
+from opendml.program.sizes import are_same
 
 _FIXED = COLLECTIVE | STORED | {Operation.INDEX}
 """Operations below which no reshape moves."""
@@ -318,7 +319,7 @@ def _in_sizes(node: Node, sizes: tuple[int, ...], merges: bool) -> tuple[Node, .
 
     None if that takes more than views. With `merges`, operands that kernels can store may be reshaped too.
     """
-    if math.prod(sizes) != math.prod(node.sizes):
+    if not are_same(math.prod(sizes), math.prod(node.sizes)):
         return None
     groups = split_groups(sizes, node.sizes)
     merged = split_groups(node.sizes, sizes) if groups is None and merges else None

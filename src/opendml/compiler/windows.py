@@ -24,6 +24,7 @@ from opendml.program.functions import (
     select,
 )
 from opendml.program.node import COLLECTIVE, SEARCHES, Node, Operation, View, convert, ordered, rebuild
+from opendml.program.sizes import is_traced
 
 MOST_ELEMENTS = 32
 """Elements of a window that is unrolled, at most: each is a load of its own."""
@@ -46,7 +47,8 @@ def _unrolled(node: Node, ends_loops: bool) -> Node:
         return node
     domain = operand_sizes(node)
     elements = math.prod(domain[axis] for axis in node.attribute)
-    if elements > MOST_ELEMENTS:
+    # Code is not made for each element of a window whose size changes.
+    if is_traced(elements) or elements > MOST_ELEMENTS:
         return node
     inside = chain.from_iterable(map(above_memory, node.operands))
     parts = list(islice(inside, MOST_PARTS + 1))

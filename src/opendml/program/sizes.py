@@ -286,12 +286,31 @@ class Trace(Locked):
             else:
                 after += reach
         least, greatest = max(least, before), min(greatest, after)
+        if len(polynomial) <= _MOST_TERMS and (cases := self._cases(polynomial)) is not None:
+            # The polynomial is the greater or the lesser one of two others.
+            one, other, chosen = self.range(cases[0]), self.range(cases[1]), cases[2]
+            least, greatest = max(least, chosen(one[0], other[0])), min(greatest, chosen(one[1], other[1]))
         if least <= 0 <= greatest and len(polynomial) <= _MOST_TERMS:
             if (below := self._eliminated(polynomial)) is not None:
                 least = max(least, -(-self.range(below[0])[0] // below[1]))
             if (above := self._eliminated(scaled(polynomial, -1))) is not None:
                 greatest = min(greatest, self.range(above[0])[0] // -above[1])
         return least, greatest
+
+    def _cases(
+        self, polynomial: Polynomial
+    ) -> tuple[Polynomial, Polynomial, Callable[[int, int], int]] | None:
+        """Return two polynomials of which one is the greater or the lesser, and `max` or `min`.
+
+        They replace the last maximum in it by its operands.
+        """
+        for monomial, coefficient in reversed(polynomial):
+            atom = self.atoms[monomial[0]] if len(monomial) == 1 else None
+            if atom is not None and atom.above is not None and atom.below is None:
+                rest = polynomial_sum(polynomial, ((monomial, -coefficient),))
+                other = polynomial_sum(rest, scaled(atom.above, coefficient))
+                return rest, other, max if coefficient > 0 else min
+        return None
 
     def _eliminated(self, polynomial: Polynomial) -> tuple[Polynomial, int] | None:
         """Return a lower bound of a polynomial without its last quotient: a polynomial over an integer.
@@ -400,6 +419,14 @@ class Trace(Locked):
         divisor = math.gcd(*[coefficient for _, coefficient in polynomial])
         polynomial = tuple([(monomial, c // divisor) for monomial, c in polynomial])
         return (((self._add(Atom(f"max({self.text(polynomial)},0)", polynomial)),), divisor),)
+
+    def is_zero(self, polynomial: Polynomial | None) -> bool:
+        """Return whether a polynomial is 0 for all sizes that meet the guards so far, without a guard."""
+        if not polynomial:
+            return polynomial is not None
+        if polynomial[-1][1] < 0:
+            polynomial = scaled(polynomial, -1)
+        return self.range(polynomial) == (0, 0) or (Relation.ZERO, self.of(polynomial)) in self.guards
 
     def holds(self, relation: Relation, polynomial: Polynomial) -> bool:
         """Return whether a polynomial meets a relation, by its range or else by the hints and a guard."""
@@ -1114,6 +1141,20 @@ def greatest(first: int, *others: int) -> int:
 def least(first: int, *others: int) -> int:
     """Return the least integer as an expression, without a guard."""
     return reduce(lambda a, b: a + b - _greater(a, b), others, first)
+
+
+def are_same(first: Any, second: Any) -> bool:
+    """Return whether integers, or tuples of them, are equal for all sizes that meet the guards so far.
+
+    No guard is recorded: those that are equal for some sizes are not the same.
+    """
+    if type(first) is tuple:
+        is_alike = type(second) is tuple and len(first) == len(second)
+        return is_alike and all(map(are_same, first, second))
+    size = first if type(first) is Size else second
+    if type(size) is not Size or first is second or hint_of(first) != hint_of(second):
+        return first is second or (type(size) is not Size and bool(first == second))
+    return size.trace.is_zero(size._minus(first if size is second else second))
 
 
 def is_surely_less(first: int, second: int) -> bool:

@@ -232,6 +232,16 @@ def _gather(node: OnnxNode, data: Array, indices: Array) -> Array:
     return found
 
 
+def _plain(data: Array, number: Any) -> int:
+    """Return an integer that decides how many elements of `data` a result has.
+
+    Elements that do not follow from sizes are moved by a converter instead, for all values of the integer.
+    """
+    if is_traced(number) and not any(map(is_traced, data.flat)):
+        raise _NotHere
+    return operator.index(number)
+
+
 def _slice(node: OnnxNode, data: Array, *given: Array | None) -> Array:
     if node.version < 10:
         starts, ends, axes = (node.attributes.get(name) for name in ("starts", "ends", "axes"))
@@ -245,7 +255,7 @@ def _slice(node: OnnxNode, data: Array, *given: Array | None) -> Array:
     for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(starts), strict=True):
         axis = operator.index(axis)
         places = slice_range(start, end, operator.index(step), data.shape[axis])
-        first, length = operator.index(places.first), operator.index(places.length)
+        first, length = _plain(data, places.first), _plain(data, places.length)
         data = data.take(range(first, first + length * places.step, places.step), axis)
     return data
 
@@ -261,12 +271,12 @@ def _split(node: OnnxNode, data: Array, *given: Array) -> tuple[Array, ...]:
 
 
 def _expand(node: OnnxNode, data: Array, sizes: Array) -> Array:
-    wanted = tuple([operator.index(each) for each in sizes.flat])
+    wanted = tuple([_plain(data, each) for each in sizes.flat])
     return np.broadcast_to(data, np.broadcast_shapes(data.shape, wanted))
 
 
 def _tile(node: OnnxNode, data: Array, repeats: Array) -> Array:
-    return np.tile(data, [operator.index(each) for each in repeats.flat])
+    return np.tile(data, [_plain(data, each) for each in repeats.flat])
 
 
 def _reduced(function: Callable[[list[Any]], Any]) -> Function:

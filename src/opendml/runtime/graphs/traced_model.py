@@ -285,7 +285,7 @@ def hints_in(
         step = max(multiple, min(sizes[name] & -sizes[name], _MOST_ALIGNED))
         while step > 1 and greatest - least < 2 * step:
             step //= 2
-        wanted = ((least + 3 * (greatest + 1 - least) // 4) // step | 1) * step
+        wanted = (greatest // step | 1) * step
         wanted = max(wanted - (2 * step if wanted > greatest else 0), least)
         free = (each for each in range(wanted, least - 1, -2 * step) if each not in hints.values())
         hints[name] = next(free, wanted)

@@ -11,7 +11,7 @@ from opendml.compiler.bounds import bounded_axes
 from opendml.compiler.kernel import Access, Kernel, operations_of
 from opendml.compiler.loops import LoopNest, bundles, innermost_loop, loop_nest
 from opendml.program.node import SEARCHES, Operation, ordered
-from opendml.program.sizes import Size, greatest, hint_of
+from opendml.program.sizes import Size, are_same, greatest, hint_of
 from opendml.targets.common.candidates import Candidate
 from opendml.targets.common.forms import ValueBinding
 from opendml.targets.common.guards import guards_of
@@ -365,7 +365,7 @@ def _access_pattern(
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
     # A scatter has a whole line of places, even for one element.
-    is_single = written and nest.inner.count == 1 and mode is not CpuMode.SCATTER
+    is_single = written and are_same(nest.inner.count, 1) and mode is not CpuMode.SCATTER
     if stride == access.type.bytes or is_single:
         step = Step.CONTIGUOUS
     elif (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from opendml.compiler.kernel import Access, Kernel, number_of
 from opendml.compiler.loops import LoopNest
 from opendml.program.node import Node, Operation, ordered
-from opendml.program.sizes import Size
+from opendml.program.sizes import Size, greatest, is_surely_less, least
 from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings
 
 _MOST_ROWS = 4
@@ -164,7 +164,9 @@ class _Numbering:
         if node.operation is not Operation.LESS:
             return False
         left, right = (self._range(each, row) for each in node.operands)
-        return left is not None and right is not None and left[0] >= 0 and left[1] < right[0]
+        if left is None or right is None:
+            return False
+        return is_surely_less(-1, left[0]) and is_surely_less(left[1], right[0])
 
     def _range(self, node: Node, row: int) -> tuple[int, int] | None:
         """Return the least and the greatest value of a counter in such rows. Return None for other nodes."""
@@ -176,8 +178,9 @@ class _Numbering:
         last = row + (self._loop.count // self._rows - 1) * self._rows
         ends = [(loop.count - 1) * loop.strides[number] for loop in self._others]
         offsets = [self._offset(node, each) for each in (row, last)]
-        return min(offsets) + sum(min(each, 0) for each in ends), max(offsets) + sum(
-            max(each, 0) for each in ends
+        return (
+            least(*offsets) + sum([least(each, 0) for each in ends]),
+            greatest(*offsets) + sum([greatest(each, 0) for each in ends]),
         )
 
     def _offset(self, node: Node, row: int) -> int:

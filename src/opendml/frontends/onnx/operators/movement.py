@@ -155,7 +155,7 @@ def _window(tensor: GraphTensor, slices: Sequence[IndexRange]) -> GraphTensor:
         tensor,
         input_window_offsets=[each.first + min(0, (each.length - 1) * each.step) for each in slices],
         input_window_sizes=[(each.length - 1) * abs(each.step) + 1 for each in slices],
-        input_window_strides=[each.step if each.length > 1 else 1 for each in slices],
+        input_window_strides=[each.step if each.step == 1 or each.length > 1 else 1 for each in slices],
         sizes=[each.length for each in slices],
     )
 
