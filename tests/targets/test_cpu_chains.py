@@ -12,7 +12,7 @@ import opendml as dml
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel
 from opendml.operators.softmax import softmax1
-from opendml.program.functions import select
+from opendml.program.functions import equal, select
 from opendml.program.node import Node, contraction, convert
 from opendml.program.program import Program, packed
 from opendml.program.scalar_type import ScalarType
@@ -28,7 +28,7 @@ from opendml.targets.cpu.contraction.chain import (
     vector_ways,
     ways,
 )
-from opendml.targets.cpu.contraction.tiling import Chaining
+from opendml.targets.cpu.contraction.tiling import Chaining, ChainStep
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
 from opendml.targets.cpu.schedule import schedule
@@ -42,14 +42,17 @@ Scores = Callable[[Node], Node]
 Kind = Callable[[ChainedRoles], Iterator[Way]]
 
 
-def attended(q: Node, k: Node, v: Node, scores: Scores = lambda scores: scores) -> Node:
+def attended(
+    q: Node, k: Node, v: Node, scores: Scores = lambda scores: scores, replaced: Scores | None = None
+) -> Node:
     """The results, (heads, queries, size), of tensors (heads, queries or keys, size)."""
     heads, queries, depth = q.sizes
     keys, size = v.sizes[1:]
     q, k, v = (convert(each, FLOAT32) for each in (q, k, v))
     rows, columns = reshaped(q, (heads, queries, 1, depth)), reshaped(k, (k.sizes[0], 1, keys, depth))
     products = reshaped(contraction(rows, columns, [3]), (heads, queries, keys))
-    weights = reshaped(softmax1(scores(products), axes=[2]), (heads, queries, 1, keys))
+    weights = softmax1(scores(products), axes=[2])
+    weights = reshaped(replaced(weights) if replaced else weights, (heads, queries, 1, keys))
     values = reshaped(permuted(v, (0, 2, 1)), (v.sizes[0], 1, size, keys))
     return reshaped(contraction(weights, values, [3]), (heads, queries, size))
 
@@ -304,15 +307,69 @@ def test_heads_that_share_keys_are_rows_of_one_product() -> None:
     assert_within("MULTIHEAD_ATTENTION1", out, expected(q, k, v))
 
 
-@pytest.mark.parametrize(
-    "sizes", [(1, 15, 40, 8, 8), (1, 20, 40, 257, 8), (1, 20, 40, 8, 257)], ids=["rows", "depth", "width"]
-)
-def test_few_rows_and_wide_heads_are_products_of_their_own(sizes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("sizes", [(1, 20, 40, 257, 8), (1, 20, 40, 8, 257)], ids=["depth", "width"])
+def test_wide_heads_are_products_of_their_own(sizes: tuple[int, ...]) -> None:
     arrays = tensors(*sizes)
     result = attended(*sources(*arrays))
     assert not is_chained(chain(result, *arrays))
     program = Program(tuple(map(layout_of, arrays)), (packed(FLOAT32, result.sizes),), (result,))
     assert len(fuse(program, Abilities(computes_attention=is_chained)).kernels) == 3
+
+
+FEW = [
+    (2, 1, 2, 2, 2),
+    (3, 1, 530, 64, 64),
+    (4, 5, 257, 33, 49),
+    (2, 15, 1100, 20, 256),
+    (1, 3, 512, 256, 31),
+]
+
+
+@pytest.mark.parametrize("sizes", FEW, ids=str)
+@pytest.mark.parametrize("cache", [np.float32, np.float16])
+def test_few_queries_read_keys_and_values_where_they_lie(sizes: tuple[int, ...], cache: type) -> None:
+    """Long sequences of keys are divided among items, and threads change no bit."""
+    q, *both = tensors(*sizes)
+    arrays = [q, *[each.astype(cache) for each in both]]
+    kernel, found = chain(attended(*sources(*arrays)), *arrays), set()
+    for threads in (1, 2, 7):
+        with assumed(replace(machine(), threads=threads)):
+            launches = schedule(kernel)
+        steps = [launch.pattern.walk_as(Chaining).step for launch in launches]
+        assert steps == ([ChainStep.WHOLE] if sizes[2] <= 512 else [ChainStep.PARTIAL, ChainStep.COMBINE])
+        out = np.full((*sizes[:2], sizes[4]), np.nan, np.float32)
+        run_launches(launches, [*arrays, out])
+        assert_within("MULTIHEAD_ATTENTION1", out, expected(*arrays))
+        found.add(out.tobytes())
+    assert len(found) == 1
+
+
+def without_nan(weights: Node) -> Node:
+    """Weights of which those that are NaN become 0.25."""
+    return select(equal(weights, weights), weights, 0.25)
+
+
+@pytest.mark.parametrize("queries", [3, 20])
+@pytest.mark.parametrize("keys", [300, 700])
+def test_odd_numbers_are_those_of_three_kernels(queries: int, keys: int) -> None:
+    """All keys of some queries are hidden, and what takes the place of their weights may be a number."""
+    q, k, v = arrays = tensors(2, queries, keys, 32, 16)
+    mask = np.zeros((2, queries, keys), np.float32)
+    mask[0, 1], mask[1, 2, :290] = -np.inf, -np.inf
+    v[1, 5, 3], v[1, 6] = np.inf, np.finfo(np.float32).max
+    k[1, 7] *= 1e30
+    with np.errstate(invalid="ignore", over="ignore"):
+        wanted = expected(q, k, v, mask)
+    for replaced in (None, without_nan):
+        given = sources(*arrays, mask)
+        result = attended(*given[:3], lambda scores, added=given[3]: scores + added, replaced)
+        out = np.zeros(result.sizes, np.float32)
+        run_launches(schedule(chain(result, *arrays, mask)), [*arrays, mask, out])
+        if replaced:
+            wanted[0, 1] = 0.25 * v[0].astype(np.float64).sum(axis=0)
+        finite = np.isfinite(wanted) & (np.abs(wanted) < np.finfo(np.float32).max)
+        assert_within("MULTIHEAD_ATTENTION1", out[finite], wanted[finite])
+        assert (np.isnan(out) == np.isnan(wanted)).all()
 
 
 Tensor = dml.GraphTensor

@@ -19,12 +19,17 @@ from opendml.program.scalar_type import ScalarType
 @dataclass(frozen=True, slots=True)
 class Attention:
     """The nodes of attention in a kernel: the softmax of `scores`, made of the sums `products`, weights
-    `weighted`."""
+    `weighted`.
+
+    `blind` replaces the weights of a query whose softmax is NaN, as all of its weights are then. None: they
+    stay NaN.
+    """
 
     products: Node
     scores: Node
     weighted: Node
     results: Node
+    blind: Node | None = None
 
 
 def attention_of(values: Sequence[Node]) -> Attention | None:
@@ -38,12 +43,22 @@ def attention_of(values: Sequence[Node]) -> Attention | None:
     if any(node.attribute != results.attribute for node in inside if node is not products):
         return None
     for weights, weighted in (results.operands, results.operands[::-1]):
+        weights, blind = _divided(_unwrapped(weights))
         scores = _scores_of(_unwrapped(weights))
         if scores is not None:
-            apart = [*values, scores, weighted, *products.operands]
+            apart = [*values, scores, weighted, *products.operands, *([] if blind is None else [blind])]
             reduced = [node for node in ordered(apart, {id(products), id(results)}) if node in inside]
-            return None if reduced else Attention(products, scores, weighted, results)
+            return None if reduced else Attention(products, scores, weighted, results, blind)
     return None
+
+
+def _divided(weights: Node) -> tuple[Node, Node | None]:
+    """Return weights, and what replaces those that are NaN; None if nothing does."""
+    if weights.operation is Operation.SELECT:
+        is_number, usual, blind = weights.operands
+        if is_number.operation is Operation.EQUAL and is_number.operands == (usual, usual):
+            return usual, blind
+    return weights, None
 
 
 _COLLECTIVE_COUNTS = Counter({Operation.CONTRACTION: 2, Operation.GREATEST: 1, Operation.SUM: 1})

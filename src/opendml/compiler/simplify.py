@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from opendml.program.narrow import is_narrow, narrowed
 from opendml.program.node import Node, Operation, Recurrence, constant, rebuild
+from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import is_traced
 from opendml.program.vector_math import KNOWN_ERRORS
 
@@ -32,6 +33,8 @@ def _simpler(node: Node) -> Node:
             return Node(Operation.ADD, node.type, node.sizes, (node.operands[0], node.operands[2]))
         case Operation.DIVIDE:
             return _quotient(node)
+        case Operation.EQUAL | Operation.NOT:
+            return _negation(node)
         case Operation.RECURRENCE if isinstance(node.attribute, Recurrence):
             (body,) = simplify([node.attribute.body])
             steps = replace(node.attribute, body=body)
@@ -60,6 +63,21 @@ def _bits(node: Node) -> Node:
     return value.operands[0] if is_back else node
 
 
+def _negation(node: Node) -> Node:
+    """Return a truth value that is negated twice, or compared with 0 as a number, in fewer nodes."""
+    value = node.operands[0]
+    if node.operation is Operation.EQUAL:
+        is_truth = value.operation is Operation.CONVERT and value.operands[0].type is ScalarType.BOOLEAN
+        if not is_truth or not _is_zero(node.operands[1]):
+            return node
+        (value,) = value.operands
+    if value.sizes != node.sizes:
+        return node
+    if value.operation is Operation.NOT:
+        return value.operands[0]
+    return node if node.operation is Operation.NOT else Node(Operation.NOT, node.type, node.sizes, (value,))
+
+
 def _product(node: Node) -> Node:
     left, right = node.operands
     if _is_one(right):
@@ -85,6 +103,10 @@ def _quotient(node: Node) -> Node:
         reciprocal = constant(1.0 / divisor.number, node.type)
         return Node(Operation.MULTIPLY, node.type, node.sizes, (numerator, reciprocal))
     return node
+
+
+def _is_zero(node: Node) -> bool:
+    return node.operation is Operation.CONSTANT and node.attribute == 0
 
 
 def _is_one(node: Node) -> bool:

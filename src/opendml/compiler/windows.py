@@ -61,7 +61,9 @@ def _unrolled(node: Node, ends_loops: bool) -> Node:
         return node
     if ends_loops and computed and elements > MOST_BOUNDED and is_bounded(node):
         return node
-    if node.operation is Operation.CONTRACTION and _is_product_of_matrices(node):
+    if node.operation is Operation.CONTRACTION and (
+        _is_product_of_matrices(node) or not any(_overlaps(each, node.attribute, domain) for each in seen)
+    ):
         return node
     return _COMBINED[node.operation](node, list(_elements(node, domain)))
 
@@ -76,6 +78,19 @@ def _is_window(node: Node, axes: Sequence[int]) -> bool:
         if dimension in computed:
             moving |= {axis for axis, size in enumerate(computed[dimension].sizes) if size > 1}
         if not moving.isdisjoint(axes) and not moving <= set(axes):
+            return True
+    return False
+
+
+def _overlaps(view: object, axes: Sequence[int], domain: Sequence[int]) -> bool:
+    """Return whether neighbouring windows share elements, or their elements are computed. Parts of a row that
+    lie behind each other, as the heads of attention, do not."""
+    if not isinstance(view, View) or view.indexed:
+        return True
+    for row in view.steps:
+        reach = sum((domain[axis] - 1) * abs(row[axis]) for axis in axes)
+        kept = [abs(step) for axis, step in enumerate(row) if step and axis not in axes]
+        if reach and kept and min(kept) <= reach:
             return True
     return False
 

@@ -15,7 +15,7 @@ from opendml.program.sizes import is_traced
 from opendml.targets.common.candidates import Decision, decide
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.kinds import KernelKind, kind_of
-from opendml.targets.cpu.contraction.chain import ATTENTION
+from opendml.targets.cpu.contraction.few_rows import ATTENTION
 from opendml.targets.cpu.contraction.roles import Varying
 from opendml.targets.cpu.contraction.schedule import CONTRACTIONS, ProductQuery
 from opendml.targets.cpu.launch import CpuLaunch, Table, innermost_loop_of, query_of

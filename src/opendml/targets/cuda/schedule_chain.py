@@ -178,7 +178,8 @@ class ChainShape:
             return any(kernel.loads[number].buffer is not None for number in loads_of([value]))
 
         for roles in attention_roles(kernel):
-            if all(map(is_read, (roles.queries, roles.keys, roles.nodes.weighted))):
+            is_plain = roles.nodes.blind is None
+            if is_plain and all(map(is_read, (roles.queries, roles.keys, roles.nodes.weighted))):
                 found = cls(kernel, roles)
                 return found if found._is_taken() else None
         return None

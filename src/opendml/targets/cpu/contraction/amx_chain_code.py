@@ -85,7 +85,7 @@ class AmxChainCode(ChainCode):
                 place = self.code.offset(scratch, self.builder.mul(tile, I64(tile_bytes)))
                 packer.pack(place, (start, stop), products)
 
-    def multiply_panel(self, panel: ir.Value, keys: Range) -> None:
+    def multiply_panel(self, panel: ir.Value, rows: Range, keys: Range) -> None:
         a = self.panel_at(panel)
         with self.tiles_of_scores(keys) as (tile, c):
             b = self.code.offset(self.b_scratch, self.builder.mul(tile, I64(self._key_bytes)))
@@ -121,7 +121,7 @@ class AmxChainCode(ChainCode):
     def pass_row(self) -> None:
         keep_awake(self.code)
 
-    def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
+    def add_weighted_panel(self, results: ir.Value, rows: Range, keys: Range, adds: ir.Value) -> None:
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
         self.builder.store(I32(0), self._weights_scratch)
         with self.tiles_of_results() as tile:

@@ -30,6 +30,7 @@ from opendml.targets.cpu.contraction.operands import (
     b_along_depth,
     common_loops,
     epilogue_nest,
+    is_contiguous,
     packing_of_a,
     packing_of_b,
 )
@@ -49,7 +50,6 @@ from opendml.targets.cpu.launch import (
     CLAIM_CYCLES,
     CpuLaunch,
     Numbers,
-    Table,
     buffers_of,
     parameters_of,
     pattern_of,
@@ -57,14 +57,14 @@ from opendml.targets.cpu.launch import (
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.pattern import CpuMode
 
-_KEYS = 256
+KEYS = 256
 """Keys that are taken in at a time. Scores of a panel of queries and a tile of values stay in the first
 cache. It is also the number of products that are added to one sum."""
-_WIDEST = 256
+WIDEST = 256
 """The most elements of a query or value; it is also the number of products that are added to one sum."""
-_FEWEST_ROWS = 16
+FEWEST_ROWS = 16
 """The fewest queries for which packing their keys pays."""
-_WEIGHT = 24.0
+WEIGHT = 24.0
 """Cycles for a vector of scores to become weights."""
 
 
@@ -106,7 +106,21 @@ class Way:
 def is_chained(kernel: Kernel) -> bool:
     """Return whether a kernel is a softmax between products that is better computed as one."""
     roles = chained_roles(plain(kernel))
-    return roles is not None and roles.scores.count(roles.scores.rows) >= _FEWEST_ROWS
+    if roles is None:
+        return False
+    return roles.scores.count(roles.scores.rows) >= FEWEST_ROWS or takes_few_rows(roles)
+
+
+def takes_few_rows(roles: ChainedRoles) -> bool:
+    """Return whether a chain has few queries, and reads keys and values along their elements."""
+    scores, results = roles.scores, roles.results
+    return (
+        scores.count(scores.rows) < FEWEST_ROWS
+        and b_along_depth(scores)
+        and len(merged_neighbours(loops_over(scores.b, scores.depth))) == 1
+        and is_contiguous(results.b.loads, results.columns)
+        and not b_along_depth(results)
+    )
 
 
 def _price_chain(query: ProductQuery) -> Estimate[Way] | Refusal:
@@ -119,7 +133,7 @@ def _price_chain(query: ProductQuery) -> Estimate[Way] | Refusal:
 def _alternatives(query: ProductQuery) -> Iterator[Estimate[Way]]:
     """Yield the estimates of all tiles, for the thread that works longest of those at hand."""
     roles = chained_roles(query.kernel)
-    if roles is None:
+    if roles is None or takes_few_rows(roles):
         return
     results, threads = roles.results, query.threads
     groups, rows = results.count(results.outer), results.count(results.rows)
@@ -135,8 +149,8 @@ def _construct(query: ProductQuery, way: Way) -> list[CpuLaunch]:
     return [launch_of_way(roles, way)]
 
 
-ATTENTION: Table = (Candidate("attention in tiles", _price_chain, _construct, alternatives=_alternatives),)
-"""The ways to compute a softmax between products."""
+TILES = Candidate("attention in tiles", _price_chain, _construct, alternatives=_alternatives)
+"""The ways to compute a softmax between products in tiles."""
 
 
 def chained_roles(kernel: Kernel) -> ChainedRoles | None:
@@ -144,10 +158,13 @@ def chained_roles(kernel: Kernel) -> ChainedRoles | None:
     for each in attention_roles(kernel):
         nodes, store = each.nodes, kernel.stores
         rows, columns = by_stride(store, each.m), by_stride(store, each.n)
-        if not rows or not columns:
+        if not columns:
             continue
         a, b, weighted = (part_of(kernel, (own,)) for own in (each.queries, each.keys, nodes.weighted))
-        scores = epilogue_of(kernel, (nodes.scores,), nodes.products, ())
+        replaced = () if nodes.blind is None else (nodes.blind,)
+        if any(any(load.strides) for load in part_of(kernel, replaced).loads):
+            continue
+        scores = epilogue_of(kernel, (nodes.scores, *replaced), nodes.products, ())
         results = epilogue_of(kernel, kernel.values, nodes.results, kernel.stores)
         shared, floats = (by_stride(store, each.batch), rows), (F32, F32)
         found = ChainedRoles(
@@ -162,7 +179,7 @@ def _is_walked(roles: ChainedRoles) -> bool:
     """Return whether operands, scores and results are walked in one loop each along tiles, and sums are short
     enough."""
     scores, results = roles.scores, roles.results
-    if scores.count(scores.depth) > _WIDEST or results.count(results.columns) > _WIDEST:
+    if scores.count(scores.depth) > WIDEST or results.count(results.columns) > WIDEST:
         return False
     alone = ((scores.epilogue, scores.columns), (results.epilogue, results.columns))
     tiles = (scores, results)
@@ -200,7 +217,7 @@ def vector_ways(roles: ChainedRoles, varying: Varying = None) -> Iterator[Way]:
         panel = keys * depth * tile_cycles(micro) / (micro.vectors * lanes)
         tiles = -(-width // (weighting.vectors * lanes))
         panel += tiles * keys * tile_cycles(weighting)
-        row = depth * a + keys * _WEIGHT + width * COPIED
+        row = depth * a + keys * WEIGHT + width * COPIED
         for rows in block_sizes(m, micro.rows, _most_rows(roles, micro, weighting, Instructions.FMA)):
             item = STARTED + packed + -(-rows // micro.rows) * panel + rows * row / lanes
             yield _way(roles, micro, weighting, rows, item)
@@ -217,11 +234,11 @@ def amx_ways(roles: ChainedRoles) -> Iterator[Way]:
     a, b = packing_cycles(scores)
     _, weighted = packing_cycles(results)
     packed = keys * (depth * (b + SPLIT) + width * (weighted + SPLIT)) / lanes
-    row = depth * (a + SPLIT) + keys * (_WEIGHT + SPLIT) + width * COPIED
+    row = depth * (a + SPLIT) + keys * (WEIGHT + SPLIT) + width * COPIED
     tile = AMX_TILE.vectors * lanes
     # Queries, keys, values and weights of a panel stay in the first caches.
-    panel = -(-keys // tile) * amx_tile_cycles(depth, _WIDEST, waited=0.0)
-    panel += -(-width // tile) * amx_tile_cycles(keys, _KEYS, waited=0.0)
+    panel = -(-keys // tile) * amx_tile_cycles(depth, WIDEST, waited=0.0)
+    panel += -(-width // tile) * amx_tile_cycles(keys, KEYS, waited=0.0)
     for rows in block_sizes(m, AMX_TILE.rows, _most_rows(roles, AMX_TILE, AMX_TILE, Instructions.AMX_BF16)):
         item = STARTED + packed + -(-rows // AMX_TILE.rows) * panel + rows * row / lanes
         yield _way(roles, AMX_TILE, AMX_TILE, rows, item, Instructions.AMX_BF16)
@@ -245,9 +262,9 @@ def _way(
 def _most_elements(instructions: Instructions) -> int:
     """Return the most elements of packed queries, and of results, of an item. Each takes a quarter of a
     core's own cache, and holds a panel at least."""
-    panel = 32 * _WIDEST
+    panel = 32 * WIDEST
     if instructions.are_amx:
-        panel = bf16_bytes(AMX_TILE.rows, _WIDEST) // F32.bytes
+        panel = bf16_bytes(AMX_TILE.rows, WIDEST) // F32.bytes
     return max(machine().l2_bytes // 4 // F32.bytes, panel)
 
 
@@ -273,6 +290,31 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
     """
     if way.rows > _most_rows(roles, way.micro, way.weighting, way.instructions):
         raise ValueError(f"items of {way.rows} rows do not fit the chosen tiles")
+    chunks = -(-roles.scores.count(roles.scores.rows) // way.rows)
+    elements = _most_elements(way.instructions)
+    tiles = way.micro, way.weighting
+    launch = launch_of_chain(roles, tiles, way.instructions, elements, way.rows, chunks)
+    return replace(launch, grain=way.grain)
+
+
+def launch_of_chain(
+    roles: ChainedRoles,
+    tiles: tuple[MicroKernel, MicroKernel],
+    instructions: Instructions,
+    elements: int,
+    chunk: int,
+    chunks: int,
+) -> CpuLaunch:
+    """Return the launch of a chain, whose items are `chunks` for each group.
+
+    Args:
+        roles: the parts of the chain.
+        tiles: those of scores and of results.
+        instructions: the instructions that multiply.
+        elements: the most elements of packed queries, and of results, of an item.
+        chunk: the queries of an item, or its keys.
+        chunks: the items of a group.
+    """
     scores, results = roles.scores, roles.results
     m, keys = scores.count(scores.rows), scores.count(scores.columns)
     epilogue, *others = common_loops(roles.parts, results.outer)
@@ -282,34 +324,36 @@ def launch_of_way(roles: ChainedRoles, way: Way) -> CpuLaunch:
     )
     scores_nest = epilogue_nest(scores, others[2])
     nest = epilogue_nest(results, epilogue)
-    depth = width = _WIDEST
-    if way.instructions.are_amx:
+    depth = width = WIDEST
+    if instructions.are_amx:
         depth, width = (
             index(-(-count // STEP) * STEP)
             for count in (scores.count(scores.depth), results.count(results.columns))
         )
-    lanes, packed = lane_count(), (way.instructions, Storage.PACKED)
+    micro, weighting = tiles
+    lanes, packed = lane_count(), (instructions, Storage.PACKED)
     chaining = Chaining(
-        OperandA(a, *packed, way.micro.rows, depth),
-        OperandB(b, *packed, way.micro.vectors * lanes, depth),
+        OperandA(a, *packed, micro.rows, depth),
+        OperandB(b, *packed, micro.vectors * lanes, depth),
         pattern_of(scores.epilogue, scores_nest, CpuMode.CONTRACTION),
-        OperandB(weighted, *packed, way.weighting.vectors * lanes, _KEYS),
-        way.micro,
-        way.weighting,
-        _KEYS,
-        _most_elements(way.instructions),
+        OperandB(weighted, *packed, weighting.vectors * lanes, KEYS),
+        micro,
+        weighting,
+        KEYS,
+        elements,
         width,
     )
     pattern = replace(pattern_of(results.epilogue, nest, CpuMode.CONTRACTION_CHAIN), walk=chaining)
-    groups, chunks = results.count(results.outer), -(-m // way.rows)
+    groups = results.count(results.outer)
     parameters = parameters_of(
         results.epilogue,
         nest,
-        Numbers(results.count(results.columns), 1, m, way.rows, chunks, keys, groups),
+        Numbers(results.count(results.columns), 1, m, chunk, chunks, keys, groups),
     )
     parts = (scores.a, a_nest), (scores.b, b_nest), (scores.epilogue, scores_nest), (results.b, weighted_nest)
     for part, part_nest in parts:
         parameters += parameters_of(part, part_nest, Numbers(1, 1, 1, elements=scores.count(scores.depth)))
     reads = buffers_of(load for part in roles.parts for load in part.loads)
-    items = groups * chunks
-    return CpuLaunch(pattern, parameters.words, 0, items, way.grain, reads=reads, rebound=parameters.rebound)
+    return CpuLaunch(
+        pattern, parameters.words, 0, groups * chunks, 1, reads=reads, rebound=parameters.rebound
+    )

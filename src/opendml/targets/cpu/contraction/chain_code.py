@@ -24,7 +24,7 @@ from opendml.program.node import Node, Operation, apply, source
 from opendml.program.softmax_math import WIDEST, weight, weight_by
 from opendml.targets.common.pattern import Level
 from opendml.targets.cpu.accumulation import emitted
-from opendml.targets.cpu.code import I1, I64, Code
+from opendml.targets.cpu.code import I1, I32, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.fma import Strides, emit_micro_kernel
 from opendml.targets.cpu.contraction.packing import PackingCode, Range
@@ -37,6 +37,10 @@ from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, type
 _WEIGHT = weight(*(source(number, F32) for number in range(4)))
 _FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - source(1, F32)))
 """The factor of a weight relative to one number for that relative to another."""
+
+_BLIND = 2.0
+"""The state of a row that is computed again because its weights are NaN; 1.0: because its results are not
+finite; 0.0: it is done."""
 
 Weigh = Callable[[ir.Value, ir.Value | None], ir.Value]
 """Emits the weights of a vector of keys, from an index on. Weights outside a mask are zero."""
@@ -57,7 +61,7 @@ class ChainCode(KernelCode):
         first += self.a.layout.length
         self.b = PackingCode(code, chaining.b, first)
         first += self.b.layout.length
-        self.scores = _ScoresCode(code, chaining.scores, first)
+        self.scores = ScoresCode(code, chaining.scores, first)
         first += self.scores.layout.length
         self.weighted = PackingCode(code, chaining.weighted, first)
         self.panels, self.keys, self.rows = chaining.a, chaining.keys, chaining.micro.rows
@@ -74,6 +78,8 @@ class ChainCode(KernelCode):
         self.again = self.code.local(I64)
         """The number of rows that are computed once more."""
         self.weigh_by: tuple[ir.Value, ...] = ()
+        self.equal_weights: tuple[ir.Value, ...] = ()
+        """A weight of at most one over the keys for queries without weights of their own, and one over it."""
 
     def _lay_out(self, chaining: Chaining) -> None:
         """Take scratch memory, and create the micro-kernels, which know its layout."""
@@ -113,7 +119,7 @@ class ChainCode(KernelCode):
     def _micro_kernel(self, name: str, micro: MicroKernel, strides: Strides) -> ir.Function:
         return emit_micro_kernel(self.function.module, name, micro, self.lanes, strides)
 
-    def _weigh_by(self, again: ir.Value) -> tuple[ir.Value, ir.Value]:
+    def begin_weights(self, again: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Return the two numbers beside scores that weights depend on: the exponent n of the weight 2^n of a
         greatest score, and the least distance from it that weights distinguish.
 
@@ -122,59 +128,83 @@ class ChainCode(KernelCode):
         """
         wanted = [self.builder.sub(self.elements, I64(1)), I1(0)]
         bits = self.builder.sub(I64(64), intrinsic(self.builder, "llvm.ctlz.i64", I64, wanted))
+        self.equal_weights = self._power_of_two(self.builder.neg(bits)), self._power_of_two(bits)
         share = self.builder.sitofp(self.builder.neg(bits), llvm_type(F32, 1))
         exponent = self.builder.select(again, share, number(F32, 1, WIDEST))
         given = emitted(self.builder, weight_by(source(0, F32)), 1, [exponent])
         return self.code.broadcast(given[0]), self.code.broadcast(given[1])
 
+    def _power_of_two(self, exponent: ir.Value) -> ir.Value:
+        bits = self.builder.shl(self.builder.add(exponent, I64(127)), I64(23))
+        return self.builder.bitcast(self.builder.trunc(bits, I32), llvm_type(F32, 1))
+
     def item(self, item: ir.Value) -> None:
         """Compute one block of queries."""
         group, chunk = self.code.split(item, [I64(0), self.chunks])
-        first, last = self.chunk_range(chunk, self.units)
+        self.in_rounds(item, group, self.chunk_range(chunk, self.units))
+
+    def begin_group(self, group: ir.Value) -> tuple[Pointers, Values]:
+        """Go to a group. Returns where the accesses of the epilogue are, and what is known there."""
         pointers = self.group_pointers(group)
-        known = self.evaluate(Level.GROUP, 1, pointers, {})
         for part in (self.a, self.b, self.scores, self.weighted):
             part.begin(group)
+        return pointers, self.evaluate(Level.GROUP, 1, pointers, {})
+
+    def in_rounds(self, item: ir.Value, group: ir.Value, queries: Range) -> None:
+        """Compute some queries of a group, and those again whose results are not finite."""
+        pointers, known = self.begin_group(group)
         self.code.set(self.again, I64(1))
-        with self.code.loop(I64(0), I64(2)) as times, self.builder.if_then(self._has_rows()):
+        with self.code.loop(I64(0), I64(2)) as times, self.builder.if_then(self.has_rows()):
             self.code.set(self.again, I64(0))
             again = self.builder.icmp_signed("!=", times, I64(0))
-            self.weigh_by = self._weigh_by(again)
+            self.weigh_by = self.begin_weights(again)
             self.results_scratch = self.builder.select(again, self.second_results, self.first_results)
-            self._attend(item, (first, last), pointers, known, again)
+            self.attend_all(item, queries, pointers, known, again)
 
-    def _has_rows(self) -> ir.Value:
+    def has_rows(self) -> ir.Value:
         """Return whether there are rows to compute."""
         return self.builder.icmp_signed("!=", self.code.get(self.again), I64(0))
 
-    def _attend(
+    def attend_all(
         self, item: ir.Value, queries: Range, pointers: Pointers, known: Values, again: ir.Value
     ) -> None:
-        """Compute the results of a block of queries."""
+        """Compute the results of a block of queries with all keys."""
+        self.attend(item, queries, (I64(0), self.elements), pointers, known, again)
+
+    def attend(
+        self,
+        item: ir.Value,
+        queries: Range,
+        span: Range,
+        pointers: Pointers,
+        known: Values,
+        again: ir.Value,
+    ) -> None:
+        """Compute the results of a block of queries with a span of keys."""
         first, last = queries
         count = self.builder.sub(last, first)
         panels = self.a.parts(count, self.rows)
         self._begin(first, last, panels)
-        parts = self.a.parts(self.elements, self.keys)
+        parts = self.a.parts(self.builder.sub(span[1], span[0]), self.keys)
         with self.code.loop(I64(0), parts) as part:
-            begin = self.builder.mul(part, I64(self.keys))
-            keys = begin, self.code.minimum(self.builder.add(begin, I64(self.keys)), self.elements)
-            is_last = self.builder.icmp_signed("==", keys[1], self.elements)
+            begin = self.builder.add(span[0], self.builder.mul(part, I64(self.keys)))
+            keys = begin, self.code.minimum(self.builder.add(begin, I64(self.keys)), span[1])
+            is_last = self.builder.icmp_signed("==", keys[1], span[1])
             self.pack_keys(keys)
-            following = self._following(item, keys, is_last)
+            following = self.following(item, keys, is_last)
             with self.code.loop(I64(0), panels) as panel:
-                self._prefetch(*following, panel, panels)
+                self.prefetch(*following, panel, panels)
                 row = self.builder.mul(panel, I64(self.rows))
                 rows = row, self.code.minimum(self.builder.add(row, I64(self.rows)), count)
-                results = self._results_at(panel)
-                self.multiply_panel(panel, keys)
+                results = self.results_at(panel)
+                self.multiply_panel(panel, rows, keys)
                 adds = self.builder.icmp_signed("!=", part, I64(0))
-                self._weigh(panel, first, rows, keys)
+                self._weigh(panel, first, rows, keys, again)
                 with self.builder.if_then(adds):
                     self._scale(results, self.builder.sub(rows[1], rows[0]))
-                self.add_weighted_panel(results, keys, adds)
+                self.add_weighted_panel(results, rows, keys, adds)
                 with self.builder.if_then(is_last):
-                    self._store(pointers, known, panel, first, rows, again)
+                    self.finish_panel(pointers, known, panel, first, rows, again)
 
     def _begin(self, first: ir.Value, last: ir.Value, panels: ir.Value) -> None:
         """Pack the queries. There is no greatest score yet, and nothing is summed."""
@@ -185,8 +215,8 @@ class ChainCode(KernelCode):
             self.pack_queries(panel, (row, behind))
             for vector in self._vectors():
                 lowest = number(F32, self.lanes, -math.inf)
-                self.code.store(self._state_at(self.greatest_scratch, panel, vector), lowest, F32)
-            self.a.clear(self._sums_at(panel, I64(0)), I64(self.rows * self.lanes))
+                self.code.store(self.state_at(self.greatest_scratch, panel, vector), lowest, F32)
+            self.a.clear(self.sums_at(panel, I64(0)), I64(self.rows * self.lanes))
 
     def _vectors(self) -> Iterator[ir.Value]:
         """Yield the first row of each vector of a panel's rows."""
@@ -194,13 +224,13 @@ class ChainCode(KernelCode):
 
     # Places
 
-    def _element(self, place: ir.Value, index: ir.Value) -> ir.Value:
+    def element(self, place: ir.Value, index: ir.Value) -> ir.Value:
         return self.code.offset(place, self.builder.mul(index, I64(F32.bytes)))
 
-    def _state_at(self, scratch: ir.Value, panel: ir.Value, row: ir.Value) -> ir.Value:
+    def state_at(self, scratch: ir.Value, panel: ir.Value, row: ir.Value) -> ir.Value:
         """Return where a number of a row of a panel lies, beside those of the others in whole vectors."""
         before = self.builder.mul(panel, I64(-(-self.rows // self.lanes) * self.lanes))
-        return self._element(scratch, self.builder.add(before, row))
+        return self.element(scratch, self.builder.add(before, row))
 
     def panel_at(self, panel: ir.Value) -> ir.Value:
         """Return where a panel of queries lies."""
@@ -211,11 +241,11 @@ class ChainCode(KernelCode):
         columns = self.builder.add(self.depth, I64(self.lanes))
         return self.builder.mul(columns, I64(self.panels.strides(self.lanes)[1]))
 
-    def _results_at(self, panel: ir.Value, scratch: ir.Value | None = None) -> ir.Value:
+    def results_at(self, panel: ir.Value, scratch: ir.Value | None = None) -> ir.Value:
         """Return where the results of a panel lie, tile by tile."""
         tiles = self.a.parts(self.inner, self.result_width)
         before = self.builder.mul(panel, self.builder.mul(tiles, I64(self._tile_elements)))
-        return self._element(self.results_scratch if scratch is None else scratch, before)
+        return self.element(self.results_scratch if scratch is None else scratch, before)
 
     @property
     def _tile_elements(self) -> int:
@@ -255,8 +285,8 @@ class ChainCode(KernelCode):
         self.b.pack_b(self._b_at, self.width, keys, (I64(0), self.depth))
         self.weighted.pack_b(self._weighted_at, self.result_width, (I64(0), self.inner), keys)
 
-    def multiply_panel(self, panel: ir.Value, keys: Range) -> None:
-        """Compute the products of a panel of queries and some keys."""
+    def multiply_panel(self, panel: ir.Value, rows: Range, keys: Range) -> None:
+        """Compute the products of the rows of a panel of queries and some keys."""
         a = self.panel_at(panel)
         with self.tiles_of_scores(keys) as (tile, c):
             b = self.code.offset(self.b_scratch, self.builder.mul(tile, self._b_bytes()))
@@ -267,19 +297,19 @@ class ChainCode(KernelCode):
         """Loop over the tiles of some keys: yields the tile and where its scores lie."""
         tiles = self.a.parts(self.builder.sub(keys[1], keys[0]), self.width)
         with self.code.loop(I64(0), tiles) as tile:
-            yield tile, self._element(self.scores_scratch, self.builder.mul(tile, I64(self.width)))
+            yield tile, self.element(self.scores_scratch, self.builder.mul(tile, I64(self.width)))
 
     def put_weights(self, row: ir.Value, count: ir.Value, weigh: Weigh) -> None:
         """Store `count` weights of a row, for the second products."""
-        place = self._scores_at(row)
+        place = self.scores_at(row)
 
         def put(index: ir.Value, mask: ir.Value | None) -> None:
-            self.code.store(self._element(place, index), weigh(index, mask), F32)
+            self.code.store(self.element(place, index), weigh(index, mask), F32)
 
         self.code.vector_loop(I64(0), count, put)
 
-    def add_weighted_panel(self, results: ir.Value, keys: Range, adds: ir.Value) -> None:
-        """Add the contribution of some keys to a panel's results if it `adds`, else store it."""
+    def add_weighted_panel(self, results: ir.Value, rows: Range, keys: Range, adds: ir.Value) -> None:
+        """Add the contribution of some keys to the rows of a panel's results if it `adds`, else store it."""
         count, pitch = self.builder.sub(keys[1], keys[0]), I64(self.result_width * F32.bytes)
         with self.tiles_of_results() as tile:
             b = self.code.offset(self.weighted_scratch, self.builder.mul(tile, I64(self._weighted_bytes)))
@@ -291,7 +321,7 @@ class ChainCode(KernelCode):
 
     # Steps
 
-    def _following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range, Range]:
+    def following(self, item: ir.Value, keys: Range, is_last: ir.Value) -> tuple[ir.Value, Range, Range]:
         """Return the group and the keys that follow some, and the queries that are packed before."""
         items = self.builder.mul(self.groups, self.chunks)
         later = self.code.minimum(self.builder.add(item, I64(1)), self.builder.sub(items, I64(1)))
@@ -301,7 +331,7 @@ class ChainCode(KernelCode):
         stop = self.code.minimum(self.builder.add(start, I64(self.keys)), self.elements)
         return group, (start, stop), (first, self.builder.select(is_last, last, first))
 
-    def _prefetch(
+    def prefetch(
         self, group: ir.Value, keys: Range, queries: Range, panel: ir.Value, panels: ir.Value
     ) -> None:
         """Prefetch a panel's share of some keys, of their values and of some queries."""
@@ -314,28 +344,48 @@ class ChainCode(KernelCode):
             for part in parts:
                 part.prefetch(group, (first, last))
 
-    def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range) -> None:
+    def _weigh(self, panel: ir.Value, first: ir.Value, rows: Range, keys: Range, again: ir.Value) -> None:
         """Compute scores from products, then weights relative to the greatest score so far, and the factors
         of the weights before."""
         queries = self.builder.add(first, rows[0]), self.builder.add(first, rows[1])
         with self.scores.walk(*queries) as (query, pointers):
             self.pass_row()
             row = self.builder.sub(query, queries[0])
-            at = self._state_at(self.greatest_scratch, panel, row)
+            at = self.state_at(self.greatest_scratch, panel, row)
             before = self.code.load(at, F32, 1)
-            found = self.scores.compute(pointers, self._scores_at(row), keys)
-            self.code.store(self._element(self.factors_scratch, row), before, F32)
-            self.code.store(at, _greater(self.builder, found, before), F32)
+            found = self.scores.compute(pointers, self.scores_at(row), keys)
+            self.code.store(self.element(self.factors_scratch, row), before, F32)
+            self.code.store(at, greater(self.builder, found, before), F32)
         for row in self._vectors():
-            at = self._element(self.factors_scratch, row)
-            greatest = self.code.load(self._state_at(self.greatest_scratch, panel, row), F32, self.lanes)
-            given = [self.code.load(at, F32, self.lanes), self._origin(greatest, self.lanes)]
-            self.code.store(at, emitted(self.builder, [_FACTOR], self.lanes, given)[0], F32)
+            at = self.element(self.factors_scratch, row)
+            greatest = self.code.load(self.state_at(self.greatest_scratch, panel, row), F32, self.lanes)
+            factor = self.factor(self.code.load(at, F32, self.lanes), greatest)
+            if self.scores.replaces_weights:
+                are_blind = self._are_blind(panel, row, again)
+                factor = self.builder.select(are_blind, number(F32, self.lanes, 1.0), factor)
+            self.code.store(at, factor, F32)
         with self.code.loop(I64(0), self.builder.sub(rows[1], rows[0])) as row:
             self.pass_row()
-            self._weigh_row(panel, row, keys)
+            self._weigh_row(panel, row, keys, again)
 
-    def _scores_at(self, row: ir.Value) -> ir.Value:
+    def factor(self, before: ir.Value, greatest: ir.Value) -> ir.Value:
+        """Return the factors of weights relative to one greatest score for those relative to another."""
+        given = [before, self._origin(greatest, self.lanes)]
+        return emitted(self.builder, [_FACTOR], self.lanes, given)[0]
+
+    def _are_blind(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
+        """Return which rows from one on have no weights, when they are computed again."""
+        state = self.code.load(self.state_at(self.again_scratch, panel, row), F32, self.lanes)
+        found = self.builder.fcmp_ordered("==", state, number(F32, self.lanes, _BLIND))
+        return self.builder.and_(found, self.code.broadcast(again))
+
+    def _is_blind(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
+        """Return whether a row has no weights, when it is computed again."""
+        state = self.code.load(self.state_at(self.again_scratch, panel, row), F32, 1)
+        found = self.builder.fcmp_ordered("==", state, number(F32, 1, _BLIND))
+        return self.builder.and_(found, again)
+
+    def scores_at(self, row: ir.Value) -> ir.Value:
         return self.code.offset(self.scores_scratch, self.builder.mul(row, I64(self.pitch)))
 
     def _origin(self, greatest: ir.Value, lanes: int) -> ir.Value:
@@ -344,18 +394,22 @@ class ChainCode(KernelCode):
         lowest, zero = (number(F32, lanes, value) for value in (-math.inf, 0.0))
         return self.builder.select(self.builder.fcmp_ordered("==", greatest, lowest), zero, greatest)
 
-    def _weigh_row(self, panel: ir.Value, row: ir.Value, keys: Range) -> None:
+    def _weigh_row(self, panel: ir.Value, row: ir.Value, keys: Range, again: ir.Value) -> None:
         """Compute the weights of a row of scores, and add them to the row's sums, one in each lane."""
-        greatest = self.code.load(self._state_at(self.greatest_scratch, panel, row), F32, 1)
+        greatest = self.code.load(self.state_at(self.greatest_scratch, panel, row), F32, 1)
         base = self.code.broadcast(self._origin(greatest, 1))
-        sums_at, zero = self._sums_at(panel, row), number(F32, self.lanes, 0.0)
+        sums_at, zero = self.sums_at(panel, row), number(F32, self.lanes, 0.0)
         before = self.builder.fmul(self.code.load(sums_at, F32, self.lanes), self._factor(row))
         sums = self.code.local(llvm_type(F32, self.lanes), before)
-        place = self._scores_at(row)
+        place = self.scores_at(row)
+        is_blind = self._is_blind(panel, row, again) if self.scores.replaces_weights else None
 
         def weigh(index: ir.Value, mask: ir.Value | None) -> ir.Value:
-            score = self.code.load(self._element(place, index), F32, self.lanes)
+            score = self.code.load(self.element(place, index), F32, self.lanes)
             (weight,) = emitted(self.builder, [_WEIGHT], self.lanes, [score, base, *self.weigh_by])
+            if is_blind is not None:
+                equal = self.code.broadcast(self.equal_weights[0])
+                weight = self.builder.select(self.code.broadcast(is_blind), equal, weight)
             if mask is not None:
                 weight = self.builder.select(mask, weight, zero)
             self.code.set(sums, self.builder.fadd(self.code.get(sums), weight))
@@ -366,13 +420,13 @@ class ChainCode(KernelCode):
 
     def _factor(self, row: ir.Value) -> ir.Value:
         """Return the factor of a row's weights so far."""
-        return self.code.broadcast(self.code.load(self._element(self.factors_scratch, row), F32, 1))
+        return self.code.broadcast(self.code.load(self.element(self.factors_scratch, row), F32, 1))
 
-    def _sums_at(self, panel: ir.Value, row: ir.Value) -> ir.Value:
+    def sums_at(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """Return where the vector of a row's sums of weights lies."""
         before = self.builder.mul(panel, I64(self.rows))
         number = self.builder.add(before, row)
-        return self._element(self.sums_scratch, self.builder.mul(number, I64(self.lanes)))
+        return self.element(self.sums_scratch, self.builder.mul(number, I64(self.lanes)))
 
     def _scale(self, results: ir.Value, count: ir.Value) -> None:
         """Multiply `count` rows of a panel's results by their factors."""
@@ -392,9 +446,9 @@ class ChainCode(KernelCode):
     def result_at(self, results: ir.Value, tile: ir.Value, row: ir.Value) -> ir.Value:
         """Return where a row of a tile of a panel's results lies."""
         before = self.builder.mul(tile, I64(self._tile_elements))
-        return self._element(results, self.builder.add(before, self.builder.mul(row, I64(self.result_width))))
+        return self.element(results, self.builder.add(before, self.builder.mul(row, I64(self.result_width))))
 
-    def _store(
+    def finish_panel(
         self,
         pointers: Pointers,
         known: Values,
@@ -408,29 +462,35 @@ class ChainCode(KernelCode):
         with self.walk_rows(pointers, *queries) as (query, row_pointers):
             self.pass_row()
             row = self.builder.sub(query, queries[0])
-            with self.builder.if_then(self._is_done(panel, row, again)):
+            with self.builder.if_then(self.is_done(panel, row, again)):
                 row_values = self.evaluate(Level.ROW, 1, row_pointers, known)
 
                 def known_at(index: ir.Value) -> Values:
-                    at = self._element_of_results(self._results_at(panel), row, index)
+                    at = self.element_of_results(self.results_at(panel), row, index)
                     return row_values | {id(self.total): self.code.load(at, F32, self.lanes)}
 
                 self.store_range(row_pointers, I64(0), self.inner, known_at)
 
-    def _is_done(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
+    def is_done(self, panel: ir.Value, row: ir.Value, again: ir.Value) -> ir.Value:
         """Divide a row of results by the sum of its weights, and return whether to store it. The first time
-        it is stored if all results are finite or the sum is NaN, the second time if it was not before."""
-        sum = self._sum_of(panel, row)
-        share = self.code.broadcast(self.builder.fdiv(number(F32, 1, 1.0), sum))
-        sums, before = self._results_at(panel), self._results_at(panel, self.first_results)
+        it is stored if all results are finite, or if there are no weights and nothing replaces them. The
+        second time it is stored if it was not before."""
+        sum, replaces = self._sum_of(panel, row), self.scores.replaces_weights
+        one = number(F32, 1, 1.0)
+        share = self.builder.fdiv(one, sum)
+        if replaces:
+            replacement = self.builder.fmul(self.scores.replacement(), self.equal_weights[1])
+            share = self.builder.select(self._is_blind(panel, row, again), replacement, share)
+        share = self.code.broadcast(share)
+        sums, before = self.results_at(panel), self.results_at(panel, self.first_results)
         zero = number(F32, self.lanes, 0.0)
         found = self.code.local(llvm_type(F32, self.lanes))
         self.code.set(found, zero)
 
         def divide(index: ir.Value, mask: ir.Value | None) -> None:
-            at = self._element_of_results(sums, row, index)
+            at = self.element_of_results(sums, row, index)
             result = self.builder.fmul(self.code.load(at, F32, self.lanes), share)
-            first = self.code.load(self._element_of_results(before, row, index), F32, self.lanes)
+            first = self.code.load(self.element_of_results(before, row, index), F32, self.lanes)
             takes_first = self.builder.or_(self._is_finite(first), self.builder.not_(self._is_finite(result)))
             merged = self.builder.select(takes_first, first, result)
             result = self.builder.select(self.code.broadcast(again), merged, result)
@@ -440,14 +500,18 @@ class ChainCode(KernelCode):
             self.code.set(found, self.builder.fadd(self.code.get(found), self.builder.fmul(counted, zero)))
 
         self.code.vector_loop(I64(0), self.inner, divide)
-        is_open = self.builder.and_(
-            self.builder.fcmp_unordered("uno", *[self._added(self.code.get(found))] * 2),
-            self.builder.fcmp_ordered("ord", sum, sum),
-        )
-        at = self._state_at(self.again_scratch, panel, row)
+        is_open = self.builder.fcmp_unordered("uno", *[self._added(self.code.get(found))] * 2)
+        state = one
+        if replaces:
+            is_blind = self.builder.fcmp_unordered("ule", sum, number(F32, 1, 0.0))
+            state = self.builder.select(is_blind, number(F32, 1, _BLIND), one)
+        else:
+            is_open = self.builder.and_(is_open, self.builder.fcmp_ordered("ord", sum, sum))
+        state = self.builder.select(is_open, state, number(F32, 1, 0.0))
+        at = self.state_at(self.again_scratch, panel, row)
         was_open = self.builder.fcmp_ordered("!=", self.code.load(at, F32, 1), number(F32, 1, 0.0))
         with self.builder.if_then(self.builder.not_(again)):
-            self.code.store(at, self.builder.uitofp(is_open, llvm_type(F32, 1)), F32)
+            self.code.store(at, state, F32)
             count = self.builder.add(self.code.get(self.again), self.builder.zext(is_open, I64))
             self.code.set(self.again, count)
         return self.builder.select(again, was_open, self.builder.not_(is_open))
@@ -456,14 +520,14 @@ class ChainCode(KernelCode):
         zero = number(F32, self.lanes, 0.0)
         return self.builder.fcmp_ordered("==", self.builder.fmul(vector, zero), zero)
 
-    def _element_of_results(self, results: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
+    def element_of_results(self, results: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         """Return where an element of a panel's results lies."""
         tile, within = self.code.split(column, [I64(0), I64(self.result_width)])
-        return self._element(self.result_at(results, tile, row), within)
+        return self.element(self.result_at(results, tile, row), within)
 
     def _sum_of(self, panel: ir.Value, row: ir.Value) -> ir.Value:
         """Return the sum of a row's weights."""
-        return self._added(self.code.load(self._sums_at(panel, row), F32, self.lanes))
+        return self._added(self.code.load(self.sums_at(panel, row), F32, self.lanes))
 
     def _added(self, lanes: ir.Value) -> ir.Value:
         """Return the sum of the lanes of a vector."""
@@ -472,8 +536,9 @@ class ChainCode(KernelCode):
         return intrinsic(self.builder, name, llvm_type(F32, 1), operands, flags=("reassoc",))
 
 
-class _ScoresCode(KernelCode):
-    """Emits the scores from products. The pattern's row loops run over queries, its innermost over keys."""
+class ScoresCode(KernelCode):
+    """Emits the scores from products. The pattern's row loops run over queries, its innermost over keys. A
+    second value replaces the weights of queries that have none."""
 
     def __init__(self, code: Code, pattern: CpuPattern, first_parameter: int) -> None:
         super().__init__(code, pattern, first_parameter)
@@ -485,6 +550,15 @@ class _ScoresCode(KernelCode):
         """Go to the first query and key of a group."""
         self._pointers = self.group_pointers(group)
         self._known = self.evaluate(Level.GROUP, 1, self._pointers, {})
+
+    @property
+    def replaces_weights(self) -> bool:
+        """True if a number replaces weights that are NaN."""
+        return len(self.pattern.values) > 1
+
+    def replacement(self) -> ir.Value:
+        """Return the weight of each key for queries whose weights are NaN."""
+        return self.value(self.pattern.values[1], 1, self._known)
 
     def walk(self, first: ir.Value, last: ir.Value) -> AbstractContextManager[tuple[ir.Value, Pointers]]:
         """Loop over queries: yields the query and where the accesses are there."""
@@ -505,7 +579,7 @@ class _ScoresCode(KernelCode):
             score = splat(self.builder, self.value(self.pattern.values[0], self.lanes, values), self.lanes)
             self.code.store(at, score, F32)
             counted = score if mask is None else self.builder.select(mask, score, lowest)
-            self.code.set(greatest, _greater(self.builder, counted, self.code.get(greatest)))
+            self.code.set(greatest, greater(self.builder, counted, self.code.get(greatest)))
 
         self.code.vector_loop(*keys, compute)
         name = f"llvm.vector.reduce.fmax.{type_suffix(F32, self.lanes)}"
@@ -514,7 +588,7 @@ class _ScoresCode(KernelCode):
         )
 
 
-def _greater(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+def greater(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """Return the greater of two; the second if the first is NaN."""
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 

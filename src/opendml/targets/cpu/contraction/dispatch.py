@@ -8,6 +8,7 @@ from opendml.targets.cpu.contraction.amx_code import AmxCode, AmxWindowsCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
 from opendml.targets.cpu.contraction.dot_code import DotCode
+from opendml.targets.cpu.contraction.few_rows_code import FewRowsCode
 from opendml.targets.cpu.contraction.tiling import Chaining, Instructions, Tiling
 from opendml.targets.cpu.contraction.windows_code import BroadcastWindowsCode, WindowsCode
 from opendml.targets.cpu.pattern import CpuPattern
@@ -31,5 +32,7 @@ def contraction_code(code: Code, pattern: CpuPattern) -> ContractionCode:
 
 def chain_code(code: Code, pattern: CpuPattern) -> ChainCode:
     """Return the code of a softmax between products."""
-    is_amx = pattern.walk_as(Chaining).a.instructions.are_amx
-    return (AmxChainCode if is_amx else ChainCode)(code, pattern)
+    instructions = pattern.walk_as(Chaining).a.instructions
+    if instructions is Instructions.DOTS:
+        return FewRowsCode(code, pattern)
+    return (AmxChainCode if instructions.are_amx else ChainCode)(code, pattern)

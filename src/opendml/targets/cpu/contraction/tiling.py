@@ -275,13 +275,24 @@ class Tiling(WalkPattern):
         return self.a.depth
 
 
+class ChainStep(Enum):
+    """The part of a softmax between products that a launch computes."""
+
+    WHOLE = "whole"
+    PARTIAL = "partial"
+    """The states of some queries for a part of the keys."""
+    COMBINE = "combine"
+    """The results of some queries from these states."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chaining(WalkPattern):
     """The way to compute a softmax between products, `keys` keys at a time. Micro-panels of the queries and
     panels of the keys give products, the last load of `scores`. Scores and panels of the values give results.
 
     `micro` is the tile of scores, `weighting` that of results; both have as many rows. Packed queries and
-    results of an item have at most `elements` elements each, at most `widest` for each row.
+    results of an item have at most `elements` elements each, at most `widest` for each row. For few queries,
+    keys and values are read in place, and the vectors of `micro` are those of values read together.
     """
 
     a: OperandA
@@ -293,6 +304,7 @@ class Chaining(WalkPattern):
     keys: int
     elements: int
     widest: int
+    step: ChainStep = ChainStep.WHOLE
 
 
 def expanded_walk(walk: WalkPattern, expand: Callable[[CpuPattern], CpuPattern]) -> WalkPattern:
