@@ -9,12 +9,13 @@ import numpy as np
 
 import opendml as dml
 from opendml.compiler.sized import at_sizes
+from opendml.program.buckets import bucket_of, range_of
 from opendml.program.carriers import carried
 from opendml.program.program import Program
 from opendml.program.sizes import Dimension, Trace, hint_of
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
-from opendml.runtime.graphs.traced_model import Plan, TracedModel, bucket_of, range_of
+from opendml.runtime.graphs.traced_model import Plan, TracedModel
 from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.native import PATIENCE, THREADS
 from opendml.targets.cpu.planning import CpuTracedProgram, _parts, _scheduled

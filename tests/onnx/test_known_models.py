@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 import opendml as dml
 from opendml.frontends.onnx import model_file
+from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning
 
@@ -121,15 +123,21 @@ def test_declarations_of_a_known_model_are_those_of_the_model(work: Work) -> Non
     assert counts == NOTHING
 
 
-def test_models_with_types_that_numpy_lacks_are_loaded_each_time(work: Work) -> None:
+def test_a_known_model_may_have_bfloat16(work: Work) -> None:
     text = """<ir_version: 8, opset_import: ["" : 17]>
-    g (bfloat16[3, 48] x) => (bfloat16[3, 48] y) { y = Neg (x) }"""
-    source = bytes(onnx.parser.parse_model(text).SerializeToString())
-    x = X.astype(ml_dtypes.bfloat16)
-    for _ in range(2):
-        found, counts = work.of(lambda: results(source, x))
-        assert found == [(-x).tobytes()]
-        assert counts["parsed"] == 1
+    g (bfloat16[n, 48] x) => (bfloat16[n, 64] y) { y = MatMul (x, w) }"""
+    read = onnx.parser.parse_model(text)
+    w = RANDOM.standard_normal((48, 64), np.float32).astype(ml_dtypes.bfloat16)
+    read.graph.initializer.append(onnx.numpy_helper.from_array(w, "w"))
+    source, x = read.SerializeToString(), X.astype(ml_dtypes.bfloat16)
+    expected, _ = work.of(lambda: results(source, x, x[1:]))
+    np.testing.assert_allclose(
+        np.frombuffer(expected[0], ml_dtypes.bfloat16).astype(np.float32).reshape(3, 64),
+        x.astype(np.float32) @ w.astype(np.float32),
+        rtol=2**-7,
+        atol=0.05,
+    )
+    assert work.of(lambda: results(source, x, x[1:])) == (expected, NOTHING)
 
 
 def test_other_weights_are_used(work: Work) -> None:
@@ -147,12 +155,71 @@ def test_initializers_that_a_trace_has_read_are_compared(work: Work) -> None:
     np.testing.assert_allclose(np.frombuffer(found, np.float32).reshape(3, 32), expected, 1e-4, 1e-4)
 
 
-def test_new_sizes_of_a_known_model_are_traced(work: Work) -> None:
-    work.of(lambda: results(model(), X))
-    expected = [results(onnx.load_from_string(model()), x) for x in (X, X[:2])]
-    found, counts = work.of(lambda: results(model(), X, X[:2], X))
-    assert counts["parsed"] == 1
-    assert found == [*expected[0], *expected[1], *expected[0]]
+def rows(count: int) -> Array:
+    return np.resize(X, (count, 48)) + np.arange(count, dtype=np.float32)[:, None]
+
+
+def test_a_known_bucket_serves_other_sizes(work: Work) -> None:
+    work.of(lambda: results(model(), rows(9)))
+    expected = [results(onnx.load_from_string(model()), rows(count)) for count in (11, 15, 9)]
+    found, counts = work.of(lambda: results(model(), rows(11), rows(15), rows(9)))
+    assert counts == NOTHING
+    assert found == [each for some in expected for each in some]
+
+
+def test_another_bucket_of_a_known_model_is_traced_once(work: Work) -> None:
+    work.of(lambda: results(model(), rows(9)))
+    expected, counts = work.of(lambda: results(model(), rows(9), rows(20), rows(10)))
+    assert counts["parsed"] == counts["fused"] == 1
+    assert work.of(lambda: results(model(), rows(9), rows(20), rows(10))) == (expected, NOTHING)
+    _, counts = work.of(lambda: results(model(), rows(30)))
+    assert counts == NOTHING
+
+
+SUM = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[n] x, float[m] y) => (float[k] z) {
+  n = Shape (x)
+  count = Cast <to = 1> (n)
+  shifted = Add (x, y)
+  z = Div (shifted, count)
+}"""
+
+
+def test_dimensions_that_were_equal_at_first_are_told_apart_later(work: Work) -> None:
+    def run(*sizes: tuple[int, int]) -> list[bytes]:
+        loaded = dml.onnx.load(bytes(onnx.parser.parse_model(SUM).SerializeToString()))
+        arrays = [(np.arange(n, dtype=np.float32), np.ones(m, np.float32)) for n, m in sizes]
+        for x, y in arrays:
+            np.testing.assert_array_equal(loaded(x, y)["z"], (x + y) / np.float32(len(x)))
+        return []
+
+    for sizes in (((6, 6),), ((7, 7), (5, 5)), ((5, 1), (4, 4)), ((7, 1), (1, 7), (6, 6))):
+        work.of(lambda: run(*sizes))  # noqa: B023
+        assert work.of(lambda: run(*sizes))[1] == NOTHING  # noqa: B023
+    loaded, _ = work.of(lambda: dml.onnx.load(bytes(onnx.parser.parse_model(SUM).SerializeToString())))
+    with pytest.warns(EvaluatorWarning), pytest.raises(dml.Error):
+        loaded(np.ones(6, np.float32), np.ones(5, np.float32))
+
+
+def test_plans_of_one_bucket_are_kept_beside_each_other(work: Work) -> None:
+    """Sizes that fail the guards of a plan get another one, which does not replace the first."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[n, 6] x) => (float[a, b] y) { s = Constant <value_ints = [-1, 4]> () y = Reshape (x, s) }"""
+    source = bytes(onnx.parser.parse_model(text).SerializeToString())
+    inputs = [np.arange(6 * n, dtype=np.float32).reshape(n, 6) for n in (16, 22, 30)]
+    for x in inputs:
+        assert work.of(lambda: results(source, x))[0] == [x.tobytes()]  # noqa: B023
+    assert work.of(lambda: results(source, *inputs)) == ([x.tobytes() for x in inputs], NOTHING)
+
+
+def test_limits_hold_for_new_sizes_of_a_known_bucket(work: Work) -> None:
+    def run(count: int) -> Any:
+        return results(model(), rows(count), limits=dml.Limits(tensor_elements=48 * 70))
+
+    work.of(lambda: run(65))
+    assert work.of(lambda: run(66))[1] == NOTHING
+    with pytest.raises(dml.LimitExceeded, match="tensor_elements"):
+        work.of(lambda: run(100))
 
 
 @pytest.mark.parametrize(
@@ -196,6 +263,19 @@ def test_damaged_files_are_ignored(work: Work, tmp_path: Path) -> None:
     assert work.of(lambda: results(model(), X)) == (expected, NOTHING)
 
 
+def test_files_that_another_version_may_have_written_are_ignored(work: Work, tmp_path: Path) -> None:
+    expected, _ = work.of(lambda: results(model(), X))
+    found = [(path, path.read_bytes()[32:]) for path in (tmp_path / "cache").glob("*.plan")]
+    for path, content in found:
+        data = json.loads(content)
+        damaged: list[Any] = [None, [], {}, *({**data, name: "?"} for name in data)]
+        for changed in damaged:
+            object_cache.write_object(path.stem, json.dumps(changed).encode(), "plan")
+            assert work.of(lambda: results(model(), X))[0] == expected
+        object_cache.write_object(path.stem, content, "plan")
+    assert work.of(lambda: results(model(), X)) == (expected, NOTHING)
+
+
 def test_a_known_model_drops_sizes_that_take_too_much(work: Work) -> None:
     rows = [X[:1], X[:2], X[:3]]
     expected = [each for x in rows for each in work.of(partial(results, model(), x))[0]]
@@ -207,7 +287,7 @@ def test_a_known_model_drops_sizes_that_take_too_much(work: Work) -> None:
 UNIMPORTED = """
 import sys
 import numpy as np, opendml as dml
-dml.onnx.load(sys.argv[1])(np.ones((3, 48), np.float32))
+dml.onnx.load(sys.argv[1])(np.ones((int(sys.argv[2]), 48), np.float32))
 print([name for name in ("onnx", "opendml.compiler.fuse") if name in sys.modules])
 """
 
@@ -217,6 +297,9 @@ def test_a_known_run_imports_neither_the_onnx_package_nor_the_compiler(tmp_path:
     env = os.environ | {"OPENDML_CACHE_DIRECTORY": str(tmp_path / "cache"), object_cache.PLANS_VARIABLE: "1"}
     command = [sys.executable, "-c", UNIMPORTED, str(tmp_path / "model.onnx")]
     runs = [
-        subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout for _ in range(2)
+        subprocess.run(
+            [*command, size], env=env, check=True, capture_output=True, text=True, timeout=60
+        ).stdout
+        for size in ("9", "9", "14")
     ]
-    assert runs == ["['onnx', 'opendml.compiler.fuse']\n", "[]\n"]
+    assert runs == ["['onnx', 'opendml.compiler.fuse']\n", "[]\n", "[]\n"]

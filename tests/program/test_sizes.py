@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import struct
@@ -27,6 +28,7 @@ from opendml.program.sizes import (
     square_root,
     value_at,
 )
+from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 
 HINTS = {"batch": 4, "length": 50, "width": 223}
 
@@ -71,12 +73,15 @@ def test_sizes_that_meet_the_guards_have_the_values_of_integers(seed: int) -> No
     traced = [expression(sizes) for expression in expressions]
     assert [hint_of(each) for each in traced] == [expression(HINTS) for expression in expressions]
     holds, values = Conditions(trace.guards), Values(traced)
+    stored_holds, stored = stored_and_read(trace.guards, traced)
     assert holds(HINTS)
     for _ in range(40):
         other = {name: generator.choice([2, 3, 8, 49, 50, 224, 10_000]) for name in HINTS}
+        assert stored_holds(other) == holds(other)
         if holds(other):
             try:
                 assert values(other).tolist() == [expression(other) for expression in expressions]
+                assert stored(other).tolist() == values(other).tolist()
             except OverflowError:
                 assert any(abs(expression(other)) > 2**50 for expression in expressions)
 
@@ -187,12 +192,23 @@ def test_traced_floats_that_meet_the_guards_have_the_bits_of_floats(seed: int) -
     traced = expression(sizes)
     assert hint_of(traced) == expression(HINTS)
     holds = Conditions(trace.guards)
-    values = Values([TracedWord(traced, bits)] if is_traced(traced) else [bits(traced)])
+    written = [TracedWord(traced, "<d")] if is_traced(traced) else [bits(traced)]
+    values, (stored_holds, stored) = Values(written), stored_and_read(trace.guards, written)
     for _ in range(20):
         other = {name: generator.randrange(2, 3000) for name in HINTS}
+        assert stored_holds(other) == holds(other)
         if holds(other):
-            assert values(other).tolist() == [bits(expression(other))]
+            assert values(other).tolist() == stored(other).tolist() == [bits(expression(other))]
             assert value_at(traced, other) == expression(other)
+
+
+def stored_and_read(guards: Any, numbers: list[Any]) -> tuple[Conditions, Values]:
+    """Return the guards and numbers that another process reads."""
+    write = WrittenSizes()
+    data = write.guards(guards), [write(each) for each in numbers]
+    table, (listed, found) = json.loads(json.dumps([write.table(), data]))
+    read = ReadSizes(table)
+    return Conditions(read.guards(listed)), Values([read(each) for each in found])
 
 
 def bits(value: float) -> int:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from opendml.program.node import FUNCTIONS, Node, Operation, ordered, with_operands
 from opendml.program.scalar_type import ScalarType, number_in
-from opendml.program.sizes import TracedFloat, TracedWord
+from opendml.program.sizes import TracedFloat, TracedWord, bits_in
 from opendml.program.vector_math import KNOWN_ERRORS, changes_of_sign, is_bounded, is_power_of_two
 
 _FORMATS = {ScalarType.FLOAT16: "<e6x", ScalarType.FLOAT32: "<f4x", ScalarType.FLOAT64: "<d"}
@@ -58,15 +57,8 @@ def with_parameters(values: Sequence[Node], shared: Shared) -> tuple[tuple[Node,
 def word_of(node: Node) -> int:
     """Return the bits of a CONSTANT in its type, as a signed 64-bit word."""
     number = number_in(node.number, node.type)
-    bits = _BITS[node.type]
-    return TracedWord(number, bits) if type(number) is TracedFloat else bits(number)
-
-
-def _bits_in(format: str, number: float) -> int:
-    return int.from_bytes(struct.pack(format, number), "little", signed=True)
-
-
-_BITS = {type: partial(_bits_in, format) for type, format in _FORMATS.items()}
+    format = _FORMATS[node.type]
+    return TracedWord(number, format) if type(number) is TracedFloat else bits_in(format, number)
 
 
 def value_of_word(word: int, type: ScalarType) -> float:

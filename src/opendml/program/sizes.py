@@ -1012,24 +1012,33 @@ def _number_range(operation: str, ranges: Sequence[tuple[float, float]]) -> tupl
     return min(ends), max(ends)
 
 
+def bits_in(format: str, number: float) -> int:
+    """Return the bits of a float in a format of `struct`, as an integer with a sign."""
+    return int.from_bytes(struct.pack(format, number), "little", signed=True)
+
+
 class TracedWord(_Integer):
     """The bits of a number in a float type, as an integer of 64 bits with a sign.
 
     Args:
         number: the number.
-        bits_of: the function from a float to the bits.
+        format: the float type, as a format of `struct` of 8 bytes.
     """
 
-    __slots__ = ("bits_of", "number")
+    __slots__ = ("format", "number")
 
     number: TracedFloat
-    bits_of: Callable[[float], int]
+    format: str
 
-    def __new__(cls, number: TracedFloat, bits_of: Callable[[float], int]) -> TracedWord:
+    def __new__(cls, number: TracedFloat, format: str) -> TracedWord:
         """Return the bits of a number."""
         self = object.__new__(cls)
-        self.number, self.bits_of = number, bits_of
+        self.number, self.format = number, format
         return self
+
+    def bits_of(self, number: float) -> int:
+        """Return the bits that the word has if its number is this one."""
+        return bits_in(self.format, number)
 
     if not TYPE_CHECKING:
 
@@ -1049,11 +1058,11 @@ class TracedWord(_Integer):
     __str__ = __repr__
 
     def __hash__(self) -> int:
-        return hash((self.number, self.bits_of))
+        return hash((self.number, self.format))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is TracedWord:
-            return self.bits_of is other.bits_of and self.number._is_alike(other.number)
+            return self.format == other.format and self.number._is_alike(other.number)
         return self.__index__() == other
 
     def __ne__(self, other: object) -> bool:
@@ -1091,7 +1100,7 @@ def value_at(value: N, sizes: Mapping[str, int]) -> N:
         return value.trace.value(value.polynomial, sizes)
     if type(value) is TracedWord:
         number = value_at(value.number, sizes)
-        return TracedWord(number, value.bits_of) if type(number) is TracedFloat else value.bits_of(number)
+        return TracedWord(number, value.format) if type(number) is TracedFloat else value.bits_of(number)
     if type(value) is TracedFloat:
         made = _TRACED_OPERATIONS.get(value.operation, FLOAT_OPERATIONS[value.operation])
         return cast(N, made(*[value_at(each, sizes) for each in value.operands]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from opendml.program.program import Layout, Program
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.executable import Executable, Instance, Runnable, TracedProgram
+from opendml.targets.executable import Executable, Instance, Runnable, TracedExecutable, TracedProgram
 from opendml.targets.hosted import HostedInstance
 from opendml.targets.memory import OwnMemory, Place, TensorMemory
 from opendml.targets.planned import Planned, Timer
@@ -142,12 +142,22 @@ class DeviceBackend(ABC):
         """Return a text of all that compiled work depends on beside the program: the machine and settings."""
         return self.kind
 
-    def stored(self, executable: Executable) -> dict[str, Any] | None:
-        """Return an executable as JSON, from which another process makes it again. None: it cannot."""
+    def stored(self, executable: Executable, written: Callable[[Any], Any]) -> dict[str, Any] | None:
+        """Return an executable as JSON, from which another process makes it again. None: it cannot.
+
+        Args:
+            executable: an executable, perhaps with traced sizes.
+            written: makes JSON of its numbers (`WrittenSizes`).
+        """
         return None
 
-    def from_stored(self, data: dict[str, Any]) -> Executable | None:
-        """Return the executable that `stored` has made JSON of. None: its machine code is not here."""
+    def from_stored(self, data: dict[str, Any], read: Callable[[Any], Any]) -> TracedExecutable | None:
+        """Return the executable that `stored` has made JSON of. None: its machine code is not here.
+
+        Args:
+            data: the JSON.
+            read: makes numbers of their JSON (`ReadSizes`).
+        """
         return None
 
     @abstractmethod

@@ -1,17 +1,15 @@
-"""Dimensions that change between runs: their names and values in a run, and sizes that follow from them.
-
-The form of a run says for each dimension of an array either a size or the name of a traced dimension. Runs of
-one form share traces as far as the guards of these hold.
-"""
+"""Sizes that follow from the dimensions of a run, and the guards under which a trace serves other runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import cached_property
+from opendml.frontends.onnx.forms import LEAST_TRACED, Dimensions, Form
 from opendml.frontends.onnx.values import (
     Array,
     Known,
@@ -25,60 +23,8 @@ from opendml.frontends.onnx.values import (
 from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import GREATEST, Dimension, Size, Trace, is_traced, value_at
 
-Symbols = Sequence[str | None]
-"""For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""
-Form = tuple[tuple[int | str, ...], Type] | None
-"""Sizes and names of an array's dimensions, and its type; None: no array."""
-Dimensions = dict[str, int]
-"""The values of traced dimensions in a run, by name."""
-
-_LEAST = 2
-"""Sizes of 0 and 1 mean something of their own: no elements, and repetition."""
 _MOST_NUMBERS = 64
 """Elements of the largest tensor whose numbers become dimensions when they decide about sizes."""
-
-
-class RunForms:
-    """The forms of arrays that a run meets together.
-
-    Args:
-        dimensions: receives the values of their traced dimensions.
-    """
-
-    def __init__(self, dimensions: Dimensions) -> None:
-        self._dimensions = dimensions
-
-    def of(self, name: str, content: Any, symbols: Symbols | None) -> Form:
-        """Return the form of an array.
-
-        Args:
-            name: its name, by which dimensions are called that have no symbol of their own.
-            content: the array.
-            symbols: its traced dimensions; None: all may change.
-        """
-        if not isinstance(content, np.ndarray):
-            return None
-        sizes = content.shape
-        if symbols is not None and not any(symbols):
-            return sizes, content.dtype
-        if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
-            return sizes, content.dtype
-        return tuple([
-            self._named(size, f"{name}.{axis}", "" if symbols is None else symbols[axis])
-            for axis, size in enumerate(sizes)
-        ]), content.dtype  # fmt: skip
-
-    def _named(self, size: int, own: str, symbol: str | None) -> int | str:
-        """Return the name of a traced dimension, which gets a size; or the size, if it is exact.
-
-        Dimensions of one symbol that have other sizes are told apart by names of their own.
-        """
-        if symbol is None or not _LEAST <= size <= GREATEST:
-            return size
-        for name in (symbol, own):
-            if name and self._dimensions.setdefault(name, size) == size:
-                return name
-        return size
 
 
 def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashable:
@@ -98,7 +44,7 @@ def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashab
     found: list[int | str] = []
     for index, number in enumerate(array.flat):
         value = int(number)
-        if _LEAST <= value <= GREATEST:
+        if LEAST_TRACED <= value <= GREATEST:
             dimensions[f"{name}[{index}]"] = value
             found.append(f"{name}[{index}]")
         else:
@@ -152,8 +98,17 @@ class UsedDimensions(dict[str, int]):
             return replace(value, sizes=tuple([value_at(size, self) for size in value.sizes or ()]))
         return value
 
-    def conditions(self) -> Callable[[Mapping[str, int]], bool]:
-        """Return whether other dimensions may be in the place of these."""
+    @property
+    def exact(self) -> dict[str, int]:
+        """The dimensions that must have the values of this run."""
+        return dict(self) if self._is_exact else {}
+
+    def hold(self, dimensions: Mapping[str, int]) -> bool:
+        """Return whether other dimensions may be in the place of these. No more guards may follow."""
+        return self._conditions(dimensions)
+
+    @cached_property
+    def _conditions(self) -> Callable[[Mapping[str, int]], bool]:
         if not self._is_exact:
             return Conditions(self.trace.guards)
         exact = dict(self)
@@ -168,16 +123,16 @@ class SizesOfRun:
     """
 
     def __init__(self, groups: Iterable[Sequence[int]]) -> None:
-        self._groups = [tuple(each) for each in groups]
-        flat = [each for group in self._groups for each in group]
+        self.groups = [tuple(each) for each in groups]
+        flat = [each for group in self.groups for each in group]
         self._values = Values(flat) if any(isinstance(each, Size) for each in flat) else None
 
     def __call__(self, dimensions: Mapping[str, int]) -> Sequence[tuple[int, ...]]:
         """Return the tuples as plain integers."""
         if self._values is None:
-            return self._groups
+            return self.groups
         flat = iter(self._values(dimensions).tolist())
-        return [tuple([next(flat) for _ in group]) for group in self._groups]
+        return [tuple([next(flat) for _ in group]) for group in self.groups]
 
 
 class KnownContents:
@@ -194,13 +149,17 @@ class KnownContents:
         self._numbers = [value.elements.reshape(-1).tolist() for value in traced.values()]
         self.names = self._same.keys() | traced.keys()
 
+    def traced(self) -> Iterator[tuple[str, tuple[int, ...], Type, list[float]]]:
+        """Yield the names, sizes, types and elements of contents that follow from sizes."""
+        for each, numbers in zip(self._traced, self._numbers, strict=True):
+            yield *each, numbers
+
     def __call__(self, dimensions: Mapping[str, int]) -> dict[str, Any]:
         """Return the contents for the dimensions of a run."""
         if not self._traced:
             return self._same
-        evaluated = zip(self._traced, self._numbers, strict=True)
         arrays = {
             name: np.array([value_at(each, dimensions) for each in numbers], type).reshape(sizes)
-            for (name, sizes, type), numbers in evaluated
+            for name, sizes, type, numbers in self.traced()
         }
         return {**self._same, **arrays}

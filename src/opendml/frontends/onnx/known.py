@@ -1,41 +1,48 @@
 """ONNX models that were run before on this machine: neither parsed nor traced again.
 
-The cache folder has a file for each model, with its inputs and outputs. It has another one for each form of
-inputs, with the plan of the graph that the model became. Both are found by a digest of the bytes of the model
-without the data of large initializers. If the trace read such data, as folding does, the file has their
-digests too. The `onnx` package and the importer are not imported for a known run.
+The cache folder has a file for each model, with its inputs and outputs. For each form of inputs and bucket of
+their open sizes it has plans of the graph that the model became (`known_runs`). Both are found by a digest of
+the bytes of the model without the data of large initializers. If the trace read such data, as folding does,
+the file has their digests too. The `onnx` package and the importer are not imported for a known run.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from opendml.across_forks import cached_property
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
+from opendml.frontends.onnx.forms import Dimensions, Symbols, forms_of, symbols_of
+from opendml.frontends.onnx.known_runs import (
+    KnownPlan,
+    KnownRun,
+    PlanToWrite,
+    array_from_json,
+    array_to_json,
+)
 from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, fields
 from opendml.frontends.onnx.sizes import Sizes
-from opendml.frontends.onnx.tensor_info import TensorInfo
+from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
 from opendml.frontends.onnx.weights import Weights
 from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
-from opendml.runtime.graphs.shared import Footprint, PreparedMemory, kept_memory
+from opendml.program.buckets import bucket_of
+from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file
-from opendml.targets.memory import aligned_bytes
 from opendml.targets.object_cache import (
     plans_are_kept,
     read_object,
@@ -48,7 +55,7 @@ from opendml.targets.registry import backend_of
 if TYPE_CHECKING:
     from opendml.runtime.graphs.model_cache import ModelCache
     from opendml.targets.backend import DeviceBackend
-    from opendml.targets.executable import Executable, Instance
+    from opendml.targets.executable import Executable
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +65,16 @@ _MOST_STORED_BYTES = 2**22
 """Bytes of computed constants that a file of a run may hold. Others are folded again in each process."""
 _MOST_READ_BYTES = 2**24
 """Bytes of initializers that the trace may read: each process computes their digests."""
-_GRAPH_OF_MODEL, _INITIALIZER_OF_GRAPH, _RAW_DATA_OF_TENSOR = 7, 5, 9
+_MOST_PLANS = 8
+"""Plans of a bucket, at most."""
+_MOST_RUNS = 64
+"""Sizes whose runs are kept, at most. Another one takes a fraction of a millisecond to make."""
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Raised by JSON that is not as this version writes it."""
+_DATA_OF_INITIALIZERS = 7, 5, 9
+"""The numbers of ONNX's fields: a model's graph, its initializers, their raw data."""
+_DATA_OF_NODES = 7, 1, 5, 5, 9
+"""A model's graph, its nodes, their attributes, tensors of these, and their raw data."""
 _KIND = "plan"
 
 
@@ -77,6 +93,11 @@ class ModelFacts:
     outputs: tuple[TensorInfo, ...]
     declared: tuple[TensorInfo, ...]
     held: int
+
+    @property
+    def symbols(self) -> dict[str, Symbols]:
+        """The open dimensions of the inputs."""
+        return symbols_of((each.name, each.sizes) for each in self.declared)
 
 
 def known_model(
@@ -121,7 +142,7 @@ def known_model(
     return KnownModel(content, circumstances, backend, threads, trusted_one), weights, name, content
 
 
-class KnownModel:
+class KnownModel(Locked):
     """The files in the cache about a model on a device.
 
     Args:
@@ -140,21 +161,35 @@ class KnownModel:
         threads: int | None,
         file: CompiledFile | None,
     ) -> None:
+        super().__init__()
         self.content, self._backend, self.file = content, backend, file
         own = f"{_digest_without_data(content)}\n{circumstances} {threads}"
         text = f"{own}\n{_versions()}\n{backend.circumstances()}"
         self._key = hashlib.sha256(text.encode()).hexdigest()
         self._base = np.frombuffer(content, np.uint8).ctypes.data
+        self._symbols: dict[str, Symbols] | None = None
+        """The open dimensions of the inputs; None: the declarations are not known."""
+        self._plans: dict[str, list[KnownPlan]] = {}
+        """The plans that this process has read, by the keys of runs."""
+        self._runs: dict[Hashable, KnownRun] = {}
+        """Runs of these by the exact forms of their inputs."""
 
     def facts(self) -> ModelFacts | None:
         """Return the declarations of the model, if they are in the cache."""
         data = _read(self._key)
         if data is None:
             return None
-        each = {
-            name: tuple(map(TensorInfo.from_json, data[name])) for name in ("inputs", "outputs", "declared")
-        }
-        return ModelFacts(each["inputs"], each["outputs"], each["declared"], data["held"])
+        try:
+            each = {
+                name: tuple(map(TensorInfo.from_json, data[name]))
+                for name in ("inputs", "outputs", "declared")
+            }
+            facts = ModelFacts(each["inputs"], each["outputs"], each["declared"], int(data["held"]))
+        except _DAMAGED as error:
+            log.debug("known model %s cannot be read: %s", self._key, error)
+            return None
+        self._symbols = facts.symbols
+        return facts
 
     def write_facts(self, facts: ModelFacts) -> None:
         """Write the declarations of the model to the cache."""
@@ -162,90 +197,176 @@ class KnownModel:
             name: [info.to_json() for info in getattr(facts, name)]
             for name in ("inputs", "outputs", "declared")
         }
-        if all(None not in infos for infos in every.values()):
-            _write(self._key, {**every, "held": facts.held})
+        self._symbols = facts.symbols
+        _write(self._key, {**every, "held": facts.held})
 
-    def run(self, inputs: Mapping[str, Any], models: ModelCache) -> KnownRun | None:
-        """Return the run for inputs of these sizes and types, if it is in the cache."""
-        key = self._key_of(inputs)
-        data = None if key is None else _read(key)
-        if data is None:
+    def run(self, inputs: Mapping[str, Any], models: ModelCache, reads: bool) -> KnownRun | None:
+        """Return a run for inputs of these sizes and types. None: no plan in the cache serves them.
+
+        Args:
+            inputs: the inputs.
+            models: has the memory that all sizes share.
+            reads: whether the cache is read; otherwise only plans that were read before are looked at.
+        """
+        if not (reads or self._plans):
             return None
-        began = time.perf_counter()
-        if any(_digest(self._at(*place)) != digest for *place, digest in data["read"]):
-            log.debug("known run %s: initializers that its trace read have changed", key)
+        exact = tuple([(name, np.shape(each), getattr(each, "dtype", None)) for name, each in inputs.items()])
+        found = self._runs.get(exact)
+        if found is None:
+            with self._lock:
+                found = self._new_run(inputs, models, reads)
+                if found is not None:
+                    while len(self._runs) >= _MOST_RUNS:
+                        self._runs.pop(next(iter(self._runs)), None)
+                    self._runs[exact] = found
+        return found
+
+    def _new_run(self, inputs: Mapping[str, Any], models: ModelCache, reads: bool) -> KnownRun | None:
+        """Return a run of a plan that serves sizes that had no run."""
+        dimensions: Dimensions = {}
+        key = self._key_of(inputs, dimensions)
+        if key is None:
             return None
-        executable = self._backend.from_stored(data["plan"])
+        plans = self._plans.get(key)
+        if plans is None:
+            plans = list(self._read_plans(key)) if reads else []
+            if not plans:
+                return None
+            self._plans[key] = plans
+        for plan in list(plans):
+            if plan.kept is None:
+                if not plan.serves(dimensions):
+                    continue
+                if not self._start(plan, key, models):
+                    plans.remove(plan)
+                    continue
+            run = plan.at(dimensions)
+            if run is not None:
+                return run
+        return None
+
+    @property
+    def is_read(self) -> bool:
+        """True if this process has read a plan of the model."""
+        return bool(self._plans)
+
+    def _read_plans(self, key: str) -> Iterator[KnownPlan]:
+        """Yield the plans in the cache that may serve runs with a key."""
+        for number in range(_MOST_PLANS):
+            data = _read(_numbered(key, number))
+            if data is None:
+                return
+            try:
+                yield KnownPlan(data)
+            except _DAMAGED as error:
+                log.debug("known plan %s cannot be read: %s", key, error)
+
+    def _start(self, plan: KnownPlan, key: str, models: ModelCache) -> bool:
+        """Link the code of a plan and pack its constants. Return whether that is possible."""
+        began, data = time.perf_counter(), plan.data
+        try:
+            if any(_digest(self._at(*place)) != digest for *place, digest in data["read"]):
+                log.debug("known plan %s: initializers that its trace read have changed", key)
+                return False
+            executable = self._backend.from_stored(data["plan"], plan.read)
+            constants = {number: self._constant(place) for number, place, _ in data["constants"]}
+            identities = {number: _identity(identity) for number, _, identity in data["constants"]}
+        except _DAMAGED as error:
+            log.debug("known plan %s cannot be read: %s", key, error)
+            return False
         if executable is None:
-            return None
-        own = executable.temporary_bytes + sum(each.size for each in executable.kept)
-        meter().require_memory(own, "the temporary and prepared tensors of a graph")
-        constants = {number: self._constant(place) for number, place, _ in data["constants"]}
-        identities = {number: _identity(identity) for number, _, identity in data["constants"]}
+            return False
+        own = sum(each.size for each in executable.kept)
+        meter().require_memory(own, "the prepared tensors of a graph")
 
         def fill(addresses: Sequence[int], wanted: Container[int]) -> None:
             _fill(executable, constants, addresses, wanted)
 
         kept = kept_memory(executable, self._backend, identities, models.shared.constants, fill)
-        found = KnownRun(executable, kept, models, data)
-        tell("a known run: plan %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
-        return found
+        plan.start(executable, kept, models.shared.arenas)
+
+        plan.on_forget = partial(self._forget, plan, key)
+        tell("a known plan: %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
+        return True
+
+    def _forget(self, plan: KnownPlan, key: str) -> None:
+        """Drop a plan and its runs. It is read again when it is needed."""
+        self._plans.pop(key, None)
+        for exact, run in list(self._runs.items()):
+            if run.plan is plan:
+                self._runs.pop(exact, None)
 
     def write_run(
         self,
         inputs: Mapping[str, Any],
-        executable: Executable,
-        graph: Mapping[str, Any],
+        written: PlanToWrite,
         constants: Mapping[int, tuple[Array, Any]],
         read: Sequence[Array],
     ) -> bool:
-        """Write a run to the cache, and return whether it is written: it may hold too much.
+        """Write the plan of a run to the cache, and return whether it is written: it may hold too much.
 
         Args:
             inputs: the inputs of the run.
-            executable: the executable of its graph.
-            graph: the inputs and outputs of the graph (`KnownRun`).
+            written: the plan.
             constants: the constants that the executable reads, and their identities.
             read: the large initializers whose contents the trace has read.
         """
-        key, plan = self._key_of(inputs), self._backend.stored(executable)
+        key = self._key_of(inputs, {})
         places = {number: self._place(array) for number, (array, _) in constants.items()}
         stored = sum(constants[number][0].nbytes for number, place in places.items() if place is None)
-        if key is None or plan is None or stored > _MOST_STORED_BYTES:
+        if key is None or stored > _MOST_STORED_BYTES:
             return False
         if sum(each.nbytes for each in read) > _MOST_READ_BYTES or None in map(self._place, read):
             return False
-        data = {
-            **graph,
-            "plan": plan,
+        data = written.to_json(self._backend)
+        if data is None:
+            return False
+        data |= {
             "constants": [
-                [number, places[number] or _array_to_json(array), identity]
+                [number, places[number] or array_to_json(array), identity]
                 for number, (array, identity) in constants.items()
             ],
             "read": [[*(self._place(each) or ()), _digest(each)] for each in read],
         }
-        _write(key, data)
+        free = (each for each in range(_MOST_PLANS) if _read(_numbered(key, each)) is None)
+        _write(_numbered(key, next(free, _MOST_PLANS - 1)), data)
         return True
 
-    def _key_of(self, inputs: Mapping[str, Any]) -> str | None:
-        """Return the key of a run. None: an input is no array."""
-        if not all(isinstance(each, np.ndarray) for each in inputs.values()):
+    def _key_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> str | None:
+        """Return the key of runs in the bucket of this one, and add its dimensions. None: an input is no
+        array."""
+        if self._symbols is None or not all(isinstance(each, np.ndarray) for each in inputs.values()):
             return None
-        forms = [(name, each.dtype.str, each.dtype.name, each.shape) for name, each in inputs.items()]
-        return hashlib.sha256(f"{self._key}\n{forms}".encode()).hexdigest()
+        forms = [
+            (name, form and (form[0], type_text(form[1])))
+            for name, form in forms_of(inputs, self._symbols, dimensions)
+        ]
+        bucket = bucket_of(dimensions.values())
+        return hashlib.sha256(f"{self._key}\n{forms}\n{bucket}".encode()).hexdigest()
 
     def _place(self, array: Array) -> list[Any] | None:
-        """Return where an array lies in the bytes of the model. None: elsewhere."""
+        """Return where an array or its copy lies in the bytes of the model. None: elsewhere."""
         offset = array.ctypes.data - self._base
+        if array.nbytes >= LARGE_BYTES and not 0 <= offset < len(self.content):
+            offset = self._copied.get(_digest(array), -1)
         inside = 0 <= offset <= len(self.content) - array.nbytes
-        return [offset, array.dtype.str, array.shape] if inside and array.flags.c_contiguous else None
+        return [offset, type_text(array.dtype), array.shape] if inside and array.flags.c_contiguous else None
+
+    @cached_property
+    def _copied(self) -> Mapping[str, int]:
+        """The offsets of tensors of nodes, which a parser copies, in the bytes of the model, by digests."""
+        try:
+            spans = _large_data(memoryview(self.content), _DATA_OF_NODES)
+        except (LookupError, ValueError):
+            return {}
+        return {_digest(self._at(begin, "u1", [end - begin])): begin for begin, end in spans}
 
     def _at(self, offset: int, dtype: str, sizes: Sequence[int]) -> Array:
-        type, count = np.dtype(dtype), int(np.prod(sizes, dtype=np.int64))
+        type, count = type_of(dtype), int(np.prod(sizes, dtype=np.int64))
         return np.frombuffer(self.content, np.uint8, count * type.itemsize, offset).view(type).reshape(sizes)
 
     def _constant(self, place: Sequence[Any]) -> Array:
-        return self._at(*place) if isinstance(place[0], int) else _array_from_json(place)
+        return self._at(*place) if isinstance(place[0], int) else array_from_json(place)
 
 
 def _fill(
@@ -267,84 +388,6 @@ def _fill(
             release(array)
 
 
-class KnownRun(Locked):
-    """A graph that runs over the inputs of one form.
-
-    Args:
-        executable: its executable.
-        kept: the prepared constants.
-        models: has the arenas.
-        graph: a dict with "inputs", "outputs" (in the model's order), "kernel_steps" and "own_bytes". Each
-            input and output has its name, its buffer, and the type and sizes of the graph's tensor. An output
-            also has the type and sizes of the model's tensor.
-    """
-
-    def __init__(
-        self,
-        executable: Executable,
-        kept: Sequence[PreparedMemory],
-        models: ModelCache,
-        graph: Mapping[str, Any],
-    ) -> None:
-        super().__init__()
-        self._executable, self._kept, self._arenas = executable, kept, models.shared.arenas
-        self._inputs = [
-            (name, buffer, np.dtype(type), tuple(sizes)) for name, buffer, type, sizes in graph["inputs"]
-        ]
-        self._outputs = [
-            (name, buffer, _maker(np.dtype(type), tuple(sizes)), np.dtype(final), tuple(shape))
-            for name, buffer, type, sizes, final, shape in graph["outputs"]
-        ]
-        self._kernel_steps, own = graph["kernel_steps"], graph["own_bytes"]
-        self.footprint = Footprint(own, frozenset(kept), executable.temporary_bytes)
-        self._idle: list[Instance] = []
-        self.on_forget: Callable[[], object] = lambda: None
-        """Is called when the run is dropped."""
-
-    def forget(self) -> None:
-        """Drop the run."""
-        self.on_forget()
-
-    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the outputs by name."""
-        meter().count("kernel_steps", self._kernel_steps, "one run")
-        given = [(buffer, _packed(inputs[name], type, sizes)) for name, buffer, type, sizes in self._inputs]
-        made = [(buffer, make()) for _, buffer, make, _, _ in self._outputs]
-        with self._lock:
-            # A handler of a signal that runs the model meanwhile finds no idle instance, and makes one.
-            instance = self._idle.pop() if self._idle else self._instance()
-            for buffer, array in (*given, *made):
-                instance.bind(buffer, array.ctypes.data)
-            instance.dispatch()
-            self._idle[:] = [instance]
-        return {
-            name: array.reshape(shape).view(final)
-            for (name, _, _, final, shape), (_, array) in zip(self._outputs, made, strict=True)
-        }
-
-    def _instance(self) -> Instance:
-        addresses = [each.memory.address for each in self._kept]
-        return self._executable.instantiate(None, addresses, self._arenas)
-
-
-def _packed(array: Array, type: np.dtype[Any], sizes: tuple[int, ...]) -> Array:
-    """Return an input as a packed tensor of the graph, in memory that is aligned to its elements."""
-    if array.dtype != type or not array.flags.c_contiguous or array.shape != sizes:
-        array = np.ascontiguousarray(array).reshape(sizes).view(type)
-    return array if array.flags.aligned else array.copy()
-
-
-_ALIGNED_BYTES = 2**16
-
-
-def _maker(type: np.dtype[Any], sizes: tuple[int, ...]) -> Callable[[], Array]:
-    """Return a function that makes outputs, which are aligned to 64 bytes if they are large."""
-    size = int(np.prod(sizes, dtype=np.int64)) * type.itemsize
-    if size < _ALIGNED_BYTES:
-        return lambda: np.empty(sizes, type)
-    return lambda: aligned_bytes(np.empty, size).view(type).reshape(sizes)
-
-
 def _identity(identity: Any) -> Any:
     """Return the identity of a constant as the tracer has it: a name or a digest, the type, and the sizes."""
     if identity is None:
@@ -361,15 +404,6 @@ def identity_to_json(identity: Any) -> Any:
     return [name, *form] if isinstance(name, str) else None
 
 
-def _array_to_json(array: Array) -> list[Any]:
-    return ["array", array.dtype.str, array.shape, base64.b64encode(array.tobytes()).decode()]
-
-
-def _array_from_json(data: Sequence[Any]) -> Array:
-    _, type, sizes, content = data
-    return np.frombuffer(base64.b64decode(content), np.dtype(type)).reshape(sizes)
-
-
 def _digest(array: Array) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()
 
@@ -378,7 +412,7 @@ def _digest_without_data(content: Content) -> str:
     """Return a digest of a model's bytes, but for the data of large initializers; of other bytes, of all."""
     view, digest, behind = memoryview(content), hashlib.sha256(), 0
     try:
-        for begin, end in _large_data(view):
+        for begin, end in _large_data(view, _DATA_OF_INITIALIZERS):
             digest.update(view[behind:begin])
             behind = end
     except (LookupError, ValueError):
@@ -387,24 +421,17 @@ def _digest_without_data(content: Content) -> str:
     return digest.hexdigest()
 
 
-def _large_data(view: memoryview) -> list[tuple[int, int]]:
-    """Return the begin and end of the data of large initializers."""
-
-    def numbered(begin: int, end: int, number: int) -> list[tuple[int, int]]:
-        found = []
-        for each in fields(view, begin, end):
-            if each[1] in GROUP_MARKS:
-                raise ValueError("a group")
-            if each[0] == number and each[1] == LENGTH_DELIMITED:
-                found.append(each[3:])
-        return found
-
-    found = []
-    for graph in islice(numbered(0, len(view), _GRAPH_OF_MODEL), 2):
-        for begin, end in numbered(*graph, _INITIALIZER_OF_GRAPH):
-            if end - begin >= LARGE_BYTES:
-                data = numbered(begin, end, _RAW_DATA_OF_TENSOR)
-                found += [each for each in data if each[1] - each[0] >= LARGE_BYTES]
+def _large_data(view: memoryview, path: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the begin and end of large fields, by the numbers of the fields around them."""
+    found = [(0, len(view))]
+    for number in path:
+        around, found = found, []
+        for begin, end in around:
+            for each in fields(view, begin, end):
+                if each[1] in GROUP_MARKS:
+                    raise ValueError("a group")
+                if each[0] == number and each[1] == LENGTH_DELIMITED and each[4] - each[3] >= LARGE_BYTES:
+                    found.append(each[3:])
     return found
 
 
@@ -418,9 +445,19 @@ def _versions() -> str:
     return f"{sources_stamp()} {stamp} {np.__version__}"
 
 
+def _numbered(key: str, number: int) -> str:
+    """Return the key of one of several plans for runs with a key."""
+    return hashlib.sha256(f"{key} {number}".encode()).hexdigest()
+
+
 def _read(key: str) -> dict[str, Any] | None:
     content = read_object(key, _KIND)
-    return None if content is None else json.loads(content)
+    try:
+        found: Any = None if content is None else json.loads(content)
+    except ValueError as error:
+        log.debug("%s is not JSON: %s", key, error)
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _write(key: str, data: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,7 +12,8 @@ import numpy as np
 
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
-from opendml.frontends.onnx.known import KnownModel, KnownRun, ModelFacts, known_model
+from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
+from opendml.frontends.onnx.known_runs import KnownRun
 from opendml.frontends.onnx.sizes import NO_SIZES, Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo
 from opendml.locked import Locked
@@ -57,7 +57,6 @@ class OnnxModel(Locked):
         self._names = tuple(tuple(each.name for each in some) for some in (self.inputs, self.outputs))
         self._declared = {each.name: each for each in facts.declared}
         self._opened, self._cache, self._known = opened, cache, known
-        self._known_runs: dict[Any, KnownRun] = {}
         self._noted, self._progress = False, progress
 
     @property
@@ -106,7 +105,7 @@ class OnnxModel(Locked):
     @property
     def _knows_runs(self) -> bool:
         """True if another process would find a run of this model in the cache."""
-        return self._noted or bool(self._known_runs)
+        return self._noted or (self._known is not None and self._known.is_read)
 
     @property
     def kept_bytes(self) -> int:
@@ -135,7 +134,7 @@ class OnnxModel(Locked):
             given = self._checked(inputs)
             known = self._known_run(given)
             if known is not None:
-                with self._cache.running([known]):
+                with self._cache.running([known.plan]):
                     return known(given)
             file = None if self._known is None else self._known.file
             with reading(file), progress_shown(self._progress):
@@ -146,20 +145,15 @@ class OnnxModel(Locked):
         """Return the known run of inputs of these sizes and types. None: they have to be traced, or were."""
         if self._known is None:
             return None
-        key = tuple([(name, np.shape(each), getattr(each, "dtype", None)) for name, each in given.items()])
-        found = self._known_runs.get(key)
-        if found is None and callable(self._opened):
-            with self._lock, reading(self._known.file), progress_shown(self._progress):
-                found = self._known.run(given, self._cache)
-                if found is not None:
-                    self._known_runs[key] = found
-                    found.on_forget = partial(self._known_runs.pop, key, None)
-        return found
+        reads = callable(self._opened)
+        with reading(self._known.file), progress_shown(self._progress):
+            return self._known.run(given, self._cache, reads)
 
     def _run_traced(self, given: Mapping[str, Any]) -> list[Any]:
         """Run the traced model, and note the run for other processes if it is new."""
         contents, dimensions, began = dict(given), dict[str, int](), time.perf_counter()
-        tracer, before = self._tracer, self._tracer.traced_count
+        tracer = self._tracer
+        before, planned = tracer.traced_count, tracer.planned_count
         steps = list(tracer.steps(contents, dimensions))
         if tracer.traced_count > before:
             tell(
@@ -168,8 +162,9 @@ class OnnxModel(Locked):
                 [list(each.shape) for each in given.values() if isinstance(each, np.ndarray)],
                 time.perf_counter() - began,
             )
-        if self._known is not None and tracer.traced_count > before and len(steps) == 1:
-            self._noted |= self._traced.note(self._known, steps[0], given, contents, dimensions)
+        is_new = tracer.traced_count > before or tracer.planned_count > planned
+        if self._known is not None and is_new and len(steps) == 1:
+            self._noted |= self._traced.note(self._known, steps[0], given, dimensions)
         return [contents[name] for name in self.output_names]
 
     def warm_up(self, sizes: SizesToWarm = MappingProxyType({})) -> None:

@@ -11,6 +11,7 @@ import onnx
 from opendml.budget import meter
 from opendml.errors import Error
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, identity_to_json
+from opendml.frontends.onnx.known_runs import PlanToWrite
 from opendml.frontends.onnx.load_checks import require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
@@ -20,7 +21,7 @@ from opendml.frontends.onnx.trace import Tracer, TraceStep
 from opendml.frontends.onnx.values import sizes_of_type
 from opendml.frontends.onnx.weights import Weights
 from opendml.runtime.graphs.model_cache import ModelCache
-from opendml.runtime.graphs.traced_model import has_plans
+from opendml.runtime.graphs.traced_model import TracedModel, has_plans
 from opendml.runtime.objects.device import Device, as_device
 
 if TYPE_CHECKING:
@@ -46,61 +47,59 @@ class Opened:
     weights: Weights
 
     def note(
-        self,
-        known: KnownModel,
-        step: TraceStep,
-        given: Mapping[str, Any],
-        contents: Mapping[str, Any],
-        dimensions: Mapping[str, int],
+        self, known: KnownModel, step: TraceStep, given: Mapping[str, Any], dimensions: Mapping[str, int]
     ) -> bool:
-        """Write a run of one graph to the cache, which other processes then need not trace.
+        """Write the plan of a run of one graph to the cache, so that other processes need not trace it.
 
         Return whether it can be written.
         """
         segment = step.work
         if not isinstance(segment, CompiledSegment) or not self.weights.are_within(known.content):
             return False
-        model, results = segment.model_at(dimensions), dict(segment.results)
-        if model is None or set(results) != set(self.tracer.outputs):
+        model, types = segment.model_at(dimensions), dict(segment.results)
+        numbers = list(segment.known.traced())
+        if model is None or set(types) != set(self.tracer.outputs):
             return False  # An output is an input, or known.
-        if not given.keys() >= set(segment.inputs):
-            return False  # An input of the graph follows from sizes.
-        work, names = model._work, model._names
-        buffers = {name: number for number, name in enumerate(names) if name is not None}
-        layouts = work.work.inputs
-        outputs = [
-            [
-                *(name, len(layouts) + place, layout.type.numpy.str, layout.sizes),
-                *(contents[name].dtype.str, contents[name].shape),
-            ]
-            for place, (name, layout) in enumerate(zip(results, work.work.outputs, strict=True))
-        ]
-        graph = {
-            "inputs": [
-                (name, buffers[name], layouts[buffers[name]].type.numpy.str, layouts[buffers[name]].sizes)
-                for name in segment.inputs
-            ],
-            "outputs": sorted(outputs, key=lambda each: self.tracer.outputs.index(each[0])),
-            "kernel_steps": model._kernel_steps,
-            "own_bytes": model._own_bytes,
+        if not given.keys() >= {*segment.inputs} - {each[0] for each in numbers}:
+            return False
+        work, executable, guards = model._work.work, model._work.executable, list[Any]()
+        kernel_steps = model._kernel_steps
+        if isinstance(segment.model, TracedModel):
+            plan = segment.model.plan_at(dimensions)
+            if plan is None:
+                return False
+            work, executable, guards = plan.work, plan.executable, plan.guards
+            kernel_steps = plan.steps
+        others = [(each.exact, set(each.trace.guards).difference(guards)) for each in step.dimensions]
+        buffers = {name: number for number, name in enumerate(model._names) if name is not None}
+        first = len(work.inputs)
+        outputs = {
+            name: (name, first + place, layout, types[name], sizes)
+            for place, (name, layout, sizes) in enumerate(
+                zip(types, work.outputs, segment.sizes.groups, strict=True)
+            )
         }
-        types = [*(contents[name].dtype for name in results), *(given[name].dtype for name in segment.inputs)]
+        written = PlanToWrite(
+            executable,
+            guards,
+            [(exact, list(each)) for exact, each in others if exact or each],
+            [(name, buffers[name], work.inputs[buffers[name]]) for name in segment.inputs],
+            [outputs[name] for name in self.tracer.outputs],
+            numbers,
+            kernel_steps,
+            model._own_bytes,
+        )
         constants = self._constants(model)
-        if constants is not None and all(type.isbuiltin == 1 for type in types):
-            return known.write_run(given, work.executable, graph, constants, self.weights.read_arrays())
-        return False
+        return known.write_run(given, written, constants, self.weights.read_arrays())
 
-    def _constants(self, model: Model) -> dict[int, tuple[Any, Any]] | None:
-        """Return the constants that a model's executable reads, and their identities. None: one is gone."""
-        numbers = {number for each in model._work.executable.kept for number in each.recipe.constants}
-        found = {}
-        for number in sorted(numbers):
-            identity = model._identities.get(number)
-            array = self.tracer.constant(identity)
-            if array is None:
-                return None
-            found[number] = array, identity_to_json(identity)
-        return found
+    def _constants(self, model: Model) -> dict[int, tuple[Any, Any]]:
+        """Return the constants that a model's executable reads, and their identities."""
+        executable = model._work.executable
+        numbers = {number for each in executable.kept for number in executable.constants_of(each.step)}
+        return {
+            number: (model._arrays[number], identity_to_json(model._identities.get(number)))
+            for number in sorted(numbers)
+        }
 
 
 def opened_model(

@@ -15,10 +15,11 @@ from opendml.errors import Error, LimitExceeded, Unsupported
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.types import NotExpressible, require_expressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
-from opendml.frontends.onnx.dimensions import Dimensions, KnownContents, SizesOfRun, UsedDimensions
+from opendml.frontends.onnx.dimensions import KnownContents, SizesOfRun, UsedDimensions
 from opendml.frontends.onnx.evaluate import evaluator_of
 from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.evaluator_limits import require_memory
+from opendml.frontends.onnx.forms import Dimensions
 from opendml.frontends.onnx.inference import empty_of, inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode
 from opendml.frontends.onnx.registry import CONVERTERS

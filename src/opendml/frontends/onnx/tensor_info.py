@@ -48,14 +48,32 @@ class TensorInfo:
         except (MemoryError, ValueError) as error:
             raise InvalidArgument(f"warm_up: input {self.name!r}: no memory for sizes {sizes}") from error
 
-    def to_json(self) -> list[Any] | None:
-        """Return the declaration as JSON. None: the type is not NumPy's own."""
-        if self.type is not None and self.type.isbuiltin != 1:
-            return None
-        return [self.name, None if self.type is None else self.type.str, self.sizes]
+    def to_json(self) -> list[Any]:
+        """Return the declaration as JSON."""
+        return [self.name, None if self.type is None else type_text(self.type), self.sizes]
 
     @classmethod
     def from_json(cls, data: Sequence[Any]) -> TensorInfo:
         """Return the declaration that `to_json` has made JSON of."""
         name, type, sizes = data
-        return cls(name, None if type is None else np.dtype(type), None if sizes is None else tuple(sizes))
+        return cls(name, None if type is None else type_of(type), None if sizes is None else tuple(sizes))
+
+
+def type_text(type: np.dtype[Any]) -> str:
+    """Return a text of a type of NumPy or ml_dtypes, from which `type_of` makes it."""
+    return type.str if type.isbuiltin == 1 else type.name
+
+
+def type_of(text: str) -> np.dtype[Any]:
+    """Return the type of a text.
+
+    Raises:
+        ValueError: there is none.
+    """
+    import ml_dtypes  # Makes its types known to NumPy.
+
+    type = getattr(ml_dtypes, text, text)
+    try:
+        return np.dtype(type)
+    except TypeError as error:
+        raise ValueError(f"{text!r} is no type") from error

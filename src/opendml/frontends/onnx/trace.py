@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import ChainMap, Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -25,16 +25,14 @@ from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.dimensions import (
-    Dimensions,
-    Form,
     KnownContents,
-    RunForms,
-    Symbols,
+    UsedDimensions,
     numbers_of,
     traced,
     traced_value,
 )
 from opendml.frontends.onnx.evaluate import Evaluator, EvaluatorWarning
+from opendml.frontends.onnx.forms import Dimensions, RunForms, Symbols, forms_of, symbols_of
 from opendml.frontends.onnx.hosted import hosted
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.inlining import (
@@ -48,7 +46,7 @@ from opendml.frontends.onnx.inlining import (
 from opendml.frontends.onnx.loops import is_loop, loop_of
 from opendml.frontends.onnx.node import OnnxNode, free_names, nodes_of, opsets_of
 from opendml.frontends.onnx.old_opsets import FIRST_MODERN_OPSET, modern_nodes
-from opendml.frontends.onnx.segment import CompiledSegment, Segment, stored
+from opendml.frontends.onnx.segment import CompiledSegment, Segment
 from opendml.frontends.onnx.states import Pending, State, extended
 from opendml.frontends.onnx.values import (
     Array,
@@ -88,7 +86,7 @@ class TraceStep:
             of the next step.
         next_state: the state behind the step for a key; None: this is the last step.
         work: the compiled graph, or the node outside of DirectML; None: neither.
-        conditions: the guards of the step, beside those of the steps before it.
+        dimensions: the dimensions that the step depends on, with guards, beside those of the steps before it.
         siblings: the steps for the same key.
         noted_plans: the plans of the graph that the cache of models knows.
     """
@@ -96,7 +94,7 @@ class TraceStep:
     run: Callable[[dict[str, Any], Dimensions], Hashable]
     next_state: Callable[[Any, Contents, Dimensions], State] | None
     work: CompiledSegment | OnnxNode | None = None
-    conditions: Sequence[Callable[[Mapping[str, int]], bool]] = ()
+    dimensions: Sequence[UsedDimensions] = ()
     next_steps: Steps = field(default_factory=dict)
     siblings: list[TraceStep] = field(default_factory=list)
     noted_plans: int = 0
@@ -113,7 +111,7 @@ class TraceStep:
 
     def serves(self, dimensions: Dimensions) -> bool:
         """Return whether the step is right for the dimensions of a run."""
-        return all(holds(dimensions) for holds in self.conditions) and (
+        return all(each.hold(dimensions) for each in self.dimensions) and (
             not isinstance(self.work, CompiledSegment) or self.work.model_at(dimensions) is not None
         )
 
@@ -159,6 +157,8 @@ class Tracer(Locked):
         """The traces that the device could not compile with traced sizes, by the key that led to them."""
         self.traced_count = 0
         """The number of steps that were traced."""
+        self.planned_count = 0
+        """The number of runs that made plans."""
         self._prefixes = itertools.count(1)
 
     @classmethod
@@ -189,21 +189,15 @@ class Tracer(Locked):
         known |= {name: Known(each.content, name) for name, each in known_tensors(stored)}
         nodes = nodes_of(graph.node, opsets_of(model.opset_import))
         inputs, outputs = ([each.name for each in values] for values in (graph.input, graph.output))
-        functions, symbols = functions_of(model), symbols_of(graph.input) if traces_sizes else None
+        functions, symbols = functions_of(model), None
+        if traces_sizes:
+            symbols = symbols_of((each.name, sizes_of_type(each.type)) for each in graph.input)
         return cls(nodes, inputs, outputs, known, functions, device, cache or ModelCache(), weights, symbols)
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the outputs."""
         return self._outputs
-
-    def constant(self, identity: Hashable) -> Array | None:
-        """Return the packed array of a constant of a graph by its identity; None: it is gone."""
-        name = identity[0] if isinstance(identity, tuple) else None
-        if isinstance(name, str):
-            value = self._known.get(name)
-            return stored(value.unread) if isinstance(value, Known) else None
-        return self._model_cache.shared.array(identity)
 
     def run(self, given: Contents) -> list[Any]:
         """Return the outputs for inputs by name. An input with an initializer may be absent.
@@ -223,7 +217,7 @@ class Tracer(Locked):
             contents: the inputs; receives all tensors between graphs.
             dimensions: receives the traced dimensions of the run.
         """
-        key = self._form(contents, dimensions)
+        key = forms_of(contents, self._symbols, dimensions)
 
         def first() -> State:
             values: dict[str, Value] = {
@@ -255,14 +249,8 @@ class Tracer(Locked):
         count = step.work.plan_count if isinstance(step.work, CompiledSegment) else 0
         if count != step.noted_plans:
             step.noted_plans = count
+            self.planned_count += 1
             self._model_cache.use([step], changed=True)
-
-    def _form(self, contents: Contents, dimensions: Dimensions) -> tuple[tuple[str, Form], ...]:
-        """Return the form of inputs, and add the values of their traced dimensions."""
-        forms = RunForms(dimensions)
-        return tuple([
-            (name, forms.of(name, content, self._symbols.get(name, ()))) for name, content in contents.items()
-        ])  # fmt: skip
 
     def _step_for(
         self, steps: Steps, key: Hashable, dimensions: Dimensions, state: Callable[[], State]
@@ -288,13 +276,13 @@ class Tracer(Locked):
 
     def _trace(self, state: State, dimensions: Dimensions, is_exact: bool = False) -> TraceStep:
         """Return the next step from a state, for traced sizes or for those of this run."""
-        conditions = []
+        used = []
         while True:
             segment = Segment(state.values, self._model_cache.shared, dimensions, is_exact)
             found = self._step_from(state, segment)
-            conditions.append(segment.dimensions.conditions())
+            used.append(segment.dimensions)
             if isinstance(found, TraceStep):
-                found.conditions = conditions
+                found.dimensions = used
                 return found
             state = found
 
@@ -527,16 +515,6 @@ def _copied(content: Any) -> Any:
     if isinstance(content, list):
         return [_copied(each) for each in content]
     return content.copy() if isinstance(content, np.ndarray) else content
-
-
-def symbols_of(inputs: Iterable[onnx.ValueInfoProto]) -> dict[str, Symbols]:
-    """Return the names of the open dimensions of inputs; "" for one without a name."""
-    declared = {each.name: sizes_of_type(each.type) for each in inputs}
-    return {
-        name: [None if isinstance(size, int) and size > 0 else str(size or "") for size in sizes]
-        for name, sizes in declared.items()
-        if sizes is not None
-    }
 
 
 def _open(value: Value) -> Symbols:

@@ -93,7 +93,8 @@ class Weights:
 
         type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
         # Elements of other types, such as int4, lie in files otherwise than in memory.
-        if type.isbuiltin != 1 or type.kind not in "fiu":
+        is_plain = type.isbuiltin == 1 and type.kind in "fiu"
+        if not is_plain and tensor.data_type != onnx.TensorProto.BFLOAT16:
             return False
         if math.prod(sizes) * type.itemsize != size or offset + size > memoryview(content).nbytes:
             return False

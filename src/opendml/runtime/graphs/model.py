@@ -14,6 +14,7 @@ from opendml.errors import InvalidArgument, Unsupported
 from opendml.locked import Locked
 from opendml.program.node import ordered
 from opendml.program.program import Layout, Program
+from opendml.program.stored_sizes import WrittenSizes
 from opendml.runtime.calls.arguments import CAST, NUMPY_CAST
 from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import signature, tensor_text
@@ -89,6 +90,8 @@ class Model(Locked):
         self._names, self._all_names = names, (*names, *output_names)
         self._deferred_constants, self._shared = deferred_constants, shared
         self._identities = identities or {}
+        self._arrays = {} if data is None else constants
+        """The arrays of constants by the numbers of their buffers. The graph holds them for `save`, too."""
         self._lay_out(work)
         stages, layouts = work.work.stages, work.work.inputs
         read = {stage.buffers[number] for stage in stages for number in stage.program.constants}
@@ -199,7 +202,7 @@ class Model(Locked):
     def _recorded(self) -> Recorder:
         """Return what a compiled file of the model needs."""
         work, backend = self._work, self.device._backend
-        if backend.stored(work.executable) is None:
+        if backend.stored(work.executable, WrittenSizes()) is None:
             problem = "a compiled file holds one program for the CPU, with plans switched on"
             raise Unsupported(f"save: compiled=True: {problem}")
         with recorded() as found:

@@ -10,6 +10,7 @@ from opendml.budget import NO_LIMITS, meter, metered
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.locked import Locked
 from opendml.logs import log
+from opendml.program.buckets import range_of
 from opendml.program.program import Layout
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import GREATEST, Dimension, Relation, Size, Trace, is_traced, value_at
@@ -17,7 +18,7 @@ from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
-from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept, range_of
+from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device

@@ -132,10 +132,6 @@ class SharedMemory:
         self.constants, self.arenas = ConstantStore(), Arenas()
         self._arrays: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
 
-    def array(self, identity: Hashable) -> Array | None:
-        """Return the array of a constant without an identity of its own, by its digest; None: it is gone."""
-        return self._arrays.get(identity)
-
     def unchanging(self, array: Array, identity: Hashable) -> tuple[Array, Hashable]:
         """Return a packed array for a constant that nobody writes to, and its identity.
 

@@ -14,6 +14,7 @@ from opendml.budget import meter
 from opendml.floating_point import default_mode
 from opendml.locked import Locked
 from opendml.logs import log
+from opendml.program.buckets import Bucket, bucket_of, range_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout
 from opendml.program.size_values import Conditions
@@ -40,9 +41,6 @@ _MOST_ALIGNED = 32
 UNTRACED = (ArithmeticError, IndexError, TypeError, ValueError)
 """Raised by code that needs plain integers and cannot take them. Then each size is compiled for itself."""
 
-Bucket = tuple[int, ...]
-"""The numbers of bits of all dimensions of a trace."""
-
 
 def has_plans(device: Device) -> bool:
     """Return whether graphs with traced sizes are compiled for a device by plans."""
@@ -62,17 +60,22 @@ class Plan:
     def __init__(
         self, executable: TracedExecutable, work: Work, guards: Iterable[Any], hints: Mapping[str, int]
     ) -> None:
-        self.hints = hints
-        self._executable, self._work = executable, work
+        self.hints, self.executable, self.work = hints, executable, work
+        self.guards = list(guards)
         layouts = (*work.inputs, *work.outputs)
         self._traced = [number for number, layout in enumerate(layouts) if any(map(is_traced, layout.sizes))]
         numbers = [n for number in self._traced for n in (*layouts[number].sizes, *layouts[number].strides)]
         own = list(executable.sizes)
         self._count = len(own)
-        steps = sum(steps_of(stage.program.results) for stage in work.stages)
-        self._conditions = Conditions(guards, [*own, steps, *numbers])
+        self.steps = sum(steps_of(stage.program.results) for stage in work.stages)
+        """The kernel steps of a dispatch."""
+        self._conditions = Conditions(self.guards, [*own, self.steps, *numbers])
         self.model: Model | None = None
         """The first model that was made by the plan."""
+
+    def serves(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether some sizes of the bucket meet the guards."""
+        return self._conditions(sizes)
 
     def at(self, sizes: Mapping[str, int], device: Device) -> CompiledWork | None:
         """Return the compiled work for some sizes; None if they do not meet the guards."""
@@ -80,15 +83,15 @@ class Plan:
         if values is None:
             return None
         steps, *numbers = values[self._count :].tolist()
-        layouts = [*self._work.inputs, *self._work.outputs]
+        layouts = [*self.work.inputs, *self.work.outputs]
         for number in self._traced:
             rank = len(layouts[number].sizes)
             own, numbers = numbers[: 2 * rank], numbers[2 * rank :]
             layouts[number] = Layout(layouts[number].type, tuple(own[:rank]), tuple(own[rank:]))
-        count = len(self._work.inputs)
-        work = Work(tuple(layouts[:count]), tuple(layouts[count:]), self._work.stages)
+        count = len(self.work.inputs)
+        work = Work(tuple(layouts[:count]), tuple(layouts[count:]), self.work.stages)
         require_tensors([layouts[number] for number in self._traced], steps)
-        executable = self._executable.at(values[: self._count])
+        executable = self.executable.at(values[: self._count])
         return CompiledWork(work, device, executable, steps)
 
 
@@ -146,6 +149,11 @@ class TracedModel(Locked):
     def plan_count(self) -> int:
         """The number of plans that were made so far."""
         return sum(map(len, list(self._plans.values())))
+
+    def plan_at(self, sizes: Mapping[str, int]) -> Plan | None:
+        """Return the plan that serves some sizes; None: it has been dropped."""
+        plans = self._plans.get(bucket_of([sizes[name] for name in self._dimensions]), ())
+        return next((plan for plan in list(plans) if plan.serves(sizes)), None)
 
     def _planned(self, sizes: Mapping[str, int], key: tuple[int, ...]) -> Model | None:
         """Return a new model for some sizes, made by a plan of their bucket."""
@@ -248,16 +256,6 @@ class TracedModel(Locked):
         memory = frozenset[Any]().union(*[each.kept for each in found])
         arena = max([each.arena_bytes for each in found], default=0)
         return Footprint(sum(each.own_bytes for each in found), memory, arena)
-
-
-def bucket_of(sizes: Iterable[int]) -> Bucket:
-    """Return the bucket of the sizes of all dimensions."""
-    return tuple([size.bit_length() for size in sizes])
-
-
-def range_of(size: int) -> tuple[int, int]:
-    """Return the least and the greatest size of the bucket of a dimension."""
-    return 1 << size.bit_length() - 1, (1 << size.bit_length()) - 1
 
 
 def kept(models: dict[Any, Model], key: Any, model: Model) -> None:

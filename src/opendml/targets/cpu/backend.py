@@ -54,21 +54,21 @@ class CpuBackend(HostBackend):
             from opendml.targets.cpu.stored_plan import circumstances
         return circumstances()
 
-    def stored(self, executable: Executable) -> dict[str, Any] | None:
+    def stored(self, executable: Executable, written: Callable[[Any], Any]) -> dict[str, Any] | None:
         """Return an executable as JSON with keys of machine code. None: it is made of several."""
         with importing:
             from opendml.targets.cpu.executable import CpuExecutable
             from opendml.targets.cpu.stored_plan import plan_to_json
         if not isinstance(executable, CpuExecutable) or not plans_are_kept():
             return None
-        return plan_to_json(executable.parts)
+        return plan_to_json(executable.parts, written)
 
-    def from_stored(self, data: dict[str, Any]) -> CpuExecutable | None:
+    def from_stored(self, data: dict[str, Any], read: Callable[[Any], Any]) -> CpuExecutable | None:
         """Return the executable that `stored` has made JSON of. None: some machine code is not cached."""
         with importing:
             from opendml.targets.cpu.executable import CpuExecutable
             from opendml.targets.cpu.stored_plan import plan_from_json
-        parts = plan_from_json(data) if plans_are_kept() else None
+        parts = plan_from_json(data, read) if plans_are_kept() else None
         return None if parts is None else CpuExecutable(parts)
 
     def plan(self, program: Program) -> Planned:

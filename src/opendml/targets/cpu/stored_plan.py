@@ -1,8 +1,9 @@
 """Plans on disk, beside the machine code: a known program is neither fused nor scheduled again.
 
-A plan is JSON: the words of jobs, with keys of machine code in place of addresses. It is found by a digest of
-the program, the machine, the number of threads, and the sources of the compiler. The contents of constants do
-not count. What cannot be read, or refers to machine code that is gone, is made anew.
+A plan is JSON: the words of jobs, with keys of machine code in place of addresses. Words that follow from
+traced sizes are expressions (`stored_sizes`). It is found by a digest of the program, the machine, the number
+of threads, and the sources of the compiler. The contents of constants do not count. What cannot be read, or
+refers to machine code that is gone, is made anew.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,8 +105,17 @@ def _lost_codes(plan: CpuParts) -> list[str]:
     return [key for key in keys if read_object(key) is None]
 
 
-def plan_to_json(plan: CpuParts) -> dict[str, Any]:
-    """Return a plan as JSON, with keys of machine code."""
+def _is_plain(number: int) -> int:
+    """Return a number that follows from no traced size."""
+    return number
+
+
+Numbers = Callable[[Any], Any]
+"""Makes JSON of numbers, or numbers of JSON."""
+
+
+def plan_to_json(plan: CpuParts, written: Numbers = _is_plain) -> dict[str, Any]:
+    """Return a plan as JSON, with keys of machine code. `written` makes JSON of traced numbers."""
     lost = _lost_codes(plan)
     if lost:
         problem = f"{lost[0]} is not in it (OPENDML_CACHE_BYTES=0 keeps nothing, and a small cache forgets)"
@@ -113,7 +124,7 @@ def plan_to_json(plan: CpuParts) -> dict[str, Any]:
     return {
         "arena": plan.arena,
         "buffers": plan.buffers,
-        "job": _job_to_json(plan.job, keys),
+        "job": _job_to_json(plan.job, keys, written),
         "steps": [
             {
                 "job": _job_to_json(step.job, keys),
@@ -135,19 +146,22 @@ def plan_to_json(plan: CpuParts) -> dict[str, Any]:
     }
 
 
-def _job_to_json(job: Job, keys: dict[str, int]) -> dict[str, Any]:
+def _job_to_json(job: Job, keys: dict[str, int], written: Numbers = _is_plain) -> dict[str, Any]:
     words = job.words.copy()
-    words[_addresses(words)] = 0
+    words[_addresses(words)] = words[job.positions] = 0
     return {
         "words": words.tolist(),
         "codes": [keys.setdefault(code.key, len(keys)) for code in job.codes],
-        "arena_bytes": job.arena_bytes,
+        "arena_bytes": written(job.arena_bytes),
         "is_short": job.is_short,
+        "positions": job.positions.tolist(),
+        "sizes": [written(size) for size in job.sizes],
     }
 
 
-def plan_from_json(data: dict[str, Any]) -> CpuParts | None:
-    """Return a plan; None: some of its machine code is not in the cache."""
+def plan_from_json(data: dict[str, Any], read: Numbers = _is_plain) -> CpuParts | None:
+    """Return a plan; None: some of its machine code is not in the cache. `read` makes traced numbers of
+    JSON."""
     codes = codes_of_keys(data["codes"])
     if codes is None:
         return None
@@ -169,14 +183,17 @@ def plan_from_json(data: dict[str, Any]) -> CpuParts | None:
         for number, type, sizes, strides in data["constants"]
     }
     constants = KeptConstants(layouts, len(steps))
-    return CpuParts(_job_from_json(data["job"], codes), steps, constants, data["buffers"], data["arena"])
+    job = _job_from_json(data["job"], codes, read)
+    return CpuParts(job, steps, constants, data["buffers"], data["arena"])
 
 
-def _job_from_json(data: dict[str, Any], codes: Sequence[MachineCode]) -> Job:
+def _job_from_json(data: dict[str, Any], codes: Sequence[MachineCode], read: Numbers = _is_plain) -> Job:
     own = [codes[number] for number in data["codes"]]
     words = np.array(data["words"], np.int64)
     words[_addresses(words)] = [code.address for code in own]
-    return Job.fixed(words, own, data["arena_bytes"], data["is_short"])
+    job = Job.fixed(words, own, read(data["arena_bytes"]), data["is_short"])
+    sizes = tuple([read(each) for each in data["sizes"]])
+    return replace(job, positions=np.array(data["positions"], np.int64), sizes=sizes)
 
 
 def _addresses(words: np.ndarray[tuple[int], np.dtype[np.int64]]) -> slice:

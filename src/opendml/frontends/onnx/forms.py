@@ -1,0 +1,88 @@
+"""Forms of runs: which dimensions of arrays may change between runs, and their names and values in a run.
+
+The form of a run says for each dimension of an array either a size or the name of a traced dimension. Runs of
+one form share traces as far as the guards of these hold. This module works without the `onnx` package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from opendml.program.sizes import GREATEST
+
+Symbols = Sequence[str | None]
+"""For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""
+Form = tuple[tuple[int | str, ...], np.dtype[Any]] | None
+"""Sizes and names of an array's dimensions, and its type; None: no array."""
+Dimensions = dict[str, int]
+"""The values of traced dimensions in a run, by name."""
+
+LEAST_TRACED = 2
+"""Sizes of 0 and 1 mean something of their own: no elements, and repetition."""
+
+
+class RunForms:
+    """The forms of arrays that a run meets together.
+
+    Args:
+        dimensions: receives the values of their traced dimensions.
+    """
+
+    def __init__(self, dimensions: Dimensions) -> None:
+        self._dimensions = dimensions
+
+    def of(self, name: str, content: Any, symbols: Symbols | None) -> Form:
+        """Return the form of an array.
+
+        Args:
+            name: its name, by which dimensions are called that have no symbol of their own.
+            content: the array.
+            symbols: its traced dimensions; None: all may change.
+        """
+        if not isinstance(content, np.ndarray):
+            return None
+        sizes = content.shape
+        if symbols is not None and not any(symbols):
+            return sizes, content.dtype
+        if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
+            return sizes, content.dtype
+        return tuple([
+            self._named(size, f"{name}.{axis}", "" if symbols is None else symbols[axis])
+            for axis, size in enumerate(sizes)
+        ]), content.dtype  # fmt: skip
+
+    def _named(self, size: int, own: str, symbol: str | None) -> int | str:
+        """Return the name of a traced dimension, which gets a size; or the size, if it is exact.
+
+        Dimensions of one symbol that have other sizes are told apart by names of their own.
+        """
+        if symbol is None or not LEAST_TRACED <= size <= GREATEST:
+            return size
+        for name in (symbol, own):
+            if name and self._dimensions.setdefault(name, size) == size:
+                return name
+        return size
+
+
+def symbols_of(declared: Iterable[tuple[str, Sequence[int | str | None] | None]]) -> dict[str, Symbols]:
+    """Return the names of the open dimensions of inputs; "" for one without a name.
+
+    Args:
+        declared: the names of inputs and their sizes. Those of an unknown number of dimensions have none.
+    """
+    return {
+        name: [None if isinstance(size, int) and size > 0 else str(size or "") for size in sizes]
+        for name, sizes in declared
+        if sizes is not None
+    }
+
+
+def forms_of(
+    contents: Mapping[str, Any], symbols: Mapping[str, Symbols], dimensions: Dimensions
+) -> tuple[tuple[str, Form], ...]:
+    """Return the form of inputs, and add the values of their traced dimensions."""
+    forms = RunForms(dimensions)
+    return tuple([(name, forms.of(name, each, symbols.get(name, ()))) for name, each in contents.items()])
