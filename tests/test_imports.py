@@ -107,6 +107,28 @@ def row(module: str) -> int:
     return next(number for number, names in enumerate(ROOMS) if name in names)
 
 
+UNGUARDED = ("opendml.cli", "opendml.frontends.dxdispatch", "opendml.targets.cuda")
+"""Programs, which import before they start threads, and CUDA, which children of forks cannot use."""
+
+
+def late_imports(node: ast.AST, is_late: bool = False) -> Iterator[int]:
+    """Yield the lines of imports in functions that do not hold `importing`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.With) and "importing" in map(ast.unparse, child.items):
+            continue
+        if is_late and isinstance(child, ast.Import | ast.ImportFrom):
+            yield child.lineno
+        yield from late_imports(child, is_late or isinstance(child, ast.FunctionDef))
+
+
+def test_a_fork_waits_for_late_imports() -> None:
+    """The child would wait for ever for a module that another thread was importing."""
+    found = {name: [*late_imports(tree)] for name, tree in trees().items() if not name.startswith(UNGUARDED)}
+    # The caller of this function holds the lock.
+    assert len(found.pop("opendml")) == 1
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
 def test_no_room_imports_from_a_higher_one() -> None:
     upwards = {
         name: higher

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from opendml.across_forks import cached_property
+from opendml.across_forks import cached_property, importing
 from opendml.program.sizes import in_float_type
 from opendml.spec.enums import TensorDataType
 
@@ -51,8 +51,8 @@ class ScalarType(Enum):
     def numpy(self) -> np.dtype[np.generic]:
         """The NumPy type of the same elements, or ml_dtypes' one. Elements of 4 bits have a byte each."""
         if self.is_four_bit or self is ScalarType.BFLOAT16:
-            import ml_dtypes
-
+            with importing:
+                import ml_dtypes
             dtype: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, self.name.lower()))
             return dtype
         return np.dtype("bool" if self is ScalarType.BOOLEAN else self.name.lower())

@@ -6,6 +6,7 @@ import copyreg
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+from opendml.across_forks import importing
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.objects.compiled import CompiledOperator
@@ -43,14 +44,14 @@ def load(
         LimitExceeded: the model takes more than its limits allow.
     """
     # Programs that load nothing do not pay for the reader's imports.
-    from opendml.runtime.saved import read
-
+    with importing:
+        from opendml.runtime.saved import read
     return read.load(path, device, limits=limits, trusted=trusted, progress=progress)
 
 
 def _unpickled(data: bytes) -> Model | CompiledOperator:
-    from opendml.runtime.saved import read
-
+    with importing:
+        from opendml.runtime.saved import read
     return read.loaded(data)
 
 

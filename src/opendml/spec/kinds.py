@@ -12,6 +12,7 @@ from functools import cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 from opendml.spec import enums
 from opendml.spec.enums import FeatureLevel, TensorDataType
@@ -318,8 +319,8 @@ class ScalarCodec(FloatCodec):
         return value["data"]
 
     def written(self, value: Any, data_type: TensorDataType | None, activation: Callable[[Any], Any]) -> Any:
-        from opendml.spec.four_bit import scalar_bytes  # Stubs are written where NumPy is not installed.
-
+        with importing:
+            from opendml.spec.four_bit import scalar_bytes  # Stubs are written where NumPy is not installed.
         assert data_type is not None
         return {"data": ("ByteArray", tuple(scalar_bytes(value, data_type).ljust(8, b"\0")))}
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar, cast
 
+from opendml.across_forks import importing
 from opendml.spec.schema import operators as directml_operators
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -78,6 +79,7 @@ class Registry(Generic[C]):
 
     @cache  # noqa: B019 - registries live as long as the process
     def _load(self) -> None:
-        package = import_module(self._package)
-        for module in iter_modules(package.__path__):
-            import_module(f"{self._package}.{module.name}")
+        with importing:
+            package = import_module(self._package)
+            for module in iter_modules(package.__path__):
+                import_module(f"{self._package}.{module.name}")

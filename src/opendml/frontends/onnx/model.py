@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.budget import Limits, limits_of, meter, metered
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, known_model
@@ -63,8 +64,8 @@ class OnnxModel(Locked):
     def device(self) -> Device:
         """The device that the model runs on."""
         # A known model needs no device of DirectML's object model, which takes long to import.
-        from opendml.runtime.objects.device import as_device
-
+        with importing:
+            from opendml.runtime.objects.device import as_device
         return as_device(self._given_device)
 
     @property
@@ -199,9 +200,9 @@ class OnnxModel(Locked):
         """
         require_by_name(inputs)
         with self._named():
-            from opendml.frontends.onnx.segment import CompiledSegment
-            from opendml.runtime.graphs.model import Model
-
+            with importing:
+                from opendml.frontends.onnx.segment import CompiledSegment
+                from opendml.runtime.graphs.model import Model
             dimensions: dict[str, int] = {}
             work = [step.work for step in self._tracer.steps(self._checked(inputs), dimensions)]
         parts = (each.part_at(dimensions) if isinstance(each, CompiledSegment) else each for each in work)
@@ -322,8 +323,8 @@ def load_model(
         source = bytes(content) if isinstance(model, bytes) and isinstance(content, memoryview) else model
 
         def opened() -> Opened:
-            from opendml.frontends.onnx.opening import opened_model
-
+            with importing:
+                from opendml.frontends.onnx.opening import opened_model
             with metered(limit.limits), meter().timed("compile_seconds", "loading the model"):
                 return opened_model(source, device, sizes, require_used, cache, weights)
 
@@ -345,9 +346,9 @@ def load_model(
 
 def model_of(model: onnx.ModelProto, name: str, device: Device, weights: Weights | None = None) -> OnnxModel:
     """Return a model that can be called, of a parsed one."""
-    from opendml.frontends.onnx.opening import opened_proto
-    from opendml.frontends.onnx.weights import Weights
-
+    with importing:
+        from opendml.frontends.onnx.opening import opened_proto
+        from opendml.frontends.onnx.weights import Weights
     cache = ModelCache()
     opened = opened_proto(model, name, device, cache, weights or Weights())
     return OnnxModel(name, device, opened.facts, opened, cache)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 
 
@@ -70,8 +71,8 @@ def type_of(text: str) -> np.dtype[Any]:
     Raises:
         ValueError: there is none.
     """
-    import ml_dtypes  # Makes its types known to NumPy.
-
+    with importing:
+        import ml_dtypes  # Makes its types known to NumPy.
     type = getattr(ml_dtypes, text, text)
     try:
         return np.dtype(type)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import ml_dtypes
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 from opendml.frontends.common.types import computed_type_of
 from opendml.program.sizes import is_traced
@@ -64,8 +65,8 @@ def array_of(tensor: onnx.TensorProto) -> Array:
     Raises:
         InvalidArgument: the type is unknown, or the data do not fit the sizes.
     """
-    from onnx import TensorProto, numpy_helper  # Names of converters are read without the package.
-
+    with importing:
+        from onnx import TensorProto, numpy_helper  # Names of converters are read without the package.
     try:
         if tensor.data_type == TensorProto.STRING:
             # All strings of a NumPy string array take as much as the longest.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Content, WireField, fields, varint
 from opendml.targets.memory import Array
@@ -89,8 +90,8 @@ class Weights:
         sizes = tuple(tensor.dims)
         if size < _FEWEST_BYTES or min(sizes, default=0) < 1 or sys.byteorder != "little":
             return False
-        import onnx  # A known model needs no package.
-
+        with importing:
+            import onnx  # A known model needs no package.
         type = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
         # Elements of other types, such as int4, lie in files otherwise than in memory.
         is_plain = type.isbuiltin == 1 and type.kind in "fiu"
@@ -171,8 +172,8 @@ def _without_data(content: Content, view: memoryview, field: WireField, weights:
     if wire != LENGTH_DELIMITED or data_end - data_begin < _FEWEST_BYTES:
         return None
     rest = b"".join([view[begin:data_start], view[data_end:end]])
-    from onnx import TensorProto
-
+    with importing:
+        from onnx import TensorProto
     tensor = TensorProto.FromString(rest)
     return rest if weights.add(tensor, content, data_begin, data_end - data_begin) else None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from opendml.across_forks import importing
 from opendml.folders import replacing
 from opendml.runtime.explain.wording import SHORTEST, time_text
 
@@ -144,14 +145,14 @@ class ExplainedGraph:
 
     def html(self) -> str:
         """Return a self-contained page with the kernels, the graph and the memory."""
-        from opendml.runtime.explain.page import page
-
+        with importing:
+            from opendml.runtime.explain.page import page
         return page(self)
 
     def trace(self) -> str:
         """Return the kernels as a trace in Chrome's JSON format, which Perfetto and chrome://tracing show."""
-        from opendml.runtime.explain.trace import trace
-
+        with importing:
+            from opendml.runtime.explain.trace import trace
         return trace(self)
 
     def save(self, path: str | Path) -> None:
@@ -160,16 +161,16 @@ class ExplainedGraph:
             file.write(self.html().encode())
 
     def __repr__(self) -> str:
-        from opendml.runtime.explain.text import summary
-
+        with importing:
+            from opendml.runtime.explain.text import summary
         return f"<ExplainedGraph {self.device}: {time_text(self.seconds)} for a dispatch; {summary(self)}>"
 
     def __rich__(self) -> RenderableType:
-        from opendml.runtime.explain.text import rendered
-
+        with importing:
+            from opendml.runtime.explain.text import rendered
         return rendered(self)
 
     def __str__(self) -> str:
-        from opendml.runtime.explain.text import plain
-
+        with importing:
+            from opendml.runtime.explain.text import plain
         return plain(self)

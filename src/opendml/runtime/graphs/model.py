@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numpy import ndarray
 
-from opendml.across_forks import cached_property
+from opendml.across_forks import cached_property, importing
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.locked import Locked
 from opendml.program.node import ordered
@@ -192,8 +192,8 @@ class Model(Locked):
             Unsupported: a model that was not made by `Graph.compile`; or for `compiled` one with named
                 dimensions, of several programs or on another device than the CPU, or plans are not kept.
         """
-        from opendml.runtime.saved.write import write_compiled, write_file
-
+        with importing:
+            from opendml.runtime.saved.write import write_compiled, write_file
         if compiled:
             write_compiled(path, "saved", self._saved(), self._recorded())
         else:
@@ -212,8 +212,8 @@ class Model(Locked):
         return found
 
     def _saved(self) -> bytes:
-        from opendml.runtime.saved.write import saved_graph
-
+        with importing:
+            from opendml.runtime.saved.write import saved_graph
         return saved_graph(self._data, self.device)
 
     def __deepcopy__(self, memo: object) -> Model:
@@ -480,8 +480,8 @@ class Model(Locked):
             InvalidArgument: an unknown input, or one of another type, size or layout.
             Unsupported: the model is of a debug device, or memory is out.
         """
-        from opendml.runtime.explain.measure import explained
-
+        with importing:
+            from opendml.runtime.explain.measure import explained
         unknown = [name for name in inputs if name not in self.input_names]
         if unknown:
             known = ", ".join(self.input_names) or "none"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from opendml.across_forks import importing
 from opendml.errors import InvalidArgument
 from opendml.runtime.memory.host_array import Array, data_type_of
 from opendml.spec.enums import TensorDataType
@@ -81,6 +82,6 @@ def _elements(data: Bytes, data_type: TensorDataType, count: int) -> Array:
     if data_type not in CARRIERS:
         dtype = numpy_type(data_type)
         return data[: count * dtype.itemsize].copy().view(dtype)
-    import ml_dtypes
-
+    with importing:
+        import ml_dtypes
     return unpack(data, data_type, count).astype(getattr(ml_dtypes, data_type.name.lower()))

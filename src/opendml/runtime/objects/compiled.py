@@ -7,7 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from opendml.across_forks import cached_property
+from opendml.across_forks import cached_property, importing
 from opendml.errors import InvalidArgument
 from opendml.locked import Locked
 from opendml.program.program import Layout, packed
@@ -69,13 +69,13 @@ class CompiledOperator(Dispatchable, Locked):
         Raises:
             InvalidArgument: the file cannot be written.
         """
-        from opendml.runtime.saved.write import write_file
-
+        with importing:
+            from opendml.runtime.saved.write import write_file
         write_file(path, self._saved())
 
     def _saved(self) -> bytes:
-        from opendml.runtime.saved.write import saved_graph
-
+        with importing:
+            from opendml.runtime.saved.write import saved_graph
         return saved_graph(self._compilable.data, self.device, self.flags)
 
     def __deepcopy__(self, memo: object) -> CompiledOperator:
@@ -140,8 +140,8 @@ class CompiledOperator(Dispatchable, Locked):
         Raises:
             Unsupported: it is of a debug device, or memory is out.
         """
-        from opendml.runtime.explain.measure import explained
-
+        with importing:
+            from opendml.runtime.explain.measure import explained
         self.device._require_present()
         names = {buffer: self._inputs[number].name for number, buffer in self._buffers.items()}
         others = [buffer for buffer in range(self._first_output) if buffer not in names]

@@ -79,7 +79,7 @@ class CpuBackend(HostBackend):
 
     def timers(self, instance: Instance) -> list[Timer]:
         """Return a timer for each launch, which runs as a job of its own."""
-        from opendml.targets.cpu.executable import CpuInstance
-
+        with importing:
+            from opendml.targets.cpu.executable import CpuInstance
         assert isinstance(instance, CpuInstance)
         return [on_the_clock(each.dispatch) for each in instance.alone()]
