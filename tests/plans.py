@@ -16,9 +16,21 @@ from opendml.program.sizes import Dimension, Trace, hint_of
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel
-from opendml.targets.cpu.executable import CpuExecutable
-from opendml.targets.cpu.native import PATIENCE, THREADS
+from opendml.targets.cpu.executable import CpuExecutable, CpuSizedInstance
+from opendml.targets.cpu.native import (
+    _DONE,
+    _NEXT,
+    _NEXT_ITEM,
+    _NEXT_LAUNCH,
+    _STATE,
+    HEADER,
+    LAUNCH,
+    PATIENCE,
+    TABLE,
+    THREADS,
+)
 from opendml.targets.cpu.planning import CpuTracedProgram, _parts, _scheduled
+from opendml.targets.memory import address_of
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +78,22 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         for each in (job, wanted):
             each.words[[THREADS, PATIENCE]] = 0
         np.testing.assert_array_equal(job.words, wanted.words)
+        np.testing.assert_array_equal(words_in_place(plan, open_sizes), job.words)
     return count
+
+
+def words_in_place(plan: Plan, sizes: Mapping[str, int]) -> Array:
+    """Return the words of an instance of a plan whose sizes were changed, without what runs write."""
+    values, others = plan.values(sizes), plan.values(plan.hints)
+    assert values is not None
+    instance = plan.instance(values if others is None else others)
+    assert isinstance(instance, CpuSizedInstance)
+    instance.resize(values)
+    words = instance._words.copy()
+    words[instance._job.pointers] -= address_of(instance._words)
+    own = np.array([_NEXT, _DONE])[:, np.newaxis] + np.arange(HEADER, HEADER + words[0] * LAUNCH, LAUNCH)
+    words[[THREADS, PATIENCE, TABLE, _NEXT_LAUNCH, _NEXT_ITEM, _STATE, *own.flat]] = 0
+    return words
 
 
 def exactly(model: dml.Model, inputs: Mapping[str, Array]) -> dict[str, Array]:

@@ -84,8 +84,8 @@ def test_circles_are_found() -> None:
 
 ROOMS = (
     (
-        *("across_forks", "budget", "control_groups", "errors", "floating_point", "folders", "garbage"),
-        *("host_memory", "json_files", "locked", "logs", "model_files", "spelling"),
+        *("across_forks", "budget", "context", "control_groups", "errors", "floating_point", "folders"),
+        *("garbage", "host_memory", "json_files", "locked", "logs", "model_files", "spelling"),
     ),
     ("spec",),
     ("program",),

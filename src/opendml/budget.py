@@ -126,6 +126,15 @@ class Meter:
         """Check that `size` more bytes are within the limit on memory."""
         self.require("memory_bytes", self.held + size, where)
 
+    def allows(self, more_bytes: int, elements: int, steps: int) -> bool:
+        """Return whether more bytes, the elements of a tensor and kernel steps are within the limits."""
+        limits = self.limits
+        return (
+            self.held + more_bytes <= limits.memory_bytes
+            and elements <= limits.tensor_elements
+            and steps <= limits.kernel_steps
+        )
+
     def hold(self, size: int, where: object) -> None:
         """Add bytes that the model holds from now on."""
         self.require_memory(size, where)

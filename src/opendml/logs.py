@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
+
+from opendml.context import variable_set
 
 log = logging.getLogger("opendml")
 
 _shown: ContextVar[bool] = ContextVar("opendml_progress", default=False)
 
 
-@contextmanager
-def progress_shown(shown: bool) -> Iterator[None]:
+def progress_shown(shown: bool) -> variable_set[bool]:
     """Print what `tell` says in the block on standard error, if `shown`."""
-    token = _shown.set(shown)
-    try:
-        yield
-    finally:
-        _shown.reset(token)
+    return variable_set(_shown, shown)
 
 
 def tell(message: str, *arguments: object) -> None:

@@ -157,6 +157,27 @@ def test_values_beyond_62_bits_are_refused() -> None:
         Values([batch * batch * batch])({"batch": 2**31 - 1})
 
 
+def test_guards_are_exact_beyond_64_bits() -> None:
+    trace, sizes = of({"batch": 50})
+    assert sizes["batch"] ** 5 - 2**100 < 0
+    holds = Conditions(trace.guards)
+    assert holds({"batch": 2**20 - 1})
+    assert not holds({"batch": 2**20})
+
+
+def test_functions_of_sizes_take_any_names_numbers_and_lengths() -> None:
+    names = ["1", "import os", 'a"b', "sizes", *[f"n{number}" for number in range(70)]]
+    _, sizes = of(dict.fromkeys(names, 3))
+    total = sum([size // 2 for size in sizes.values()]) + math.prod([sizes["1"]] * 40)
+    huge = 10**5000 * sizes["1"]
+    assert huge - sizes["sizes"] > 10**5000
+    other = {name: 2 + number % 3 for number, name in enumerate(names)}
+    assert Values([total])(other).tolist() == [sum([size // 2 for size in other.values()]) + 2**40]
+    difference = huge - sizes["sizes"]
+    assert isinstance(difference, Size)
+    assert Conditions([(Relation.NOT_NEGATIVE, difference)])(other)
+
+
 def test_division_by_zero_is_refused() -> None:
     _, sizes = of({"n": 4}, least=0)
     with pytest.raises(ZeroDivisionError):

@@ -6,6 +6,7 @@ import copy
 import itertools
 import pickle
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.traced_model import hints_in
 from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning
+from opendml.targets.cpu.executable import CpuInstance, CpuSizedInstance
 from tests.frontends.test_saved_models import file_of, program_of
 from tests.plans import check_words, exactly, plans_of
 
@@ -183,6 +185,45 @@ def test_threads_call_a_model_with_different_sizes_at_once() -> None:
     for each in threads:
         each.join()
     assert not problems
+
+
+def test_all_sizes_of_a_plan_share_one_instance_and_new_ones_only_write_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = model_of()
+    model(values(33, 7, 3))
+    counts, make, resize = Counter[str](), CpuInstance.__init__, CpuSizedInstance.resize
+
+    def counted_make(*given: Any) -> None:
+        counts["made"] += 1
+        make(*given)
+
+    def counted_resize(*given: Any) -> None:
+        counts["resized"] += 1
+        resize(*given)
+
+    monkeypatch.setattr(CpuInstance, "__init__", counted_make)
+    monkeypatch.setattr(CpuSizedInstance, "resize", counted_resize)
+    for batch in (34, 40, 40, 63, 35, 35, 33):
+        x = values(batch, 7, 3)
+        np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
+    # The first size has a model of its own.
+    assert counts == {"made": 1, "resized": 4}
+    (plan,) = plans_of(model)
+    assert len(plan.free) == 1
+
+
+def test_a_call_that_fails_leaves_the_instance_of_its_plan_usable() -> None:
+    model = model_of()
+    model(values(33, 7, 3))
+    for batch in (34, 35, 36):
+        x = values(batch, 7, 3)
+        with pytest.raises(InvalidArgument):
+            model(x.astype(np.float64))
+        np.testing.assert_allclose(model(x[::-1].copy()[::-1])["y"], expected(x), atol=1e-6)
+        np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
+    (plan,) = plans_of(model)
+    assert len(plan.free) == 1
 
 
 def test_models_with_named_dimensions_run_into_arrays_bind_and_explain() -> None:
@@ -366,5 +407,7 @@ def test_files_whose_sizes_cannot_be_computed_are_refused() -> None:
     with pytest.raises(InvalidArgument, match=r"^batch=5: "):
         again(values(5, 4))
     choice = ["NOT_NEGATIVE", {"size": [[2**61, ["batch", "batch"]], [2**61, ["batch"]], [2**62, []]] * 3}]
-    with pytest.raises(InvalidArgument, match="beyond 64 bits"):
-        loaded(file_of({**program, "choices": [choice]}, arrays))
+    far = loaded(file_of({**program, "choices": [choice]}, arrays))
+    assert isinstance(far, dml.Model)
+    with pytest.raises(InvalidArgument, match=r"^batch=5: "):
+        far(values(5, 4))

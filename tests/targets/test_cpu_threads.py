@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -74,6 +75,25 @@ def test_groups_of_version_1_count(tmp_path: Path) -> None:
 
 def test_no_quota_is_any_number(tmp_path: Path) -> None:
     assert quota(groups(tmp_path, "0::/\n", cpu_max="max 100000\n")) is None
+
+
+@pytest.mark.parametrize(("rows", "width", "threads"), [(1, 128, 1), (64, 128, 2), (1, 2048, 2)])
+def test_layers_that_take_a_few_microseconds_each_run_in_the_calling_thread(
+    rows: int, width: int, threads: int
+) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [1, 1, rows, width])
+    weights = np.ones((1, 1, width, width), np.float32)
+    y: Any = x
+    for _ in range(6):
+        y = dml.activation_softmax1(dml.gemm(y, weights), axes=[3])
+    model = graph.compile({"y": y}, Device("cpu", threads=2))
+    assert model._prepared.instance._job.words[THREADS] == threads
+
+
+def test_starting_no_workers_leaves_handlers_of_signals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signal, "signal", None)
+    Pool().start(0)
 
 
 @pytest.mark.parametrize(("share", "threads"), [(0.3, 1), (1.9, 1), (2.0, 2), (100.0, 3), (None, 3)])

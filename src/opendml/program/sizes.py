@@ -8,7 +8,7 @@ sizes that meet its guards. Code that needs a plain integer (`range`, slices, Nu
 
 Expressions are polynomials with integer coefficients over atoms. An atom is a dimension or a quotient,
 rounded down, of two polynomials. Equal polynomials are equal sizes, so most rules about sizes are decided
-without a guard. `size_values` computes many expressions for given dimensions in a few vectorized steps.
+without a guard. `size_values` computes many expressions for given dimensions in one generated function.
 
 >>> from opendml.program.size_values import Values
 >>> trace = Trace({"batch": Dimension(4), "length": Dimension(50)})
@@ -70,8 +70,6 @@ _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
 _MOST_TERMS = 4
 """Terms of a polynomial whose quotients are eliminated for its bounds, at most."""
-_LARGE = 2**60
-"""A number that no expression needs to be compared with beyond."""
 Guards = dict[tuple["Relation", "Size | TracedFloat"], str]
 """Guards, and where in the code each was recorded first."""
 
@@ -443,11 +441,7 @@ class Trace(Locked):
             is_met = value >= 0
             if not is_met:
                 polynomial = polynomial_sum(scaled(polynomial, -1), constant_polynomial(-1))
-            excess = max(0, min(sum([c for monomial, c in polynomial if not monomial]), abs(value)) - _LARGE)
-            # A bound beyond 64 bits is lowered: `size_values` computes no greater terms.
-            self.guard(
-                Relation.NOT_NEGATIVE, self.of(polynomial_sum(polynomial, constant_polynomial(-excess)))
-            )
+            self.guard(Relation.NOT_NEGATIVE, self.of(polynomial))
             return is_met
         is_zero = value == 0
         if polynomial[-1][1] < 0:

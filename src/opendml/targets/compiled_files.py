@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from opendml.context import variable_set
 from opendml.errors import InvalidArgument
 from opendml.json_files import text as json_text
 from opendml.targets.memory import aligned_bytes
@@ -77,14 +78,9 @@ def recorded() -> Iterator[Recorder]:
         _recorder.reset(token)
 
 
-@contextmanager
-def reading(file: CompiledFile | None) -> Iterator[None]:
+def reading(file: CompiledFile | None) -> variable_set[CompiledFile | None]:
     """Use the objects and constants of a trusted compiled file in the block."""
-    token = _reading.set(file)
-    try:
-        yield
-    finally:
-        _reading.reset(token)
+    return variable_set(_reading, file)
 
 
 class MappedConstant:

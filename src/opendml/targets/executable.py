@@ -34,6 +34,16 @@ class Instance(Runnable, Protocol):
         """Keep an object alive as long as `dispatch`, which callers may hold without the instance."""
 
 
+class SizedInstance(Instance, Protocol):
+    """An instance of a program with traced sizes, which may change between two dispatches."""
+
+    values: ndarray[Any, Any] | None
+    """The values that it has now. None: they are not complete."""
+
+    def resize(self, values: ndarray[Any, Any], /) -> None:
+        """Use other values. The first ones are those of `TracedExecutable.sizes`; others are ignored."""
+
+
 class Executable(Protocol):
     """A compiled program, over memory where it runs."""
 
@@ -84,6 +94,12 @@ class TracedExecutable(Executable, Protocol):
 
     def at(self, values: ndarray[Any, Any]) -> Executable:
         """Return the executable for given values of `sizes`, which shares code and constants."""
+
+    def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> SizedInstance | None:
+        """Return a new instance whose sizes may change, with arguments as of `instantiate`.
+
+        None: the sizes of instances do not change.
+        """
 
 
 class TracedProgram(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from opendml.targets.arenas import Arenas
 from opendml.targets.backend import Array, DeviceBackend
 from opendml.targets.executable import Executable, Instance, Runnable
 from opendml.targets.kept import KeptConstants
-from opendml.targets.memory import HostMemory, aligned_bytes, new_array
+from opendml.targets.memory import HostMemory, aligned_bytes, array_maker
 from opendml.targets.planned import Planned, Timer, on_the_clock
 
 
@@ -60,7 +59,7 @@ class HostBackend(DeviceBackend):
 
     def empty(self, layout: Layout) -> Array:
         """Return a NumPy array."""
-        return new_array(partial(np.empty, layout.sizes, layout.type.numpy), layout)
+        return array_maker(layout.sizes, layout.type.numpy)()
 
     def is_own(self, array: Any) -> bool:
         """Return whether a value is a NumPy array."""

@@ -53,6 +53,8 @@ class KeptConstants:
     def __init__(self, layouts: Mapping[int, Layout], first_step: int) -> None:
         self.layouts = layouts
         self._first_step = first_step
+        self.starts = [(number, layout.span[0]) for number, layout in layouts.items()]
+        """The numbers of the constants, and where they begin relative to their first elements."""
         self.kept = [
             Kept(layout.span[1] - layout.span[0], Recipe(f"copy of {layout}", (number,)), step)
             for step, (number, layout) in enumerate(self.layouts.items(), first_step)
@@ -83,5 +85,5 @@ class KeptConstants:
 
     def bind(self, instance: Instance, addresses: Sequence[int]) -> None:
         """Bind the copies, which begin at these addresses."""
-        for (number, layout), address in zip(self.layouts.items(), addresses, strict=True):
-            instance.bind(number, address - layout.span[0])
+        for (number, start), address in zip(self.starts, addresses, strict=True):
+            instance.bind(number, address - start)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +16,26 @@ from opendml.errors import Unsupported
 from opendml.program.program import Layout
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+_LARGE_BYTES = 64 * 1024
+"""Bytes of the smallest arrays that are aligned to ALIGNMENT."""
+
+
+def _address_reader() -> Callable[[Array], int]:
+    """Return a fast function that reads an array's address.
+
+    NumPy's own ways take microseconds. The data pointer is the first field of an array object in every
+    version so far. If it is not, the slow way is used.
+    """
+    probe = np.zeros(3)
+    offset = object.__basicsize__
+    from_address = ctypes.c_size_t.from_address
+    if from_address(id(probe) + offset).value == probe.ctypes.data:
+        return lambda array: from_address(id(array) + offset).value
+    return lambda array: int(array.ctypes.data)
+
+
+address_of = _address_reader()
 
 
 class Place(NamedTuple):
@@ -57,7 +79,7 @@ class HostMemory:
 
     def __init__(self, size: int) -> None:
         self.bytes = aligned_bytes(np.empty, size)
-        self.address: int = self.bytes.ctypes.data
+        self.address = address_of(self.bytes)
 
     def write(self, source: int, size: int) -> None:
         """Copy `size` bytes from an address."""
@@ -78,19 +100,25 @@ def aligned_bytes(make: Any, size: int) -> np.ndarray[tuple[int], np.dtype[np.ui
         memory: np.ndarray[tuple[int], np.dtype[np.uint8]] = make(size + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError) as error:
         raise Unsupported(f"no memory for {size:,} bytes") from error
-    start = -memory.ctypes.data % ALIGNMENT
+    start = -address_of(memory) % ALIGNMENT
     return memory[start : start + size]
 
 
-def new_array(make: Callable[[], Array], layout: Layout) -> Array:
-    """Return a packed array of a tensor, which `make` makes.
+def array_maker(sizes: Sequence[int], type: np.dtype[Any]) -> Callable[[], Array]:
+    """Return a function that makes new packed arrays.
 
-    Raises:
-        Unsupported: there is not enough memory.
+    Large arrays are aligned to 64 bytes, because JAX copies others. For small arrays the copy is cheaper. The
+    function raises Unsupported if there is not enough memory for a large one.
     """
+    size = math.prod(sizes) * type.itemsize
+    return partial(np.empty if size < _LARGE_BYTES else _aligned_array, sizes, type)
+
+
+def _aligned_array(sizes: Sequence[int], type: np.dtype[Any]) -> Array:
+    size = math.prod(sizes) * type.itemsize
     try:
-        return make()
-    except (MemoryError, Unsupported) as error:
-        size = layout.element_count * layout.type.numpy.itemsize
-        tensor = f"a tensor of type {layout.type.name} and sizes {list(layout.sizes)}"
+        memory = np.empty(size + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:
+        tensor = f"a tensor of type {type.name.upper()} and sizes {list(sizes)}"
         raise Unsupported(f"no memory for {tensor}: {size:,} bytes") from error
+    return np.ndarray(sizes, type, memory, -address_of(memory) % ALIGNMENT)

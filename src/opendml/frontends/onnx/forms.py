@@ -49,22 +49,16 @@ class RunForms:
             return sizes, content.dtype
         if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
             return sizes, content.dtype
-        return tuple([
-            self._named(size, f"{name}.{axis}", "" if symbols is None else symbols[axis])
-            for axis, size in enumerate(sizes)
-        ]), content.dtype  # fmt: skip
-
-    def _named(self, size: int, own: str, symbol: str | None) -> int | str:
-        """Return the name of a traced dimension, which gets a size; or the size, if it is exact.
-
-        Dimensions of one symbol that have other sizes are told apart by names of their own.
-        """
-        if symbol is None or not LEAST_TRACED <= size <= GREATEST:
-            return size
-        for name in (symbol, own):
-            if name and self._dimensions.setdefault(name, size) == size:
-                return name
-        return size
+        found: list[int | str] = list(sizes)
+        for axis, size in enumerate(sizes):
+            symbol = "" if symbols is None else symbols[axis]
+            if symbol is not None and LEAST_TRACED <= size <= GREATEST:
+                # Dimensions of one symbol that have other sizes are told apart by names of their own.
+                for named in (symbol, f"{name}.{axis}"):
+                    if named and self._dimensions.setdefault(named, size) == size:
+                        found[axis] = named
+                        break
+        return tuple(found), content.dtype
 
 
 def symbols_of(declared: Iterable[tuple[str, Sequence[int | str | None] | None]]) -> dict[str, Symbols]:

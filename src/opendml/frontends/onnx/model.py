@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -208,14 +207,9 @@ class OnnxModel(Locked):
         parts = (each.part_at(dimensions) if isinstance(each, CompiledSegment) else each for each in work)
         return tuple(each if isinstance(each, Model) else str(each) for each in parts if each is not None)
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _named(self) -> _NamedRun:
         """Meter a run, and prefix the model's name to errors."""
-        try:
-            with metered(self._limits, held=self._bytes, name="a run"):
-                yield
-        except Error as error:
-            raise error._within(self._name) from error
+        return _NamedRun(self._name, self._limits, self._bytes)
 
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of a run after checking that they are complete and as declared."""
@@ -232,8 +226,37 @@ class OnnxModel(Locked):
         return given
 
 
+class _NamedRun(metered):
+    """The meter of a run, which prefixes the name of the model to errors.
+
+    Args:
+        name: the name of the model.
+        limits: its limits.
+        held: the bytes that it holds.
+    """
+
+    def __init__(self, name: str, limits: Limits, held: int) -> None:
+        super().__init__(limits, held=held, name="a run")
+        self._model = name
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+            if isinstance(error, Error):
+                raise error
+        except Error as known:
+            raise known._within(self._model) from known
+
+
 def _checked_input(info: TensorInfo, content: Any) -> Any:
     """Return an input as an array after checking it against its declaration."""
+    if (
+        type(content) is np.ndarray
+        and content.dtype is info.type
+        and info.sizes is not None
+        and _fits(content.shape, info.sizes)
+    ):
+        return content
     if isinstance(content, Mapping):
         fix = "an array is needed: `run` takes a dict of arrays by their names"
         raise InvalidArgument(f"input {info.name!r} is a {type(content).__name__}; {fix}")
@@ -256,10 +279,12 @@ def _checked_input(info: TensorInfo, content: Any) -> Any:
 
 def _fits(given: Sequence[int], sizes: Sequence[int | str | None]) -> bool:
     """Return whether sizes agree with declared ones, of which only numbers above 0 bind."""
-    return len(given) == len(sizes) and all(
-        size == each or not isinstance(each, int) or each <= 0
-        for size, each in zip(given, sizes, strict=True)
-    )
+    if len(given) != len(sizes):
+        return False
+    for size, each in zip(given, sizes, strict=True):
+        if size != each and isinstance(each, int) and each > 0:
+            return False
+    return True
 
 
 def load(

@@ -128,8 +128,9 @@ class Segment:
             model = self._graph._compile(tensors, device, self._shared)
         types = tuple((name, value.type) for name, value in computed.items())
         sizes = SizesOfRun(value.sizes for value in computed.values())
+        is_shaped = all(_is_same_shape(value.sizes, value.tensor) for value in computed.values())
         known = KnownContents({name: self.values[name] for name in self._inputs})
-        return CompiledSegment(model, tuple(self._inputs), types, sizes, known)
+        return CompiledSegment(model, tuple(self._inputs), types, sizes, is_shaped, known)
 
     @property
     def is_empty(self) -> bool:
@@ -264,6 +265,7 @@ class CompiledSegment:
         inputs: the names of the tensors that it reads.
         results: the names and types of those that it computes.
         sizes: the sizes of these.
+        is_shaped: whether these are the sizes of the graph's tensors.
         known: the tensors among its inputs that follow from sizes.
     """
 
@@ -271,6 +273,7 @@ class CompiledSegment:
     inputs: tuple[str, ...]
     results: tuple[tuple[str, Type], ...]
     sizes: SizesOfRun
+    is_shaped: bool
     known: KnownContents
 
     def model_at(self, dimensions: Mapping[str, int]) -> Model | None:
@@ -297,10 +300,19 @@ class CompiledSegment:
         assert model is not None
         meter().count("kernel_steps", model._kernel_steps, "one run")
         given = {name: _packed(known[name] if name in known else contents[name]) for name in self.inputs}
-        outputs, all_sizes = model(**given), self.sizes(dimensions)
-        for (name, type), sizes, array in zip(self.results, all_sizes, outputs.values(), strict=True):
-            shaped = array if array.shape == sizes else array.reshape(sizes)
-            contents[name] = shaped if shaped.dtype == type else shaped.view(type)
+        outputs = model(**given)
+        for (name, type), array in zip(self.results, outputs.values(), strict=True):
+            contents[name] = array if array.dtype == type else array.view(type)
+        if not self.is_shaped:
+            for (name, _), sizes in zip(self.results, self.sizes(dimensions), strict=True):
+                contents[name] = contents[name].reshape(sizes)
+
+
+def _is_same_shape(sizes: Sequence[int], tensor: GraphTensor) -> bool:
+    """Return whether sizes are those of a tensor for all dimensions. Equal expressions are one object."""
+    return len(sizes) == len(tensor.shape) and all(
+        a is b or (type(a) is type(b) is int and a == b) for a, b in zip(sizes, tensor.shape, strict=True)
+    )
 
 
 def stored(array: Array) -> Array:

@@ -26,8 +26,6 @@ from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,
-    address_of,
-    array_maker,
     data_type_of,
     layout_of_array,
     memory_of,
@@ -40,6 +38,7 @@ from opendml.spec.kinds import sizes_key
 from opendml.spec.outputs import NO_REQUESTS
 from opendml.spec.schema import append_keys
 from opendml.spec.values import DataTypeLike
+from opendml.targets.memory import address_of, array_maker
 from opendml.targets.registry import place_of
 
 
@@ -114,7 +113,7 @@ class _Plan:
 
     def __init__(self, call: Call, program: Program, device: Device) -> None:
         self.call, self.device, self.program = call.without_arrays(), device, program
-        self.makers = [array_maker(output) for output in program.outputs]
+        self.makers = [array_maker(output.sizes, output.type.numpy) for output in program.outputs]
         self.is_single = not returns_tuple(call.name, call.requested.wanted)
         self.places = [OutputPlace(call, program, number) for number in range(len(program.outputs))]
         layouts, instance = (*program.inputs, *program.outputs), call_maker(program, device)()

@@ -201,20 +201,25 @@ class Prepared:
         kept: Sequence[PreparedMemory],
         arenas: Arenas | None = None,
     ) -> None:
-        self._work, self._place, self.kept, self._arenas = work, place, kept, arenas
+        self._work, self._place, self.kept, self.arenas = work, place, kept, arenas
         self.held_by: object = None
         """The lock under which the instances run. The child of a fork has another one."""
 
     @cached_property
     def instance(self) -> Instance:
         """The instance over host memory."""
-        return self._work.instantiate(None, self.kept, arenas=self._arenas)
+        return self._work.instantiate(None, self.kept, arenas=self.arenas)
 
     @cached_property
     def on_streams(self) -> StreamInstances:
         """The instances over memory of the device."""
-        make = partial(self._work.instantiate, self._place, self.kept, arenas=self._arenas)
+        make = partial(self._work.instantiate, self._place, self.kept, arenas=self.arenas)
         return StreamInstances(make)
+
+    @property
+    def addresses(self) -> list[int]:
+        """The addresses of what is kept."""
+        return [each.memory.address for each in self.kept]
 
     def again(self) -> Prepared:
         """Return the same constants with new instances."""
@@ -222,7 +227,7 @@ class Prepared:
 
     def of(self, work: CompiledWork) -> Prepared:
         """Return the same constants with instances of other work that keeps the same."""
-        return Prepared(work, self._place, self.kept, self._arenas)
+        return Prepared(work, self._place, self.kept, self.arenas)
 
 
 def call_maker(program: Program, device: Device) -> Callable[[], Instance]:

@@ -34,8 +34,6 @@ from opendml.runtime.graphs.warming import SizesToWarm, combinations
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,
-    address_of,
-    array_maker,
     check_outputs,
     memory_of,
     reject_truth_values,
@@ -48,7 +46,8 @@ from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
 from opendml.targets.backend import StreamCall
 from opendml.targets.compiled_files import Recorder, recorded
-from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.executable import Instance
+from opendml.targets.memory import Place, TensorMemory, address_of, array_maker
 from opendml.targets.registry import backend_at, place_of
 
 if TYPE_CHECKING:
@@ -106,18 +105,18 @@ class Model(Locked):
         self._own_bytes = _NODE_BYTES * sum(len(ordered(stage.program.results)) for stage in stages)
 
     def _lay_out(self, compiled: CompiledWork) -> None:
-        """Use some compiled work, and the sizes of its tensors."""
+        """Use some compiled work, and note what calls need of the layouts of its tensors."""
         work, names, output_names = compiled.work, self._names, self.output_names
         self._work, self._kernel_steps = compiled, compiled._kernel_steps
         self._input_layouts, self._output_layouts = work.inputs, work.outputs
         self._layouts = (*work.inputs, *work.outputs)
         self._expected = [
-            (number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1)
+            needed_of(number, name, layout)
             for number, (name, layout) in enumerate(zip(names, work.inputs, strict=True))
             if name is not None
         ]
         self._makers = [
-            (number, name, array_maker(layout))
+            maker_of(number, name, layout)
             for number, (name, layout) in enumerate(
                 zip(output_names, work.outputs, strict=True), len(work.inputs)
             )
@@ -298,8 +297,6 @@ class Model(Locked):
 
         This is the fast path of calls. New outputs share memory with nothing, so only inputs are checked.
         """
-        if len(inputs) != len(self._expected):
-            return None
         self.device._require_ready()
         lock = self._lock
         with lock:
@@ -308,28 +305,33 @@ class Model(Locked):
                 prepared = prepared.again()
             try:
                 prepared.held_by = lock
-                instance = prepared.instance
-                bind = instance.bind
-                for number, name, dtype, sizes, strides, misaligned in self._expected:
-                    array = inputs.get(name)
-                    if (
-                        type(array) is not ndarray
-                        or array.dtype is not dtype
-                        or array.shape != sizes
-                        or (array.strides != strides and not same_strides(sizes, array.strides, strides))
-                    ):
-                        return None
-                    address = address_of(array)
-                    if address & misaligned:
-                        return None
-                    bind(number, address)
-                outputs = {}
-                for number, name, make in self._makers:
-                    array = outputs[name] = make()
-                    bind(number, address_of(array))
-                instance.dispatch()
+                return self._dispatched(prepared.instance, inputs)
             finally:
                 prepared.held_by = None
+
+    def _dispatched(self, instance: Instance, inputs: dict[str, Any]) -> dict[str, Array] | None:
+        """Run an instance over NumPy arrays, and return new ones; None as of `_called_on_host`."""
+        if len(inputs) != len(self._expected):
+            return None
+        bind = instance.bind
+        for number, name, dtype, sizes, strides, misaligned in self._expected:
+            array = inputs.get(name)
+            if (
+                type(array) is not ndarray
+                or array.dtype is not dtype
+                or array.shape != sizes
+                or (array.strides != strides and not same_strides(sizes, array.strides, strides))
+            ):
+                return None
+            address = address_of(array)
+            if address & misaligned:
+                return None
+            bind(number, address)
+        outputs = {}
+        for number, name, make in self._makers:
+            array = outputs[name] = make()
+            bind(number, address_of(array))
+        instance.dispatch()
         return outputs
 
     def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared) -> None:
@@ -556,6 +558,18 @@ class Model(Locked):
     @cached_property
     def _copies_on_stream(self) -> CopiesOnStream:
         return CopiesOnStream(self.device)
+
+
+def needed_of(
+    number: int, name: str, layout: Layout
+) -> tuple[int, str, Any, tuple[int, ...], tuple[int, ...], int]:
+    """Return what calls compare with an input: its type, sizes and strides, and bits that addresses lack."""
+    return number, name, layout.type.numpy, layout.sizes, layout.strides, layout.type.bytes - 1
+
+
+def maker_of(number: int, name: str, layout: Layout) -> tuple[int, str, Callable[[], Array]]:
+    """Return the number and the name of an output, and a function that makes new arrays for it."""
+    return number, name, array_maker(layout.sizes, layout.type.numpy)
 
 
 MOST_HINTS = 8

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Protocol
 
 from opendml.errors import InvalidArgument
@@ -67,8 +65,7 @@ class ModelCache(Locked):
         """Bytes of the models of all sizes, with prepared constants and arenas."""
         return self._bytes + self.shared.arenas.free_bytes
 
-    @contextmanager
-    def running(self, path: Sequence[Holder]) -> Iterator[None]:
+    def running(self, path: Sequence[Holder]) -> _Run:
         """Use the entries of a run when it ends. Until then none of them is dropped.
 
         An inner run, as of a loop's body, is also used when the outer one ends. So no model drops a part that
@@ -77,20 +74,7 @@ class ModelCache(Locked):
         Args:
             path: the entries; the caller appends those that the run goes on to.
         """
-        run = _Run(path, {})
-        outer: list[_Run] = self._own.__dict__.setdefault("runs", [])
-        self._runs.append(run)
-        outer.append(run)
-        try:
-            yield
-        finally:
-            outer.remove(run)
-            self._runs.remove(run)
-            every = {id(each): each for each in path} | run.within
-            if every:
-                self.use(list(every.values()))
-            if outer:
-                outer[-1].within |= every
+        return _Run(self, path)
 
     def use(self, path: Sequence[Holder], *, changed: bool = False) -> None:
         """Record that entries have run, each after those that led to it.
@@ -166,12 +150,27 @@ class ModelCache(Locked):
                 self._bytes -= each.size
 
 
-@dataclass(eq=False)
 class _Run:
     """A run that has not ended: its entries, and those of runs within it by their identities."""
 
-    path: Sequence[Holder]
-    within: dict[int, Holder]
+    def __init__(self, cache: ModelCache, path: Sequence[Holder]) -> None:
+        self._cache, self.path = cache, path
+        self.within: dict[int, Holder] = {}
+
+    def __enter__(self) -> None:
+        self._outer: list[_Run] = self._cache._own.__dict__.setdefault("runs", [])
+        self._cache._runs.append(self)
+        self._outer.append(self)
+
+    def __exit__(self, *error: object) -> None:
+        outer = self._outer
+        outer.remove(self)
+        self._cache._runs.remove(self)
+        every = {id(each): each for each in self.path} | self.within
+        if every:
+            self._cache.use(list(every.values()))
+        if outer:
+            outer[-1].within |= every
 
 
 class _Entry:

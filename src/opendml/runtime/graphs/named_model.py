@@ -68,10 +68,7 @@ class NamedModel(Model):
                 f"graph dimension {shown(unknown[0])}: no input has it among its sizes, where calls read it"
             )
         self._choices = data.choices
-        try:
-            self._is_choice_met = Conditions(self._choices)
-        except OverflowError as error:
-            raise InvalidArgument("sizes are compared with numbers beyond 64 bits") from error
+        self._is_choice_met = Conditions(self._choices)
         self._by_shapes: dict[Hashable, Model] = {}
         self._exact: dict[Hashable, Model] = {}
         self._traces: dict[Hashable, list[TracedModel]] = {}

@@ -8,6 +8,7 @@ dimension, because costs change little within it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from opendml.budget import meter
@@ -17,15 +18,16 @@ from opendml.logs import log
 from opendml.program.buckets import Bucket, bucket_of, range_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout
-from opendml.program.size_values import Conditions
+from opendml.program.size_values import Conditions, IntegerArray
 from opendml.program.sizes import Dimension, Guards, Relation, Size, Trace, is_traced, value_at
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint
+from opendml.runtime.graphs.sized_model import LATER, SizedModel
 from opendml.runtime.graphs.work import Work, require_parts, require_tensors
 from opendml.runtime.objects.device import Device
-from opendml.targets.executable import TracedExecutable, TracedProgram
+from opendml.targets.executable import SizedInstance, TracedExecutable, TracedProgram
 
 MOST_SIZES = 64
 """Sizes whose instances are kept, at most. Another one takes a fraction of a millisecond to make."""
@@ -47,6 +49,21 @@ def has_plans(device: Device) -> bool:
     return device._backend.has_plans and device._debug is None
 
 
+@dataclass(frozen=True, slots=True)
+class SizedNeeds:
+    """The needs of a run for some sizes.
+
+    Args:
+        steps: kernel steps.
+        arena_bytes: temporary memory.
+        layouts: those of tensors whose sizes change, by the numbers of their buffers.
+    """
+
+    steps: int
+    arena_bytes: int
+    layouts: Mapping[int, Layout]
+
+
 class Plan:
     """Code and launches for all sizes that meet some guards.
 
@@ -63,15 +80,30 @@ class Plan:
         self.hints, self.executable, self.work = hints, executable, work
         self.guards = list(guards)
         layouts = (*work.inputs, *work.outputs)
-        self._traced = [number for number, layout in enumerate(layouts) if any(map(is_traced, layout.sizes))]
-        numbers = [n for number in self._traced for n in (*layouts[number].sizes, *layouts[number].strides)]
-        own = list(executable.sizes)
-        self._count = len(own)
+        found = [
+            (number, layout) for number, layout in enumerate(layouts) if any(map(is_traced, layout.sizes))
+        ]
+        self._traced = [(number, layout.type, len(layout.sizes)) for number, layout in found]
+        traced = [layout for _, layout in found]
+        numbers = [each for layout in traced for each in (*layout.sizes, *layout.strides)]
+        spans = [layout.span for layout in traced]
         self.steps = sum(steps_of(stage.program.results) for stage in work.stages)
         """The kernel steps of a dispatch."""
-        self._conditions = Conditions(self.guards, [*own, self.steps, *numbers])
+        needs = [
+            self.steps,
+            executable.temporary_bytes,
+            sum(end - begin for begin, end in spans),
+            *[layout.element_count for layout in traced],
+        ]
+        own = list(executable.sizes)
+        self._ends = len(own), len(own) + len(needs)
+        self._conditions = Conditions(self.guards, [*own, *needs, *numbers])
         self.model: Model | None = None
         """The first model that was made by the plan."""
+        self.shared_attributes: dict[str, Any] = {}
+        """Those of its attributes that models of other sizes have too."""
+        self.free: list[SizedInstance] = []
+        """The instances that no call has."""
 
     def serves(self, sizes: Mapping[str, int]) -> bool:
         """Return whether some sizes of the bucket meet the guards."""
@@ -79,20 +111,55 @@ class Plan:
 
     def at(self, sizes: Mapping[str, int], device: Device) -> CompiledWork | None:
         """Return the compiled work for some sizes; None if they do not meet the guards."""
-        values = self._conditions.values(sizes)
-        if values is None:
-            return None
-        steps, *numbers = values[self._count :].tolist()
-        layouts = [*self.work.inputs, *self.work.outputs]
-        for number in self._traced:
-            rank = len(layouts[number].sizes)
-            own, numbers = numbers[: 2 * rank], numbers[2 * rank :]
-            layouts[number] = Layout(layouts[number].type, tuple(own[:rank]), tuple(own[rank:]))
+        values = self.values(sizes)
+        return None if values is None else self.compiled(values, device)
+
+    def values(self, sizes: Mapping[str, int]) -> IntegerArray | None:
+        """Return the values of all expressions for some sizes; None if they do not meet the guards."""
+        return self._conditions.values(sizes)
+
+    def compiled(self, values: IntegerArray, device: Device) -> CompiledWork:
+        """Return the compiled work for values of the expressions."""
+        needs, layouts = self.needs(values), [*self.work.inputs, *self.work.outputs]
+        for number, layout in needs.layouts.items():
+            layouts[number] = layout
         count = len(self.work.inputs)
         work = Work(tuple(layouts[:count]), tuple(layouts[count:]), self.work.stages)
-        require_tensors([layouts[number] for number in self._traced], steps)
-        executable = self.executable.at(values[: self._count])
-        return CompiledWork(work, device, executable, steps)
+        return CompiledWork(work, device, self.executable.at(values[: self._ends[0]]), needs.steps)
+
+    def needs(self, values: IntegerArray) -> SizedNeeds:
+        """Return what a run needs for values of the expressions, which is within the limits.
+
+        Raises:
+            LimitExceeded: it is more than the model around it may take.
+        """
+        first, second = self._ends
+        numbers = values[first:].tolist()
+        steps, arena_bytes, total, *counts = numbers[: second - first]
+        layouts, at = dict[int, Layout](), second - first
+        for number, type, rank in self._traced:
+            middle, end = at + rank, at + 2 * rank
+            layouts[number] = Layout(type, tuple(numbers[at:middle]), tuple(numbers[middle:end]))
+            at = end
+        if not meter().allows(max(total, arena_bytes), max(counts, default=0), steps):
+            require_tensors([*layouts.values()], steps)
+            meter().require_memory(arena_bytes, "the temporary tensors of a graph")
+        return SizedNeeds(steps, arena_bytes, layouts)
+
+    def instance(self, values: IntegerArray) -> SizedInstance | None:
+        """Return an instance for values of the expressions, which the caller adds to `free` afterwards.
+
+        None: the device has none whose sizes change.
+        """
+        try:
+            instance: SizedInstance | None = self.free.pop()
+        except IndexError:
+            assert self.model is not None
+            prepared = self.model._prepared
+            instance = self.executable.sized_instance(prepared.addresses, prepared.arenas)
+        if instance is not None and instance.values is not values:
+            instance.resize(values)
+        return instance
 
 
 class TracedModel(Locked):
@@ -130,6 +197,8 @@ class TracedModel(Locked):
         self._conditions = Conditions(self._guards)
         self._dimensions = tuple(trace.dimensions)
         self._multiple = device._backend.hint_multiple
+        self.plan_count = 0
+        """The number of plans that were made so far."""
 
     def at(self, sizes: Mapping[str, int]) -> Model | None:
         """Return the model for some sizes of all dimensions, each 2 or more.
@@ -145,11 +214,6 @@ class TracedModel(Locked):
                     kept(self._models, key, model)
         return model
 
-    @property
-    def plan_count(self) -> int:
-        """The number of plans that were made so far."""
-        return sum(map(len, list(self._plans.values())))
-
     def plan_at(self, sizes: Mapping[str, int]) -> Plan | None:
         """Return the plan that serves some sizes; None: it has been dropped."""
         plans = self._plans.get(bucket_of([sizes[name] for name in self._dimensions]), ())
@@ -162,9 +226,9 @@ class TracedModel(Locked):
         if len(self._plans) > MOST_BUCKETS:
             del self._plans[next(iter(self._plans))]
         for plan in plans:
-            work = plan.at(sizes, self.device)
-            if work is not None:
-                return self._of(plan, work)
+            values = plan.values(sizes)
+            if values is not None:
+                return self._of(plan, values)
         if self._traced is None or not self._conditions(sizes):
             return None
         ranges = {name: self._range_of(name, size) for name, size in zip(self._dimensions, key, strict=True)}
@@ -175,11 +239,12 @@ class TracedModel(Locked):
                 continue  # The graph is another one for hints that do not meet its guards.
             tried.append(hints)
             new = None if self._traced is None else self._plan(self._traced, ranges, hints, sizes)
-            work = None if new is None else new.at(sizes, self.device)
-            if new is not None and work is not None:
+            values = None if new is None else new.values(sizes)
+            if new is not None and values is not None:
                 del plans[: len(plans) + 1 - MOST_PLANS]
                 plans.append(new)
-                return self._of(new, work)
+                self.plan_count += 1
+                return self._of(new, values)
         return None
 
     def _equated(self, hints: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
@@ -243,11 +308,14 @@ class TracedModel(Locked):
         log.debug("planned a graph for %s with %d guards", dimensions, len(guards))
         return plan
 
-    def _of(self, plan: Plan, work: CompiledWork) -> Model:
-        if plan.model is None:
-            plan.model = self._make(work)
-            return plan.model
-        return plan.model._sized(work)
+    def _of(self, plan: Plan, values: IntegerArray) -> Model:
+        if plan.model is not None:
+            return SizedModel(plan, values)
+        model = self._make(plan.compiled(values, self.device))
+        own = model.__dict__.items()
+        plan.shared_attributes = {name: value for name, value in own if name not in LATER}
+        plan.model = model
+        return model
 
     def _footprint(self) -> Footprint:
         """Return the memory of the plans' models, which share constants with models of other sizes."""

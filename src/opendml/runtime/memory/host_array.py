@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,7 @@ from opendml.runtime.memory.ranges import MemoryRange, check_overlap
 from opendml.spec.element_types import DATA_TYPES, element_type
 from opendml.spec.enums import TensorDataType
 from opendml.spec.overlap import overlaps
-from opendml.targets.memory import TensorMemory, aligned_bytes, new_array
+from opendml.targets.memory import TensorMemory, address_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -105,22 +104,6 @@ def memory_range(memory: TensorMemory) -> MemoryRange:
     return MemoryRange(memory.address + low, high - low, memory, memory.place)
 
 
-_LARGE_BYTES = 64 * 1024
-
-
-def array_maker(layout: Layout) -> Callable[[], Array]:
-    """Return a function that makes new packed arrays of a tensor's type and sizes.
-
-    Large arrays are aligned to 64 bytes, because JAX copies others. For small arrays the copy is cheaper.
-    """
-    type, sizes = layout.type.numpy, layout.sizes
-    size = layout.element_count * type.itemsize
-    if size < _LARGE_BYTES:
-        return partial(np.empty, sizes, type)
-    aligned = lambda: aligned_bytes(np.empty, size).view(type).reshape(sizes)  # noqa: E731
-    return partial(new_array, aligned, layout)
-
-
 def check_no_overlap_within(name: str, layout: Layout) -> None:
     """Check that no two elements of an output are the same memory.
 
@@ -184,20 +167,3 @@ def array_over(memory: TensorMemory) -> Array:
         }
 
     return np.asarray(Elements())
-
-
-def _address_reader() -> Callable[[Array], int]:
-    """Return a fast function that reads an array's address.
-
-    NumPy's own ways take microseconds. The data pointer is the first field of an array object in every
-    version so far. If it is not, the slow way is used.
-    """
-    probe = np.zeros(3)
-    offset = object.__basicsize__
-    from_address = ctypes.c_size_t.from_address
-    if from_address(id(probe) + offset).value == probe.ctypes.data:
-        return lambda array: from_address(id(array) + offset).value
-    return lambda array: int(array.ctypes.data)
-
-
-address_of = _address_reader()

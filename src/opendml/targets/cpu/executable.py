@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import setitem
@@ -22,7 +21,7 @@ from opendml.targets.cpu.native import HEADER, LAUNCH, PARAMETERS, TABLE, THREAD
 from opendml.targets.cpu.pool import pool
 from opendml.targets.cpu.scratch import Scratch
 from opendml.targets.kept import Kept, KeptConstants
-from opendml.targets.memory import HostMemory, aligned_bytes
+from opendml.targets.memory import HostMemory, address_of, aligned_bytes
 
 IntegerArray = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -129,13 +128,20 @@ class CpuExecutable:
     """A program as machine code, which runs as its parts say."""
 
     def __init__(self, parts: CpuParts) -> None:
-        self.parts = parts
+        self._parts = parts
         self._job, self._steps, self._constants = parts.job, parts.steps, parts.constants
         self._arena, self._buffers = parts.arena, parts.buffers
         self._kept_buffers = [buffer for step in self._steps for buffer in step.buffers]
         made = [each for step in self._steps for each in step.kept]
         self.kept: list[Kept] = [*made, *self._constants.kept]
         """Prepared tensors and packed operands, then the constants that are read as they are."""
+        self._tables: dict[tuple[int, ...], Any] = {}
+        """Tables of buffers to which only these addresses of `kept` are bound."""
+
+    @property
+    def parts(self) -> CpuParts:
+        """Its parts."""
+        return replace(self._parts, job=self._job)
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -144,9 +150,9 @@ class CpuExecutable:
 
     def at(self, values: IntegerArray) -> CpuExecutable:
         """Return the executable for given values of `sizes`. It shares all but the job."""
-        made = copy(self)
+        made = object.__new__(CpuExecutable)
+        made.__dict__.update(self.__dict__)
         made._job = self._job.at(values)
-        made.parts = replace(self.parts, job=made._job)
         return made
 
     @property
@@ -167,7 +173,7 @@ class CpuExecutable:
             self._constants.copy(step, constants, address, ctypes.memmove)
             return
         run = self._steps[step]
-        instance = self._instance(run.job, None)
+        instance = self._instance(run.job, new_table(self._buffers), None)
         between = [(buffer, HostMemory(size)) for buffer, size in run.between]
         for number, address in constants.items():
             instance.bind(number, address)
@@ -182,27 +188,47 @@ class CpuExecutable:
     ) -> CpuInstance:
         """Return a new instance with its own job and table of buffers, and its own arena unless one is given
         or it takes some of `arenas`."""
+        table = self._table(tuple(kept))
         if arenas is not None and self._job.arena_bytes:
-            instance: CpuInstance = CpuScratchInstance(self._job, self._buffers, self._arena, None, arenas)
-        else:
-            instance = self._instance(self._job, arena)
-        made = len(self._kept_buffers)
-        for buffer, address in zip(self._kept_buffers, kept, strict=False):
-            instance.bind(buffer, address)
-        self._constants.bind(instance, kept[made:])
-        return instance
+            return CpuScratchInstance(self._job, table, self._arena, None, arenas)
+        return self._instance(self._job, table, arena)
+
+    def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> CpuSizedInstance:
+        """Return a new instance whose sizes may change, with arguments as of `instantiate`."""
+        return CpuSizedInstance(self._job, self._table(tuple(kept)), self._arena, arenas or _scratch)
+
+    def _table(self, kept: tuple[int, ...]) -> Any:
+        """Return a new table of buffers to which the memory of `kept` is bound."""
+        known = self._tables.get(kept)
+        if known is None:
+            known = new_table(self._buffers)
+            for buffer, address in zip(self._kept_buffers, kept, strict=False):
+                known[buffer] = address
+            for (number, start), address in zip(
+                self._constants.starts, kept[len(self._kept_buffers) :], strict=True
+            ):
+                known[number] = address - start
+            # Models of one plan have the same constants; other memory is that of a recompiled one.
+            self._tables.clear()
+            self._tables[kept] = known
+        return type(known).from_buffer_copy(known)
 
     def instantiate_without_arena(self) -> CpuInstance:
         """Return a new instance with nothing bound, which holds no memory for temporaries."""
         if self._job.arena_bytes:
-            return CpuScratchInstance(self._job, self._buffers, self._arena, None, _scratch)
-        return CpuInstance(self._job, self._buffers, self._arena, None)
+            return CpuScratchInstance(self._job, new_table(self._buffers), self._arena, None, _scratch)
+        return CpuInstance(self._job, new_table(self._buffers), self._arena, None)
 
-    def _instance(self, job: Job, arena: int | None) -> CpuInstance:
+    def _instance(self, job: Job, table: Any, arena: int | None) -> CpuInstance:
         own = HostMemory(job.arena_bytes) if arena is None and job.arena_bytes else None
-        instance = CpuInstance(job, self._buffers, self._arena, own)
+        instance = CpuInstance(job, table, self._arena, own)
         instance.use_arena(own.address if own else arena or 0)
         return instance
+
+
+def new_table(buffers: int) -> Any:
+    """Return a table of addresses, all 0."""
+    return (ctypes.c_void_p * buffers)()
 
 
 class CpuInstance:
@@ -211,13 +237,12 @@ class CpuInstance:
 
     enqueue = None
 
-    def __init__(self, job: Job, buffers: int, arena: int, own: object) -> None:
+    def __init__(self, job: Job, table: Any, arena: int, own: object) -> None:
         words = aligned_bytes(np.empty, job.words.nbytes).view(np.int64)
         words[:] = job.words
-        words[job.pointers] += words.ctypes.data
-        table: Any = (ctypes.c_void_p * buffers)()
+        words[job.pointers] += address_of(words)
         words[TABLE] = ctypes.addressof(table)
-        self._job, self._buffers = job, table
+        self._job, self._buffers, self._words = job, table, words
         # Half the time of the table's own method.
         self.bind: Callable[[int, int], None] = partial(setitem, table)
         """Sets the address of a tensor's first element: inputs first, then outputs."""
@@ -245,17 +270,16 @@ class CpuInstance:
         """Return an instance that runs nothing, then one for each launch of this one, over the same
         memory."""
         for first, count in ((0, 0), *((number, 1) for number in range(int(self._job.words[0])))):
-            part = CpuInstance(self._job.part(first, count), len(self._buffers), self._arena, self)
-            part._buffers[:] = self._buffers[:]
-            yield part
+            table = type(self._buffers).from_buffer_copy(self._buffers)
+            yield CpuInstance(self._job.part(first, count), table, self._arena, self)
 
 
 class CpuScratchInstance(CpuInstance):
     """An instance without an arena. Each dispatch takes one of the calling thread or of a model."""
 
-    def __init__(self, job: Job, buffers: int, arena: int, own: object, arenas: Scratch | Arenas) -> None:
-        super().__init__(job, buffers, arena, own)
-        table, size, run = self._buffers, job.arena_bytes, self.dispatch
+    def __init__(self, job: Job, table: Any, arena: int, own: object, arenas: Scratch | Arenas) -> None:
+        super().__init__(job, table, arena, own)
+        size, run = job.arena_bytes, self.dispatch
         take, give = arenas.take, arenas.give
 
         def dispatch() -> None:
@@ -265,6 +289,32 @@ class CpuScratchInstance(CpuInstance):
             give(memory)
 
         self.dispatch = dispatch
+
+
+class CpuSizedInstance(CpuInstance):
+    """An instance of traced sizes, without an arena. The job is that of the hints until sizes are set."""
+
+    def __init__(self, job: Job, table: Any, arena: int, arenas: Scratch | Arenas) -> None:
+        super().__init__(job, table, arena, None)
+        self.values: IntegerArray | None = None
+        self._size = size = [0]
+        self._count = len(job.positions)
+        run, take, give = self.dispatch, arenas.take, arenas.give
+
+        def dispatch() -> None:
+            memory = take(size[0])
+            table[arena] = memory.address
+            run()
+            give(memory)
+
+        self.dispatch = dispatch
+
+    def resize(self, values: IntegerArray) -> None:
+        """Write the words of other sizes."""
+        self.values = None
+        self._words[self._job.positions] = values[: self._count]
+        self._size[0] = int(values[self._count])
+        self.values = values
 
 
 _scratch = Scratch()

@@ -130,7 +130,7 @@ class CpuLaunch:
         backwards: the last items are claimed first.
         scratch_bytes: bytes of scratch memory of each thread, besides those of the code.
         kept: each thread begins with a share of its own, the same in all such launches.
-        work: estimated cycles of all items; 0: no item has more than CLAIM_CYCLES.
+        work: estimated cycles of all items; 0: each claim has about CLAIM_CYCLES.
         rebound: the parameters by which kernels of one form differ.
     """
 
@@ -169,7 +169,7 @@ class CpuLaunch:
     @property
     def shared_cycles(self) -> int:
         """The work of all threads; 0 if the caller claims all at once."""
-        return max(self.claims * CLAIM_CYCLES, hint_of(self.work)) if self.claims > 1 else 0
+        return hint_of(self.work) or self.claims * CLAIM_CYCLES if self.claims > 1 else 0
 
 
 CpuQuery = Query[KernelNest, CpuMachine]

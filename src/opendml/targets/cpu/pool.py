@@ -59,7 +59,7 @@ class Pool:
 
         Fewer run if the system gives no more threads.
         """
-        if 0 < workers <= self._workers and not self._words[MISSING]:
+        if workers <= self._workers and not self._words[MISSING]:
             return  # Instances of other sizes start none; deferring signals takes longer than the rest.
         # A handler that raised while a thread starts would leave one that runs and is not counted.
         with deferred_signals(), self._lock:

@@ -241,6 +241,9 @@ class CudaTracedExecutable(CudaExecutable):
         made._values, made._prepared, made.arena_bytes = values.tolist(), {}, int(values[-1])
         return made
 
+    def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> None:
+        """Return None: the sizes of instances do not change."""
+
     def accesses(self, number: int) -> list[tuple[int | None, int]]:
         """Return the buffers and the offsets of the accesses of a kernel."""
         accesses, offsets = self._own[number].accesses, self._sized(self._offsets[number])

@@ -1,0 +1,78 @@
+"""Models of single sizes that a plan serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opendml.locked import Locked
+from opendml.runtime.graphs.model import Model, maker_of, needed_of
+from opendml.runtime.graphs.shared import Footprint
+
+if TYPE_CHECKING:
+    from opendml.program.size_values import IntegerArray
+    from opendml.runtime.graphs.traced_model import Plan
+    from opendml.runtime.memory.host_array import Array
+
+LATER = frozenset({
+    "_lock", "_work", "_layouts", "_input_layouts", "_output_layouts", "_prepared", "_copies_on_stream",
+})  # fmt: skip
+"""Attributes of a model that calls on arrays in host memory do without."""
+
+
+class SizedModel(Model):
+    """A model of other sizes than the first model of its plan, with the same constants.
+
+    A call on arrays in host memory writes the sizes into an instance that all sizes of the plan share. So a
+    new size costs no job of its own. What other methods need is made when it is first asked for.
+
+    Args:
+        plan: the plan, which has its first model.
+        values: the values of the plan's expressions.
+    """
+
+    def __init__(self, plan: Plan, values: IntegerArray) -> None:
+        first = plan.model
+        assert first is not None
+        self.__dict__.update(plan.shared_attributes)
+        needs = plan.needs(values)
+        self._plan, self._values = plan, values
+        self._kernel_steps, self._arena_bytes, self._own_bytes = needs.steps, needs.arena_bytes, 0
+        layouts = needs.layouts
+        self._expected = [
+            needed_of(*each[:2], layouts[each[0]]) if each[0] in layouts else each for each in first._expected
+        ]
+        self._makers = [
+            maker_of(*each[:2], layouts[each[0]]) if each[0] in layouts else each for each in first._makers
+        ]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return one of the attributes of LATER, all of which are made now."""
+        if name not in LATER:
+            raise AttributeError(name)
+        first = self._plan.model
+        assert first is not None
+        made = first._sized(self._plan.compiled(self._values, self.device))
+        Locked.__init__(self)
+        self.__dict__.update(
+            {each: made.__dict__[each] for each in LATER - {"_lock"} if each in made.__dict__}
+        )
+        return self.__dict__[name]
+
+    def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
+        instance = self._plan.instance(self._values)
+        if instance is None:
+            return super()._called_on_host(inputs)
+        self.device._require_ready()
+        try:
+            return self._dispatched(instance, inputs)
+        finally:
+            self._plan.free.append(instance)
+
+    def _copied(self) -> Model:
+        _ = self._work
+        return super()._copied()
+
+    def _footprint(self, prepared: Any = None) -> Footprint:
+        first = self._plan.model
+        assert first is not None
+        return Footprint(0, first._footprint(prepared).kept, self._arena_bytes)
