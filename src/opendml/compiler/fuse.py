@@ -34,6 +34,7 @@ from opendml.compiler.rewrites import (
 from opendml.compiler.sized import plain
 from opendml.compiler.views import with_views_moved
 from opendml.compiler.windows import with_windows_unrolled
+from opendml.program.carriers import has_four_bits
 from opendml.program.node import STORED, Node, Operation, Recurrence, ordered
 from opendml.program.program import Program, packed
 from opendml.program.sizes import greatest
@@ -78,9 +79,10 @@ def fuse(program: Program, abilities: Abilities = Abilities()) -> KernelProgram:
         PreparedTensor(layout.span[1], recipe)
         for layout, recipe in zip(first.outputs, recipes_of(first), strict=True)
     )
+    four_bit = {number for number, root in enumerate(first.results, input_count) if has_four_bits(root)}
     return replace(
         kernels,
-        kernels=_over(kernels.kernels, [*inputs, *kept, *outputs, arena], rest.constants),
+        kernels=_over(kernels.kernels, [*inputs, *kept, *outputs, arena], rest.constants, four_bit),
         input_count=input_count,
         initializers=_over(ahead.kernels, [*inputs, *kept, arena], first.constants),
         initializer_arena_bytes=ahead.arena_bytes,
@@ -88,13 +90,20 @@ def fuse(program: Program, abilities: Abilities = Abilities()) -> KernelProgram:
     )
 
 
-def _over(kernels: Sequence[Kernel], buffers: Sequence[int], constants: Container[int]) -> tuple[Kernel, ...]:
-    """Return the kernels with other numbers of buffers. Those of `constants` are the same in every run."""
+def _over(
+    kernels: Sequence[Kernel],
+    buffers: Sequence[int],
+    constants: Container[int],
+    four_bit: Container[int] = (),
+) -> tuple[Kernel, ...]:
+    """Return the kernels with other numbers of buffers. Those of `constants` are the same in every run, those
+    of `four_bit` hold a number of 4 bits in each byte."""
 
     def moved(access: Access) -> Access:
         if access.buffer is None:
             return access
-        return replace(access, buffer=buffers[access.buffer], fixed=access.buffer in constants)
+        number = access.buffer
+        return replace(access, buffer=buffers[number], fixed=number in constants, four_bit=number in four_bit)
 
     return tuple(kernel.with_accesses(moved) for kernel in kernels)
 

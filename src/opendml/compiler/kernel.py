@@ -18,7 +18,8 @@ class Access:
 
     An access without a buffer reads nothing. Its value is the offset, an integer that counts along the
     domain. A `fixed` content is the same in every run. `steps` of a recurrence find the same content. From
-    one step to the next, the offset grows by `advance`.
+    one step to the next, the offset grows by `advance`. If the content is `four_bit`, each byte holds a
+    number of 4 bits.
     """
 
     buffer: int | None
@@ -28,6 +29,7 @@ class Access:
     fixed: bool = False
     steps: int = 1
     advance: int = 0
+    four_bit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -206,3 +206,42 @@ def split_reshape(node: Node) -> Node | None:
             step *= node.sizes[dimension]
     view = View((0,) * len(value.sizes), tuple(map(tuple, steps)))
     return Node(Operation.VIEW, node.type, node.sizes, (value,), view)
+
+
+def merged_behind_permutation(node: Node) -> Node | None:
+    """Return a VIEW that permutes the dimensions of a RESHAPE as a RESHAPE of a VIEW.
+
+    None if the view does more than permute and repeat, or if the reshape does not merge whole dimensions.
+    """
+    view, reshape = node.attribute, node.operands[0]
+    assert isinstance(view, View)
+    value = reshape.operands[0]
+    groups = split_groups(value.sizes, reshape.sizes)
+    if groups is None or len(node.operands) > 1 or any(view.offsets):
+        return None
+    sizes, places = list[int](), dict[int, int]()
+    for column, size in enumerate(node.sizes):
+        rows = [row for row, steps in enumerate(view.steps) if steps[column]]
+        if not rows:
+            sizes.append(size)
+            continue
+        (row, *others) = rows
+        if (
+            others
+            or view.steps[row][column] != 1
+            or reshape.sizes[row] != size
+            or not places.keys().isdisjoint(groups[row])
+        ):
+            return None
+        for part in groups[row]:
+            places[part] = len(sizes)
+            sizes.append(value.sizes[part])
+    if any(size > 1 and part not in places for part, size in enumerate(value.sizes)):
+        return None
+    steps = tuple(
+        tuple([int(places.get(part) == column) for column in range(len(sizes))])
+        for part in range(len(value.sizes))
+    )
+    permuted = View((0,) * len(value.sizes), steps)
+    fine = Node(Operation.VIEW, node.type, tuple(sizes), (value,), permuted)
+    return Node(Operation.RESHAPE, node.type, node.sizes, (fine,))

@@ -30,6 +30,7 @@ from opendml.compiler.view_algebra import (
     IN_MEMORY,
     Viewed,
     above_memory,
+    merged_behind_permutation,
     split_groups,
     split_reshape,
     walk,
@@ -104,7 +105,8 @@ def _view_below_reshape(node: Node, readers: Readers) -> Node:
     """Move a VIEW of a reshaped tensor below the reshape, so that no tensor is stored in between.
 
     If the reshape only splits dimensions, the result views the tensor that is reshaped. Otherwise the reshape
-    moves down to tensors in memory. If a kernel has to store the value, it stores its narrowest form.
+    moves down to tensors in memory. If it can't, a permutation moves below it, such as that of weights whose
+    blocks have scales. If a kernel has to store the value, it stores its narrowest form.
     """
     reshape = node.operands[0]
     split = split_reshape(reshape)
@@ -114,7 +116,12 @@ def _view_below_reshape(node: Node, readers: Readers) -> Node:
     if value.operation in IN_MEMORY:
         return node
     below = _lowered(reshape)
-    if is_stored(value, readers) or needs_storing(below):
+    stores = is_stored(value, readers)
+    if not stores and needs_storing(below):
+        permuted = merged_behind_permutation(node)
+        if permuted is not None:
+            return with_operands(permuted, (_view(permuted.operands[0], readers),))
+    if stores or needs_storing(below):
         below = _below_narrowest(reshape)
     return with_operands(node, (below, *node.operands[1:]))
 

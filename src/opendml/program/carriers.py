@@ -84,3 +84,19 @@ def _low_half(byte: Node) -> Node:
     if not byte.type.is_signed:
         return apply(Operation.AND, byte, 15)
     return apply(Operation.SHIFT_RIGHT, apply(Operation.SHIFT_LEFT, byte, _FOUR_BITS), _FOUR_BITS)
+
+
+def has_four_bits(byte: Node) -> bool:
+    """Return whether a node is the number in the low half of a byte, as kernels read elements of 4 bits."""
+    if byte.type is ScalarType.UINT8:
+        return _is_by(byte, Operation.AND, 15)
+    shifted = byte.type is ScalarType.INT8 and _is_by(byte, Operation.SHIFT_RIGHT, _FOUR_BITS)
+    return shifted and _is_by(byte.operands[0], Operation.SHIFT_LEFT, _FOUR_BITS)
+
+
+def _is_by(node: Node, operation: Operation, number: int) -> bool:
+    """Return whether a node is an operation of two operands, of which the second is a number."""
+    if node.operation is not operation:
+        return False
+    second = node.operands[1]
+    return second.operation is Operation.CONSTANT and second.number == number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,9 @@ from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.graphs.traced_model import TracedModel
 from opendml.runtime.objects.device import Device
+
+_LEAST_WIDENED = 1 << 14
+"""The fewest elements of a known matrix that is not widened ahead. Smaller ones may be sizes or scales."""
 
 
 class Segment:
@@ -96,7 +100,9 @@ class Segment:
         """
         values = [self._value(node, name) for name in node.inputs]
         require_memory(node, self.values)
-        is_converted = facts_of(node).unreliable or follows_from_sizes(node, values)
+        is_converted = (
+            facts_of(node).unreliable or follows_from_sizes(node, values) or _widens_matrix(node, values)
+        )
         known = sizes_computed(node, values) if is_converted else self._folded(node)
         if known is None:
             try:
@@ -332,3 +338,18 @@ def _packed(array: Array) -> Array:
     if not array.ndim or not array.flags.c_contiguous:
         array = np.ascontiguousarray(np.atleast_1d(array))
     return array if array.dtype == carrier else array.view(carrier)
+
+
+def _widens_matrix(node: OnnxNode, values: Sequence[Value | None]) -> bool:
+    """Return whether a node makes floats of a known matrix of 16 bits or less. Products read it as it is, so
+    that it takes less memory than if it were folded."""
+    is_cast = node.operator == "Cast" and node.attributes.get("to") == TensorProto.FLOAT
+    if not values or not (is_cast or node.operator == "DequantizeLinear"):
+        return False
+    matrix = values[0]
+    if not isinstance(matrix, Known) or not all(each is None or isinstance(each, Known) for each in values):
+        return False
+    sizes, type = matrix.sizes, matrix.type
+    if sizes is None or type is None or len(sizes) != 2:
+        return False
+    return math.prod(sizes) >= _LEAST_WIDENED and type.itemsize <= 2

@@ -262,8 +262,7 @@ def matmul_nbits(node: OnnxConversion) -> Result:
         raise NotExpressible(f"{bits} bits")
     if node.has(4) or node.flag("weight_prepacked"):
         raise NotExpressible("g_idx" if node.has(4) else "weights that are packed for a device")
-    weights = _unpacked(node, 1, (columns, blocks * block), bits)
-    floats = _weights(node, weights, shaped(node.tensor(2), (columns, blocks)), blocks, bits)
+    floats = _weights(node, (columns, blocks * block), shaped(node.tensor(2), (columns, blocks)), bits)
     given, rest = shaped(node.tensor(0), (math.prod(sizes[:-1]), depth)), blocks * block - depth
     if rest:
         # Weights that end within a block would be written to memory as floats.
@@ -272,11 +271,14 @@ def matmul_nbits(node: OnnxConversion) -> Result:
     return node.result(dml.gemm(given, floats, bias, trans_b="TRANSPOSE"), (*sizes[:-1], columns))
 
 
-def _weights(
-    node: OnnxConversion, weights: GraphTensor, scale: GraphTensor, blocks: int, bits: int
-) -> GraphTensor:
+def _weights(node: OnnxConversion, sizes: tuple[int, int], scale: GraphTensor, bits: int) -> GraphTensor:
     """Return the matrix as floats."""
-    columns = weights.sizes[0]
+    (columns, depth), blocks = sizes, scale.sizes[1]
+    if not node.has(3) and bits == 4 and node.is_known(1):
+        # Numbers less 8, which is the zero point, are those of INT4.
+        signed = _nibbles(node.known(1), *sizes).view(np.int8) - np.int8(8)
+        return dequantized(node.constant(signed, ScalarType.INT4.numpy), scale, None)
+    weights = _unpacked(node, 1, sizes, bits)
     if not node.has(3):
         return dequantized(
             weights, scale, node.constant(np.full((columns, blocks), 1 << (bits - 1)), _type(bits))
@@ -284,7 +286,7 @@ def _weights(
     if node.type(3) == np.uint8:
         return dequantized(weights, scale, _unpacked(node, 3, (columns, blocks), bits))
     offsets = shaped(node.tensor(3), (columns, blocks)) * scale
-    spread = repeated(shaped(offsets, (columns, blocks, 1)), (columns, blocks, weights.sizes[1] // blocks))
+    spread = repeated(shaped(offsets, (columns, blocks, 1)), (columns, blocks, depth // blocks))
     return dequantized(weights, scale, None) - shaped(spread, weights.sizes)
 
 

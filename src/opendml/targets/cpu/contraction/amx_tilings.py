@@ -35,6 +35,7 @@ from opendml.targets.cpu.contraction.tiling import (
     MicroKernel,
     Storage,
 )
+from opendml.targets.cpu.contraction.tilings import WIDENED
 from opendml.targets.cpu.machine import machine
 
 AMX_TILE = MicroKernel(2 * REGISTER_ROWS, 2)
@@ -86,8 +87,8 @@ _CROSSED = 16.0
 the state before lies in the caches of other cores, as does what they read next."""
 
 
-def amx_tilings(roles: Roles) -> Iterator[Family]:
-    """Yield the families of float32 matrices in bfloat16 parts."""
+def amx_tilings(roles: Roles, is_narrow: bool = False) -> Iterator[Family]:
+    """Yield the families of float32 matrices in bfloat16 parts. B may be packed in a narrow type."""
     if roles.types[0] is not F32 or not machine().has("amx-bf16"):
         return
     outer, m, n, k = roles.sizes
@@ -115,6 +116,10 @@ def amx_tilings(roles: Roles) -> Iterator[Family]:
             # panel by all micro-panels. Two of half tiles take no longer than one of whole tiles.
             a_fetched = rows * k * (_FETCHED + far[0] * -(-rows // micro.rows) / count) / lanes
             b_fetched = columns * k * (_FETCHED + far[1] / panels) / lanes
+            if is_narrow:
+                b_packed = columns * k * (SPLIT + WIDENED) / lanes
+                yield item + a_packed + b_packed, Storage.PACKED, Storage.NARROW, 0.0
+                return
             yield item + a_packed + b_packed, Storage.PACKED, Storage.PACKED, 0.0
             yield item + a_fetched + b_packed, Storage.AHEAD, Storage.PACKED, a_work
             yield item + a_packed + b_fetched, Storage.PACKED, Storage.AHEAD, b_work

@@ -88,6 +88,7 @@ class ContractionCode(KernelCode):
             prefetched=lines,
             b_in_place=b.storage is Storage.IN_PLACE,
             packed=a.packing.type,
+            narrow=b.narrow if b.storage is Storage.NARROW_STREAMED else None,
         )
         module = self.function.module
         self.micro = emit_micro_kernel(module, "micro", self.tiling.micro, self.lanes, strides)

@@ -11,7 +11,9 @@ from llvmlite import ir
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, internal_function
 from opendml.targets.cpu.contraction.arithmetic import BYTES, F32, multiply_add, total_type
+from opendml.targets.cpu.contraction.narrow import Narrow
 from opendml.targets.cpu.contraction.tiling import MicroKernel
+from opendml.targets.cpu.contraction.widening import Widening
 from opendml.targets.cpu.pattern import LINE
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat
 
@@ -41,6 +43,8 @@ class Strides:
     b_in_place: bool = False
     packed: ScalarType = F32
     """The type of the elements of A."""
+    narrow: Narrow | None = None
+    """The form of B if the micro-kernel widens it. An argument states where its parameters lie."""
 
 
 def emit_micro_kernel(
@@ -50,12 +54,13 @@ def emit_micro_kernel(
     products (or groups of them) into `results`, whose rows are `row_bytes` apart, added to `c` if `adds`.
 
     Further arguments are, if there are any: a table of distances; where a prefetched stream begins, and its
-    bytes for each product; the bytes between rows of A in place; and those of B.
+    bytes for each product; the bytes between rows of A in place; and those of B, or its parameters.
     """
     further = [POINTER] * (None in (strides.a_depth, strides.b_depth))
     further += [POINTER, I64] * (strides.prefetched > 0)
     further += [I64] * (strides.a_row is None)
     further += [I64] * strides.b_in_place
+    further += [POINTER] * (strides.narrow is not None)
     arguments = [POINTER, POINTER, POINTER, POINTER, I64, I64, I1, *further]
     function = internal_function(module, name, arguments)
     for argument in function.args[:2]:
@@ -102,6 +107,9 @@ class _MicroCode:
         self.stream_step = next(further) if strides.prefetched else None
         self.a_row = next(further) if strides.a_row is None else None
         self.b_row = next(further) if strides.b_in_place else None
+        self.widening = None
+        if strides.narrow is not None:
+            self.widening = Widening(self.builder, strides.narrow, lanes, next(further))
 
     def emit(self) -> None:
         """Emit the function. Products are added from zero on, and their sums to `c`. So rounding errors grow
@@ -184,11 +192,7 @@ class _MicroCode:
 
     def _take_in(self, places: _Places, totals: Sequence[ir.Value]) -> list[ir.Value]:
         """Return the totals with one more product each."""
-        b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
-        row = [
-            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
-            for vector in self.vectors
-        ]
+        row = self._row(places)
         bases = self._bases(places)
         result: list[ir.Value] = []
         for row_number in self.rows:
@@ -197,6 +201,16 @@ class _MicroCode:
                 total = totals[len(result)]
                 result.append(self.multiply_add(self.builder, total, element, vector, self.lanes))
         return result
+
+    def _row(self, places: _Places) -> list[ir.Value]:
+        """Return the vectors of a row of B."""
+        if self.widening is not None:
+            return self.widening.row(places.b)
+        b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
+        return [
+            self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)
+            for vector in self.vectors
+        ]
 
     def _bases(self, places: _Places) -> Sequence[ir.Value]:
         """Return the places of the elements of A: of the first of every _BASE_ROWS rows, or of all, once for

@@ -57,6 +57,7 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         packing, counter = _packing_ahead(tiles)
         launches, arena_bytes = [packing], packing.partial_bytes
         a_part, b_part = (counter, b_part) if tiles.a.is_ahead else (a_part, counter)
+    narrow = roles.narrow[0] if tiles.b.is_narrow and roles.narrow else None
     parts = (a_part, b_part, roles.epilogue)
     a_outer, b_outer, outer = common_loops(parts, roles.outer)
     a, a_nest = packing_of_a(roles, a_part, a_outer)
@@ -71,7 +72,7 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
     _check_room(tiles, choice, rows, columns)
     tiling = Tiling(
         OperandA(a, tiles.instructions, tiles.a, tiles.micro.rows, depth),
-        OperandB(b, tiles.instructions, tiles.b, tiles.width, b_depth),
+        OperandB(b, tiles.instructions, tiles.b, tiles.width, b_depth, narrow),
         tiles.micro,
         rows,
         columns,
@@ -134,15 +135,18 @@ def _packing_ahead(tiles: Tiles) -> tuple[CpuLaunch, Kernel]:
         across, size = roles.rows, tiles.micro.rows
         packing, nest = packing_of_a(roles, part, outer)
         operand = OperandA(packing, tiles.instructions, Storage.AHEAD, size, depth)
-        part_bytes = operand.part_bytes(lanes)
+        panel_bytes = -(-k // depth) * operand.part_bytes(lanes)
     else:
-        across, size = roles.columns, tiles.width
+        across, size, instructions, narrow = roles.columns, tiles.width, tiles.instructions, None
+        if tiles.b.is_narrow and roles.narrow:
+            # The form is the same for all instructions.
+            instructions, (narrow, part) = Instructions.FMA, roles.narrow
         packing, nest = packing_of_b(roles, part, outer)
-        operand = OperandB(packing, tiles.instructions, Storage.AHEAD, size, depth)
-        part_bytes = operand.part_bytes(k, lanes)
+        operand = OperandB(packing, instructions, Storage.AHEAD, size, depth, narrow)
+        panel_bytes = operand.panel_bytes(k, lanes)
     elements = roles.count(across)
     count = -(-elements // size)
-    group_bytes = count * -(-k // depth) * part_bytes
+    group_bytes = count * panel_bytes
     parameters = parameters_of(part, nest, Numbers(1, 1, elements, size, count, k, groups))
     launch = CpuLaunch(
         replace(packing.pattern, mode=CpuMode.CONTRACTION_PACK, walk=operand),

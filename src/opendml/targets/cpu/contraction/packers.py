@@ -15,6 +15,7 @@ from opendml.targets.cpu.contraction.bf16_parts import (
     emit_split_rows,
 )
 from opendml.targets.cpu.contraction.integer_packing import IntegerPackingCode
+from opendml.targets.cpu.contraction.narrow_code import NarrowCode, NarrowPackingCode
 from opendml.targets.cpu.contraction.packing import Packer, PackingCode, Range
 from opendml.targets.cpu.contraction.tiling import (
     REGISTER_ROWS,
@@ -30,6 +31,8 @@ from opendml.targets.cpu.pattern import CpuPattern
 def pack_ahead_code(code: Code, pattern: CpuPattern) -> PackingCode:
     """Return the code of a kernel that packs an operand ahead."""
     assert isinstance(pattern.walk, OperandA | OperandB)
+    if isinstance(pattern.walk, OperandB) and pattern.walk.narrow is not None:
+        return NarrowPackingCode(code, pattern.walk)
     packing = packing_code(code, pattern.walk)
     packing.packer = packer_of(packing, packing)
     return packing
@@ -37,6 +40,8 @@ def pack_ahead_code(code: Code, pattern: CpuPattern) -> PackingCode:
 
 def packing_code(code: Code, operand: OperandA | OperandB, first_parameter: int = 0) -> PackingCode:
     """Return the code that reads and packs an operand in its type."""
+    if isinstance(operand, OperandB) and operand.storage.is_narrow:
+        return NarrowCode(code, operand, first_parameter)
     kind = IntegerPackingCode if operand.packing.group > 1 else PackingCode
     return kind(code, operand, first_parameter)
 

@@ -53,6 +53,8 @@ class PackingCode(KernelCode):
         self._majors, self._along_depth = operand.packing.majors, operand.packing.along_depth
         self._pointers: Pointers = ()
         self._known: Values = {}
+        self.packed_value = next(iter(operand.packing.pattern.values), None)
+        """The value that is packed, one of the pattern's. A counter of panels has none."""
 
     def item(self, item: ir.Value) -> None:
         """Pack one panel."""
@@ -324,8 +326,10 @@ class PackingCode(KernelCode):
 
     def _vector(self, pointers: Pointers, known: Values, index: ir.Value, mask: ir.Value | None) -> ir.Value:
         """Return the operand's value at a vector of the innermost loop."""
-        values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask)
-        return splat(self.builder, self.value(self.pattern.values[0], self.lanes, values), self.lanes)
+        root = self.packed_value
+        assert root is not None
+        values = self.evaluate(Level.ELEMENT, self.lanes, pointers, known, index, mask, [root])
+        return splat(self.builder, self.value(root, self.lanes, values), self.lanes)
 
     def _element(self, place: ir.Value, number: ir.Value) -> ir.Value:
         return self.code.offset(place, self.builder.mul(number, I64(F32.bytes)))

@@ -14,6 +14,7 @@ from opendml.program.node import REDUCTIONS, Node, Operation, ordered, rebuild, 
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.roles import product_roles
 from opendml.targets.cpu.contraction.integers import packed_operands
+from opendml.targets.cpu.contraction.narrow import Narrow, narrow_of
 
 Varying = Collection[int] | None
 """The dimensions whose sizes vary among kernels that share code and packed constants; None: the sizes of all
@@ -54,6 +55,12 @@ class Roles:
         """The number of products, and the rows, columns and depth of each."""
         outer, m, n, k = map(self.count, (self.outer, self.rows, self.columns, self.depth))
         return outer, m, n, k
+
+    @cached_property
+    def narrow(self) -> tuple[Narrow, Kernel] | None:
+        """The form in which B stays in a narrow type, and the kernel of what is packed; None if B is not
+        narrow."""
+        return narrow_of(self.b, self.columns, self.depth)
 
     @property
     def group(self) -> int:

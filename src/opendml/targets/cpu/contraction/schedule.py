@@ -10,6 +10,7 @@ winner.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -44,6 +45,7 @@ from opendml.targets.cpu.contraction.tilings import (
     has_usual_height,
     has_usual_width,
     packed_ahead_b,
+    stays_narrow,
     streamed_tiles,
     tilings,
     tilings_in_rows,
@@ -233,6 +235,13 @@ class ProductQuery:
         """The order of a reduction without tiles."""
         return any_reduction(self.kernel)
 
+    @cached_property
+    def stays_narrow(self) -> bool:
+        """True if an operand is a constant that is packed in its narrow type. A reduction without tiles would
+        widen it for each row."""
+        every = (roles_of(self.kernel, exchanged) for exchanged in (False, True))
+        return any(roles is not None and stays_narrow(roles, self.varying) for roles in every)
+
 
 def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """Return the tiles that compute sums of products best.
@@ -244,7 +253,7 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     if query.few_rows is not None:
         return query.few_rows
     families = list(families_of(query.kernel, query.varying))
-    best = _least_tiles(families, query.any_reduction)
+    best = _least_tiles(families, (sys.maxsize, 0.0) if query.stays_narrow else query.any_reduction)
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
     tiles = _best_of_equal_bits(
@@ -265,6 +274,8 @@ def _in_plain_numbers(estimate: Estimate[Tiles]) -> Estimate[TileChoice]:
 def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
     if query.few_rows is not None:
         return Refusal("few rows read a large constant, which is packed as for many rows")
+    if query.stays_narrow:
+        return Refusal("a narrow constant is widened once for many rows")
     cycles, work = query.any_reduction
     return Estimate(None, {"products": cycles}, work)
 
@@ -430,12 +441,15 @@ def _stores_rows(roles: Roles) -> bool:
 
 
 def _all_families(kernel: Kernel, varying: Varying) -> Iterator[Priced]:
-    """Yield all families of tilings that may compute a kernel's sums of products."""
-    for exchanged in (False, True):
-        roles = roles_of(kernel, exchanged)
-        if roles is None:
-            continue
+    """Yield all families of tilings that may compute a kernel's sums of products. A constant that stays
+    narrow is B."""
+    every = [each for exchanged in (False, True) if (each := roles_of(kernel, exchanged))]
+    for roles in sorted(every, key=lambda each: not stays_narrow(each, varying)):
         stays = steps_of(roles.b) > 1
+        if stays_narrow(roles, varying):
+            for family in (*tilings(roles, varying), *amx_tilings(roles, is_narrow=True)):
+                yield Priced(family)
+            return
         found = [(stays, tilings(roles, varying)), (False, _amx_tilings(roles))]
         # A constant that is read in place would be in memory twice if other sizes pack it.
         if roles.types[0] is F32 and not stays and (varying is None or not is_fixed(roles.b)):

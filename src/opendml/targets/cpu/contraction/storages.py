@@ -9,6 +9,7 @@ from llvmlite import ir
 
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.narrow_code import NarrowCode
 from opendml.targets.cpu.contraction.packers import packer_of, packing_code
 from opendml.targets.cpu.contraction.packing import PackingCode, Range
 from opendml.targets.cpu.contraction.tiling import Instructions, OperandA, OperandB, Storage
@@ -213,6 +214,37 @@ class StoredB:
         return self.builder.icmp_signed("==", self.builder.add(tile, I64(1)), tiles)
 
 
+class NarrowB(StoredB):
+    """B, of which each item widens its part into scratch memory."""
+
+    def begin(self) -> None:
+        assert isinstance(self.reader, NarrowCode)
+        self.reader.open(self.kernel.arena(), self.kernel.elements)
+
+
+class NarrowStreamedB(StoredB):
+    """B, which micro-kernels widen. Each item reads one panel from its beginning to its end."""
+
+    @property
+    def depth_bytes(self) -> int | None:
+        return self.panels.narrow.row_bytes(self.width)
+
+    def lay_out(self, first_parameter: int) -> None:
+        reader = packing_code(self.code, self.operand, first_parameter)
+        assert isinstance(reader, NarrowCode)
+        self.reader = self.panels = reader
+
+    def begin(self) -> None:
+        self.panels.open(self.kernel.arena(), self.kernel.elements)
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        self._parameters, numbers = self.panels.places(columns[0], part.depth[0])
+        return numbers, I64(0)
+
+    def tile(self, b: ir.Value, column: ir.Value, columns: Range) -> tuple[ir.Value, list[ir.Value]]:
+        return b, [self._parameters]
+
+
 class Bf16B(StoredB):
     """B, of which each item packs its part in bfloat16 parts."""
 
@@ -274,6 +306,10 @@ class AheadB(StoredB):
         return [self.builder.select(is_last, below, beside), I64(self.row_bytes)]
 
 
+class NarrowBf16B(NarrowB, Bf16B):
+    """B, of which each item widens its part, and packs it in bfloat16 parts."""
+
+
 class AheadBf16B(AheadB, Bf16B):
     """B, whose panels a launch before packed in bfloat16 parts."""
 
@@ -331,9 +367,15 @@ B_STORAGES: dict[Storage, type[StoredB]] = {
     Storage.PACKED: StoredB,
     Storage.AHEAD: AheadB,
     Storage.STREAMED: AheadB,
+    Storage.NARROW: NarrowB,
+    Storage.NARROW_STREAMED: NarrowStreamedB,
     Storage.IN_PLACE: InPlaceB,
 }
-BF16_STORAGES: dict[Storage, type[StoredB]] = {Storage.PACKED: Bf16B, Storage.AHEAD: AheadBf16B}
+BF16_STORAGES: dict[Storage, type[StoredB]] = {
+    Storage.PACKED: Bf16B,
+    Storage.AHEAD: AheadBf16B,
+    Storage.NARROW: NarrowBf16B,
+}
 
 
 def b_storage(operand: OperandB) -> type[StoredB]:

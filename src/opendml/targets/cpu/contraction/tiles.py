@@ -9,6 +9,7 @@ from opendml.compiler.kernel import Kernel
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.costs import lane_count
 from opendml.targets.cpu.contraction.image import Seen
+from opendml.targets.cpu.contraction.narrow import PART
 from opendml.targets.cpu.contraction.roles import Roles, moves
 from opendml.targets.cpu.contraction.tiling import Instructions, MicroKernel, Storage
 from opendml.targets.cpu.launch import CLAIM_CYCLES
@@ -89,27 +90,33 @@ class Tiles:
             return PRODUCTS_IN_REGISTERS
         if self.instructions is Instructions.DOTS:
             return VECTORS_TOGETHER * lane_count()
+        if self.b is Storage.NARROW_STREAMED and self.roles.narrow:
+            return min(ROWS_TOGETHER, self.roles.narrow[0].block)
         return ROWS_TOGETHER if self.has_few_rows else DEPTH
 
     @property
     def has_few_rows(self) -> bool:
         """True if few rows read B once."""
-        return self.b in (Storage.IN_PLACE, Storage.STREAMED)
+        return self.b in (Storage.IN_PLACE, Storage.STREAMED, Storage.NARROW_STREAMED)
 
     @property
     def packed_depth(self) -> int:
         """The products (or groups) of a part that is packed ahead."""
+        if self.b.is_narrow:
+            return PART
         return DEPTH if self.b is Storage.STREAMED else self.depth
 
     @property
     def parts_together(self) -> int:
         """The parts whose sums are added up before they are added to those of others."""
-        return DEPTH * PARTS_TOGETHER // ROWS_TOGETHER if self.has_few_rows else PARTS_TOGETHER
+        products = self.depth if self.b is Storage.NARROW_STREAMED else ROWS_TOGETHER
+        return DEPTH * PARTS_TOGETHER // products if self.has_few_rows else PARTS_TOGETHER
 
     @property
     def packed_ahead(self) -> Kernel | None:
         """The operand that a launch of its own packs."""
-        return self.roles.a if self.a.is_ahead else self.roles.b if self.b.is_ahead else None
+        packs_b = self.b.is_ahead or self.b.is_narrow
+        return self.roles.a if self.a.is_ahead else self.roles.b if packs_b else None
 
     @property
     def items(self) -> int:

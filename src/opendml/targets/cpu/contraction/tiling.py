@@ -15,6 +15,7 @@ from typing import TypeVar
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Step
+from opendml.targets.cpu.contraction.narrow import Narrow
 from opendml.targets.cpu.pattern import LINE, CpuPattern, WalkPattern
 
 T = TypeVar("T")
@@ -54,6 +55,10 @@ class Storage(Enum):
     """A launch before packs the whole operand into the arena."""
     STREAMED = "packed ahead, read by few rows"
     """Only B. Its parts are those for many rows. Few rows read a share of each at a time, once."""
+    NARROW = "packed ahead in a narrow type"
+    """Only B. Each item widens its part into the scratch memory of the thread."""
+    NARROW_STREAMED = "packed ahead in a narrow type, read by few rows"
+    """Only B. It is packed as for many rows, but micro-kernels widen it in registers."""
     IN_PLACE = "in place"
     """Whole panels are read where they lie. A last panel that is not whole is packed."""
     WINDOWS = "windows of an image"
@@ -61,8 +66,13 @@ class Storage(Enum):
 
     @property
     def is_ahead(self) -> bool:
-        """True if a launch of its own packs the operand."""
+        """True if a launch of its own packs the operand as micro-kernels read it."""
         return self in (Storage.AHEAD, Storage.STREAMED)
+
+    @property
+    def is_narrow(self) -> bool:
+        """True if a launch of its own packs the operand in a narrow type."""
+        return self in (Storage.NARROW, Storage.NARROW_STREAMED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +170,17 @@ class OperandA(WalkPattern):
 @dataclass(frozen=True, slots=True)
 class OperandB(WalkPattern):
     """The layout of B: panels of `columns` columns, in parts of `depth` products. The rows of a part
-    follow each other; packing may write less than a vector of rows more."""
+    follow each other; packing may write less than a vector of rows more.
+
+    If B is `narrow`, a panel has no parts. The parameters of all its blocks come before its rows of numbers.
+    """
 
     packing: Packing
     instructions: Instructions
     storage: Storage
     columns: int
     depth: int
+    narrow: Narrow | None = None
 
     def part_bytes(self, elements: int, lanes: int) -> int:
         """Return the bytes of a part if `elements` products are summed."""
@@ -174,6 +188,13 @@ class OperandB(WalkPattern):
         if self.instructions is Instructions.AMX_BF16:
             return bf16_bytes(self.columns, depth)
         return (-(-depth // self.packing.group) + lanes) * self.columns * 4
+
+    def panel_bytes(self, elements: int, lanes: int) -> int:
+        """Return the bytes of a panel if `elements` products are summed."""
+        if self.narrow is None:
+            return -(-elements // self.depth) * self.part_bytes(elements, lanes)
+        size = -(-elements // self.narrow.block) * self.narrow.parameter_bytes(self.columns)
+        return -(-(size + elements * self.narrow.row_bytes(self.columns)) // LINE) * LINE
 
 
 def bf16_bytes(rows: int, depth: int) -> int:

@@ -26,6 +26,7 @@ from opendml.targets.cpu.contraction.costs import (
 from opendml.targets.cpu.contraction.operands import (
     a_along_depth,
     b_along_depth,
+    is_contiguous,
     packing_of_a,
     packing_of_b,
 )
@@ -59,6 +60,8 @@ _SUMS = {32: 24, 16: 12}
 # Cycles of one core, fitted on an Intel Xeon with AVX-512 and 2 MB of second cache, November 2026.
 SCATTERED = 120.0
 """Cycles to store a vector of results to as many rows of memory."""
+WIDENED = 5.0
+"""Cycles to widen a vector of numbers, and to store it for all rows of a block."""
 STREAMED = 6.0
 """Cycles to fetch a vector that was packed ahead, if each micro-panel meets a few tiles only."""
 _FETCHED_PANEL = 1.0
@@ -69,10 +72,23 @@ _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
 """Cycles to read a vector of B in place, and to begin and end with a part of a tile there."""
 
 
+def stays_narrow(roles: Roles, varying: Varying = None) -> bool:
+    """Return whether B is a constant that is packed in its narrow type, for all numbers of rows."""
+    if roles.types[0] is not F32 or is_fixed(roles.a) or not roles.columns or roles.narrow is None:
+        return False
+    if varies(varying, roles.columns, roles.depth) or steps_of(roles.b) > 1:
+        return False
+    return _has_panels(roles) and is_contiguous(roles.epilogue.stores, roles.columns)
+
+
 def tilings(roles: Roles, varying: Varying = None) -> Iterator[Family]:
     """Yield the families whose operands are packed, or whose A is read in place; few if sizes vary."""
     outer, m, n, k = roles.sizes
     (a, b), lanes, groups = packing_cycles(roles), lane_count(), roles.k_groups
+    is_narrow = stays_narrow(roles, varying)
+    in_b = Storage.NARROW if is_narrow else Storage.PACKED
+    if is_narrow:
+        b = WIDENED
     stored = stored_cycles(roles, SCATTERED)
     far = far_cycles(roles.a, roles.a.loads)
     work = groups_of(roles, roles.a) * m * k * a / lanes
@@ -85,18 +101,20 @@ def tilings(roles: Roles, varying: Varying = None) -> Iterator[Family]:
             tiles = -(-rows // micro.rows) * -(-columns // width)
             item = STARTED + tiles * groups * product_cycles
             item += (columns * k * b + rows * columns * stored) / lanes
-            yield item + rows * k * a / lanes, Storage.PACKED, Storage.PACKED, 0.0
+            yield item + rows * k * a / lanes, Storage.PACKED, in_b, 0.0
             # A micro-panel is fetched for all its tiles while those of the one before are multiplied.
             item += rows * groups * (STREAMED + far * width / columns) / lanes
-            yield item, Storage.AHEAD, Storage.PACKED, work
+            if not is_narrow:
+                yield item, Storage.AHEAD, in_b, work
             if in_place:
-                yield item, Storage.IN_PLACE, Storage.PACKED, 0.0
+                yield item, Storage.IN_PLACE, in_b, 0.0
 
         least = outer * -(-m // micro.rows) * -(-n // width) * groups * product_cycles
         blocks = _blocks(roles, micro)
-        return Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=True)
+        return Family(roles, Instructions.FMA, micro, least, blocks, ways, packs_tiles=not is_narrow)
 
-    yield from map(family, _tile_shapes(roles, varying))
+    shapes = _tile_shapes(roles, varying)
+    yield from map(family, (each for each in shapes if not is_narrow or each.vectors == USUAL_VECTORS))
 
 
 def _blocks(roles: Roles, micro: MicroKernel) -> list[tuple[int, int]]:
@@ -246,7 +264,8 @@ def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
     is_constant = is_fixed(roles.b) and not is_fixed(roles.a) and steps_of(roles.b) == 1
     if m > _MOST_ROWS or not is_constant or roles.types[0] is not F32 or not roles.columns:
         return None
-    if (not far and varying is None) or not _has_panels(roles):
+    is_narrow = stays_narrow(roles, varying)
+    if not is_narrow and ((not far and varying is None) or not _has_panels(roles)):
         return None
     rows = power_of_two(m) if varies(varying, roles.rows) else m
     micro, columns = MicroKernel(rows, USUAL_VECTORS), USUAL_VECTORS * lanes
@@ -255,7 +274,8 @@ def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
     item = STARTED + k * tile_cycles(micro) + -(-k // ROWS_TOGETHER) * _TILE_BEGUN
     item += (columns * k * (_READ_IN_ROWS + far) + m * k * a + m * columns * stored) / lanes
     work = groups_of(roles, roles.b) * n * k / lanes * b
-    return Tiles(roles, Instructions.FMA, micro, rows, columns, item, b=Storage.STREAMED, packing_work=work)
+    storage = Storage.NARROW_STREAMED if is_narrow else Storage.STREAMED
+    return Tiles(roles, Instructions.FMA, micro, rows, columns, item, b=storage, packing_work=work)
 
 
 class UsualForm(Enum):
@@ -267,7 +287,7 @@ class UsualForm(Enum):
 
 def usual_form(tiles: Tiles) -> UsualForm | None:
     """Return the usual form in which a constant among the operands is packed ahead. None: another one."""
-    if tiles.b.is_ahead and is_fixed(tiles.roles.b):
+    if (tiles.b.is_ahead or tiles.b.is_narrow) and is_fixed(tiles.roles.b):
         return UsualForm.B if has_usual_width(tiles) else None
     if tiles.a.is_ahead and is_fixed(tiles.roles.a):
         return UsualForm.A if has_usual_height(tiles) else None

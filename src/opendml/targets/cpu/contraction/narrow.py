@@ -1,0 +1,157 @@
+"""Constant operands of products whose elements are narrow: they stay so in memory, and are widened where they
+are multiplied.
+
+Such an operand is numbers of 4, 8 or 16 bits, and parameters that neighbours along k share: scales and zero
+points. An element is computed from its number and its parameters, in the order of the program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from opendml.compiler.kernel import Kernel, number_of
+from opendml.program.node import FUNCTIONS, Node, Operation, convert, ordered, source, with_operands
+from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import is_traced
+
+_F32 = ScalarType.FLOAT32
+_NUMBERS = {
+    *(ScalarType.FLOAT16, ScalarType.INT8, ScalarType.UINT8),
+    *(ScalarType.INT16, ScalarType.UINT16),
+}
+"""The types of numbers, all of which FLOAT32 holds. BFLOAT16 is UINT16 here."""
+PART = 256
+"""The products of a part of a packed operand. Blocks of parameters and parts of tiles divide it."""
+_LEAST_BLOCK = 16
+"""The fewest neighbours along k that share parameters. Less would read parameters more often than numbers."""
+_LEAST_NUMBERS = 1 << 14
+"""The fewest numbers of an operand. Fewer take little memory as FLOAT32, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """The form of a narrow operand.
+
+    Args:
+        type: the type of numbers.
+        bits: the bits of a packed number.
+        parameters: the types of the parameters.
+        block: the neighbours along k that share parameters.
+        values: the element. SOURCE 0 is its number, and the other sources are its parameters.
+    """
+
+    type: ScalarType
+    bits: int
+    parameters: tuple[ScalarType, ...]
+    block: int
+    values: tuple[Node, ...]
+
+    def row_bytes(self, columns: int) -> int:
+        """Return the bytes of the numbers of a row of `columns` columns."""
+        return columns * self.bits // 8
+
+    def parameter_bytes(self, columns: int) -> int:
+        """Return the bytes of the parameters of a block of `columns` columns."""
+        return sum(columns * type.bytes for type in self.parameters)
+
+
+def narrow_of(part: Kernel, columns: Sequence[int], depth: Sequence[int]) -> tuple[Narrow, Kernel] | None:
+    """Return the form of a constant operand, and the kernel that computes its numbers and its parameters as
+    FLOAT32. None: the operand is not narrow.
+
+    Args:
+        part: the kernel that computes the operand.
+        columns: the dimensions of its columns.
+        depth: the dimensions that are summed, outermost first.
+    """
+    domain, root = part.domain, part.values[0]
+    sizes = [domain[each] for each in (*columns, *depth)]
+    if (
+        len(part.values) > 1
+        or root.type is not _F32
+        or any(map(is_traced, sizes))
+        or math.prod(sizes) < _LEAST_NUMBERS
+    ):
+        return None
+    if not part.loads or not all(load.fixed and load.buffer is not None for load in part.loads):
+        return None
+    found = _numbers_and_block(part, depth)
+    if found is None:
+        return None
+    load, block = found
+    nodes = ordered([root])
+    numbers = [node for node in nodes if node.operation is Operation.SOURCE and number_of(node) == load]
+    if len(numbers) != 1 or any(node.operands for node in nodes if node.operation is Operation.SOURCE):
+        return None
+    (number,) = numbers
+    if number.type not in _NUMBERS or (block % PART and (block < _LEAST_BLOCK or PART % block)):
+        return None
+    depending = {id(number)}
+    for node in nodes:
+        if not depending.isdisjoint(map(id, node.operands)):
+            depending.add(id(node))
+    above = [node for node in nodes if id(node) in depending and node is not number]
+    if any(node.operation in FUNCTIONS or node.operation in _OTHERS for node in above):
+        return None
+    parameters = list(_parameters(above, depending))
+    if any(each.type is not _F32 and each.type not in _NUMBERS for each in parameters):
+        return None
+    bits = 4 if part.loads[load].four_bit else number.type.bits
+    types = tuple([each.type for each in parameters])
+    value = _over_sources(root, number, parameters)
+    packed = Kernel(
+        domain, (), part.loads, (), tuple(convert(each, _F32) for each in (number, *parameters)), part.numbers
+    )
+    return Narrow(number.type, bits, types, min(block, PART), (value,)), packed
+
+
+_OTHERS = {Operation.PARAMETER, Operation.VIEW, Operation.RESHAPE, Operation.LOOKUP}
+"""Operations beside functions that are not computed where numbers are widened."""
+
+
+def _numbers_and_block(part: Kernel, depth: Sequence[int]) -> tuple[int, int] | None:
+    """Return the load that alone moves along k with each step, and the steps along k in which no other load
+    moves, in packed memory at most."""
+    moving = [number for number in depth if part.domain[number] > 1]
+    if not moving:
+        return None
+    loads = [number for number, load in enumerate(part.loads) if load.strides[moving[-1]]]
+    if len(loads) != 1:
+        return None
+    block = 1
+    for number in reversed(moving):
+        if any(load.strides[number] for place, load in enumerate(part.loads) if place != loads[0]):
+            return loads[0], block
+        block *= part.domain[number]
+    # One block for all of k is one for each part of it.
+    return loads[0], PART
+
+
+def _parameters(above: Sequence[Node], depending: set[int]) -> Iterator[Node]:
+    """Yield the parameters, each once: operands that do not depend on the number, in the type before a
+    conversion if that is narrow."""
+    seen = set[int]()
+    for node in above:
+        for operand in node.operands:
+            if id(operand) in depending or operand.operation is Operation.CONSTANT:
+                continue
+            chosen = _before_conversion(operand)
+            if id(chosen) not in seen:
+                seen.add(id(chosen))
+                yield chosen
+
+
+def _before_conversion(operand: Node) -> Node:
+    is_conversion = operand.operation is Operation.CONVERT
+    return operand.operands[0] if is_conversion and operand.operands[0].type in _NUMBERS else operand
+
+
+def _over_sources(root: Node, number: Node, parameters: Sequence[Node]) -> Node:
+    """Return the element, made of sources."""
+    leaves = (number, *parameters)
+    copies = {id(leaf): source(place, leaf.type, leaf.sizes) for place, leaf in enumerate(leaves)}
+    for node in ordered([root], copies):
+        copies[id(node)] = with_operands(node, tuple(copies[id(operand)] for operand in node.operands))
+    return copies[id(root)]

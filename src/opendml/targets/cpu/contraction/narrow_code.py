@@ -1,0 +1,137 @@
+"""Code that packs narrow operands of products, and code that widens their parts into scratch memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from opendml.program.node import Node
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.contraction.arithmetic import F32
+from opendml.targets.cpu.contraction.narrow import PART
+from opendml.targets.cpu.contraction.packing import PackingCode, Place, Range
+from opendml.targets.cpu.contraction.tiling import OperandA, OperandB
+from opendml.targets.cpu.contraction.widening import VECTORS, Widening
+from opendml.targets.cpu.conversion import conversion
+from opendml.targets.cpu.pattern import LINE
+from opendml.targets.cpu.values import number as constant
+
+_BYTE = ScalarType.UINT8
+
+
+class _Panels(PackingCode):
+    """The panels of a narrow operand: the parameters of all blocks, then the rows of numbers."""
+
+    def __init__(self, code: Code, operand: OperandA | OperandB, first_parameter: int = 0) -> None:
+        super().__init__(code, operand, first_parameter)
+        assert isinstance(operand, OperandB)
+        assert operand.narrow is not None
+        self.narrow, self._width = operand.narrow, operand.columns
+        self._block_bytes = I64(operand.narrow.parameter_bytes(operand.columns))
+        self._row_bytes = I64(operand.narrow.row_bytes(operand.columns))
+
+    def _places(
+        self, panels: ir.Value, elements: ir.Value, panel: ir.Value, row: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """Return the addresses of the parameters and of the numbers of a panel, from a row on. `elements`
+        products are summed."""
+        builder, block = self.builder, self.narrow.block
+        before = builder.mul(self.parts(elements, block), self._block_bytes)
+        size = builder.add(before, builder.mul(elements, self._row_bytes))
+        size = builder.mul(self.parts(size, LINE), I64(LINE))
+        place = self.code.offset(panels, builder.mul(panel, size))
+        distance = builder.mul(builder.udiv(row, I64(block)), self._block_bytes)
+        numbers = builder.add(before, builder.mul(row, self._row_bytes))
+        return self.code.offset(place, distance), self.code.offset(place, numbers)
+
+
+class NarrowPackingCode(_Panels):
+    """Packs B in a narrow type. Its numbers and its parameters are packed as FLOAT32 into scratch memory, and
+    narrowed from there."""
+
+    def item(self, item: ir.Value) -> None:
+        """Pack one panel."""
+        pitch = self._width * F32.bytes
+        scratch = self.reserve(F32, (PART + self.lanes) * self._width)
+        self._scratch_at = self.rows_at(scratch, pitch)
+        group, panel = self.code.split(item, [I64(0), self.chunks])
+        self.begin(group)
+        across = self.chunk_range(panel, self.units)
+        parameters, numbers = self._places(self.arena(), self.elements, item, I64(0))
+        value, *others = self.pattern.values
+        with self.code.loop(I64(0), self.parts(self.elements, self.narrow.block)) as number:
+            row = self.builder.mul(number, I64(self.narrow.block))
+            place = self.code.offset(parameters, self.builder.mul(number, self._block_bytes))
+            for each, type in zip(others, self.narrow.parameters, strict=True):
+                self._fill(each, across, (row, self.builder.add(row, I64(1))))
+                self._store(place, type, self._vectors(I64(0)))
+                place = self.code.offset(place, I64(self._width * type.bytes))
+        with self.code.loop(I64(0), self.parts(self.elements, PART)) as part:
+            first = self.builder.mul(part, I64(PART))
+            last = self.code.minimum(self.builder.add(first, I64(PART)), self.elements)
+            self._fill(value, across, (first, last))
+            with self.code.loop(first, last) as row:
+                place = self.code.offset(numbers, self.builder.mul(row, self._row_bytes))
+                vectors = self._vectors(self.builder.sub(row, first))
+                if self.narrow.bits == self.narrow.type.bits:
+                    self._store(place, self.narrow.type, vectors)
+                else:
+                    self.code.store(place, self._halves(vectors), _BYTE)
+
+    def _fill(self, value: Node, across: Range, depth: Range) -> None:
+        """Pack one of the pattern's values as FLOAT32 into scratch memory."""
+        self.packed_value = value
+        self._clear_missing(self._scratch_at, self._width, depth, across)
+        self.pack_k_rows(self._scratch_at, across, depth)
+
+    def _vectors(self, row: ir.Value) -> list[ir.Value]:
+        places = (self._scratch_at(row, I64(vector * self.lanes)) for vector in range(VECTORS))
+        return [self.code.load(place, F32, self.lanes) for place in places]
+
+    def _store(self, place: ir.Value, type: ScalarType, vectors: Sequence[ir.Value]) -> None:
+        for number, value in enumerate(vectors):
+            narrowed = value if type is F32 else conversion(self.builder, value, F32, type, self.lanes)
+            self.code.store(self.code.offset(place, I64(number * self.lanes * type.bytes)), narrowed, type)
+
+    def _halves(self, vectors: Sequence[ir.Value]) -> ir.Value:
+        """Return bytes of two numbers of 4 bits each."""
+        builder, lanes, type = self.builder, self.lanes, self.narrow.type
+        low, high = (conversion(builder, each, F32, type, lanes) for each in vectors)
+        low = builder.and_(low, constant(_BYTE, lanes, 15))
+        return builder.or_(low, builder.shl(high, constant(_BYTE, lanes, 4)))
+
+
+class NarrowCode(_Panels):
+    """Reads B that a launch before packed in a narrow type. Its pattern counts where the groups lie."""
+
+    def open(self, arena: ir.Value, elements: ir.Value) -> None:
+        """Go to the group at which the reader is; `elements` products are summed."""
+        self._group, self._elements = self.code.offset(arena, self.group_distance()), elements
+
+    def places(self, column: ir.Value, row: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Return the addresses of the parameters and of the numbers of the panel of a column, from a row
+        on."""
+        panel = self.builder.udiv(column, I64(self._width))
+        return self._places(self._group, self._elements, panel, row)
+
+    def pack_b(self, place: Place, width: int, columns: Range, depth: Range) -> None:
+        """Widen a part of panels. Columns that the last panel lacks become finite."""
+        builder, block = self.builder, I64(self.narrow.block)
+        (start, stop), (first, last) = columns, depth
+        with self.code.loop(I64(0), self.parts(builder.sub(stop, start), width)) as panel:
+            before = builder.mul(panel, I64(width))
+            parameters, numbers = self.places(builder.add(start, before), first)
+            blocks = self.parts(builder.sub(last, first), self.narrow.block)
+            with self.code.loop(I64(0), blocks) as number:
+                begin = builder.add(first, builder.mul(number, block))
+                end = self.code.minimum(builder.add(begin, block), last)
+                at = self.code.offset(parameters, builder.mul(number, self._block_bytes))
+                widening = Widening(builder, self.narrow, self.lanes, at)
+                with self.code.loop(builder.sub(begin, first), builder.sub(end, first)) as row:
+                    at = self.code.offset(numbers, builder.mul(row, self._row_bytes))
+                    vectors = widening.row(at)
+                    for vector, value in enumerate(vectors):
+                        column = builder.add(before, I64(vector * self.lanes))
+                        self.code.store(place(row, column), value, F32)
