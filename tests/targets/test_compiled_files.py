@@ -174,6 +174,32 @@ def test_damaged_files_are_refused(compiled: Any, loaded: Any, place: str, machi
         loaded(machine, trusted=True)
 
 
+@KINDS
+def test_damaged_weights_are_refused_when_they_are_needed(
+    compiled: Any, loaded: Any, machine: Machine
+) -> None:
+    compiled(machine)
+    content = bytearray(machine.file.read_bytes())
+    *_, (begin, size, _) = index_of(content)["constants"].values()
+    for at in (begin, begin + size - 1):
+        content[at] ^= 1
+        machine.file.write_bytes(content)
+        with pytest.raises(
+            dml.InvalidArgument, match=r"model\.odml: a damaged compiled file: its packed weights"
+        ):
+            loaded(machine)
+        content[at] ^= 1
+    machine.file.write_bytes(content)
+    loaded(machine)
+
+
+def index_of(content: bytearray) -> dict[str, Any]:
+    """Return the index of a compiled file."""
+    _, _, size, _ = compiled_files._HEAD.unpack_from(content)
+    found: dict[str, Any] = json.loads(content[compiled_files._HEAD.size :][:size])
+    return found
+
+
 def test_each_loader_names_the_other(machine: Machine) -> None:
     compiled_graph(machine)
     with pytest.raises(dml.InvalidArgument, match=r"a saved model, which opendml\.load reads"):
@@ -266,10 +292,10 @@ def test_code_that_changes_after_its_check_is_not_used(machine: Machine) -> None
 
 def test_parts_that_overlap_take_no_memory(machine: Machine) -> None:
     parts: dict[str, list[int]] = {f"{number}.o": [0, 1 << 20] for number in range(3)}
-    for objects, constants in ((parts, {}), ({}, parts)):
+    for objects, constants in ((parts, {}), ({}, {name: [*part, 0] for name, part in parts.items()})):
         index = {"kind": "saved", "objects": objects, "model": [0, 0], "constants": constants, "checked": []}
         text = json.dumps(index).encode()
-        head = compiled_files._HEAD.pack(compiled_files.MAGIC, 1, len(text), bytes(32))
+        head = compiled_files._HEAD.pack(compiled_files.MAGIC, 2, len(text), bytes(32))
         machine.file.write_bytes((head + text).ljust(1 << 20))
         with pytest.raises(dml.InvalidArgument, match="parts overlap"):
             dml.load(machine.file)
