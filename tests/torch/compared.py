@@ -9,7 +9,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_leaves
 
-from opendml.frontends.torch.backend import _compiled
+from opendml.frontends.torch.backend import _divided
 from opendml.frontends.torch.decompositions import decompositions
 from opendml.frontends.torch.report import GraphReport, explained
 from tests.tolerances import assert_within
@@ -21,7 +21,8 @@ def compiled(function: Callable[..., Any], *tensors: Any) -> tuple[Callable[...,
         lambda *given: function(*given), decomposition_table=decompositions(), tracing_mode="fake"
     )(*tensors)
     with explained() as explanation:
-        run = _compiled("inference", module)
+        run = _divided("inference", module).at({})
+    assert run is not None
     return run, explanation.graphs[0]
 
 

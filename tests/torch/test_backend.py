@@ -15,7 +15,6 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn
 
 import opendml as dml  # noqa: E402
-from opendml.frontends.torch.report import explained  # noqa: E402
 from opendml.runtime.graphs.model_cache import ModelCache  # noqa: E402
 from tests.torch.training import compiled, require_equal_training  # noqa: E402
 
@@ -50,36 +49,6 @@ def test_every_mode_of_pytorch_compiles(mode: str) -> None:
 def test_unknown_modes_and_options_are_refused(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(dml.InvalidArgument, match=problem):
         dml.torch.backend(torch.fx.symbolic_trace(lambda x: x), [torch.ones(1)], **given)
-
-
-def test_symbolic_sizes_are_compiled_for_each_size() -> None:
-    def attention(x: Any) -> Any:
-        heads = x.view(x.shape[0], 2, -1).transpose(0, 1)
-        weights = torch.softmax(heads @ heads.mT, -1) + torch.arange(x.shape[0])
-        return (weights @ heads).transpose(0, 1).reshape(x.shape) * x.shape[0]
-
-    function = compiled(attention, dynamic=True)
-    with explained() as explanation:
-        for rows in (2, 3, 5, 3):
-            x = torch.randn(rows, 4)
-            torch.testing.assert_close(function(x), attention(x))
-    assert [(graph.part_count, graph.left.total()) for graph in explanation.graphs] == [(1, 0)] * 3
-
-
-def test_as_many_sizes_are_kept_as_bytes_allow() -> None:
-    function = compiled(lambda x: x * 2 + x.shape[0], dynamic=True)
-    with explained() as explanation:
-        for rows in (*range(2, 82), *range(2, 82)):
-            torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
-    assert len(explanation.graphs) == 80
-
-
-def test_without_bytes_for_others_the_last_size_is_kept() -> None:
-    function = compiled(lambda x: x * 2 + x.shape[0], dynamic=True, options={"most_kept_bytes": 0})
-    with explained() as explanation:
-        for rows in (2, 2, 3, 3, 2):
-            torch.testing.assert_close(function(torch.ones(rows, 4)), torch.full((rows, 4), 2.0 + rows))
-    assert len(explanation.graphs) == 3
 
 
 def test_sizes_share_parameters_that_are_read_ahead_and_arenas(monkeypatch: pytest.MonkeyPatch) -> None:

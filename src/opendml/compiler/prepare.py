@@ -124,7 +124,9 @@ def _fixed(nodes: Sequence[Node], program: Program) -> tuple[set[int], dict[int,
 def _has_traced_sizes(node: Node) -> bool:
     """Return whether a node depends on traced sizes: other runs may have other values."""
     attribute = node.attribute
-    inner = (*attribute.offsets, *chain(*attribute.steps)) if isinstance(attribute, View) else ()
+    inner: tuple[object, ...] = attribute if isinstance(attribute, tuple) else ()
+    if isinstance(attribute, View):
+        inner = (*attribute.offsets, *chain(*attribute.steps))
     return any(map(is_traced, (*node.sizes, attribute, *inner)))
 
 

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from opendml.across_forks import cached_property, importing
-from opendml.program.sizes import in_float_type
+from opendml.program.sizes import in_float_type, is_traced
 from opendml.spec.enums import TensorDataType
 
 
@@ -99,4 +99,4 @@ def number_in(value: float, type: ScalarType) -> float:
         return 0
     limits = np.iinfo(type.numpy.name)
     bounded = min(max(value, limits.min), limits.max)
-    return int(bounded)
+    return bounded if is_traced(bounded) else int(bounded)

@@ -66,6 +66,8 @@ else:
 
 GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
+LEAST_TRACED = 2
+"""The least size that is traced. Sizes of 0 and 1 mean something of their own: no elements, repetition."""
 _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
 _MOST_TERMS = 4
@@ -93,7 +95,7 @@ class Dimension:
     """
 
     hint: int
-    least: int = 2
+    least: int = LEAST_TRACED
     greatest: int = GREATEST
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from opendml.frontends.common.types import data_type_of
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import Size
+from opendml.program.sizes import Size, is_traced
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.descs import FillValueSequence
@@ -37,6 +37,8 @@ class Conversion:
     def filled(self, value: float, sizes: tuple[int, ...], type: TensorDataType) -> GraphTensor:
         """Return a tensor with the same number in all elements. It takes the memory of one."""
         sizes = sizes or (1,)
+        if is_traced(value):
+            return self.filled(0, sizes, type) + value
         single = self.constant(np.full(1, value, ScalarType.of(type).numpy))
         return single.reinterpret(sizes, strides=(0,) * len(sizes))
 

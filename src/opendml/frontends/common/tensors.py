@@ -40,7 +40,8 @@ def in_common_type(tensors: Sequence[GraphTensor]) -> list[GraphTensor]:
 def shaped(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
     """Return the elements in other sizes. No sizes stand for one element."""
     wanted = tuple(sizes) or (1,)
-    return tensor if wanted == tuple(tensor.sizes) else tensor.reinterpret(wanted)
+    is_same = len(wanted) == tensor.ndim and wanted == tuple(tensor.sizes)
+    return tensor if is_same else tensor.reinterpret(wanted)
 
 
 def permuted(tensor: GraphTensor, order: Sequence[int]) -> GraphTensor:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from opendml.across_forks import cached_property
-from opendml.frontends.onnx.forms import LEAST_TRACED, Dimensions, Form
+from opendml.frontends.onnx.forms import Dimensions, Form
 from opendml.frontends.onnx.values import (
     Array,
     Known,
@@ -20,8 +19,8 @@ from opendml.frontends.onnx.values import (
     is_same,
     known_numbers,
 )
-from opendml.program.size_values import Conditions, Values
-from opendml.program.sizes import GREATEST, Dimension, Size, Trace, is_traced, value_at
+from opendml.program.size_values import Values
+from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Size, Trace, is_traced, value_at
 
 _MOST_NUMBERS = 64
 """Elements of the largest tensor whose numbers become dimensions when they decide about sizes."""
@@ -70,49 +69,14 @@ def traced_value(
     return RuntimeValue(traced(form[0], dimensions), form[1], is_own)
 
 
-class UsedDimensions(dict[str, int]):
-    """The dimensions that some sizes follow from, as sizes of a trace of their own or as plain numbers.
-
-    Args:
-        dimensions: the traced dimensions of a run.
-        is_exact: whether they are plain numbers.
-    """
-
-    def __init__(self, dimensions: Mapping[str, int], is_exact: bool) -> None:
-        super().__init__()
-        self.trace = Trace({}, narrows=True)
-        self._dimensions, self._is_exact = dimensions, is_exact
-
-    def __missing__(self, name: str) -> int:
-        """Add a dimension when it is used first."""
-        size = self._dimensions[name]
-        self[name] = size if self._is_exact else self.trace.add(name, Dimension(size))
-        return self[name]
-
-    def value(self, value: Value) -> Value:
-        """Return a value with its sizes stated by these dimensions."""
-        if isinstance(value, KnownSizes):
-            elements = [value_at(each, self) for each in value.elements.flat]
-            return known_numbers(elements, value.sizes, value.type)
-        if isinstance(value, RuntimeValue) and any(map(is_traced, value.sizes or ())):
-            return replace(value, sizes=tuple([value_at(size, self) for size in value.sizes or ()]))
-        return value
-
-    @property
-    def exact(self) -> dict[str, int]:
-        """The dimensions that must have the values of this run."""
-        return dict(self) if self._is_exact else {}
-
-    def hold(self, dimensions: Mapping[str, int]) -> bool:
-        """Return whether other dimensions may be in the place of these. No more guards may follow."""
-        return self._conditions(dimensions)
-
-    @cached_property
-    def _conditions(self) -> Callable[[Mapping[str, int]], bool]:
-        if not self._is_exact:
-            return Conditions(self.trace.guards)
-        exact = dict(self)
-        return lambda dimensions: all(dimensions[name] == size for name, size in exact.items())
+def value_with(value: Value, dimensions: Mapping[str, int]) -> Value:
+    """Return a value with its sizes stated by some dimensions."""
+    if isinstance(value, KnownSizes):
+        elements = [value_at(each, dimensions) for each in value.elements.flat]
+        return known_numbers(elements, value.sizes, value.type)
+    if isinstance(value, RuntimeValue) and any(map(is_traced, value.sizes or ())):
+        return replace(value, sizes=tuple([value_at(size, dimensions) for size in value.sizes or ()]))
+    return value
 
 
 class SizesOfRun:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.sizes import GREATEST
+from opendml.program.sizes import GREATEST, LEAST_TRACED
 
 Symbols = Sequence[str | None]
 """For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""
@@ -19,9 +19,6 @@ Form = tuple[tuple[int | str, ...], np.dtype[Any]] | None
 """Sizes and names of an array's dimensions, and its type; None: no array."""
 Dimensions = dict[str, int]
 """The values of traced dimensions in a run, by name."""
-
-LEAST_TRACED = 2
-"""Sizes of 0 and 1 mean something of their own: no elements, and repetition."""
 
 
 class RunForms:

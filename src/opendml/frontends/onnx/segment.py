@@ -14,9 +14,10 @@ from onnx import TensorProto
 from opendml.budget import meter
 from opendml.errors import Error, LimitExceeded, Unsupported
 from opendml.frontends.common.calls import dml
+from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.frontends.common.types import NotExpressible, require_expressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
-from opendml.frontends.onnx.dimensions import KnownContents, SizesOfRun, UsedDimensions
+from opendml.frontends.onnx.dimensions import KnownContents, SizesOfRun, value_with
 from opendml.frontends.onnx.evaluate import evaluator_of
 from opendml.frontends.onnx.evaluator_facts import facts_of
 from opendml.frontends.onnx.evaluator_limits import require_memory
@@ -86,7 +87,7 @@ class Segment:
         for name in names:
             value = self.values.get(name)
             if value is not None and name not in self.own and name not in self._taken:
-                found = self.dimensions.value(value)
+                found = value_with(value, self.dimensions)
                 if found is not value:
                     self._taken[name] = found
 

@@ -21,12 +21,12 @@ import onnx
 
 from opendml.budget import check_time, meter
 from opendml.errors import Error, InvalidArgument, Unsupported
+from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import ValueNeeded
 from opendml.frontends.onnx.counted import counted_nodes
 from opendml.frontends.onnx.dimensions import (
     KnownContents,
-    UsedDimensions,
     numbers_of,
     traced,
     traced_value,

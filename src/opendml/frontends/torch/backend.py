@@ -19,17 +19,21 @@ from opendml.frontends.torch.attention import with_attention
 from opendml.frontends.torch.decompositions import decompositions
 from opendml.frontends.torch.indices import with_checked_indices, with_indices_in_range
 from opendml.frontends.torch.partition import (
+    DividedGraph,
     device_of,
-    divided,
     parts_of,
     reasons_against,
+    with_numbers,
     with_own_memory,
     without_empty_operands,
 )
 from opendml.frontends.torch.report import TorchExplanation, explained, report
 from opendml.frontends.torch.sizes import Run, Sized, depends_on_values, has_symbols
+from opendml.frontends.torch.symbols import Symbols, Tracing, Untraceable
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.traced_model import UNTRACED, has_plans
+from opendml.runtime.objects.device import Device
 from opendml.targets.registry import KINDS
 
 _SWITCHES = ("freezing", "check_indices")
@@ -128,7 +132,7 @@ def _compile(
     most_kept_bytes: int | None = None,
 ) -> Run:
     held = _parameters() if freezes else []
-    compiled = partial(_compiled, kind, held=held, checks=checks)
+    divide = partial(_divided, kind, held=held, checks=checks)
     run: Run
     device = device_of(module)
     if depends_on_values(module):
@@ -136,10 +140,13 @@ def _compile(
     elif device.type not in KINDS:
         run = _left(kind, module, f"its graph computes on {device}")
     elif has_symbols(module):
-        kept = ModelCache(most_kept_bytes, _MOST)
-        run = Sized(module, partial(compiled, shared=kept.shared), kept)
+        kept, on = ModelCache(most_kept_bytes, _MOST), Device(str(device))
+        with_own_memory(module, trusts_inputs=kind != "backward")
+        run = Sized(module, _symbols_of(module, on), partial(divide, shared=kept.shared), kept, on)
     else:
-        run = compiled(module)
+        exact = divide(module).at({})
+        assert exact is not None
+        run = exact
 
     def boxed(tensors: list[Any]) -> Any:
         given = list(tensors)
@@ -163,26 +170,53 @@ def _parameters() -> list[int]:
 def _left(kind: str, module: GraphModule, reason: str) -> GraphModule:
     """Leave a whole graph to PyTorch."""
     nodes = [node for node in module.graph.nodes if node.op == "call_function"]
-    report(kind, module, [], dict.fromkeys(nodes, reason))
+    report(kind, module, [], dict.fromkeys(nodes, reason))()
     return module
 
 
-def _compiled(
+def _symbols_of(module: GraphModule, device: Device) -> Symbols | str:
+    """Return the symbols of a graph, or why its sizes cannot be traced."""
+    if not has_plans(device):
+        return f"the device {device.kind} has no plans for several sizes"
+    try:
+        return Symbols(module)
+    except (Untraceable, *UNTRACED) as error:
+        return str(error)
+
+
+def _divided(
     kind: str,
     module: GraphModule,
+    tracing: Tracing | None = None,
+    *,
     held: Collection[int] = (),
     checks: bool = False,
     shared: SharedMemory | None = None,
-) -> GraphModule:
-    """Compile a graph whose sizes are all known."""
+    untraced: str = "",
+) -> DividedGraph:
+    """Compile a graph.
+
+    Args:
+        tracing: has the traces of its sizes; None: all are known.
+        untraced: why a graph with symbolic sizes serves some sizes alone.
+
+    Raises:
+        Untraceable: the traces do not serve the sizes that they are made for, or no others.
+    """
     without_empty_operands(module)
     if checks:
         with_checked_indices(module)
     else:
         with_indices_in_range(module)
-    with_own_memory(module, trusts_inputs=kind != "backward")
+    if tracing is None:
+        with_own_memory(module, trusts_inputs=kind != "backward")
+    numbers = [] if tracing is None else with_numbers(module)
     device = device_of(module)
     reasons = reasons_against(module, device)
+    if tracing is not None:
+        tracing.require(tracing.used.trace)
     parts = parts_of(module, reasons)
-    report(kind, module, parts, reasons)
-    return divided(module, parts, device, held, shared)
+    tell = report(kind, module, parts, reasons, untraced)
+    graph = DividedGraph(module, parts, device, tracing, held, shared, numbers)
+    tell()
+    return graph

@@ -17,6 +17,8 @@ from opendml.frontends.common.conversion import Conversion
 from opendml.frontends.common.tensors import aligned, cast, shaped
 from opendml.frontends.common.types import NotExpressible, computed_type_of, require_expressible
 from opendml.frontends.torch.registry import Operand, converter_of
+from opendml.frontends.torch.symbols import TENSORS, TracedTensor
+from opendml.program.sizes import Size, as_number, hint_of, is_traced
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
@@ -71,7 +73,7 @@ class TorchConversion(Conversion):
     def common_type(self) -> TensorDataType:
         """The type in which PyTorch compares the arguments."""
         values = [each.meta["val"] if isinstance(each, Node) else each for each in self.node.args]
-        numbers = [each for each in values if isinstance(each, torch.Tensor | bool | int | float)]
+        numbers = [_sample(each) for each in values if isinstance(each, TENSORS | bool | int | float)]
         kind = ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
         return computed_type_of(elementwise_dtypes(*numbers, type_promotion_kind=kind)[1])
 
@@ -102,7 +104,7 @@ class TorchConversion(Conversion):
         """
         type = self.data_type if type is None else type
         tensors = [cast(each, type) for each in values if isinstance(each, GraphTensor)]
-        number = float if type.name.startswith("FLOAT") else int
+        number = as_number if type.name.startswith("FLOAT") else _whole
         each = iter(aligned(*tensors))
         return [next(each) if isinstance(value, GraphTensor) else number(value) for value in values]
 
@@ -132,6 +134,18 @@ class TorchConversion(Conversion):
     @property
     def _dtype(self) -> torch.dtype:
         return outputs_of(self.node)[0].dtype
+
+
+def _sample(value: Any) -> Any:
+    """Return what PyTorch's rules of types take for a tensor or a number of a trace."""
+    if isinstance(value, TracedTensor):
+        return torch.empty([1] * value.dim(), dtype=value.dtype, device="meta")
+    return hint_of(value) if is_traced(value) else value
+
+
+def _whole(value: float) -> int:
+    """Return a number as an integer, which keeps how it follows from sizes."""
+    return value if type(value) is Size else int(value)
 
 
 def _finished(tensor: GraphTensor, output: Any) -> GraphTensor:
@@ -169,7 +183,7 @@ def require_tensor(tensor: Any) -> None:
     Raises:
         NotExpressible: it has none: no elements, another type or layout, too many dimensions ...
     """
-    if not isinstance(tensor, torch.Tensor):
+    if not isinstance(tensor, TENSORS):
         raise NotExpressible(f"{type(tensor).__name__}, not a tensor")
     if tensor.layout is not torch.strided:
         raise NotExpressible(f"a tensor of layout {tensor.layout}")

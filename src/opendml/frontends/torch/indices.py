@@ -10,6 +10,8 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from opendml.errors import InvalidArgument
+from opendml.frontends.torch.symbols import packed_like
+from opendml.program.sizes import is_traced
 
 _aten = torch.ops.aten
 
@@ -30,17 +32,18 @@ def with_indices_in_range(module: GraphModule) -> None:
     """
     for node in module.graph.nodes:
         if node.target is _aten.embedding_dense_backward.default:
-            position, size = 1, node.args[2]
+            position, size = 1, _number_of(node.args[2])
         elif node.target is _aten.index_add.default:
             position, size = 2, _size(node.args[0], node.args[1])
         else:
             continue
         with module.graph.inserting_before(node):
             indices = node.args[position]
-            is_negative = _called(module, _aten.lt.Scalar, indices, 0)
-            from_end = _called(module, _aten.add.Tensor, indices, size)
-            counted = _called(module, _aten.where.self, is_negative, from_end, indices)
-            node.update_arg(position, _called(module, _aten.clamp.default, counted, 0, size - 1))
+            is_negative = _called(module, _aten.lt.Scalar, torch.bool, indices, 0)
+            from_end = _called(module, _aten.add.Tensor, None, indices, numbered(module, size))
+            counted = _called(module, _aten.where.self, None, is_negative, from_end, indices)
+            limits = 0, numbered(module, size - 1)
+            node.update_arg(position, _called(module, _aten.clamp.default, None, counted, *limits))
 
 
 def with_checked_indices(module: GraphModule) -> None:
@@ -49,7 +52,8 @@ def with_checked_indices(module: GraphModule) -> None:
         for indices, size, least in _indices_of(node):
             with module.graph.inserting_before(node):
                 name = str(node.target).rpartition(".")[0]
-                check = module.graph.call_function(checked, (indices, size, least, name))
+                limits = numbered(module, size), numbered(module, least)
+                check = module.graph.call_function(checked, (indices, *limits, name))
                 check.meta["val"] = indices.meta["val"]
             node.args = map_arg(node.args, lambda each: check if each is indices else each)  # noqa: B023
 
@@ -81,13 +85,31 @@ def _indices_of(node: Node) -> Iterator[tuple[Node, int, int]]:
                 yield each, size, -size
 
 
+def numbered(module: GraphModule, number: int) -> Any:
+    """Return a number as an argument of nodes. `with_numbers` replaces the node of a traced one."""
+    if not is_traced(number):
+        return number
+    node = module.graph.call_function(numbered)
+    node.meta["val"] = number
+    return node
+
+
+def _number_of(argument: Any) -> int:
+    """Return a number that is an argument of a node."""
+    number: int = argument.meta["val"] if isinstance(argument, Node) else argument
+    return number
+
+
 def _size(tensor: Any, axis: Any) -> int:
-    sizes = tensor.meta["val"].shape or (1,)
-    return int(sizes[axis])
+    size: int = (tuple(tensor.meta["val"].shape) or (1,))[axis]
+    return size
 
 
-def _called(module: GraphModule, target: Any, *args: Any) -> Node:
-    """Add a node, with the value that PyTorch's trace has for it."""
-    node = module.graph.call_function(target, args)
-    node.meta["val"] = target(*map_arg(args, lambda each: each.meta["val"]))
+def _called(module: GraphModule, target: Any, dtype: torch.dtype | None, tensor: Node, *others: Any) -> Node:
+    """Add a node whose result has the sizes of the last tensor, and its type or another one."""
+    node = module.graph.call_function(target, (tensor, *others))
+    like = [
+        each for each in (tensor, *others) if isinstance(each, Node) and hasattr(each.meta["val"], "dtype")
+    ][-1]
+    node.meta["val"] = packed_like(like.meta["val"], dtype or like.meta["val"].dtype)
     return node

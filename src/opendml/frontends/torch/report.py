@@ -6,7 +6,7 @@ import logging
 import operator
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -33,6 +33,7 @@ class GraphReport:
         part_count: the models that they became.
         left: the operators that are left to PyTorch, and how often each occurs.
         reasons: of each of these, why it is.
+        untraced: why the graph serves some sizes alone; "": it serves all that it may meet.
     """
 
     kind: str
@@ -40,12 +41,15 @@ class GraphReport:
     part_count: int
     left: Counter[str]
     reasons: dict[str, str]
+    untraced: str = ""
 
     def __str__(self) -> str:
         said = self.operator_count - self.left.total()
         operators = counted(self.operator_count, "operator", "operators")
         first = f"{self.kind}: {said} of {operators} in {counted(self.part_count, 'model', 'models')}"
         lines = [f"  {name} ({count} times): {self.reasons[name]}" for name, count in self.left.most_common()]
+        if self.untraced:
+            lines.append(f"  not for all sizes: {self.untraced}")
         return "\n".join([first, *lines])
 
 
@@ -73,10 +77,17 @@ def explained() -> Iterator[TorchExplanation]:
         _listener.reset(token)
 
 
-def report(kind: str, module: GraphModule, parts: list[list[Node]], reasons: dict[Node, str]) -> None:
-    """Report a graph before its parts are compiled: to `explained`, or to the log.
+def report(
+    kind: str, module: GraphModule, parts: list[list[Node]], reasons: dict[Node, str], untraced: str = ""
+) -> Callable[[], None]:
+    """Make the report of a graph before its parts are compiled.
 
-    In the log there is one warning for all that is left to PyTorch.
+    Args:
+        untraced: why the graph serves some sizes alone.
+
+    Returns:
+        A function that reports: to `explained`, or to the log, with one warning for all that is left to
+        PyTorch.
     """
     in_parts = {node for nodes in parts for node in nodes}
     nodes = [
@@ -91,13 +102,18 @@ def report(kind: str, module: GraphModule, parts: list[list[Node]], reasons: dic
         len(parts),
         Counter(str(node.target) for node in left),
         {str(node.target): reasons.get(node, "nothing beside it is computed") for node in left},
+        untraced,
     )
-    listener = _listener.get()
-    if listener is not None:
-        listener.graphs.append(found)
-        return
-    _logger.info("%s", found)
     refused = Counter(str(node.target) for node in left if node in reasons)
-    if refused:
-        names = ", ".join(f"{name} ({count} times)" for name, count in refused.most_common())
-        warnings.warn(f"PyTorch runs in the {kind} graph: {names}", FallbackWarning, stacklevel=2)
+
+    def tell() -> None:
+        listener = _listener.get()
+        if listener is not None:
+            listener.graphs.append(found)
+            return
+        _logger.info("%s", found)
+        if refused:
+            names = ", ".join(f"{name} ({count} times)" for name, count in refused.most_common())
+            warnings.warn(f"PyTorch runs in the {kind} graph: {names}", FallbackWarning, stacklevel=2)
+
+    return tell

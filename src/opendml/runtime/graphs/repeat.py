@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def repeated(tensor: GraphTensor, sizes: Sequence[int]) -> GraphTensor:
     """Return the tensor repeated to `sizes` by NumPy's rules of broadcasting."""
     own = tensor.sizes
-    if tuple(sizes) == own:
+    # Tuples compare elements before lengths, which would compare sizes of other dimensions.
+    if len(sizes) == len(own) and tuple(sizes) == own:
         return tensor
     strides = [0 if size == 1 else step for size, step in zip(own, packed_strides(own), strict=True)]
     return tensor.reinterpret(sizes, strides=[0] * (len(sizes) - len(own)) + strides)

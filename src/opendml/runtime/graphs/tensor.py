@@ -208,7 +208,8 @@ class GraphTensor:
         is_whole = selected.sizes == self.sizes and selected.strides == packed_strides(self.sizes)
         view = self if is_whole else self.graph._view(step)
         assert view is not None
-        return view if view.sizes == selected.result else view.reinterpret(selected.result)
+        is_same = len(view.sizes) == len(selected.result) and view.sizes == selected.result
+        return view if is_same else view.reinterpret(selected.result)
 
     __add__ = _binary("ELEMENT_WISE_ADD")
     __radd__ = _binary("ELEMENT_WISE_ADD", other_first=True)

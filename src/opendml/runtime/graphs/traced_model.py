@@ -7,7 +7,7 @@ dimension, because costs change little within it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from opendml.program.program import Layout
 from opendml.program.size_values import Conditions, IntegerArray
 from opendml.program.sizes import Dimension, Guards, Relation, Size, Trace, is_traced, value_at
 from opendml.program.steps import steps_of
-from opendml.runtime.graphs.compiled_work import CompiledWork
+from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
@@ -317,10 +317,14 @@ class TracedModel(Locked):
         plan.model = model
         return model
 
-    def _footprint(self) -> Footprint:
-        """Return the memory of the plans' models, which share constants with models of other sizes."""
+    def _footprint(self, prepared: Sequence[Prepared] | None = None) -> Footprint:
+        """Return the memory of the plans' models, which share constants with models of other sizes.
+
+        Args:
+            prepared: prepared deferred constants of the models; None: there are none.
+        """
         models = [plan.model for plans in list(self._plans.values()) for plan in plans if plan.model]
-        found = [model._footprint() for model in {*models, *list(self._models.values())}]
+        found = [model._footprint(prepared) for model in {*models, *list(self._models.values())}]
         memory = frozenset[Any]().union(*[each.kept for each in found])
         arena = max([each.arena_bytes for each in found], default=0)
         return Footprint(sum(each.own_bytes for each in found), memory, arena)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from opendml.frontends.common.attention import attend, hiding
 from opendml.frontends.common.tensors import widened, with_rank
 from opendml.frontends.torch.registry import Tensor, TorchNode, converts
+from opendml.program.sizes import square_root
 
 
 @converts("opendml.attention.default")
@@ -25,6 +24,6 @@ def attention(
     if mask is not None:
         four = with_rank(mask, 4)
         bias = hiding(four, is_seen=True) if node.is_truth_value(3) else widened(four)
-    scale = 1 / math.sqrt(query.sizes[3]) if scale is None else scale
+    scale = 1 / square_root(query.sizes[3]) if scale is None else scale
     causal = 1 if is_causal and key.sizes[2] > 1 else None
     return attend(query, key, value, scale, bias=bias, causal=causal).result

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.repeat import repeated
 
 
@@ -52,5 +54,10 @@ converts("ones", "ones_like", "new_ones", to="FILL_VALUE_CONSTANT")(_filling(1))
 @converts("arange.start_step", to="FILL_VALUE_SEQUENCE")
 def arange(node: TorchNode, start: float, end: float, step: float = 1, **options: Any) -> Tensor:
     """Convert numbers in equal steps."""
-    numbers = start + np.arange(node.sizes[0]) * step
-    return node.constant(numbers.astype(ScalarType.of(node.data_type).numpy))
+    count, type = node.sizes[0], ScalarType.of(node.data_type).numpy
+    if not any(map(is_traced, (count, start))):
+        return node.constant((start + np.arange(count) * step).astype(type))
+    if not all(isinstance(each, int) or each.is_integer() for each in (start, step)):
+        raise NotExpressible("floats in equal steps, in a number that changes")
+    sequence = node.sequence(count, np.int64 if node.is_float else type, step=int(step))
+    return node.cast(sequence + start if is_traced(start) or start else sequence)

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.tensors import aligned, cast, gathered, inverse, joined, part, shaped, with_rank
 from opendml.frontends.common.types import NotExpressible
+from opendml.frontends.torch.operators.views import from_start, stretch
 from opendml.frontends.torch.registry import Converter, Tensor, TorchNode, converts
 from opendml.runtime.graphs.repeat import repeated
 from opendml.spec.enums import TensorDataType
@@ -31,7 +30,8 @@ def roll(node: TorchNode, x: Tensor, shifts: Sequence[int], dims: Sequence[int] 
     for shift, dim in zip(shifts, dims or (0,), strict=True):
         axis = dim % rolled.ndim
         size = rolled.sizes[axis]
-        if first := -shift % size:
+        # A shift by less than a size that changes is the same for all of its sizes.
+        if first := from_start(-shift, size) if abs(shift) < size else -shift % size:
             rolled = joined([part(rolled, axis, first, size - first), part(rolled, axis, 0, first)], axis)
     return rolled
 
@@ -86,16 +86,15 @@ def slice_backward(
 ) -> Tensor:
     """Convert the gradient at the places that were taken, 0 elsewhere."""
     axis = dim % len(sizes)
-    return _put(gradient, sizes, axis, range(sizes[axis])[start:end:step])
+    return _put(gradient, sizes, axis, *stretch(sizes[axis], gradient.sizes[axis], start, step), step)
 
 
 @converts("select_backward")
 def select_backward(node: TorchNode, gradient: Tensor, sizes: Sequence[int], dim: int, index: int) -> Tensor:
     """Convert the gradient at the element that was taken, 0 elsewhere."""
     axis = dim % len(sizes)
-    first = index % sizes[axis]
     single = [1 if each == axis else size for each, size in enumerate(sizes)]
-    return _put(shaped(gradient, single), sizes, axis, range(first, first + 1))
+    return _put(shaped(gradient, single), sizes, axis, from_start(index, sizes[axis]), 1)
 
 
 @converts("slice_scatter")
@@ -110,35 +109,37 @@ def slice_scatter(
 ) -> Tensor:
     """Convert other elements at every step-th place of a stretch of a dimension."""
     axis = dim % x.ndim
-    return _replaced(node, x, source, axis, range(x.sizes[axis])[start:end:step])
+    count = tuple(node.given(1).shape)[axis]
+    return _replaced(node, x, source, axis, *stretch(x.sizes[axis], count, start, step), step)
 
 
 @converts("select_scatter")
 def select_scatter(node: TorchNode, x: Tensor, source: Tensor, dim: int, index: int) -> Tensor:
     """Convert other elements at one place of a dimension."""
     axis = dim % x.ndim
-    first = index % x.sizes[axis]
-    return _replaced(node, x, source, axis, range(first, first + 1))
+    return _replaced(node, x, source, axis, from_start(index, x.sizes[axis]), 1)
 
 
-def _replaced(node: TorchNode, x: Tensor, source: Tensor, axis: int, places: range) -> Tensor:
-    """Return the tensor with elements of the source at some places of a dimension."""
-    sizes = tuple(len(places) if each == axis else size for each, size in enumerate(x.sizes))
+def _replaced(
+    node: TorchNode, x: Tensor, source: Tensor, axis: int, first: int, length: int, step: int = 1
+) -> Tensor:
+    """Return the tensor with elements of the source at every step-th place of a stretch of a dimension."""
+    count = (length - 1) // step + 1
+    sizes = tuple(count if each == axis else size for each, size in enumerate(x.sizes))
     new = repeated(node.cast(shaped(source, sizes)), sizes)
-    if places.step == 1:
-        ends = [(0, places.start), (places.stop, x.sizes[axis] - places.stop)]
-        before, after = ([part(x, axis, first, count)] if count else [] for first, count in ends)
+    if step == 1:
+        ends = [(0, first), (first + length, x.sizes[axis] - first - length)]
+        before, after = ([part(x, axis, start, size)] if size else [] for start, size in ends)
         return joined([*before, new, *after], axis)
-    is_replaced = np.zeros([size if each == axis else 1 for each, size in enumerate(x.sizes)], np.uint8)
-    is_replaced.reshape(-1)[places] = 1
-    mask = repeated(node.constant(is_replaced), x.sizes)
-    return dml.element_wise_if(mask, _put(new, x.sizes, axis, places), x)
+    ones = node.filled(1, sizes, new.data_type)
+    is_replaced = _put(ones, x.sizes, axis, first, length, step) != 0
+    return dml.element_wise_if(is_replaced, _put(new, x.sizes, axis, first, length, step), x)
 
 
-def _put(gradient: Tensor, sizes: Sequence[int], axis: int, places: range) -> Tensor:
-    """Return elements at some places of a dimension, 0 elsewhere."""
+def _put(gradient: Tensor, sizes: Sequence[int], axis: int, first: int, length: int, step: int = 1) -> Tensor:
+    """Return elements at every step-th place of a stretch of a dimension, 0 elsewhere."""
     offsets, counts, strides = [0] * len(sizes), list(sizes), [1] * len(sizes)
-    offsets[axis], counts[axis], strides[axis] = places.start, places.stop - places.start, places.step
+    offsets[axis], counts[axis], strides[axis] = first, length, step
     return dml.slice_grad(
         gradient,
         input_window_offsets=offsets,

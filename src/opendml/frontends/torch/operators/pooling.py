@@ -32,9 +32,8 @@ def max_pool(
         return dml.max_pooling2(image, **options), None
     values, numbers = dml.max_pooling2(image, output_indices=True, output_type="UINT32", **options)
     height, width = x.sizes[-2:]
-    channels = image.sizes[0] * image.sizes[1]
-    starts = np.arange(channels, dtype=np.uint32) * np.uint32(height * width)
-    return values, numbers - node.constant(starts).reinterpret([*image.sizes[:2], 1, 1])
+    starts = node.sequence(image.sizes[0] * image.sizes[1], np.uint32) * (height * width)
+    return values, numbers - starts.reinterpret([*image.sizes[:2], 1, 1])
 
 
 @converts("max_pool2d_with_indices_backward", to="MAX_POOLING_GRAD")

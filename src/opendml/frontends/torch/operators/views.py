@@ -83,21 +83,41 @@ def as_strided_scatter(
     return lying.permute(inverse(order)) if order else lying
 
 
+def from_start(index: int, size: int) -> int:
+    """Return an index of a dimension counted from its start."""
+    return index + size if index < 0 else index
+
+
+def stretch(size: int, count: int, start: int | None, step: int = 1) -> tuple[int, int]:
+    """Return where a slice of a dimension starts, and how many elements lie between its ends.
+
+    Args:
+        size: that of the dimension.
+        count: the number of elements of the slice.
+        start, step: as the slice has them.
+    """
+    first = max(from_start(start or 0, size), 0)
+    length = (count - 1) * step + 1
+    if first + length > size:
+        raise NotExpressible(f"a slice of {count} elements from {start} on, of {size}")
+    return first, length
+
+
 @converts("slice.Tensor", to="SLICE1")
 def stretch_of(
     node: TorchNode, x: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """Convert every step-th element of a stretch of a dimension."""
     axis = dim % x.ndim
-    stretch = range(x.sizes[axis])[start:end]
-    return part(x, axis, stretch.start, len(stretch), step)
+    first, count = stretch(x.sizes[axis], node.sizes[axis], start, step)
+    return part(x, axis, first, count, step)
 
 
 @converts("select.int", to="SLICE1")
 def select(node: TorchNode, x: Tensor, dim: int, index: int) -> Tensor:
     """Convert one element of a dimension, which goes away."""
     axis = dim % x.ndim
-    return part(x, axis, index % x.sizes[axis], 1)
+    return part(x, axis, from_start(index, x.sizes[axis]), 1)
 
 
 @converts("split_with_sizes", to="SPLIT")

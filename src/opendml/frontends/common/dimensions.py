@@ -1,0 +1,53 @@
+"""Named dimensions of a graph, added to its trace when a size first follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from opendml.across_forks import cached_property
+from opendml.program.size_values import Conditions
+from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Trace
+
+
+class UsedDimensions(dict[str, int]):
+    """The dimensions that some sizes follow from, as sizes of a trace of their own or as plain numbers.
+
+    Args:
+        dimensions: the values that dimensions are taken to have, by name.
+        is_exact: whether they are plain numbers.
+        ranges: the sizes that dimensions may have, where these are known.
+    """
+
+    def __init__(
+        self,
+        dimensions: Mapping[str, int],
+        is_exact: bool = False,
+        ranges: Mapping[str, tuple[int, int]] | None = None,
+    ) -> None:
+        super().__init__()
+        self.trace = Trace({}, narrows=True)
+        self._dimensions, self._is_exact, self._ranges = dimensions, is_exact, ranges or {}
+
+    def __missing__(self, name: str) -> int:
+        """Add a dimension when it is used first."""
+        size = self._dimensions[name]
+        if not self._is_exact:
+            size = self.trace.add(name, Dimension(size, *self._ranges.get(name, (LEAST_TRACED, GREATEST))))
+        self[name] = size
+        return size
+
+    @property
+    def exact(self) -> dict[str, int]:
+        """The dimensions that must have the values of this run."""
+        return dict(self) if self._is_exact else {}
+
+    def hold(self, dimensions: Mapping[str, int]) -> bool:
+        """Return whether other dimensions may be in the place of these. No more guards may follow."""
+        return self._conditions(dimensions)
+
+    @cached_property
+    def _conditions(self) -> Callable[[Mapping[str, int]], bool]:
+        if not self._is_exact:
+            return Conditions(self.trace.guards)
+        exact = dict(self)
+        return lambda dimensions: all(dimensions[name] == size for name, size in exact.items())
