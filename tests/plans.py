@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         program = traced._traced
         assert isinstance(program, CpuTracedProgram)
         assert isinstance(work.executable, CpuExecutable)
-        hints = at_sizes(program._kernels, plan.hints)
+        hints = partial(at_sizes, sizes=plan.hints)
         ranges = {name: Dimension(size, *range_of(size)) for name, size in open_sizes.items()}
         with traced._trace.within(ranges):
             # All decisions are made for these sizes, except the choices.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,12 @@ import opendml as dml
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Access, Kernel
 from opendml.compiler.simplify import simplify
+from opendml.compiler.sized import plain
 from opendml.program.size_values import Conditions, Values
 from opendml.program.sizes import Dimension, Size, Trace
 from opendml.runtime.memory.host_array import Array
 from opendml.runtime.program import program_of
+from opendml.targets.cpu.contraction import roles
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed
 from opendml.targets.cpu.schedule import schedule, scheduled
@@ -99,24 +102,24 @@ CASES: dict[str, tuple[Case, int, int, tuple[int, ...]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_launches_of_traced_sizes_compute_all_sizes_that_meet_the_guards(name: str) -> None:
     case, dimension, hint, others = CASES[name]
-    plain, *_ = case(hint)
+    hinted, *_ = case(hint)
     trace = Trace({"size": Dimension(hint)})
-    launches = schedule(grown(plain, dimension, trace.size("size")), plain)
+    launches = schedule(grown(hinted, dimension, trace.size("size")), plain)
     holds = Conditions(trace.guards)
     met = [size for size in others if holds({"size": size})]
     assert len(met) >= len(others) - 1
     for size in met:
         kernel, arrays, wanted = case(size)
-        assert grown(plain, dimension, size).domain == kernel.domain
+        assert grown(hinted, dimension, size).domain == kernel.domain
         run_launches(at(launches, {"size": size}), arrays)
         np.testing.assert_allclose(arrays[-1].reshape(wanted.shape), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_guards_keep_blocks_within_scratch_memory() -> None:
     with assumed(PROCESSORS["avx512"]):
-        plain, *_ = attention(2000, 60)
+        kernel, *_ = attention(2000, 60)
         trace = Trace({"depth": Dimension(24)})
-        schedule(grown(plain, 3, trace.size("depth")), plain)
+        schedule(grown(kernel, 3, trace.size("depth")), plain)
     holds = Conditions(trace.guards)
     assert holds({"depth": 30})
     assert not holds({"depth": 250})
@@ -150,3 +153,18 @@ def test_constants_have_one_layout_and_few_kinds_of_tiles_serve_all_sizes(
     # Few rows do not pay in matrix registers, which read another layout.
     assert len(packings) == (2 if machine == "amx" and not is_image else 1)
     assert len(codes) <= (5 if is_image else 6)
+
+
+def test_the_parts_of_a_product_are_found_once_for_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    renumbered, found = roles.renumbered, list[object]()
+
+    def counted(*arguments: Any) -> Any:
+        found.append(arguments)
+        return renumbered(*arguments)
+
+    monkeypatch.setattr(roles, "renumbered", counted)
+    kernel, *_ = product(64, 80, 300, True)
+    for rows in (64, 100, 7):
+        sized = grown(kernel, 0, rows)
+        assert all(roles.roles_of(sized, exchanged) for exchanged in (False, True))
+    assert len(found) == 3  # Two operands and the epilogue.

@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import opendml as dml
@@ -24,9 +25,8 @@ from opendml.targets.common.forms import Memo, form_of, structure_of
 from opendml.targets.cpu import schedule as cpu
 from opendml.targets.cpu.contraction.chain import is_chained
 from opendml.targets.cpu.contraction.roles import Varying
-from opendml.targets.cpu.launch import CpuLaunch
+from opendml.targets.cpu.launch import CpuLaunch, Table
 from opendml.targets.cpu.machine import assumed
-from opendml.targets.cpu.schedule import Scheduled
 from opendml.targets.cuda import schedule as cuda
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.schedule_chain import is_chained as is_chained_on_device
@@ -242,14 +242,14 @@ def test_a_memo_is_bounded_by_the_size_of_what_it_holds() -> None:
 
 def test_equal_layers_of_a_graph_are_scheduled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Kernel] = []
-    find = cpu.scheduled
+    find = cpu.table_of
 
-    def counted(kernel: Kernel, varying: Varying) -> Scheduled:
+    def counted(kernel: Kernel, inner: int | None = None, varying: Varying = None) -> tuple[Table, Any]:
         found.append(kernel)
-        return find(kernel, varying)
+        return find(kernel, inner, varying)
 
-    monkeypatch.setattr(cpu, "scheduled", counted)
-    monkeypatch.setattr(cpu, "_known", Memo[Scheduled]())
+    monkeypatch.setattr(cpu, "table_of", counted)
+    monkeypatch.setattr(cpu, "_launches", cpu.Launches())
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, [48, 48])
     for number in range(6):
@@ -279,3 +279,30 @@ def test_a_child_schedules_while_another_thread_of_its_parent_does() -> None:
     finally:
         stop.set()
         worker.join()
+
+
+def test_a_bucket_of_sizes_decides_and_constructs_equal_layers_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    decided, constructed = list[Kernel](), list[Kernel]()
+
+    def counted(name: str, module: Any, found: list[Any]) -> None:
+        function = getattr(module, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            found.append(arguments)
+            return function(*arguments, **named)
+
+        monkeypatch.setattr(module, name, call)
+
+    counted("decide", cpu, decided)
+    counted("construct_traced", cpu, constructed)
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["rows", 48])
+    for number in range(6):
+        weights = graph.constant(np.full((48, 48), number, np.float32))
+        x = dml.activation_softmax1(dml.gemm(x, weights), axes=[1])
+    model = graph.compile({"x": x}, "cpu")
+    for rows in (5, 6, 9, 13):
+        model(np.ones((rows, 48), np.float32))
+        buckets = 1 if rows < 8 else 2
+        # Plans of two buckets: the product and the softmax are decided and constructed once in each.
+        assert (len(decided), len(constructed)) == (2 * buckets, 2 * buckets)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
+from operator import is_
 from typing import Any, TypeVar
 
 from opendml.program.node import Node, ordered
@@ -44,6 +45,12 @@ def with_numbers(data: T, numbers: Iterable[int]) -> T:
     return _Replaced(lambda _: next(rest))(data)  # type: ignore[no-any-return]
 
 
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass that its constructor takes; none for other classes."""
+    return tuple([each.name for each in fields(kind) if each.init]) if is_dataclass(kind) else ()
+
+
 class _Replaced:
     """A function that replaces traced numbers within immutable data."""
 
@@ -52,20 +59,25 @@ class _Replaced:
         self._nodes: dict[int, Node] = {}
 
     def __call__(self, data: Any) -> Any:
+        kind = type(data)
+        if kind is int or data is None:
+            return data
         if is_traced(data):
             return self._value_of(data)
-        if type(data) is tuple:
-            items = [self(each) for each in data]
-            return data if all(a is b for a, b in zip(items, data, strict=True)) else tuple(items)
-        if type(data) is dict:
+        if kind is tuple:
+            items = [each if type(each) is int else self(each) for each in data]
+            return data if all(map(is_, items, data)) else tuple(items)
+        if kind is dict:
             return {name: self(each) for name, each in data.items()}
-        if type(data) is Node:
+        if kind is Node:
             return self._node(data)
-        if is_dataclass(data) and not isinstance(data, type):
-            known = {each.name: getattr(data, each.name) for each in fields(data) if each.init}
-            changed = {name: new for name, old in known.items() if (new := self(old)) is not old}
-            return replace(data, **changed) if changed else data
-        return data
+        changed = {}
+        for name in _names(data.__class__):
+            old = getattr(data, name)
+            new = self(old)
+            if new is not old:
+                changed[name] = new
+        return replace(data, **changed) if changed else data
 
     def _node(self, root: Node) -> Node:
         for node in ordered([root], self._nodes):

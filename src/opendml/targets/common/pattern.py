@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum, IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Generic, TypeVar
 
 from opendml.compiler.kernel import fingerprint, number_of
@@ -114,7 +114,12 @@ class KernelPattern(Generic[Mode, Access]):
 
     def text(self) -> str:
         """Return a text that is equal for patterns with equal code."""
-        return key_text(self)
+        return _text_of(self)
+
+
+@lru_cache(maxsize=1024)
+def _text_of(pattern: KernelPattern[Any, Any]) -> str:
+    return key_text(pattern)
 
 
 def key_text(value: object) -> str:

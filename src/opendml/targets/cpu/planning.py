@@ -34,7 +34,7 @@ from opendml.targets.cpu.native import (
     THREADS,
 )
 from opendml.targets.cpu.pattern import ParameterTable
-from opendml.targets.cpu.schedule import Launches, schedule
+from opendml.targets.cpu.schedule import Hints, Launches, schedule
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned
@@ -71,14 +71,13 @@ class CpuTracedProgram:
         Return None if the launches are not wanted, or if prepared constants depend on traced sizes. Kernels
         that were fused for very different sizes may have one that cannot be run: then return None too.
         """
-        hints = plain(self._kernels)
         try:
-            scheduled = _scheduled(self._kernels, hints)
+            scheduled = _scheduled(self._kernels, plain)
         except LookupError:
             return None
         if not is_wanted():
             return None
-        parts = _parts(self._program, self._kernels, self._threads, scheduled, hints)
+        parts = _parts(self._program, self._kernels, self._threads, scheduled, plain)
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
 
 
@@ -120,7 +119,7 @@ def _parts(
     kernels: KernelProgram,
     threads: int | None,
     scheduled: Sequence[Sequence[CpuLaunch]],
-    hints: KernelProgram | None = None,
+    hints: Hints | None = None,
 ) -> CpuParts:
     """Return the parts of the executable of a program.
 
@@ -129,7 +128,7 @@ def _parts(
         kernels: its kernels, perhaps with traced sizes.
         threads: threads that share a dispatch, at most. None: all that the process may use.
         scheduled: the launches of each kernel.
-        hints: the kernels with the sizes for which launches are chosen; None: their own.
+        hints: returns kernels with the sizes for which launches are chosen; None: their own.
     """
     steady, temporary_bytes = _steady_temporaries(kernels, scheduled)
     dispatched, packings = _launches(kernels, scheduled, steady, temporary_bytes)
@@ -204,12 +203,12 @@ def _launches(
     return dispatched, packings
 
 
-def _initializing(kernels: KernelProgram, hints: KernelProgram | None) -> list[_Placed]:
+def _initializing(kernels: KernelProgram, hints: Hints | None) -> list[_Placed]:
     """Return the launches that prepare tensors."""
     return [
         _Placed(launch, number, kernels.arena, kernels.initializer_arena_bytes)
         for number, kernel in enumerate(kernels.initializers)
-        for launch in schedule(kernel, None if hints is None else hints.initializers[number])
+        for launch in schedule(kernel, hints)
     ]
 
 
@@ -301,18 +300,14 @@ def _steady_temporaries(
     return offsets, end
 
 
-def _scheduled(kernels: KernelProgram, hints: KernelProgram | None = None) -> list[list[CpuLaunch]]:
+def _scheduled(kernels: KernelProgram, hints: Hints | None = None) -> list[list[CpuLaunch]]:
     """Return the launches of each kernel. The parameters of all steps of a recurrence follow from the first
     two."""
     constructed = Launches()
     result: list[list[CpuLaunch]] = []
 
     def launches(until: int) -> list[list[CpuLaunch]]:
-        own = slice(len(result), until)
-        if hints is None:
-            return list(map(schedule, kernels.kernels[own]))
-        both = zip(kernels.kernels[own], hints.kernels[own], strict=True)
-        return [schedule(kernel, plain, constructed) for kernel, plain in both]
+        return [schedule(kernel, hints, constructed) for kernel in kernels.kernels[len(result) : until]]
 
     for repeat in kernels.repeats:
         until = repeat.first + min(repeat.count, 2) * repeat.length

@@ -7,6 +7,8 @@ depend on it. They do not depend on addresses or numbers, so launches are kept b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from opendml.budget import check_time
@@ -26,44 +28,55 @@ from opendml.targets.cpu.schedule_placing import POSITIONS, SCATTER, TOP, placin
 from opendml.targets.cpu.schedule_scans import SCANNED_COLUMNS, SCANNED_ROWS
 from opendml.targets.cpu.threads import available_threads
 
-Scheduled = tuple[Decision[list[CpuLaunch]], list[CpuLaunch]]
-"""The choice for a kernel, and its launches."""
-_known = Memo[Scheduled]()
+CpuDecision = Decision[list[CpuLaunch]]
 Launches = Memo[list[CpuLaunch]]
+Hints = Callable[[Kernel], Kernel]
+"""Replaces traced sizes, as `compiler.sized.plain` does."""
+_decisions = Memo[CpuDecision]()
+"""The choices for kernels whose sizes vary."""
+_launches = Launches()
+"""The launches of kernels of fixed sizes."""
 
 
 def schedule(
-    kernel: Kernel, hints: Kernel | None = None, constructed: Launches | None = None
+    kernel: Kernel, hints: Hints | None = None, constructed: Launches | None = None
 ) -> list[CpuLaunch]:
     """Return the launches that run `kernel`, in order. Kernels of equal form are scheduled once.
 
     Args:
         kernel: the kernel. Its domain, strides and offsets may have traced sizes. Then those of launches are
             expressions, and the trace records for which sizes they are right.
-        hints: the kernel with all sizes of the traced run, for which the launches are chosen. Constants are
-            then packed in one layout for all sizes, also if nothing of the kernel is traced.
+        hints: returns a kernel with all sizes of the traced run, for which the launches are chosen. Constants
+            are then packed in one layout for all sizes, also if nothing of the kernel is traced.
         constructed: the traced launches of kernels that are scheduled for the same hints.
     """
     check_time()
-    host, varying = machine(), None
-    if hints is not None:
-        varying = tuple([number for number, size in enumerate(kernel.domain) if is_traced(size)])
-    form, binding = form_of(kernel if hints is None else hints)
-    circumstances = host, host.threads or available_threads(), varying
-    decision, launches = _known.get(form, circumstances, lambda: scheduled(form, varying))
-    if hints is not None:
-        traced, binding = form_of(kernel, hints)
-        memo = Launches() if constructed is None else constructed
-        launches = memo.get(traced, None, lambda: construct_traced(decision, traced, form))
-    return [launch.bound(binding) for launch in launches]
+    host = machine()
+    circumstances = host, host.threads or available_threads()
+    if hints is None:
+        form, binding = form_of(kernel)
+        launches = _launches.get(form, circumstances, lambda: scheduled(form)[1])
+        return [launch.bound(binding) for launch in launches]
+    traced, binding = form_of(kernel, hints(replace(kernel, values=(), numbers=())))
+
+    def constructed_now() -> list[CpuLaunch]:
+        varying = tuple([number for number, size in enumerate(traced.domain) if is_traced(size)])
+        form = hints(traced)
+        decision = _decisions.get(
+            form, (*circumstances, varying), lambda: decide(*table_of(form, None, varying))
+        )
+        return construct_traced(decision, traced, form)
+
+    memo = Launches() if constructed is None else constructed
+    return [launch.bound(binding) for launch in memo.get(traced, None, constructed_now)]
 
 
-def construct_traced(decision: Decision[list[CpuLaunch]], kernel: Kernel, hints: Kernel) -> list[CpuLaunch]:
+def construct_traced(decision: CpuDecision, kernel: Kernel, hints: Kernel) -> list[CpuLaunch]:
     """Return the launches of a kernel with traced sizes, as they were chosen for its hints."""
     return decision.construct(table_of(kernel, innermost_loop_of(hints))[1])
 
 
-def scheduled(kernel: Kernel, varying: Varying = None) -> Scheduled:
+def scheduled(kernel: Kernel, varying: Varying = None) -> tuple[CpuDecision, list[CpuLaunch]]:
     """Return the choice for a kernel and its launches, in order, without the memo.
 
     If sizes vary, the choice serves others too: constants have one layout, and few kinds of tiles are used.

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Access, Kernel, number_of
-from opendml.compiler.loops import LoopNest
+from opendml.compiler.loops import Loop, LoopNest
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.sizes import Size, greatest, is_surely_less, least
 from opendml.targets.cpu.pattern import LINE, Reading, SharedReadings
@@ -57,12 +57,29 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
     most = _MOST_LOADS // max(1, len(read))
     counts = [*range(2, min(_MOST_ROWS, loop.count) + 1), *([loop.count] if loop.count <= _ALL_ROWS else [])]
     counts = [count for count in counts if 1 < count <= most]
+    if not counts or not _may_share(kernel, loop, read, max(counts)):
+        return
     for rows in counts:
         together = _readings(kernel, nest, rows, loads)
         distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
         reads = (whole * len(distinct) + rest * len(read)) / (loop.count * len(read)) if read else 1.0
         yield SharedRows(nest, rows, reads)
+
+
+def _may_share(kernel: Kernel, loop: Loop, read: Sequence[int], rows: int) -> bool:
+    """Return whether some of the loads may read in one of the rows what one of them reads in another row."""
+    offsets: dict[object, list[int]] = {}
+    for number in read:
+        load, stride = kernel.loads[number], loop.strides[number]
+        if not stride:
+            return True
+        for other in offsets.setdefault((*_moves(load), stride), []):
+            count, rest = divmod(abs(load.offset - other), abs(stride))
+            if not rest and 0 < count < rows:
+                return True
+        offsets[*_moves(load), stride].append(load.offset)
+    return False
 
 
 def shared_readings(kernel: Kernel, nest: LoopNest, rows: int) -> SharedReadings:

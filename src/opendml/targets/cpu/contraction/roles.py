@@ -4,8 +4,9 @@ depth."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opendml.across_forks import cached_property
 from opendml.compiler.kernel import Access, Kernel, number_of, renumbered
@@ -102,33 +103,48 @@ def roles_of(kernel: Kernel, exchanged: bool) -> Roles | None:
 
 def part_of(kernel: Kernel, roots: tuple[Node, ...]) -> Kernel:
     """Return the kernel that computes some values of another one, and stores none."""
-    loads, values, numbers = _with_own_loads(kernel, roots, ())
-    return Kernel(kernel.domain, (), loads, (), values, numbers)
+    own = _own_values(roots)
+    return Kernel(kernel.domain, (), own.loads_of(kernel), (), own.values, own.numbers_of(kernel))
 
 
 def epilogue_of(kernel: Kernel, roots: tuple[Node, ...], total: Node, stores: tuple[Access, ...]) -> Kernel:
     """Return the kernel that stores some values of another one, which need one contraction. Its last load is
     the sums."""
-    loads, values, numbers = _with_own_loads(kernel, roots, {id(total)})
-    leaf = source(len(loads), total.type, total.sizes)
-    values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
+    own = _own_values(roots, total)
     sums = Access(None, total.type, 0, (0,) * len(kernel.domain))
-    return Kernel(kernel.domain, (), (*loads, sums), stores, values, numbers)
+    loads = (*own.loads_of(kernel), sums)
+    return Kernel(kernel.domain, (), loads, stores, own.values, own.numbers_of(kernel))
 
 
-def _with_own_loads(
-    kernel: Kernel, roots: tuple[Node, ...], known: Container[int]
-) -> tuple[tuple[Access, ...], tuple[Node, ...], tuple[int, ...]]:
-    """Return the loads and numbers that values need beside known nodes, and the values with loads and numbers
-    renumbered."""
-    nodes = ordered(roots, known)
+@dataclass(frozen=True, slots=True)
+class _OwnValues:
+    """Values of a kernel with loads and numbers of their own, in the order of those of the kernel."""
+
+    values: tuple[Node, ...]
+    loads: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+    def loads_of(self, kernel: Kernel) -> tuple[Access, ...]:
+        return tuple([kernel.loads[number] for number in self.loads])
+
+    def numbers_of(self, kernel: Kernel) -> tuple[int, ...]:
+        return tuple([kernel.numbers[number] for number in self.numbers])
+
+
+@lru_cache(maxsize=1024)
+def _own_values(roots: tuple[Node, ...], total: Node | None = None) -> _OwnValues:
+    """Return values over the loads and numbers that they need, renumbered. A total becomes their last load.
+
+    It is found once for the graph of a kernel, and serves all of its sizes.
+    """
+    nodes = ordered(roots, () if total is None else {id(total)})
     loads = _places(node for node in nodes if node.operation is Operation.SOURCE)
     numbers = _places(node for node in nodes if node.operation is Operation.PARAMETER)
-    return (
-        tuple(kernel.loads[number] for number in loads),
-        renumbered(roots, loads, numbers),
-        tuple(kernel.numbers[number] for number in numbers),
-    )
+    values = renumbered(roots, loads, numbers)
+    if total is not None:
+        leaf = source(len(loads), total.type, total.sizes)
+        values = rebuild(values, lambda node: leaf if node.operation is Operation.CONTRACTION else node)
+    return _OwnValues(values, tuple(loads), tuple(numbers))
 
 
 def _places(nodes: Iterable[Node]) -> dict[int, int]:

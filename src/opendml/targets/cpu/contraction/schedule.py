@@ -42,6 +42,7 @@ from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import (
     PackedAheadB,
     UsualForm,
+    has_usual_form,
     has_usual_height,
     has_usual_width,
     packed_ahead_b,
@@ -330,13 +331,17 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
         if form is not None:
             usual[form].offer(tiles, cost, place)
 
-    for number, priced in enumerate(families):
+    for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
+        may_be_usual = is_constant and has_usual_form(priced.family)
 
-        def worth(item: float, rows: int, columns: int, priced: Priced = priced) -> bool:
+        def worth(
+            item: float, rows: int, columns: int, priced: Priced = priced, may_be_usual: bool = may_be_usual
+        ) -> bool:
             least = priced.least_on_threads(item, rows, columns, threads)
-            if is_constant:
-                return least[0] <= nearly * cheapest.cost[0]
-            return least <= cheapest.cost
+            if least <= cheapest.cost:
+                return True
+            most = max(each.cost for each in usual.values())
+            return may_be_usual and least[0] <= nearly * cheapest.cost[0] and least <= most
 
         for count, tiles in enumerate(priced.tiles(worth)):
             if not sums_alike(tiles, best):

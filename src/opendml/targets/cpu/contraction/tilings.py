@@ -294,6 +294,14 @@ def usual_form(tiles: Tiles) -> UsualForm | None:
     return None
 
 
+def has_usual_form(family: Family) -> bool:
+    """Return whether tiles of a family may pack a constant in its usual form."""
+    roles = family.roles
+    if is_fixed(roles.a) and has_usual_height(family):
+        return True
+    return is_fixed(roles.b) and has_usual_width(family)
+
+
 def has_usual_width(tiles: Tiles | Family) -> bool:
     """Return whether panels of B are as wide as in the usual form."""
     return tiles.instructions.are_amx or tiles.micro.vectors == USUAL_VECTORS
