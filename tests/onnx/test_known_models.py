@@ -21,6 +21,7 @@ from opendml.frontends.onnx import model_file
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning
+from opendml.targets.cpu.executable import CpuInstance
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
@@ -165,6 +166,15 @@ def test_a_known_bucket_serves_other_sizes(work: Work) -> None:
     found, counts = work.of(lambda: results(model(), rows(11), rows(15), rows(9)))
     assert counts == NOTHING
     assert found == [each for some in expected for each in some]
+
+
+def test_other_sizes_of_a_known_bucket_share_an_instance(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    work.of(lambda: results(model(), rows(9)))
+    loaded, _ = work.of(lambda: dml.onnx.load(model()))
+    loaded(rows(9))
+    monkeypatch.setattr(CpuInstance, "__init__", None)
+    for count in (11, 15, 11, 9):
+        assert loaded(rows(count))["y"].shape[0] == count
 
 
 def test_another_bucket_of_a_known_model_is_traced_once(work: Work) -> None:

@@ -24,7 +24,7 @@ import numpy as np
 from opendml.across_forks import cached_property
 from opendml.budget import meter
 from opendml.errors import InvalidArgument
-from opendml.frontends.onnx.forms import Dimensions, Symbols, forms_of, symbols_of
+from opendml.frontends.onnx.forms import Dimensions, Form, Symbols, forms_of, symbols_of
 from opendml.frontends.onnx.known_runs import (
     KnownPlan,
     KnownRun,
@@ -39,7 +39,7 @@ from opendml.frontends.onnx.weights import Weights
 from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
-from opendml.program.buckets import bucket_of
+from opendml.program.buckets import Bucket, bucket_of
 from opendml.runtime.graphs.shared import kept_memory
 from opendml.runtime.memory.mapped import release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file
@@ -76,6 +76,8 @@ _DATA_OF_INITIALIZERS = 7, 5, 9
 _DATA_OF_NODES = 7, 1, 5, 5, 9
 """A model's graph, its nodes, their attributes, tensors of these, and their raw data."""
 _KIND = "plan"
+_Form = tuple[tuple[tuple[str, Form], ...], Bucket]
+"""The form of a run, and the bucket of its dimensions."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,7 @@ class KnownModel(Locked):
         self._base = np.frombuffer(content, np.uint8).ctypes.data
         self._symbols: dict[str, Symbols] | None = None
         """The open dimensions of the inputs; None: the declarations are not known."""
-        self._plans: dict[str, list[KnownPlan]] = {}
+        self._plans: dict[_Form, list[KnownPlan]] = {}
         """The plans that this process has read, by the keys of runs."""
         self._runs: dict[Hashable, KnownRun] = {}
         """Runs of these by the exact forms of their inputs."""
@@ -210,7 +212,9 @@ class KnownModel(Locked):
         """
         if not (reads or self._plans):
             return None
-        exact = tuple([(name, np.shape(each), getattr(each, "dtype", None)) for name, each in inputs.items()])
+        if not all(type(each) is np.ndarray for each in inputs.values()):
+            return None  # A list of tensors, say.
+        exact = tuple([(name, each.shape, each.dtype) for name, each in inputs.items()])
         found = self._runs.get(exact)
         if found is None:
             with self._lock:
@@ -224,20 +228,20 @@ class KnownModel(Locked):
     def _new_run(self, inputs: Mapping[str, Any], models: ModelCache, reads: bool) -> KnownRun | None:
         """Return a run of a plan that serves sizes that had no run."""
         dimensions: Dimensions = {}
-        key = self._key_of(inputs, dimensions)
-        if key is None:
+        form = self._form_of(inputs, dimensions)
+        if form is None:
             return None
-        plans = self._plans.get(key)
+        plans = self._plans.get(form)
         if plans is None:
-            plans = list(self._read_plans(key)) if reads else []
+            plans = list(self._read_plans(self._key_of(form))) if reads else []
             if not plans:
                 return None
-            self._plans[key] = plans
+            self._plans[form] = plans
         for plan in list(plans):
             if plan.kept is None:
                 if not plan.serves(dimensions):
                     continue
-                if not self._start(plan, key, models):
+                if not self._start(plan, form, models):
                     plans.remove(plan)
                     continue
             run = plan.at(dimensions)
@@ -261,9 +265,9 @@ class KnownModel(Locked):
             except _DAMAGED as error:
                 log.debug("known plan %s cannot be read: %s", key, error)
 
-    def _start(self, plan: KnownPlan, key: str, models: ModelCache) -> bool:
+    def _start(self, plan: KnownPlan, form: _Form, models: ModelCache) -> bool:
         """Link the code of a plan and pack its constants. Return whether that is possible."""
-        began, data = time.perf_counter(), plan.data
+        began, data, key = time.perf_counter(), plan.data, self._key_of(form)
         try:
             if any(_digest(self._at(*place)) != digest for *place, digest in data["read"]):
                 log.debug("known plan %s: initializers that its trace read have changed", key)
@@ -285,13 +289,13 @@ class KnownModel(Locked):
         kept = kept_memory(executable, self._backend, identities, models.shared.constants, fill)
         plan.start(executable, kept, models.shared.arenas)
 
-        plan.on_forget = partial(self._forget, plan, key)
+        plan.on_forget = partial(self._forget, plan, form)
         tell("a known plan: %s loaded, and constants packed, in %.2f s", key, time.perf_counter() - began)
         return True
 
-    def _forget(self, plan: KnownPlan, key: str) -> None:
+    def _forget(self, plan: KnownPlan, form: _Form) -> None:
         """Drop a plan and its runs. It is read again when it is needed."""
-        self._plans.pop(key, None)
+        self._plans.pop(form, None)
         for exact, run in list(self._runs.items()):
             if run.plan is plan:
                 self._runs.pop(exact, None)
@@ -311,7 +315,8 @@ class KnownModel(Locked):
             constants: the constants that the executable reads, and their identities.
             read: the large initializers whose contents the trace has read.
         """
-        key = self._key_of(inputs, {})
+        form = self._form_of(inputs, {})
+        key = None if form is None else self._key_of(form)
         places = {number: self._place(array) for number, (array, _) in constants.items()}
         stored = sum(constants[number][0].nbytes for number, place in places.items() if place is None)
         if key is None or stored > _MOST_STORED_BYTES:
@@ -332,17 +337,18 @@ class KnownModel(Locked):
         _write(_numbered(key, next(free, _MOST_PLANS - 1)), data)
         return True
 
-    def _key_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> str | None:
-        """Return the key of runs in the bucket of this one, and add its dimensions. None: an input is no
-        array."""
+    def _form_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> _Form | None:
+        """Return the form and the bucket of a run, and add its dimensions. None: an input is no array."""
         if self._symbols is None or not all(isinstance(each, np.ndarray) for each in inputs.values()):
             return None
-        forms = [
-            (name, form and (form[0], type_text(form[1])))
-            for name, form in forms_of(inputs, self._symbols, dimensions)
-        ]
-        bucket = bucket_of(dimensions.values())
-        return hashlib.sha256(f"{self._key}\n{forms}\n{bucket}".encode()).hexdigest()
+        forms = forms_of(inputs, self._symbols, dimensions)
+        return forms, bucket_of(dimensions.values())
+
+    def _key_of(self, form: _Form) -> str:
+        """Return the key of runs of a form in a bucket."""
+        forms, bucket = form
+        named = [(name, each and (each[0], type_text(each[1]))) for name, each in forms]
+        return hashlib.sha256(f"{self._key}\n{named}\n{bucket}".encode()).hexdigest()
 
     def _place(self, array: Array) -> list[Any] | None:
         """Return where an array or its copy lies in the bytes of the model. None: elsewhere."""

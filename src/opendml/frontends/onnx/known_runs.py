@@ -8,6 +8,7 @@ sizes of each new run, as in the process that made the plan.
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,21 +17,21 @@ import numpy as np
 
 from opendml.budget import meter
 from opendml.frontends.onnx.tensor_info import type_of, type_text
-from opendml.locked import Locked
 from opendml.program.program import packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.size_values import Conditions
-from opendml.program.sizes import is_traced, value_at
+from opendml.program.size_values import Conditions, IntegerArray
+from opendml.program.sizes import value_at
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory
 from opendml.runtime.graphs.work import require_tensors
-from opendml.targets.memory import aligned_bytes
+from opendml.targets.memory import address_of, array_maker
+from opendml.targets.sized_instances import SizedInstances
 
 if TYPE_CHECKING:
     from opendml.program.program import Layout
     from opendml.targets.arenas import Arenas
     from opendml.targets.backend import DeviceBackend
-    from opendml.targets.executable import Executable, Instance, TracedExecutable
+    from opendml.targets.executable import Executable, TracedExecutable
 
 Array = np.ndarray[Any, Any]
 Guards = Sequence[tuple[Any, Any]]
@@ -122,10 +123,11 @@ class KnownPlan:
             (name, sizes, type_of(type), [read(each) for each in elements])
             for name, sizes, type, elements in data["numbers"]
         ]
-        groups = [sizes for *_, sizes in data["inputs"]]
-        groups += [sizes for _, _, _, inner, _, outer in data["outputs"] for sizes in (inner, outer)]
-        self._ranks = [len(each) for each in groups]
-        self._sizes = [read(data["kernel_steps"]), *[read(each) for group in groups for each in group]]
+        tensors = [each[3] for each in (*data["inputs"], *data["outputs"])]
+        self._tensors = [[read(size) for size in sizes] for sizes in tensors]
+        self._types = [ScalarType[each[2]] for each in (*data["inputs"], *data["outputs"])]
+        self._shapes = [[read(size) for size in each[5]] for each in data["outputs"]]
+        self._steps = read(data["kernel_steps"])
         self.kept: Sequence[PreparedMemory] | None = None
         """The prepared constants, once the plan is started."""
         self.on_forget: Callable[[], object] = lambda: None
@@ -149,10 +151,14 @@ class KnownPlan:
             kept: its prepared constants.
             arenas: the arenas of its runs.
         """
-        self._executable, self.kept, self.arenas = executable, kept, arenas
-        own = list(executable.sizes)
-        self._count, self._is_traced = len(own), any(map(is_traced, (*own, *self._sizes)))
-        self._conditions = Conditions(self.read.guards(self.data["guards"]), [*own, *self._sizes])
+        self.kept, self.arenas = kept, arenas
+        self.instances = SizedInstances(executable, [each.memory.address for each in kept], arenas)
+        own, counts = list(executable.sizes), [math.prod(group) for group in self._tensors]
+        total = sum([count * type.bytes for count, type in zip(counts, self._types, strict=True)])
+        needs = [self._steps, executable.temporary_bytes, total, *counts]
+        self._ends = len(own), len(own) + len(needs)
+        sizes = [size for group in (*self._tensors, *self._shapes) for size in group]
+        self._conditions = Conditions(self.read.guards(self.data["guards"]), [*own, *needs, *sizes])
         self.data = {}  # The executable has what is large.
 
     def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
@@ -164,30 +170,32 @@ class KnownPlan:
         values = self._conditions.values(dimensions)
         if values is None or not self._serves_others(dimensions):
             return None
-        executable = self._executable.at(values[: self._count]) if self._is_traced else self._executable
-        steps, *numbers = values[self._count :].tolist()
-        groups = []
-        for rank in self._ranks:
-            groups.append(tuple(numbers[:rank]))
-            numbers = numbers[rank:]
-        count = len(self._inputs)
+        first, second = self._ends
+        numbers = values[first:].tolist()
+        steps, arena_bytes, total, *counts = numbers[: second - first]
+        groups, at = list[tuple[int, ...]](), second - first
+        for group in (*self._tensors, *self._shapes):
+            groups.append(tuple(numbers[at : at + len(group)]))
+            at += len(group)
+        tensors, shapes = groups[: len(self._tensors)], groups[len(self._tensors) :]
+        if not meter().allows(max(total, arena_bytes), max(counts, default=0), steps):
+            require_tensors(list(map(packed, self._types, tensors)), steps)
+            meter().require_memory(arena_bytes, "the temporary tensors of a graph")
         inputs = [
-            (name, buffer, packed(type, sizes))
-            for (name, buffer, type), sizes in zip(self._inputs, groups, strict=False)
+            (name, buffer, type.numpy, sizes)
+            for (name, buffer, type), sizes in zip(self._inputs, tensors, strict=False)
         ]
         outputs = [
-            (name, buffer, packed(type, inner), final, outer)
-            for (name, buffer, type, final), inner, outer in zip(
-                self._outputs, groups[count::2], groups[count + 1 :: 2], strict=True
+            (name, buffer, array_maker(sizes, type.numpy), final, shape)
+            for (name, buffer, type, final), sizes, shape in zip(
+                self._outputs, tensors[len(inputs) :], shapes, strict=True
             )
         ]
-        require_tensors([*[each[2] for each in inputs], *[each[2] for each in outputs]], steps)
-        meter().require_memory(executable.temporary_bytes, "the temporary tensors of a graph")
         contents = {
             name: np.array([value_at(each, dimensions) for each in elements], type).reshape(sizes)
             for name, sizes, type, elements in self._numbers
         }
-        return KnownRun(self, executable, inputs, outputs, contents, steps)
+        return KnownRun(self, values, inputs, outputs, contents, steps)
 
     @property
     def footprint(self) -> Footprint:
@@ -199,14 +207,15 @@ class KnownPlan:
         self.on_forget()
 
 
-class KnownRun(Locked):
+class KnownRun:
     """A graph that runs over the inputs of some sizes.
 
     Args:
         plan: the plan that it is of.
-        executable: its executable for these sizes.
-        inputs: the name, the number of the buffer, and the layout of each tensor that it reads.
-        outputs: the same of each tensor that it computes, with the type and the sizes of the model's tensor.
+        values: the values of its expressions.
+        inputs: the name, the number of the buffer, the type and the sizes of each tensor that it reads.
+        outputs: the name and the buffer of each tensor that it computes, a function that makes it, and the
+            type and the sizes of the model's tensor.
         numbers: contents of inputs that follow from sizes.
         kernel_steps: the kernel steps of a run.
     """
@@ -214,69 +223,54 @@ class KnownRun(Locked):
     def __init__(
         self,
         plan: KnownPlan,
-        executable: Executable,
-        inputs: Sequence[tuple[str, int, Layout]],
-        outputs: Sequence[tuple[str, int, Layout, np.dtype[Any], tuple[int, ...]]],
+        values: IntegerArray,
+        inputs: Sequence[tuple[str, int, np.dtype[Any], tuple[int, ...]]],
+        outputs: Sequence[tuple[str, int, Callable[[], Array], np.dtype[Any], tuple[int, ...]]],
         numbers: Mapping[str, Array],
         kernel_steps: int,
     ) -> None:
-        super().__init__()
-        self.plan, self._executable = plan, executable
-        given = [(name, buffer, layout.type.numpy, layout.sizes) for name, buffer, layout in inputs]
-        self._inputs = [each for each in given if each[0] not in numbers]
+        self.plan, self._values = plan, values
+        self._inputs = [each for each in inputs if each[0] not in numbers]
         self._numbers = [
-            (buffer, _packed(numbers[name], type, sizes))
-            for name, buffer, type, sizes in given
+            (buffer, packed_input(numbers[name], type, sizes))
+            for name, buffer, type, sizes in inputs
             if name in numbers
         ]
-        self._outputs = [
-            (name, buffer, _maker(layout.type.numpy, layout.sizes), final, sizes)
-            for name, buffer, layout, final, sizes in outputs
-        ]
-        self._kernel_steps = kernel_steps
-        self._idle: list[Instance] = []
+        self._outputs, self._kernel_steps = outputs, kernel_steps
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs by name."""
         meter().count("kernel_steps", self._kernel_steps, "one run")
-        given = [(buffer, _packed(inputs[name], type, sizes)) for name, buffer, type, sizes in self._inputs]
-        made = [(buffer, make()) for _, buffer, make, _, _ in self._outputs]
-        with self._lock:
-            # A handler of a signal that runs the model meanwhile finds no idle instance, and makes one.
-            instance = self._idle.pop() if self._idle else self._instance()
-            for buffer, array in (*given, *made):
-                instance.bind(buffer, array.ctypes.data)
+        instances, held, results = self.plan.instances, list[Array](), dict[str, Any]()
+        instance = instances.take(self._values)
+        assert instance is not None  # Plans are kept for the CPU alone.
+        try:
+            bind = instance.bind
+            for name, buffer, type, sizes in self._inputs:
+                array = packed_input(inputs[name], type, sizes)
+                held.append(array)
+                bind(buffer, address_of(array))
+            for buffer, array in self._numbers:
+                bind(buffer, address_of(array))
+            for name, buffer, make, final, shape in self._outputs:
+                array = make()
+                bind(buffer, address_of(array))
+                if array.shape != shape:
+                    array = array.reshape(shape)
+                results[name] = array if array.dtype is final else array.view(final)
             instance.dispatch()
-            self._idle[:] = [instance]
-        return {
-            name: array.reshape(shape).view(final)
-            for (name, _, _, final, shape), (_, array) in zip(self._outputs, made, strict=True)
-        }
-
-    def _instance(self) -> Instance:
-        addresses = [each.memory.address for each in self.plan.kept or ()]
-        instance = self._executable.instantiate(None, addresses, self.plan.arenas)
-        for buffer, array in self._numbers:
-            instance.bind(buffer, array.ctypes.data)
-        return instance
+        finally:
+            instances.free.append(instance)
+        return results
 
 
-def _packed(array: Array, type: np.dtype[Any], sizes: tuple[int, ...]) -> Array:
+def packed_input(array: Array, type: np.dtype[Any], sizes: tuple[int, ...]) -> Array:
     """Return an input as a packed tensor of the graph, in memory that is aligned to its elements."""
-    if array.dtype != type or not array.flags.c_contiguous or array.shape != sizes:
+    flags = array.flags
+    if array.dtype is not type or array.shape != sizes or not flags.c_contiguous:
         array = np.ascontiguousarray(array).reshape(sizes).view(type)
-    return array if array.flags.aligned else array.copy()
-
-
-_ALIGNED_BYTES = 2**16
-
-
-def _maker(type: np.dtype[Any], sizes: tuple[int, ...]) -> Callable[[], Array]:
-    """Return a function that makes outputs, which are aligned to 64 bytes if they are large."""
-    size = int(np.prod(sizes, dtype=np.int64)) * type.itemsize
-    if size < _ALIGNED_BYTES:
-        return lambda: np.empty(sizes, type)
-    return lambda: aligned_bytes(np.empty, size).view(type).reshape(sizes)
+        flags = array.flags
+    return array if flags.aligned else array.copy()
 
 
 def array_to_json(array: Array) -> list[Any]:

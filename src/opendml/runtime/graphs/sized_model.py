@@ -59,14 +59,15 @@ class SizedModel(Model):
         return self.__dict__[name]
 
     def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
-        instance = self._plan.instance(self._values)
+        instances = self._plan.instances
+        instance = instances.take(self._values)
         if instance is None:
             return super()._called_on_host(inputs)
         self.device._require_ready()
         try:
             return self._dispatched(instance, inputs)
         finally:
-            self._plan.free.append(instance)
+            instances.free.append(instance)
 
     def _copied(self) -> Model:
         _ = self._work

@@ -27,7 +27,8 @@ from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
 from opendml.runtime.graphs.work import Work, require_parts, require_tensors
 from opendml.runtime.objects.device import Device
-from opendml.targets.executable import SizedInstance, TracedExecutable, TracedProgram
+from opendml.targets.executable import TracedExecutable, TracedProgram
+from opendml.targets.sized_instances import SizedInstances
 
 MOST_SIZES = 64
 """Sizes whose instances are kept, at most. Another one takes a fraction of a millisecond to make."""
@@ -102,8 +103,7 @@ class Plan:
         """The first model that was made by the plan."""
         self.shared_attributes: dict[str, Any] = {}
         """Those of its attributes that models of other sizes have too."""
-        self.free: list[SizedInstance] = []
-        """The instances that no call has."""
+        self._instances: SizedInstances | None = None
 
     def serves(self, sizes: Mapping[str, int]) -> bool:
         """Return whether some sizes of the bucket meet the guards."""
@@ -146,20 +146,14 @@ class Plan:
             meter().require_memory(arena_bytes, "the temporary tensors of a graph")
         return SizedNeeds(steps, arena_bytes, layouts)
 
-    def instance(self, values: IntegerArray) -> SizedInstance | None:
-        """Return an instance for values of the expressions, which the caller adds to `free` afterwards.
-
-        None: the device has none whose sizes change.
-        """
-        try:
-            instance: SizedInstance | None = self.free.pop()
-        except IndexError:
+    @property
+    def instances(self) -> SizedInstances:
+        """The instances of all sizes but the first, once the plan has a model."""
+        if self._instances is None:
             assert self.model is not None
             prepared = self.model._prepared
-            instance = self.executable.sized_instance(prepared.addresses, prepared.arenas)
-        if instance is not None and instance.values is not values:
-            instance.resize(values)
-        return instance
+            self._instances = SizedInstances(self.executable, prepared.addresses, prepared.arenas)
+        return self._instances
 
 
 class TracedModel(Locked):
