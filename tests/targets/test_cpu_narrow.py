@@ -18,6 +18,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.schedule import estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage, Tiling
+from opendml.targets.cpu.executable import CpuExecutable
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
@@ -242,3 +243,17 @@ def test_one_packed_constant_of_four_bits_serves_one_row_and_many(along_depth: b
     assert model.persistent_bytes == packed
     (kernel,) = model.explain(x=a).kernels
     assert len(kernel.operators) == 2
+
+
+def test_numbers_of_four_bits_are_unpacked_for_one_matrix_at_a_time() -> None:
+    """Each matrix has a step that prepares and packs it. So one of them at a time takes a byte per number."""
+    k, n = 1024, 1056
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, [3, k])
+    results = {name: dml.gemm(x, quantized(graph, k, n, 32, False)[0]) for name in "yz"}
+    model = graph.compile(results)
+    executable = model._work.executable
+    assert isinstance(executable, CpuExecutable)
+    between = [sum(size for _, size in step.between) for step in executable.parts.steps]
+    assert max(between) < 1.2 * k * n
+    assert sum(between) >= 2 * k * n

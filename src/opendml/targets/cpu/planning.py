@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,6 +50,9 @@ would mostly wait for the next launch, on processors that the system may need fo
 launches with 208,000 cycles took as long on two threads as on one (Zen 4)."""
 _MILLISECONDS = 50
 """Milliseconds for which a dispatch runs before the interpreter looks for signals."""
+_LARGE_BETWEEN = 1 << 20
+"""Bytes of prepared tensors that are only packed, from which on they are prepared by a step of their own. A
+step takes some 100 us of the host's time."""
 _WORD_BYTES = 8  # Bytes of a word of a job.
 
 
@@ -155,6 +158,15 @@ class _Placed:
     offset: int
 
     @property
+    def buffers(self) -> frozenset[int]:
+        """The buffers that the launch reads and writes."""
+        at, pattern = ParameterTable(self.launch.pattern), self.launch.pattern
+        stores = range(len(pattern.loads), len(pattern.accesses))
+        written = {self.launch.parameters[at.buffer(access)] for access in stores}
+        partial = {self.buffer} if self.launch.partial_bytes else set()
+        return frozenset({*self.launch.reads, *written, *partial})
+
+    @property
     def parameters(self) -> tuple[int, ...]:
         """The parameters of the launch, with this buffer and offset."""
         parameters = list(self.launch.parameters)
@@ -222,18 +234,25 @@ def _steps(
 ) -> list[InitializationStep]:
     """Return the steps of the initialization.
 
-    One step prepares tensors and packs them. Each constant is packed by a step of its own, so only one of
-    them must be in memory at a time.
+    Each constant is packed by a step of its own, so only one of them must be in memory at a time. A large
+    tensor that is prepared only to be packed, such as numbers of 4 bits, has a step of its own, too. One step
+    has all other launches that prepare tensors.
     """
     tensors = {kernels.first_prepared + place: each for place, each in enumerate(kernels.prepared)}
-    first, others = list(zip(initializing, codes, strict=False)), list[tuple[_Placed, MachineCode]]()
-    for each in zip(packings, codes[len(initializing) :], strict=True):
-        (others if each[0].launch.reads.isdisjoint(tensors) else first).append(each)
+    shared, alone = list[tuple[_Placed, MachineCode]](), list[list[tuple[_Placed, MachineCode]]]()
+    pairs = list(zip((*initializing, *packings), codes, strict=True))
+    places = {id(each): place for place, (each, _) in enumerate(pairs)}
+    for touched, group in _joint(pairs, {*tensors, kernels.arena}):
+        between = sum(tensors[buffer].size for buffer in touched - {kernels.arena} if buffer not in read)
+        if touched and (kernels.arena in touched or between < _LARGE_BETWEEN):
+            shared += group
+        else:
+            alone.append(group)
     steps: list[InitializationStep] = []
 
-    def add(
-        launches: Sequence[tuple[_Placed, MachineCode]], arena_bytes: int, own: Mapping[int, PreparedTensor]
-    ) -> None:
+    def add(launches: Sequence[tuple[_Placed, MachineCode]], arena_bytes: int) -> None:
+        touched = {buffer for each, _ in launches for buffer in each.buffers}
+        own = {buffer: each for buffer, each in tensors.items() if buffer in touched}
         step, wanted = len(steps), [buffer for buffer in own if buffer in read]
         kept = [Kept(own[buffer].size, own[buffer].recipe, step, is_computed=True) for buffer in wanted]
         packed = [each for each, _ in launches if each.buffer != kernels.arena]
@@ -254,11 +273,28 @@ def _steps(
             InitializationStep(job, constants, kept, [*wanted, *(each.buffer for each in packed)], between)
         )
 
-    if first:
-        add(first, kernels.initializer_arena_bytes, tensors)
-    for pair in others:
-        add([pair], 0, {})
+    if shared:
+        add(sorted(shared, key=lambda pair: places[id(pair[0])]), kernels.initializer_arena_bytes)
+    for group in alone:
+        add(group, 0)
     return steps
+
+
+def _joint(
+    launches: Sequence[tuple[_Placed, MachineCode]], buffers: Collection[int]
+) -> list[tuple[set[int], list[tuple[_Placed, MachineCode]]]]:
+    """Return groups of launches that have none of these buffers in common, each with its buffers."""
+    groups: list[tuple[set[int], list[tuple[_Placed, MachineCode]]]] = []
+    for pair in launches:
+        touched, group = set(buffers).intersection(pair[0].buffers), list[tuple[_Placed, MachineCode]]()
+        apart = []
+        for known in groups:
+            if known[0].isdisjoint(touched):
+                apart.append(known)
+            else:
+                touched, group = touched | known[0], group + known[1]
+        groups = [*apart, (touched, [*group, pair])]
+    return groups
 
 
 def _packing_recipe(launch: CpuLaunch, tensors: Mapping[int, PreparedTensor]) -> Recipe:

@@ -79,7 +79,8 @@ class ContractionCode(KernelCode):
         a_row, a_depth = self.a.strides
         lines = int(self.prefetches_a)
         if self.prefetches_b:
-            lines = -(-self.width * F32.bytes // LINE)
+            row_bytes = b.narrow.row_bytes(self.width) if b.narrow else self.width * F32.bytes
+            lines = -(-row_bytes // LINE)
         strides = Strides(
             a_row=a_row,
             a_depth=a_depth,
@@ -109,7 +110,7 @@ class ContractionCode(KernelCode):
         a, b = self.tiling.a.storage, self.tiling.b.storage
         pays = self.tiling.micro.rows > FEW_ROWS or b is Storage.STREAMED
         is_ahead = b.is_ahead and pays and a is not Storage.IN_PLACE and not self.tiling.image
-        return b is Storage.IN_PLACE or is_ahead
+        return b in (Storage.IN_PLACE, Storage.NARROW) or is_ahead
 
     def item(self, item: ir.Value) -> None:
         """Compute one block of results."""

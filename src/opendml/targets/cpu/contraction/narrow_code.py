@@ -38,13 +38,18 @@ class _Panels(PackingCode):
         """Return the addresses of the parameters and of the numbers of a panel, from a row on. `elements`
         products are summed."""
         builder, block = self.builder, self.narrow.block
-        before = builder.mul(self.parts(elements, block), self._block_bytes)
-        size = builder.add(before, builder.mul(elements, self._row_bytes))
-        size = builder.mul(self.parts(size, LINE), I64(LINE))
+        before, size = self._panel_bytes(elements)
         place = self.code.offset(panels, builder.mul(panel, size))
         distance = builder.mul(builder.udiv(row, I64(block)), self._block_bytes)
         numbers = builder.add(before, builder.mul(row, self._row_bytes))
         return self.code.offset(place, distance), self.code.offset(place, numbers)
+
+    def _panel_bytes(self, elements: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """Return the bytes of the parameters of a panel, and of all of it."""
+        builder = self.builder
+        parameters = builder.mul(self.parts(elements, self.narrow.block), self._block_bytes)
+        size = builder.add(parameters, builder.mul(elements, self._row_bytes))
+        return parameters, builder.mul(self.parts(size, LINE), I64(LINE))
 
 
 class NarrowPackingCode(_Panels):
@@ -115,6 +120,11 @@ class NarrowCode(_Panels):
         on."""
         panel = self.builder.udiv(column, I64(self._width))
         return self._places(self._group, self._elements, panel, row)
+
+    @property
+    def panel_bytes(self) -> ir.Value:
+        """The bytes from one panel to the next."""
+        return self._panel_bytes(self._elements)[1]
 
     def pack_b(self, place: Place, width: int, columns: Range, depth: Range) -> None:
         """Widen a part of panels. Columns that the last panel lacks become finite."""

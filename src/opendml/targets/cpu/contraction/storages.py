@@ -218,8 +218,23 @@ class NarrowB(StoredB):
     """B, of which each item widens its part into scratch memory."""
 
     def begin(self) -> None:
+        self._panels.open(self.kernel.arena(), self.kernel.elements)
+
+    @property
+    def _panels(self) -> NarrowCode:
         assert isinstance(self.reader, NarrowCode)
-        self.reader.open(self.kernel.arena(), self.kernel.elements)
+        return self.reader
+
+    def block(self, columns: Range, part: KPart) -> Place:
+        _, self._following = self._panels.places(columns[0], part.depth[1])
+        return super().block(columns, part)
+
+    def stream(self, block: Place, b: ir.Value, part: KPart, tile: ir.Value, tiles: ir.Value) -> Stream:
+        """Return the numbers of the same panel in the next part. Micro-kernels fetch them, because items
+        would wait for memory while they widen."""
+        distance = self.builder.mul(tile, self._panels.panel_bytes)
+        place = self.code.offset(self._following, distance)
+        return [place, I64(self._panels.narrow.row_bytes(self.width))]
 
 
 class NarrowStreamedB(StoredB):
