@@ -270,3 +270,14 @@ def test_graphs_without_plans_are_traced_for_exact_sizes_at_once(monkeypatch: py
     for n in (2, 3, 4, 5, 3):
         assert same_bits(model.run({"x": np.ones(n, np.float32)})["y"], -np.ones(n, np.float32))
     assert made == [False, True, False, True, True, True]
+
+
+def test_parts_with_traced_sizes_are_explained_for_the_sizes_of_the_inputs() -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> g (float[1, n] x, float[n, 64] y) => (float[1, 64] z) {'
+    model = dml_onnx.load(onnx.parser.parse_model(f"{text} z = MatMul (x, y) }}"))
+    for n in (96, 100):
+        inputs = {"x": np.ones((1, n), np.float32), "y": np.ones((n, 64), np.float32)}
+        (part,) = model.parts(inputs)
+        assert not isinstance(part, str)
+        assert [kernel.name for kernel in part.explain(**inputs).kernels] == ["GEMM"]
+        np.testing.assert_array_equal(part(inputs)["z"], np.full((1, 64), n))

@@ -47,14 +47,15 @@ class RunForms:
         if 0 in sizes or (symbols is not None and len(symbols) != len(sizes)):
             return sizes, content.dtype
         found: list[int | str] = list(sizes)
-        for axis, size in enumerate(sizes):
-            symbol = "" if symbols is None else symbols[axis]
-            if symbol is not None and LEAST_TRACED <= size <= GREATEST:
-                # Dimensions of one symbol that have other sizes are told apart by names of their own.
-                for named in (symbol, f"{name}.{axis}"):
-                    if named and self._dimensions.setdefault(named, size) == size:
-                        found[axis] = named
-                        break
+        known = self._dimensions
+        for axis, symbol in enumerate(symbols or [""] * len(sizes)):
+            if symbol is None or not LEAST_TRACED <= (size := sizes[axis]) <= GREATEST:
+                continue
+            if symbol and known.setdefault(symbol, size) == size:
+                found[axis] = symbol
+            # Dimensions of one symbol that have other sizes are told apart by names of their own.
+            elif known.setdefault(own := f"{name}.{axis}", size) == size:
+                found[axis] = own
         return tuple(found), content.dtype
 
 

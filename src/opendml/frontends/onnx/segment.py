@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from opendml.budget import meter
+from opendml.compiler.sized import at_sizes
 from opendml.errors import Error, LimitExceeded, Unsupported
 from opendml.frontends.common.calls import dml
 from opendml.frontends.common.dimensions import UsedDimensions
@@ -41,6 +42,7 @@ from opendml.frontends.onnx.values import (
     sizes_of_type,
     stored_type,
 )
+from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import SharedMemory
@@ -137,7 +139,8 @@ class Segment:
         sizes = SizesOfRun(value.sizes for value in computed.values())
         is_shaped = all(_is_same_shape(value.sizes, value.tensor) for value in computed.values())
         known = KnownContents({name: self.values[name] for name in self._inputs})
-        return CompiledSegment(model, tuple(self._inputs), types, sizes, is_shaped, known)
+        plain = frozenset([name for name in self._inputs if _is_plain(self.values[name])])
+        return CompiledSegment(model, tuple(self._inputs), types, sizes, is_shaped, known, plain)
 
     @property
     def is_empty(self) -> bool:
@@ -274,6 +277,7 @@ class CompiledSegment:
         sizes: the sizes of these.
         is_shaped: whether these are the sizes of the graph's tensors.
         known: the tensors among its inputs that follow from sizes.
+        plain: the tensors among its inputs that the graph reads as they are if they are packed.
     """
 
     model: Model | TracedModel
@@ -282,6 +286,7 @@ class CompiledSegment:
     sizes: SizesOfRun
     is_shaped: bool
     known: KnownContents
+    plain: frozenset[str]
 
     def model_at(self, dimensions: Mapping[str, int]) -> Model | None:
         """Return the model for the dimensions of a run; None: it does not serve them."""
@@ -293,26 +298,43 @@ class CompiledSegment:
         return self.model.plan_count if isinstance(self.model, TracedModel) else 0
 
     def part_at(self, dimensions: Mapping[str, int]) -> Model | None:
-        """Return the model for the dimensions of a run, with the graph of these sizes alone."""
+        """Return the model for the dimensions of a run, compiled for the graph of these sizes alone."""
         model = self.model_at(dimensions)
         if model is None or model._data is None or model is self.model:
             return model
-        part = model._copied()
-        part._data = resized(model._data, dimensions)
-        return part
+        return Model(
+            model.device,
+            CompiledWork(at_sizes(model._work.work, dimensions), model.device),
+            model._names,
+            model.output_names,
+            model._arrays,
+            resized(model._data, dimensions),
+            identities=model._identities,
+            shared=model._shared,
+        )
 
     def __call__(self, contents: dict[str, Any], dimensions: Dimensions) -> None:
         """Compute the results for the dimensions of a run, and add them to `contents`."""
         model, known = self.model_at(dimensions), self.known(dimensions)
         assert model is not None
         meter().count("kernel_steps", model._kernel_steps, "one run")
-        given = {name: _packed(known[name] if name in known else contents[name]) for name in self.inputs}
+        given = {}
+        for name in self.inputs:
+            array = (known if name in known else contents)[name]
+            given[name] = array if name in self.plain and array.flags.c_contiguous else _packed(array)
         outputs = model(**given)
         for (name, type), array in zip(self.results, outputs.values(), strict=True):
             contents[name] = array if array.dtype == type else array.view(type)
         if not self.is_shaped:
             for (name, _), sizes in zip(self.results, self.sizes(dimensions), strict=True):
                 contents[name] = contents[name].reshape(sizes)
+
+
+def _is_plain(value: Value) -> bool:
+    """Return whether packed contents of a value are tensors of DirectML as they are."""
+    if not isinstance(value, RuntimeValue) or not value.sizes or value.type is None:
+        return False
+    return carrier_of(value.type) == value.type
 
 
 def _is_same_shape(sizes: Sequence[int], tensor: GraphTensor) -> bool:
