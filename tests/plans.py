@@ -17,6 +17,7 @@ from opendml.program.sizes import Dimension, Trace, hint_of
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel
+from opendml.targets.cpu.engine import KernelCompiler
 from opendml.targets.cpu.executable import CpuExecutable, CpuSizedInstance
 from opendml.targets.cpu.native import (
     _DONE,
@@ -70,7 +71,9 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         with traced._trace.within(ranges):
             # All decisions are made for these sizes, except the choices.
             scheduled = _scheduled(program._kernels, hints)
-            wanted = _parts(program._program, program._kernels, None, scheduled, hints).job
+            with KernelCompiler() as compiler:
+                made = _parts(program._program, program._kernels, None, compiler, scheduled, hints)
+            wanted = made.job
             arena_bytes = hint_of(wanted.arena_bytes)
         job = work.executable._job
         # How many threads take part, and whether they look for signals, is decided for a bucket.

@@ -64,7 +64,7 @@ def test_a_new_size_in_a_known_bucket_neither_fuses_nor_schedules_nor_compiles(
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("a known bucket is planned again")
 
-    for name in ("fuse", "schedule", "kernel_codes"):
+    for name in ("fuse", "schedule", "KernelCompiler"):
         monkeypatch.setattr(planning, name, refused)
     monkeypatch.setattr(engine, "compile_object", refused)
     for batch in (5, 7, 9, 15, 20, 31):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import opendml as dml
-from opendml.targets.cpu import compile_workers, engine
-from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, compiled_by_workers, worker_count
+from opendml.targets.cpu import compile_workers, engine, planning
+from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, WorkerPool, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.object_code import Effort
 
@@ -22,15 +22,24 @@ define i64 @kernel() {
 """
 
 
+def compiled(*jobs: tuple[str, Effort]) -> list[bytes | None]:
+    """Return the objects that two workers make of jobs."""
+    pool = WorkerPool(machine())
+    try:
+        return [each.result(60) for each in [pool.compile(*job, 2) for job in jobs]]
+    finally:
+        pool.close()
+
+
 def test_a_worker_makes_the_object_that_this_process_makes() -> None:
     jobs = [(ASSEMBLY, effort) for effort in Effort]
     expected = [engine.compile_object(*job) for job in jobs]
-    assert list(compiled_by_workers(jobs, 2, machine())) == expected
+    assert compiled(*jobs) == expected
 
 
 def test_what_llvm_refuses_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="expected"):
-        list(compiled_by_workers([("no assembly", Effort.ALL)], 1, machine()))
+        compiled(("no assembly", Effort.ALL))
 
 
 def test_a_lost_worker_leaves_its_job_to_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +50,7 @@ def test_a_lost_worker_leaves_its_job_to_the_caller(monkeypatch: pytest.MonkeyPa
         worker.compile(ASSEMBLY, Effort.ALL)
     worker.close()
     monkeypatch.setattr(sys, "executable", str(Path(sys.executable).parent / "no-such-python"))
-    assert list(compiled_by_workers([(ASSEMBLY, Effort.ALL)], 1, machine())) == [None]
+    assert compiled((ASSEMBLY, Effort.ALL)) == [None]
 
 
 @pytest.mark.parametrize(
@@ -105,3 +114,22 @@ def test_a_graph_is_the_same_whatever_becomes_of_workers(fate: str, cold: pytest
     assert chain() == expected
     assert len(used) == (0 if fate == "cannot be started" else 2)
     assert all(each._process.poll() is not None for each in used)
+
+
+def test_kernels_are_compiled_while_others_are_scheduled(cold: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    def noted(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def call(*arguments: Any) -> Any:
+            events.append(name)
+            return function(*arguments)
+
+        cold.setattr(owner, name, call)
+
+    noted(planning, "schedule")
+    noted(WorkerPool, "compile")
+    chain()
+    last = len(events) - events[::-1].index("schedule")
+    assert "compile" in events[:last]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
@@ -99,43 +99,72 @@ def worker_count(kernels: int, threads: int) -> int:
     return min(threads, kernels // _KERNELS_PER_WORKER, _MOST_WORKERS)
 
 
-def compiled_by_workers(
-    jobs: Iterable[tuple[str, Effort]], count: int, machine: CpuMachine
-) -> Iterator[bytes | None]:
-    """Yield the object of each job, in order. None: its worker was lost.
+class WorkerPool:
+    """Worker processes, each with a thread that waits for it. More of them may be asked for at any time.
 
     Args:
-        jobs: assembly, which is asked for while workers compile what came before, and its effort.
-        count: the number of workers.
         machine: what they compile for.
-
-    Raises:
-        RuntimeError: LLVM refuses some assembly, or no thread can be started.
     """
-    workers: list[Worker] = []
-    idle: SimpleQueue[Worker | None] = SimpleQueue()
-    try:
-        for _ in range(count):
-            try:
-                workers.append(Worker(machine))
-                idle.put(workers[-1])
-            except WorkerLostError as error:
-                log.debug("no process compiles machine code: %s", error)
-                idle.put(None)
 
-        def compiled(job: tuple[str, Effort]) -> bytes | None:
-            worker = idle.get()
+    def __init__(self, machine: CpuMachine) -> None:
+        self._machine = machine
+        self._jobs: SimpleQueue[tuple[str, Effort, Future[bytes | None]] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._workers: list[Worker] = []
+        self._is_closed = False
+
+    @property
+    def size(self) -> int:
+        """The number of processes that were started."""
+        return len(self._workers)
+
+    def compile(self, assembly: str, effort: Effort, count: int) -> Future[bytes | None]:
+        """Return the later object of some assembly.
+
+        Its result is None if its worker was lost, and RuntimeError if LLVM refuses the assembly.
+
+        Args:
+            assembly, effort: the job.
+            count: workers that may work at the same time.
+
+        Raises:
+            RuntimeError: no thread can be started.
+        """
+        while len(self._threads) < count:
+            thread = threading.Thread(target=self._work, name="opendml compiler", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        found: Future[bytes | None] = Future()
+        self._jobs.put((assembly, effort, found))
+        return found
+
+    def close(self) -> None:
+        """End all processes, and drop jobs that have not begun."""
+        self._is_closed = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for each in list(self._workers):
+            each.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        """Start a worker, and give it jobs until the pool is closed."""
+        worker: Worker | None = None
+        try:
+            worker = Worker(self._machine)
+            self._workers.append(worker)
+        except WorkerLostError as error:
+            log.debug("no process compiles machine code: %s", error)
+        while (job := self._jobs.get()) is not None and not self._is_closed:
+            assembly, effort, found = job
             try:
-                return None if worker is None else worker.compile(*job)
+                found.set_result(None if worker is None else worker.compile(assembly, effort))
             except WorkerLostError as error:
                 log.debug("a process that compiled machine code is lost: %s", error)
                 worker = None
-                return None
-            finally:
-                idle.put(worker)
-
-        with ThreadPoolExecutor(count) as threads:
-            yield from threads.map(compiled, jobs)
-    finally:
-        for worker in workers:
+                found.set_result(None)
+            except RuntimeError as error:
+                found.set_exception(error)
+        if worker is not None:
             worker.close()

@@ -8,11 +8,11 @@ import itertools
 import mmap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -21,7 +21,7 @@ from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.logs import tell
-from opendml.targets.cpu.compile_workers import compiled_by_workers, worker_count
+from opendml.targets.cpu.compile_workers import WorkerPool, worker_count
 from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.native import FUNCTIONS, SCRATCH_SYMBOL, runtime_assembly
 from opendml.targets.cpu.object_code import Effort, compiled_object, target_machine
@@ -62,22 +62,89 @@ class MachineCode:
     key: str
 
 
-def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
-    """Return the machine code of patterns. It is compiled at most once, and kept until the process ends.
+class KernelCompiler:
+    """Compiles kernels on all cores, while its user chooses more of them. It is a context manager.
 
-    Raises:
-        Unsupported: there is no memory for the compilation, or the code cannot be linked.
+    Code is compiled at most once, and kept until the process ends. Few kernels are compiled by this process,
+    when their code is asked for.
     """
-    with compiling:
-        every = [_key(pattern.text()) for pattern in patterns]
-        needed = dict(zip(every, patterns, strict=True))
-        missing = {key: pattern for key, pattern in needed.items() if key not in _codes}
-        for keys in _batched(missing, _BATCH):
+
+    def __init__(self) -> None:
+        self._missing: dict[str, CpuPattern] = {}
+        self._later: dict[str, Future[bytes | None]] = {}
+        self._pool: WorkerPool | None = None
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        """Do nothing: kernels are compiled from `add` on."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the worker processes."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def add(self, patterns: Iterable[CpuPattern]) -> None:
+        """Begin to compile patterns whose code is neither in this process nor in the cache."""
+        self._add({_key(each.text()): each for each in patterns})
+
+    def _add(self, needed: Mapping[str, CpuPattern]) -> None:
+        new = {key: each for key, each in needed.items() if key not in _codes and key not in self._missing}
+        for keys in _batched(new, _BATCH):
             check_time()
-            with deferred_signals():
+            with compiling, deferred_signals():
                 _find_kernels(keys)
-        _compile_kernels({key: pattern for key, pattern in missing.items() if key not in _codes})
-        return [_codes[key] for key in every]
+        self._began = self._began or time.perf_counter()
+        self._missing |= {key: each for key, each in new.items() if key not in _codes}
+        workers = worker_count(len(self._missing), available_threads())
+        if not workers:
+            return
+        self._pool = self._pool or WorkerPool(machine())
+        for key, pattern in self._missing.items():
+            if key not in self._later:
+                check_time()
+                with suppress(RuntimeError):  # Without threads, this process compiles all.
+                    job = kernel_assembly(pattern), effort_for(pattern)
+                    self._later[key] = self._pool.compile(*job, workers)
+
+    def codes(self, patterns: Sequence[CpuPattern]) -> list[MachineCode]:
+        """Return the machine code of patterns.
+
+        Raises:
+            Unsupported: there is no memory for the compilation, or the code cannot be linked.
+        """
+        keys = [_key(each.text()) for each in patterns]
+        self._add(dict(zip(keys, patterns, strict=True)))
+        with compiling:
+            missing = {key: each for key, each in self._missing.items() if key not in _codes}
+            own = [key for key in missing if key not in self._later]
+            for batch in _batched(own, _BATCH):
+                check_time()
+                with deferred_signals():
+                    _require_memory()
+                    for key, code in zip(batch, _compiled([missing[key] for key in batch]), strict=True):
+                        _link_kernel(key, code)
+            for key in [each for each in missing if each in self._later]:
+                found = self._later[key].result()
+                check_time()
+                with deferred_signals():
+                    _require_memory()
+                    _link_kernel(key, next(_compiled([missing[key]])) if found is None else found)
+            if missing:
+                tell(
+                    "compiled the machine code of %d kernels, which is not in the cache, in %.2f s "
+                    "(%d processes)",
+                    len(missing),
+                    time.perf_counter() - self._began,
+                    max(self._pool.size if self._pool else 0, 1),
+                )
+            return [_codes[key] for key in keys]
+
+
+def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
+    """Return the machine code of patterns, as of `KernelCompiler`."""
+    with KernelCompiler() as compiler:
+        return compiler.codes(patterns)
 
 
 def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
@@ -128,36 +195,6 @@ def _find_kernels(keys: Sequence[str]) -> None:
         addresses = _cached(key, _SYMBOLS)
         if addresses is not None:
             _codes[key] = _code_at(addresses, key)
-
-
-def _compile_kernels(kernels: Mapping[str, CpuPattern]) -> None:
-    """Compile kernels, by the keys of their objects, and add them to the table: on all cores if there are
-    many."""
-    workers = worker_count(len(kernels), available_threads())
-    began = time.perf_counter()
-    if workers:
-        jobs = ((kernel_assembly(pattern), effort_for(pattern)) for pattern in kernels.values())
-        for (key, pattern), code in zip(
-            kernels.items(), compiled_by_workers(jobs, workers, machine()), strict=True
-        ):
-            check_time()
-            with deferred_signals():
-                _require_memory()
-                _link_kernel(key, next(_compiled([pattern])) if code is None else code)
-    else:
-        for keys in _batched(kernels, _BATCH):
-            check_time()
-            with deferred_signals():
-                _require_memory()
-                for key, code in zip(keys, _compiled([kernels[key] for key in keys]), strict=True):
-                    _link_kernel(key, code)
-    if kernels:
-        tell(
-            "compiled the machine code of %d kernels, which is not in the cache, in %.2f s (%d processes)",
-            len(kernels),
-            time.perf_counter() - began,
-            max(workers, 1),
-        )
 
 
 def _link_kernel(key: str, code: bytes) -> None:

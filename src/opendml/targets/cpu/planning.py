@@ -17,7 +17,7 @@ from opendml.compiler.sized import plain
 from opendml.program.program import Program
 from opendml.program.sizes import greatest, hint_of, is_traced
 from opendml.targets.cpu.contraction.chain import is_chained
-from opendml.targets.cpu.engine import MachineCode, kernel_codes
+from opendml.targets.cpu.engine import KernelCompiler, MachineCode
 from opendml.targets.cpu.executable import CpuExecutable, CpuParts, InitializationStep, Job
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.machine import machine
@@ -74,13 +74,14 @@ class CpuTracedProgram:
         Return None if the launches are not wanted, or if prepared constants depend on traced sizes. Kernels
         that were fused for very different sizes may have one that cannot be run: then return None too.
         """
-        try:
-            scheduled = _scheduled(self._kernels, plain)
-        except LookupError:
-            return None
-        if not is_wanted():
-            return None
-        parts = _parts(self._program, self._kernels, self._threads, scheduled, plain)
+        with KernelCompiler() as compiler:
+            try:
+                scheduled = _scheduled(self._kernels, plain, compiler)
+            except LookupError:
+                return None
+            if not is_wanted():
+                return None
+            parts = _parts(self._program, self._kernels, self._threads, compiler, scheduled, plain)
         return None if any(step.is_traced for step in parts.steps) else CpuExecutable(parts)
 
 
@@ -114,13 +115,15 @@ def compile_plan(program: Program, threads: int | None) -> CpuParts:
         threads: threads that share a dispatch, at most. None: all that the process may use.
     """
     kernels = _fused(program)
-    return _parts(program, kernels, threads, _scheduled(kernels))
+    with KernelCompiler() as compiler:
+        return _parts(program, kernels, threads, compiler, _scheduled(kernels, compiler=compiler))
 
 
 def _parts(
     program: Program,
     kernels: KernelProgram,
     threads: int | None,
+    compiler: KernelCompiler,
     scheduled: Sequence[Sequence[CpuLaunch]],
     hints: Hints | None = None,
 ) -> CpuParts:
@@ -130,6 +133,7 @@ def _parts(
         program: the program.
         kernels: its kernels, perhaps with traced sizes.
         threads: threads that share a dispatch, at most. None: all that the process may use.
+        compiler: compiles machine code.
         scheduled: the launches of each kernel.
         hints: returns kernels with the sizes for which launches are chosen; None: their own.
     """
@@ -138,7 +142,7 @@ def _parts(
     moved = sum(layout.element_count * layout.type.bytes for layout in (*program.inputs, *program.outputs))
     threads = 1 if hint_of(moved) < _SHARED_BYTES else threads or available_threads()
     initializing = _initializing(kernels, hints)
-    codes = kernel_codes([each.launch.pattern for each in (*dispatched, *initializing, *packings)])
+    codes = compiler.codes([each.launch.pattern for each in (*dispatched, *initializing, *packings)])
     job = _job(dispatched, codes[: len(dispatched)], threads, kernels.arena, temporary_bytes)
     read = {buffer for each in dispatched for buffer in each.launch.reads}
     steps = _steps(kernels, initializing, packings, codes[len(dispatched) :], read, threads)
@@ -336,14 +340,27 @@ def _steady_temporaries(
     return offsets, end
 
 
-def _scheduled(kernels: KernelProgram, hints: Hints | None = None) -> list[list[CpuLaunch]]:
+def _scheduled(
+    kernels: KernelProgram, hints: Hints | None = None, compiler: KernelCompiler | None = None
+) -> list[list[CpuLaunch]]:
     """Return the launches of each kernel. The parameters of all steps of a recurrence follow from the first
-    two."""
+    two.
+
+    Args:
+        kernels: the kernels.
+        hints: returns kernels with the sizes for which launches are chosen; None: their own.
+        compiler: compiles the launches of a kernel while those of the next are chosen.
+    """
     constructed = Launches()
     result: list[list[CpuLaunch]] = []
 
     def launches(until: int) -> list[list[CpuLaunch]]:
-        return [schedule(kernel, hints, constructed) for kernel in kernels.kernels[len(result) : until]]
+        found = []
+        for kernel in kernels.kernels[len(result) : until]:
+            found.append(schedule(kernel, hints, constructed))
+            if compiler is not None:
+                compiler.add([each.pattern for each in found[-1]])
+        return found
 
     for repeat in kernels.repeats:
         until = repeat.first + min(repeat.count, 2) * repeat.length
