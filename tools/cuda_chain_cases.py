@@ -71,6 +71,9 @@ def chain_cases() -> Iterator[Case]:
     inputs = [("FLOAT16", each) for each in plain.values()]
     mask = [("INT32", (1, 1, 1, 2 * keys)), ("INT64", (1, 1, 1, keys))]
     yield _case("FLOAT16 with a gathered mask", graph_program(_with_gathered_mask, *inputs, *mask))
+    # Most numbers are 0, so that all queries of some warps have the same ones, and those of others have not.
+    mask = [("INT32", (1, 1, queries, 1)), ("INT32", (1, 1, 1, keys))]
+    yield _case("FLOAT16 with a mask of queries and keys", graph_program(_with_two_masks, *inputs, *mask))
     wide_results = _causal("FLOAT16", (2, 200, 300, 64), None, result="FLOAT32")
     yield _case("FLOAT16 with FLOAT32 results", wide_results)
 
@@ -151,6 +154,11 @@ def _with_gathered_mask(q: Any, k: Any, v: Any, mask: Any, indices: Any) -> Any:
         scale=SCALE,
         head_count=SIZES[0][0],
     )
+
+
+def _with_two_masks(q: Any, k: Any, v: Any, rows: Any, columns: Any) -> Any:
+    options: dict[str, Any] = {"mask_type": "BOOLEAN", "mask_filter_value": -2.0, "scale": SCALE}
+    return dml.multihead_attention(q, k, v, mask=rows + columns, head_count=SIZES[0][0], **options)
 
 
 def _of_computed(*operands: Any) -> Any:

@@ -104,8 +104,8 @@ def _arguments() -> argparse.Namespace:
 def runs() -> Iterator[tuple[Case, str, Scheduler]]:
     """Yield all cases, each in the tile that is chosen (the way is empty), contractions also in two of the
     tiles of each kind, in turn, and a softmax between products in each tile that takes it."""
-    modes = ("fma", "mma", "imma", "wgmma", "wgmma_windows", "wgmma_parts")
-    ways = {mode: cycle(way for way in schedulers() if way[0].split()[0] == mode) for mode in modes}
+    modes = ("fma", "mma", "imma", "wgmma", "wgmma_windows", "wgmma_bytes", "wgmma_parts")
+    ways = {mode: cycle([way for way in schedulers() if way[0].split()[0] == mode]) for mode in modes}
     for case in all_cases():
         yield case, "", schedule
         if case.name.startswith("contraction"):

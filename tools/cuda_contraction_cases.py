@@ -242,6 +242,17 @@ def _integers() -> Iterator[Case]:
             zeros = {"a_zero_point": (1, 1, sizes[0], 1), "b_zero_point": (1, 1, 1, sizes[1])}
             shifted = _byte_product(types, sizes, turned, zeros)
             yield Case(f"{name} less zeros", shifted, offset=number // 2, special=True)
+    for number, types in enumerate(itertools.product(BYTES, BYTES)):
+        # Both operands are contiguous along k.
+        sizes = (133, 72, 400) if number % 2 else (200, 300, 144)
+        name = f"contraction of bytes {types[0]} {types[1]} copied {sizes}"
+        yield Case(name, _byte_product(types, sizes, (False, True)), special=True)
+        zeros = {"a_zero_point": (1, 1, sizes[0], 1), "b_zero_point": (1, 1, 1, sizes[1])}
+        for some in ({"a_zero_point"}, {"b_zero_point"}, set(zeros))[number % 2 :: 2]:
+            own = {key: zeros[key] for key in zeros if key in some}
+            yield Case(
+                f"{name} less {sorted(some)}", _byte_product(types, sizes, (False, True), own), special=True
+            )
     long = _byte_product(("UINT8", "UINT8"), (40, 48, 3000), (False, False), {"a_zero_point": (1, 1, 1, 1)})
     yield Case("contraction of bytes long", long, special=True)
     tensors = {

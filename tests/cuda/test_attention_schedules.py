@@ -118,6 +118,22 @@ def test_the_operator_takes_warpgroups(given: dict[str, int]) -> None:
     assert launch.pattern.mode is CudaMode.WGMMA_CHAIN
 
 
+@pytest.mark.parametrize(
+    ("given", "terms"),
+    [
+        ({"mask": (2, 1, 1, 256)}, 1),
+        ({"mask": (2, 1, 256, 256)}, 0),
+        ({"bias": (2, 4, 1, 256)}, 1),
+        ({"bias": (2, 4, 256, 256)}, 0),
+        ({}, 0),
+    ],
+    ids=str,
+)
+def test_what_depends_on_keys_alone_is_computed_once_for_each_key(given: dict[str, int], terms: int) -> None:
+    (launch,) = launches(program_of(operator(**given)))  # type: ignore[arg-type]
+    assert dict(launch.pattern.constants)["TERMS"] == terms
+
+
 def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
     """Under a condition, as masks of transformers' models: an index may lie outside."""
 

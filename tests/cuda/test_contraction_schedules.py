@@ -42,7 +42,7 @@ def way(pattern: CudaPattern) -> str:
     constants = dict(pattern.constants)
     if "DEPTH" not in constants:
         return pattern.mode.value
-    split = " split" if constants["SPLIT"] else ""
+    split = " split" if constants["SPLIT"] or constants.get("SLICES", 1) > 1 else ""
     return f"{pattern.mode.value} {constants['ROWS']}x{constants['COLUMNS_OF_TILE']}{split}"
 
 
@@ -51,7 +51,7 @@ def way(pattern: CudaPattern) -> str:
     [
         (FLOAT32, (4096, 4096, 4096), "wgmma_parts 128x128"),
         (FLOAT32, (1024, 1024, 1024), "wgmma_parts 128x64"),
-        (FLOAT32, (128, 768, 3072), "wgmma_parts 64x64 split"),
+        (FLOAT32, (128, 768, 3072), "wgmma_parts 64x128 split"),
         (FLOAT32, (50176, 64, 147), "fma 64x64"),
         (FLOAT32, (1, 4096, 4096), "fma 16x128 split"),
         (FLOAT16, (1, 4096, 4096), "mma 16x128 split"),
@@ -199,7 +199,10 @@ def byte_product(*, zeros: Sequence[Node] = (), turned: bool = False, type: Scal
 def test_integers_of_8_bits_are_multiplied_on_tensor_cores_as_they_are(turned: bool) -> None:
     zeros = source(2, ScalarType.INT8, (1, 512, 1, 1)), source(3, ScalarType.UINT8, (1, 1, 1, 1))
     for result in (byte_product(turned=turned), byte_product(zeros=zeros, turned=turned)):
-        pattern = launch_of(result).pattern
+        # The copy engine takes the operands that are contiguous along k.
+        if turned:
+            assert launch_of(result).pattern.mode is CudaMode.WGMMA_BYTES
+        pattern = launch_of(result, capability=80).pattern
         constants = dict(pattern.constants)
         assert pattern.mode is CudaMode.IMMA
         assert (constants["A_COPIED"], constants["A_UNIT"]) == (1, 16)

@@ -66,13 +66,15 @@ def _launches(case: Case, scheduler: Scheduler) -> Iterator[CudaLaunch]:
 
 @cache
 def _chosen() -> dict[CudaMode, list[Run]]:
-    """Return cases by mode: for each way in which elements lie the smallest."""
+    """Return cases by mode: the smallest for each way in which elements lie. Of warpgroups there
+    is a case for each way of work, not for each combination."""
     chosen: dict[CudaMode, list[Run]] = {mode: [] for mode in CudaMode}
-    seen = set()
+    seen = set[tuple[object, ...]]()
     for case, _, scheduler in sorted(runs(), key=lambda run: _elements(run[0])):
         for launch in _launches(case, scheduler):
             pattern, constants = launch.pattern, dict(launch.pattern.constants)
             way: tuple[object, ...]
+            more = set[tuple[object, ...]]()
             way = pattern.mode, pattern.vector > 1, pattern.columns, pattern.flat, launch.cooperative
             if pattern.mode is CudaMode.REDUCE:
                 way += tuple(
@@ -82,13 +84,14 @@ def _chosen() -> dict[CudaMode, list[Run]]:
             if "UNIT" in constants:
                 way += constants["UNIT"] > 1, constants["UNIT_ACROSS"], constants["STORED_ALONG_ROWS"]
             if pattern.mode in WARPGROUP_MODES:
-                way += tuple(constants[name] for name in ("A_ALONG_K", "B_ALONG_K", "SPLIT"))
-                way += constants["CLUSTER"] > 1, constants["TURNS"], constants["LOOPS_K"]
+                way = pattern.mode, constants["A_ALONG_K"], constants["B_ALONG_K"]
+                ways_of_work = "SPLIT", "SLICES", "CLUSTER", "TURNS", "LOOPS_K", "STAGED_BYTES"
+                more = {(pattern.mode, name, constants[name]) for name in ways_of_work}
             if pattern.mode is CudaMode.WGMMA_CHAIN:
-                names = "ROWS", "HIDES", "PARTS", "SPLIT"
+                names = "ROWS", "HIDES", "PARTS", "SPLIT", "TERMS"
                 way += *(constants[name] for name in names), len(pattern.loads)
-            if way not in seen:
-                seen.add(way)
+            if not seen.issuperset({way, *more}):
+                seen |= {way, *more}
                 chosen[pattern.mode].append((case, scheduler))
     return chosen
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +21,7 @@ from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, view
 from opendml.targets.cuda import kernel_source, tensor_map
+from opendml.targets.cuda.executable import plan
 from opendml.targets.cuda.kernel_source import file_text, printed
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -34,8 +37,8 @@ from opendml.targets.cuda.schedule_warpgroups import (
 from opendml.targets.cuda.tensor_map import MAP_ALIGNMENT, MAP_BYTES
 from tests.cuda.compiled import CASES, MACHINES, aligned, fused
 from tests.cuda.fake_driver import Result
-from tests.nodes import convolution, matrix_product, program
-from tools.operator_case import graph_program
+from tests.nodes import convolution, matrix_product, operands_of, program
+from tools.operator_case import Form, graph_program
 
 FLOAT16, FLOAT32 = ScalarType.FLOAT16, ScalarType.FLOAT32
 MACHINE = MACHINES[90]
@@ -232,10 +235,65 @@ def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
     assert tile.rows % (64 * parts) == tile.columns % 32 == tile.columns % (8 * tile.cluster) == 0
 
 
-@pytest.mark.parametrize("splits", [1, 2, 3, 7])
+@pytest.mark.parametrize("splits", [1, 2, 3, 7, 12])
 def test_slices_of_a_tile_are_all_of_k_and_none_is_empty(splits: int) -> None:
-    values = launch_in(WARPGROUP_TILES[-1], half_product((64, 64, 1000), False, True), splits).values
-    assert (values["splits"] - 1) * values["split_depth"] < 1000 <= values["splits"] * values["split_depth"]
+    launch = launch_in(WARPGROUP_TILES[-1], half_product((64, 64, 1000), False, True), splits)
+    slices = dict(launch.pattern.constants)["SLICES"] * launch.values["splits"]
+    depth = launch.values["split_depth"]
+    assert (slices - 1) * depth < 1000 <= slices * depth
+
+
+def test_blocks_of_a_cluster_share_tiles_along_k_without_global_memory() -> None:
+    product = half_product((512, 768, 3072), False, True)
+    for tile in WARPGROUP_TILES:
+        for slices in (2, 3, 4, 8):
+            launch = launch_in(tile, product, slices)
+            joins = dict(launch.pattern.constants)["SLICES"] == slices
+            assert joins == tile.joins(slices, MACHINE)
+            assert (launch.scratch_bytes == launch.counters_bytes == 0) == joins
+            assert tile.blocks * (launch.shared_bytes + 1024) <= SHARED_BYTES
+            if joins:
+                tiles = -(-512 // tile.rows) * -(-768 // tile.columns)
+                assert (launch.grid, launch.values["items"]) == (tiles * slices, tiles)
+    assert [slices for slices in (2, 8, 9) if WARPGROUP_TILES[-1].joins(slices, MACHINE)] == [2, 8]
+    (kernel,) = fuse(program(product)).kernels
+    assert dict(schedule(kernel, MACHINE, aligned(kernel)).pattern.constants)["SLICES"] > 1
+
+
+def bytes_less(*zeros: Node, turned: bool = True) -> Node:
+    """Return a product of bytes less zero points, 512 x 512 x 512."""
+    type = ScalarType.INT32
+    rows, columns = operands_of((ScalarType.INT8, ScalarType.UINT8), (512, 512, 512), False, turned)
+    rows, columns = convert(rows, type), convert(columns, type)
+    for zero in zeros[:1]:
+        rows = rows - convert(zero, type)
+    for zero in zeros[1:]:
+        columns = columns - convert(zero, type)
+    return contraction(rows, columns, (3,))
+
+
+def test_bytes_that_are_contiguous_along_k_are_multiplied_by_warpgroups() -> None:
+    zeros = source(2, ScalarType.INT8, (1, 512, 1, 1)), source(3, ScalarType.UINT8, (1, 1, 1, 1))
+    for count, shifted in enumerate(("false false", "true false", "true true")):
+        launch = scheduled(program(bytes_less(*zeros[:count])))
+        assert launch.pattern.mode is CudaMode.WGMMA_BYTES
+        found = re.findall(r"SHIFTED = (\w+);", printed(launch.pattern))
+        assert found == shifted.split()
+    assert scheduled(program(bytes_less(turned=False))).pattern.mode is CudaMode.IMMA
+    assert scheduled(program(bytes_less()), capability=80).pattern.mode is CudaMode.IMMA
+
+
+@pytest.mark.parametrize(("constants", "initializers", "copies"), [((1,), 1, 0), ((), 0, 1)])
+def test_bytes_are_copied_so_that_sums_run_along_memory(
+    constants: Sequence[int], initializers: int, copies: int
+) -> None:
+    """Constants are copied once, before the first call."""
+    form = Form("MATRIX_MULTIPLY_INTEGER", "", {"a": (1, 1, 4096, 4096), "b": (1, 1, 4096, 4096)})
+    given = replace(form.case("INT8").program, constants=frozenset(constants))
+    found = plan(given, MACHINE).kernels
+    assert (len(found.initializers), len(found.kernels)) == (initializers, 1 + copies)
+    launch = schedule(found.kernels[-1], MACHINE, aligned(found.kernels[-1]))
+    assert launch.pattern.mode is CudaMode.WGMMA_BYTES
 
 
 def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:

@@ -24,12 +24,13 @@ from unittest import mock
 
 from opendml.targets.cuda import driver, executable
 from opendml.targets.cuda.attention_source import products_of_attention
+from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.kernel_source import file_text, kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.tensor_map import MAP_BYTES, TensorMap, WindowMap
-from opendml.targets.cuda.warpgroup_source import PartsPrinter, product_of_warpgroup
+from opendml.targets.cuda.warpgroup_source import BytesPrinter, PartsPrinter, product_of_warpgroup
 from opendml.targets.memory import HostMemory
 
 MACHINE = CudaMachine(90, 8, 228 * 1024)
@@ -178,7 +179,8 @@ def _launcher(
     function: _Function, launch: CudaLaunch, content: Any, stream: int, early: bool
 ) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
-    cluster = dict(launch.pattern.constants).get("CLUSTER", 1)
+    constants = dict(launch.pattern.constants)
+    cluster = constants.get("CLUSTER", 1) * constants.get("SLICES", 1)
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
         size = launch.grid, launch.kernels
@@ -218,6 +220,9 @@ def _with_products(pattern: CudaPattern, text: str) -> str:
     constants = dict(pattern.constants)
     if pattern.mode is CudaMode.WGMMA_PARTS:
         instructions = {PartsPrinter(pattern).products(): "_of_tf32"}
+    elif pattern.mode is CudaMode.WGMMA_BYTES:
+        types = ", ".join(TYPES[pattern.loads[constants[f"{name}_LOAD"]].type] for name in "AB")
+        instructions = {BytesPrinter(pattern).products(): f"_of_bytes<{types}>"}
     elif pattern.mode in WARPGROUP_MODES:
         turned = [not constants[f"{name}_ALONG_K"] for name in "AB"]
         instructions = {product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned): _kinds(turned)}

@@ -53,6 +53,14 @@ DEVICE void wait_for_phase(Shared barrier, unsigned parity) {
     while (emulator::state(barrier).phase == parity) emulator::let_others_run();
 }
 
+DEVICE void wait_for_cluster(Shared barrier, unsigned parity) { wait_for_phase(barrier, parity); }
+
+DEVICE void send(Shared to, Shared barrier, int block, const unsigned (&words)[4]) {
+    memcpy(emulator::blocks[block].memory + to, words, sizeof(words));
+    emulator::state(barrier, block).bytes -= sizeof(words);
+    emulator::state(barrier, block).pass();
+}
+
 DEVICE void prefetch(const TensorMap&) {}
 
 template <int RANK>
@@ -144,6 +152,7 @@ DEVICE void take_registers() {}
 DEVICE void begin_products() {}
 DEVICE void commit_products() {}
 DEVICE void hold(float&) {}
+DEVICE void hold(int&) {}
 DEVICE void hold(unsigned&) {}
 DEVICE void wait_until_known(float) {}
 
@@ -178,6 +187,24 @@ static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsign
         float sum = adds ? sums[i] : 0;
         for (unsigned k = 0; k < 16; k++) sum += element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
         sums[i] = sum;
+    }
+}
+
+// An element of a tile of bytes, which are contiguous along k.
+template <typename Element>
+static int byte_of(unsigned long long descriptor, unsigned row, unsigned k) {
+    const unsigned begin = (descriptor & 0x3fff) * 16, group = (descriptor >> 32 & 0x3fff) * 16;
+    return *(const Element*)swizzled(begin + row / 8 * group + row % 8 * 128 + k);
+}
+
+template <typename OfA, typename OfB, int SUMS>
+static void multiply_warpgroup_of_bytes(int (&sums)[SUMS], unsigned long long a, unsigned long long b, bool adds) {
+    const unsigned warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+    for (int i = 0; i < SUMS; i++) {
+        const unsigned row = 16 * warp + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+        unsigned sum = adds ? sums[i] : 0;
+        for (unsigned k = 0; k < 32; k++) sum += byte_of<OfA>(a, row, k) * byte_of<OfB>(b, column, k);
+        sums[i] = (int)sum;
     }
 }
 

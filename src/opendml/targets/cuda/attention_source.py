@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
+from opendml.targets.cuda.pattern import CudaAccess
 from opendml.targets.cuda.warpgroup_source import (
     UNIT,
     WarpgroupPrinter,
@@ -20,6 +22,19 @@ from opendml.targets.cuda.warpgroup_source import (
 _ORDERS = (Operation.LESS, Operation.LESS_EQUAL)
 _NUMBERS = (Operation.CONSTANT, Operation.PARAMETER)
 _POSITION = "const Parameters& p, const Offsets& at"
+_MOST_TERMS = 2
+"""Parts of scores that depend on keys alone, at most: each takes shared memory."""
+_TERM_TYPES = frozenset(
+    {
+        ScalarType.BOOLEAN,
+        ScalarType.UINT8,
+        ScalarType.INT8,
+        ScalarType.UINT16,
+        ScalarType.INT16,
+        ScalarType.FLOAT32,
+    }
+)
+"""Types whose numbers are numbers of FLOAT32."""
 
 
 class AttentionPrinter(WarpgroupPrinter):
@@ -41,6 +56,7 @@ class AttentionPrinter(WarpgroupPrinter):
                 *self._hidden(parts),
                 self._scale(parts.scaled_by),
                 self._scores(parts.visible, products),
+                *self._terms(parts.visible, products),
                 self.unit_of_results(results, UNIT),
             ]
         )
@@ -103,6 +119,42 @@ class AttentionPrinter(WarpgroupPrinter):
         arguments = f"{_POSITION}, float (&sums)[2], bool is_next_there"
         return function(f"void find_scores({arguments})", ["float found[2];", *body])
 
+    def _terms(self, visible: Node, products: Node) -> list[str]:
+        """Print three functions: whether all queries of a warp have the same terms, the terms of a key, and
+        the scores of two keys from their terms."""
+        parts = terms_of(visible, products, self.pattern.loads)
+        alike = ["bool alike = true;"]
+        for number in parts.shared_loads:
+            first, second = (self._inline_load(number).replace("at.a", f"at[{row}].a") for row in range(2))
+            alike += [
+                "{",
+                f"    const long long own = {first}, other = {second};",
+                "    const long long shared = __shfl_sync(~0u, own, 0);",
+                "    alike = alike && own == shared && other == shared;",
+                "}",
+            ]
+        lines, name = self._compute(parts.terms, {}, self._group_load)
+        lines += [f"found[{place}] = (float){name(term)};" for place, term in enumerate(parts.terms)]
+        known = {
+            id(term): f"({TYPES[term.type]})terms[{place}].data[lane]"
+            for place, term in enumerate(parts.terms)
+        }
+        arguments = f"{_POSITION}, float (&sums)[2], const Vector<float, 2> (&terms)[TERMS + 1]"
+        rest, named = self._compute(
+            [visible] if parts.terms else [], known | {id(products): "sums[lane]"}, self._group_load
+        )
+        if parts.terms:
+            loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {"]
+            rest = [*loop, *(f"    {line}" for line in rest), f"    sums[lane] = {named(visible)};", "}"]
+        return [
+            function(
+                "bool rows_are_alike(const Parameters& p, const Offsets (&at)[2])",
+                [*alike, "return __all_sync(~0u, alike);"],
+            ),
+            function(f"void find_terms({_POSITION}, float (&found)[TERMS + 1])", lines),
+            function(f"void finish_scores({arguments})", rest),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -130,6 +182,45 @@ class Scores:
             return cls(scores, _scale_of(scores, products))
         visible, hidden, number, replaces = found
         return cls(visible, _scale_of(visible, products), hidden, number, replaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The parts of scores that depend on keys and that all queries of a warp may share.
+
+    Args:
+        terms: the parts, each as large as possible; none if they cannot be shared.
+        shared_loads: the loads in them that queries move, which are shared if they have the same values.
+    """
+
+    terms: tuple[Node, ...] = ()
+    shared_loads: tuple[int, ...] = ()
+
+
+def terms_of(visible: Node, products: Node, loads: Sequence[CudaAccess]) -> Terms:
+    """Return the parts of the score of a visible key that its queries may share.
+
+    The last loop of the accesses is over keys, the last but one over columns, those before over queries.
+    """
+    nodes = list(ordered([visible], {id(products)}))
+    summed, keyed = {id(products)}, set[int]()
+    for node in nodes:
+        summed |= {id(node) for each in node.operands if id(each) in summed}
+        if any(loads[number].rows[-1] for number in loads_of([node])):
+            keyed.add(id(node))
+    apart = keyed - summed
+    terms = {
+        id(each): each for node in nodes if id(node) in summed for each in node.operands if id(each) in apart
+    }
+    found = tuple(terms.values())
+    shared = sorted(number for number in loads_of(found) if any(loads[number].rows[:-2]))
+    for number in shared:
+        access = loads[number]
+        if access.rows[-1] or access.counter or access.guarded or access.type.is_float:
+            return Terms()
+    if len(found) > _MOST_TERMS or any(each.type not in _TERM_TYPES for each in found):
+        return Terms()
+    return Terms(found, tuple(shared))
 
 
 def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:

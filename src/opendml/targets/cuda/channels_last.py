@@ -1,5 +1,5 @@
-"""Copies operands of convolutions to channels-last layout, which the copy engine of compute capability 9.0
-needs.
+"""Copies operands of convolutions to channels-last layout, and those of products of bytes to the layout in
+which sums run along memory. The copy engine and tensor cores of compute capability 9.0 need these.
 
 Images are copied before the convolution. Weights are copied once if they are constant. Without copies, a
 convolution of packed images uses tensor cores without the copy engine, and reads each pixel again for each
@@ -34,6 +34,7 @@ from opendml.compiler.sized import plain
 from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest
+from opendml.targets.common.differences import difference
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
@@ -233,7 +234,8 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
-    is_suitable = is_loaded and shape.mode is CudaMode.MMA and shape.is_summed and not shape.loops["batch"]
+    is_of_type = shape.mode in (CudaMode.MMA, CudaMode.IMMA) and shape.is_summed
+    is_suitable = is_loaded and is_of_type and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
         return _Copies(), -1
 
@@ -245,7 +247,8 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
         own = [copy for copy in copies.each if not kernel.loads[copy.number].fixed]
         return after + sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
 
-    before = WINDOW_FACTOR * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
+    factor = WINDOW_FACTOR if shape.mode is CudaMode.MMA else 1
+    before = factor * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
     ways = list(_ways_to_copy(kernel))
     found = list(map(cycles, ways))
     best = min(range(len(ways)), key=found.__getitem__, default=-1)
@@ -253,10 +256,42 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
 
 
 def _ways_to_copy(kernel: Kernel) -> Iterator[_Copies]:
-    """Yield the ways to copy the operands of a kernel, if it is a convolution."""
-    a, b = (half_of(each) for each in contraction_of(kernel.values).operands)
+    """Yield the ways to copy the operands of a kernel, if it is a convolution or a product of bytes."""
+    operands = contraction_of(kernel.values).operands
+    bytes = [difference(each) for each in operands]
+    if all(bytes):
+        yield from _ways_to_sum_along_memory(kernel, [number_of(each[0]) for each in bytes if each])
+        return
+    a, b = map(half_of, operands)
     yield from _ways_to_copy_images(kernel, a, b)
     yield from _ways_to_copy_images(kernel, b, a)
+
+
+def _ways_to_sum_along_memory(kernel: Kernel, numbers: Sequence[int]) -> Iterator[_Copies]:
+    """Yield the copies of those operands of a product whose summed dimension is not contiguous."""
+    loops = loops_over(kernel, range(len(kernel.domain)))
+    summed = [loops[axis] for axis in kernel.axes if loops[axis].count > 1]
+    if len(summed) != 1:
+        return
+    (along,) = summed
+    copies = []
+    for number in numbers:
+        bytes = kernel.loads[number].type.bytes
+        rows = [loop for loop in loops if loop is not along and loop.count > 1 and loop.strides[number]]
+        rows.sort(key=lambda loop: loop.strides[number], reverse=True)
+        strides_of_rows = [loop.strides[number] for loop in rows]
+        if along.strides[number] == bytes and not any(each % ADDRESS_ALIGNMENT for each in strides_of_rows):
+            continue
+        if any(each < 1 for each in (along.strides[number], *strides_of_rows)):
+            return
+        own, sizes = (*rows, along), tuple(loop.count for loop in rows)
+        strides = _strides(sizes, along.count, bytes)
+        new = dict(zip(map(id, own), strides, strict=True))
+        source_strides = (*strides_of_rows, along.strides[number])
+        kernel_strides = tuple(new.get(id(loop), 0) for loop in loops)
+        copies.append(_Copy(number, (*sizes, along.count), strides, 0, source_strides, kernel_strides, 0))
+    if copies:
+        yield _Copies(tuple(copies))
 
 
 def _ways_to_copy_images(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copies]:

@@ -17,7 +17,7 @@ from opendml.targets.cuda.pattern import HALF_TILES, CudaMode
 from opendml.targets.cuda.position_source import loops_of_rows, positions, step_of
 from opendml.targets.cuda.source import Printer
 
-_POSITIONS = "const Parameters& p, Offsets to, Index at"
+POSITIONS = "const Parameters& p, Offsets to, Index at"
 _ARGUMENTS = "const Parameters& p, const Offsets& at"
 
 
@@ -32,7 +32,7 @@ class TilePrinter(Printer):
         for role in roles:
             last = first + constants[f"LOOPS_{role.upper()}"]
             lines = [*loops_of_rows(self.pattern, first, last), "return to;"]
-            parts.append(function(f"Offsets at_{role}({_POSITIONS})", lines))
+            parts.append(function(f"Offsets at_{role}({POSITIONS})", lines))
             first = last
         along_k = range(first - constants[f"LOOPS_{roles[-1].upper()}"], first)
         lines = [
@@ -65,8 +65,8 @@ class TilePrinter(Printer):
             f"static constexpr bool COMPUTED = {name}_COMPUTED;",
             f"static constexpr int QUAD = {name}_QUAD;",
             f"DEVICE_MEMBER static constexpr int slot(int row, int k) {{ return {slot}; }}",
-            f"DEVICE_MEMBER static Offsets at_row({_POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",
-            f"DEVICE_MEMBER static Offsets at_k({_POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_row({POSITIONS}) {{ return ::at_{rows[0]}(p, to, at); }}",
+            f"DEVICE_MEMBER static Offsets at_k({POSITIONS}) {{ return ::at_{depth[0]}(p, to, at); }}",
         ]
         if constants[f"{name}_COMPUTED"]:
             access = self._computed(name, value)

@@ -15,7 +15,12 @@ from opendml.targets.cuda.reduction_source import ReductionPrinter
 from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
-from opendml.targets.cuda.warpgroup_source import ConvolutionPrinter, PartsPrinter, WarpgroupPrinter
+from opendml.targets.cuda.warpgroup_source import (
+    BytesPrinter,
+    ConvolutionPrinter,
+    PartsPrinter,
+    WarpgroupPrinter,
+)
 
 _SHARED = ("instructions", "common", "quotients")
 """The files that all patterns have, before what is printed."""
@@ -35,12 +40,19 @@ _FILES = {
     CudaMode.IMMA: ("operands", "computed", "fragments", "warp_tile", "shifts", "mma", "contraction"),
     CudaMode.WGMMA: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
+    CudaMode.WGMMA_BYTES: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     CudaMode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
     CudaMode.WGMMA_CHAIN: ("sm90/attention",),
 }
 """The files of each mode, after what is printed."""
+
+_MAIN_LOOPS = {
+    CudaMode.WGMMA_BYTES: ("sm90/shifts", "sm90/mainloop"),
+    CudaMode.WGMMA_PARTS: ("sm90/tf32_parts",),
+}
+"""The main loops of warpgroups' modes, but for those of FLOAT16."""
 
 _HEADERS = {
     **dict.fromkeys(
@@ -65,6 +77,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.IMMA: ContractionPrinter,
     CudaMode.WGMMA: WarpgroupPrinter,
     CudaMode.WGMMA_WINDOWS: ConvolutionPrinter,
+    CudaMode.WGMMA_BYTES: BytesPrinter,
     CudaMode.WGMMA_PARTS: PartsPrinter,
     CudaMode.FMA_CHAIN: ChainPrinter,
     CudaMode.MMA_CHAIN: ChainPrinter,
@@ -88,11 +101,8 @@ def own_source(pattern: CudaPattern) -> str:
     headers, files = _HEADERS.get(pattern.mode, ()), _FILES[pattern.mode]
     if pattern.mode in WARPGROUP_MODES:
         staged = dict(pattern.constants)["STAGED_BYTES"]
-        files += "sm90/staged_results" if staged else "sm90/results", "sm90/ring"
-        files += (
-            "sm90/tf32_parts" if pattern.mode is CudaMode.WGMMA_PARTS else "sm90/mainloop",
-            "sm90/contraction",
-        )
+        files += "sm90/staged_results" if staged else "sm90/results", "sm90/ring", "sm90/cluster_slices"
+        files += (*_MAIN_LOOPS.get(pattern.mode, ("sm90/unshifted", "sm90/mainloop")), "sm90/contraction")
     return "\n".join([*map(file_text, headers), printed(pattern), *map(file_text, files)])
 
 

@@ -41,6 +41,8 @@ class CudaMode(Enum):
     """Sums of products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
     WGMMA_WINDOWS = "wgmma_windows"
     """Convolutions of FLOAT16 in such tiles: the copy engine moves the window over the images."""
+    WGMMA_BYTES = "wgmma_bytes"
+    """Sums of products of integers of 8 bits in such tiles."""
     WGMMA_PARTS = "wgmma_parts"
     """Sums of products of FLOAT32 in such tiles, as products of TF32 parts."""
     FMA_CHAIN = "fma_chain"
@@ -53,7 +55,12 @@ class CudaMode(Enum):
 
 HALF_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
 """The modes whose tiles are of FLOAT16, as tensor cores want them."""
-WARPGROUP_MODES = (CudaMode.WGMMA, CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_PARTS)
+WARPGROUP_MODES = (
+    CudaMode.WGMMA,
+    CudaMode.WGMMA_WINDOWS,
+    CudaMode.WGMMA_BYTES,
+    CudaMode.WGMMA_PARTS,
+)
 """The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
     *(

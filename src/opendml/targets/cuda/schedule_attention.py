@@ -28,7 +28,7 @@ from opendml.program.sizes import greatest, least
 from opendml.targets.common.guards import guards_of
 from opendml.targets.common.launch import loop_words
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.attention_source import Scores
+from opendml.targets.cuda.attention_source import Scores, terms_of
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
@@ -253,10 +253,23 @@ class AttentionShape:
     def _stages(self, tile: AttentionTile, machine: CudaMachine) -> int:
         depth, _ = self.padded
         free_bytes = machine.shared_bytes - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
+        free_bytes -= self._term_bytes(tile)
         return min(_MOST_STAGES, free_bytes // self._stage_bytes(tile))
 
     def _stage_bytes(self, tile: AttentionTile) -> int:
         return tile.keys * sum(self.padded) * 2
+
+    def _term_bytes(self, tile: AttentionTile) -> int:
+        """Return the bytes of shared memory for the terms of a tile of keys, which each warp has."""
+        return 4 * self._terms * tile.keys * (tile.rows // 16)
+
+    @cached_property
+    def _terms(self) -> int:
+        """Return the number of parts of a score that are computed once for each key."""
+        patterns = [self._pattern(number) for number in range(len(self.kernel.loads))]
+        chain = attention_of(self.kernel.values)
+        assert chain is not None
+        return len(terms_of(self._scores.visible, chain.products, patterns).terms)
 
     def cycles(self, tile: AttentionTile, machine: CudaMachine) -> float:
         """Return the estimated cycles of the kernel in a tile."""
@@ -337,6 +350,7 @@ class AttentionShape:
             "PARTS": self._parts,
             "HIDES": int(self._hides),
             "SPLIT": int(slices > 1),
+            "TERMS": self._terms,
             "PAIRED": sum(1 << number for number in range(len(self.kernel.loads)) if self._is_paired(number)),
             "PRODUCER_REGISTERS": producer,
             "CONSUMER_REGISTERS": consumer,
@@ -376,7 +390,10 @@ class AttentionShape:
             loop_words(self.kernel, self.groups, rows) | words | steps,
             counters_bytes=4 + 4 * self.batch_count * (slices > 1),
             scratch_bytes=4 * items * self._row_count * (width + 2) if slices > 1 else 0,
-            shared_bytes=tile.rows * depth * 2 + stages * self._stage_bytes(tile) + SHARED_SLACK,
+            shared_bytes=tile.rows * depth * 2
+            + stages * self._stage_bytes(tile)
+            + self._term_bytes(tile)
+            + SHARED_SLACK,
             maps=(
                 # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this
                 # box.

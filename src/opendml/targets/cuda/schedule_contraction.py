@@ -164,7 +164,7 @@ def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileC
     """
     is_product, factor = False, 1.0
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
-        is_product |= of_warpgroups.mode is CudaMode.WGMMA
+        is_product |= of_warpgroups.mode in (CudaMode.WGMMA, CudaMode.WGMMA_BYTES)
         factor = {CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR, CudaMode.WGMMA_PARTS: _FMA_FACTOR}.get(
             of_warpgroups.mode, 1.0
         )

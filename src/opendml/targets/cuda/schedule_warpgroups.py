@@ -1,4 +1,4 @@
-"""Schedules contractions of FLOAT16, and products of FLOAT32, on compute capability 9.0.
+"""Schedules contractions of FLOAT16, and products of bytes and of FLOAT32, on compute capability 9.0.
 
 The copy engine (TMA) loads tiles. Warpgroups multiply them (wgmma). The grid is persistent: it has no more
 blocks than run at once, and each block computes one tile after another.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from typing import TYPE_CHECKING
 
 from opendml.across_forks import cached_property
@@ -53,8 +54,12 @@ if TYPE_CHECKING:
 
 _DEPTH = 64
 """Elements along k of a tile of FLOAT16: a row of ROW_BYTES."""
+_OWN_COLUMNS = 32
+"""Columns of a tile that a block stores are a multiple of this, if blocks share the tile along k."""
 _STAGED_BYTES = 16 * 128
 """Bytes of shared memory through which a warp stores its results: 16 rows of a line each."""
+_SHIFT_BYTES = 8
+"""Bytes of shared memory of each row and column for zero points."""
 _MOST_PADDING = 4
 """Most channels of a tap in a tile, padded, over the channels that exist. With 16 channels tiles take half
 the time of `mma.sync`; with 8 they take 1.3 times as long (H100)."""
@@ -77,6 +82,16 @@ _LEAST_STEP = 220
 _TILE_CYCLES, _STORE_RATE = 1670, 6.8
 """Cycles between the last products of a tile and the first of the next, without storing results, and results
 that a block stores in a cycle; fitted on an H100."""
+_MOST_JOINED = 8
+"""Blocks of a cluster that share a tile along k, at most (CUDA's portable limit)."""
+_LEAST_STAGES = 3
+"""Stages that are left, at least, if blocks of a cluster share a tile along k; an estimate."""
+_JOIN_CYCLES, _JOIN_RATE = 1000, 24.0
+"""Cycles in which blocks of a cluster exchange sums of a tile, and bytes that a block receives in a cycle;
+fitted on an H100."""
+_CLUSTERED = 0.9
+"""Multiprocessors that run clusters of more than two blocks at once, as a fraction. Groups of multiprocessors
+have different sizes: 32 clusters of 4 blocks took two rounds on an H100."""
 _SLICE_CYCLES, _SLICE_RATE = 3100, 7.7
 """Cycles in which slices of a tile meet, and sums that a block writes or reads in a cycle; fitted on an
 H100."""
@@ -95,6 +110,9 @@ _RATES_OF_PARTS = {(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48, (64, 128)
 With these and the next figures, the chosen tile takes 2 percent longer than the fastest in the mean. That is
 for 37 products on an H100, of which one takes 17 percent longer.
 """
+_OF_BYTES = 340, 2500, _STORE_RATE / 2
+"""`_LEAST_STEP`, `_TILE_CYCLES` and `_STORE_RATE` of bytes, whose results are INT32. The chosen tile takes 4
+percent longer than the fastest in the mean, for 11 products on an H100."""
 _LEAST_STEP_OF_PARTS, _TILE_CYCLES_OF_PARTS = 330, 2900
 """`_LEAST_STEP` and `_TILE_CYCLES` of TF32 parts."""
 
@@ -139,14 +157,34 @@ class WarpgroupTile:
         """Bytes of shared memory of one tile of each operand."""
         return (self.rows + self.columns) * ROW_BYTES
 
-    def stages(self, machine: CudaMachine, staged_bytes: int) -> int:
-        """Return the stages of the ring, if each warp that multiplies stages some bytes of results."""
-        free_bytes = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.parts_bytes
-        return min(_MOST_STAGES, (free_bytes - self.staged(staged_bytes)) // self.stage_bytes)
+    def stages(self, machine: CudaMachine, more_bytes: int) -> int:
+        """Return the stages of the ring, if a block needs some more bytes of shared memory."""
+        free_bytes = machine.shared_bytes // self.blocks - RESERVED_BYTES - SHARED_SLACK - self.beside_bytes
+        return min(_MOST_STAGES, (free_bytes - more_bytes) // self.stage_bytes)
+
+    def received_bytes(self, slices: int) -> int:
+        """Return the bytes of the sums that a block receives, if blocks of a cluster share a tile along k."""
+        parts = self.columns // _OWN_COLUMNS
+        owners = next(count for count in range(slices, 0, -1) if parts % count == 0)
+        return (slices - 1) * self.rows * (self.columns // owners) * 4
+
+    def joins(self, slices: int, machine: CudaMachine) -> bool:
+        """Return whether blocks of a cluster can share a tile along k."""
+        is_possible = self.cluster == 1 and not self.turns and clusters_at_once(slices, machine) > 0
+        if not 1 < slices <= _MOST_JOINED or not is_possible:
+            return False
+        more_bytes = self.received_bytes(slices) + self.staged(_STAGED_BYTES)
+        return self.stages(machine, more_bytes) >= _LEAST_STAGES
 
     @property
-    def parts_bytes(self) -> int:
-        """Return the bytes of shared memory for parts of the columns' operand: two kinds, in each buffer."""
+    def beside_bytes(self) -> int:
+        """Return the bytes of shared memory that the main loop takes beside the tiles.
+
+        TF32 parts of the columns' operand are of two kinds, in each buffer. Bytes have two numbers for each
+        row and column.
+        """
+        if self.mode is CudaMode.WGMMA_BYTES:
+            return _SHIFT_BYTES * (self.rows + self.columns) * (self.consumers if self.turns else 1)
         buffers = 3 if self.consumers > 1 else 2
         return 2 * buffers * self.columns * ROW_BYTES if self.mode is CudaMode.WGMMA_PARTS else 0
 
@@ -193,6 +231,8 @@ of 192 x 192, one for each multiprocessor, three products with 6304 x 768 result
 256 x 192. Tiles of 128 x 96 take 0.81 of the time of 64 x 256 for 512 x 2304 results of 768 summands."""
 WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_WINDOWS) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
+BYTE_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTES) for tile in WARPGROUP_TILES)
+"""The candidates of products of bytes."""
 PARTS_TILES = (
     WarpgroupTile(128, 128, 2, 1, mode=CudaMode.WGMMA_PARTS),
     WarpgroupTile(128, 96, 2, 1, mode=CudaMode.WGMMA_PARTS),
@@ -207,7 +247,7 @@ def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[Warpgr
     """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
-    for tiles in (WARPGROUP_TILES, WINDOW_TILES, PARTS_TILES):
+    for tiles in (WARPGROUP_TILES, WINDOW_TILES, BYTE_TILES, PARTS_TILES):
         warpgroups = in_warpgroups(shape, tiles[0].mode)
         if not warpgroups.is_loadable:
             continue
@@ -226,9 +266,19 @@ def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[Warpgr
             break
 
 
+def clusters_at_once(size: int, machine: CudaMachine) -> int:
+    """Return the clusters of `size` blocks that run at once, if a multiprocessor has one block of them."""
+    fraction = _CLUSTERED if size > 2 else 1.0
+    return int(machine.multiprocessors * fraction) // size
+
+
 def in_warpgroups(shape: Shape, mode: CudaMode) -> WarpgroupShape:
     """Return a contraction as warpgroups compute it: as a product of matrices, or over windows."""
-    shapes = {CudaMode.WGMMA_WINDOWS: ConvolutionShape, CudaMode.WGMMA_PARTS: PartsShape}
+    shapes = {
+        CudaMode.WGMMA_WINDOWS: ConvolutionShape,
+        CudaMode.WGMMA_BYTES: BytesShape,
+        CudaMode.WGMMA_PARTS: PartsShape,
+    }
     return shapes.get(mode, WarpgroupShape)(shape)
 
 
@@ -242,9 +292,9 @@ class WarpgroupShape:
 
     depth = _DEPTH
     """Elements along k of a tile."""
-    products = 1
+    products = 1.0
     """Products of FLOAT16 that take as long as one product of this kind."""
-    least_step, tile_cycles = _LEAST_STEP, _TILE_CYCLES
+    least_step, tile_cycles, store_rate = _LEAST_STEP, _TILE_CYCLES, _STORE_RATE
 
     def __init__(self, shape: Shape) -> None:
         self._shape, self.kernel, self.accesses = shape, shape.kernel, shape.accesses
@@ -328,7 +378,9 @@ class WarpgroupShape:
         """Return the estimated cycles of all tiles."""
         down = -(-self.m // (tile.rows * tile.cluster))
         items = self.batch_count * down * -(-self.n // tile.columns) * splits
-        places = machine.multiprocessors // tile.cluster
+        is_joined = tile.joins(splits, machine)
+        cluster = splits if is_joined else tile.cluster
+        places = clusters_at_once(cluster, machine) * cluster // tile.cluster
         steps = math.ceil(math.ceil(self.k / self.depth) / splits)
         rounds = -(-items // (places * tile.blocks))
         # Blocks on a multiprocessor share its tensor cores and its way to the L2 cache.
@@ -342,10 +394,12 @@ class WarpgroupShape:
         busy = min(items, places) * tile.cluster / machine.multiprocessors
         reading = lines * ROW_BYTES * busy / machine.cache_rate
         step = max(together * max(products, reading), self.least_step)
-        between = self.tile_cycles + area / _STORE_RATE + area * self._operations / machine.operation_rate
-        if splits > 1:
+        between = self.tile_cycles + area / self.store_rate + area * self._operations / machine.operation_rate
+        if is_joined:
+            between += _JOIN_CYCLES + tile.received_bytes(splits) / _JOIN_RATE
+        elif splits > 1:
             between += _SLICE_CYCLES + area * (1 + splits) / _SLICE_RATE
-        begin, along_k = _BEGIN_CYCLES + _CLUSTER_CYCLES * (tile.cluster > 1), steps * step
+        begin, along_k = _BEGIN_CYCLES + _CLUSTER_CYCLES * (cluster > 1), steps * step
         if tile.turns:
             return begin + rounds * max(along_k, (along_k + between) / 2) + between
         return begin + rounds * (along_k + between)
@@ -383,7 +437,10 @@ class WarpgroupShape:
         staged_unit = self._staged_unit()
         patterns = self._patterns(staged_unit or UNIT)
         staged = _STAGED_BYTES if staged_unit else 0
-        stages = tile.stages(machine, staged)
+        slices = index(splits) if tile.joins(splits, machine) else 1
+        splits = 1 if slices > 1 else splits
+        more_bytes = tile.staged(staged) + (tile.received_bytes(slices) if slices > 1 else 0)
+        stages = tile.stages(machine, more_bytes)
         constants = {
             "KERNELS": 1,
             "THREADS": tile.threads,
@@ -400,6 +457,7 @@ class WarpgroupShape:
             "CONSUMER_REGISTERS": consumer,
             "TURNS": int(tile.turns),
             "SPLIT": int(splits > 1),
+            "SLICES": slices,
             "LOOPS_M": len(rows),
             "LOOPS_N": len(columns),
             "LOOPS_K": self.loops_k,
@@ -423,18 +481,20 @@ class WarpgroupShape:
             **self._more_values(),
         )
         steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
-        places = machine.multiprocessors * tile.blocks // tile.cluster
+        places = clusters_at_once(tile.cluster, machine) * tile.blocks
+        # Blocks that share a tile along k have one tile each.
+        blocks = tiles * slices if slices > 1 else least(clusters * splits, places) * tile.cluster
         loops, largest = (*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)
         return CudaLaunch(
             tiled_pattern(tile.mode, self.kernel, patterns, loops, largest, constants),
-            least(clusters * splits, places) * tile.cluster,
+            blocks,
             tile.threads,
             {
                 **loop_words(self.kernel, self.groups, (*rows, *columns)),
                 **words,
                 **steps_of_lanes,
             },
-            shared_bytes=stages * tile.stage_bytes + tile.parts_bytes + tile.staged(staged) + SHARED_SLACK,
+            shared_bytes=stages * tile.stage_bytes + tile.beside_bytes + more_bytes + SHARED_SLACK,
             counters_bytes=4 * tiles * tile.consumers if splits > 1 else 0,
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this box.
@@ -519,6 +579,21 @@ class WarpgroupShape:
         aligned = self._shape.alignments[number] % bytes == 0
         aligned = aligned and all(loop.strides[number] % bytes == 0 for loop in others)
         return Step.CONTIGUOUS if aligned else Step.STRIDED
+
+
+class BytesShape(WarpgroupShape):
+    """A product of matrices of integers of 8 bits, which `wgmma` takes only if k is contiguous."""
+
+    depth = ROW_BYTES
+    products = 0.5
+    least_step, tile_cycles, store_rate = _OF_BYTES
+
+    @property
+    def _is_of_type(self) -> bool:
+        return self._shape.mode is CudaMode.IMMA and self._shape.is_summed
+
+    def _is_tensor(self, load: int, rows: Loop) -> bool:
+        return self._along_k(load) and super()._is_tensor(load, rows)
 
 
 class PartsShape(WarpgroupShape):

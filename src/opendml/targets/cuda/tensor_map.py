@@ -28,7 +28,13 @@ image with two axes (CUDA driver API)."""
 MOST_OFFSET = 255
 """Largest offset of a tap, in pixels, along each of two axes (PTX ISA)."""
 
-_TYPES = {ScalarType.FLOAT16: "FLOAT16", ScalarType.FLOAT32: "FLOAT32"}
+_TYPES = {
+    ScalarType.FLOAT16: "FLOAT16",
+    ScalarType.FLOAT32: "FLOAT32",
+    # The copy engine does not compute with elements.
+    ScalarType.INT8: "UINT8",
+    ScalarType.UINT8: "UINT8",
+}
 
 
 @dataclass(frozen=True, slots=True)

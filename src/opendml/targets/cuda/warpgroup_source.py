@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+from opendml.compiler.kernel import number_of
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.differences import difference
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.contraction_source import TilePrinter, contraction_of, loads_beside
+from opendml.targets.cuda.contraction_source import (
+    POSITIONS,
+    TilePrinter,
+    contraction_of,
+    loads_beside,
+)
 from opendml.targets.cuda.cxx import function
 from opendml.targets.cuda.expression import TYPES
 from opendml.targets.cuda.pattern import CudaAccess
@@ -49,13 +56,18 @@ class WarpgroupPrinter(TilePrinter):
         operands = [self.tensor(name, constants[f"{name}_LOAD"], 1 + constants["LOOPS_K"]) for name in "AB"]
         total = contraction_of(self.values)
         results = self._pairs(total) if constants["STAGED_BYTES"] else self.unit_of_results(total, UNIT)
-        return "\n\n".join([self.products(), *self.head("m", "n"), *operands, results])
+        sums = f"typedef {TYPES[total.type]} Sum;"
+        return "\n\n".join([self.products(), *self.head("m", "n"), sums, *operands, results])
 
     def products(self) -> str:
         """Print the function that adds products."""
         constants = dict(self.pattern.constants)
         turned = not constants["A_ALONG_K"], not constants["B_ALONG_K"]
         return product_of_warpgroup(constants["COLUMNS_OF_TILE"], *turned)
+
+    def _more_of(self, name: str, load: int) -> list[str]:
+        """Return the lines that an operand has beside its type and its order."""
+        return []
 
     def tensor(self, name: str, load: int, dimension: int = 2) -> str:
         """Print an operand: its type, its order, and where it lies along the dimensions over matrices, after
@@ -80,6 +92,7 @@ class WarpgroupPrinter(TilePrinter):
                 "    DEVICE_MEMBER static void find_batch(const Parameters& p, Index at, int (&to)[RANK]) {",
                 *(f"        {line}" for line in lines),
                 "    }",
+                *(f"    {line}" for line in self._more_of(name, load)),
                 "};",
             ]
         )
@@ -104,7 +117,7 @@ class WarpgroupPrinter(TilePrinter):
         position, pair = "const Parameters& p, const Offsets& at", "Vector<half, 2>"
         arguments = (
             f"const Parameters& p, const OfRow& row, const OfColumns& columns, "
-            f"const {pair} (&residuals)[RESIDUALS + 1], const float (&sums)[2], {pair} (&results)[RESULTS]"
+            f"const {pair} (&residuals)[RESIDUALS + 1], const Sum (&sums)[2], {pair} (&results)[RESULTS]"
         )
         loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {", *lines, "}"]
         stores = [self._address(number) for number, _, _ in self.stores]
@@ -151,6 +164,25 @@ class ConvolutionPrinter(WarpgroupPrinter):
         )
 
 
+class BytesPrinter(WarpgroupPrinter):
+    """A printer of products of integers of 8 bits, from whose sums kernels/sm90/shifts.cuh subtracts the
+    products with zero points."""
+
+    def products(self) -> str:
+        """Print the function that adds products of bytes."""
+        constants = dict(self.pattern.constants)
+        types = [self.pattern.loads[constants[f"{name}_LOAD"]].type for name in "AB"]
+        return product_of_bytes(constants["COLUMNS_OF_TILE"], *types)
+
+    def _more_of(self, name: str, load: int) -> list[str]:
+        """Return the function of the number that is subtracted from all elements of a row."""
+        given = (difference(operand) for operand in contraction_of(self.values).operands)
+        subtracted = next(rest for value, *rest in filter(None, given) if number_of(value) == load)
+        place = "m" if name == "A" else "n"
+        at_row = f"DEVICE_MEMBER static Offsets at_row({POSITIONS}) {{ return ::at_{place}(p, to, at); }}"
+        return [*self._shift(subtracted), at_row]
+
+
 class PartsPrinter(WarpgroupPrinter):
     """A printer of products of FLOAT32, whose TF32 parts kernels/sm90/tf32_parts.cuh multiplies."""
 
@@ -189,6 +221,27 @@ def product_of_warpgroup(columns: int, a_turned: bool, b_turned: bool) -> str:
             f'             "setp.ne.b32 adds, %{sums + 2}, 0;\\n"',
             f'             "{instruction} {{{places}}}, "',
             f'             "%{sums}, %{sums + 1}, adds, 1, 1, {a_turned:d}, {b_turned:d}; }}"',
+            f"             : {outputs}",
+            '             : "l"(a), "l"(b), "r"((int)adds));',
+        ],
+    )
+
+
+def product_of_bytes(columns: int, a: ScalarType, b: ScalarType) -> str:
+    """Return the function that adds the products of 64 rows by some columns of integers of 8 bits, 32 along
+    k, along which both operands are contiguous."""
+    sums = columns // 2
+    places = ", ".join(f"%{number}" for number in range(sums))
+    outputs = ", ".join(f'"+r"(sums[{number}])' for number in range(sums))
+    types = ".".join("s8" if each is ScalarType.INT8 else "u8" for each in (a, b))
+    instruction = f"wgmma.mma_async.sync.aligned.m64n{columns}k32.s32.{types}"
+    arguments = f"int (&sums)[{sums}], unsigned long long a, unsigned long long b, bool adds"
+    return function(
+        f"void multiply_warpgroup({arguments})",
+        [
+            'asm volatile("{ .reg .pred adds;\\n"',
+            f'             "setp.ne.b32 adds, %{sums + 2}, 0;\\n"',
+            f'             "{instruction} {{{places}}}, %{sums}, %{sums + 1}, adds; }}"',
             f"             : {outputs}",
             '             : "l"(a), "l"(b), "r"((int)adds));',
         ],

@@ -12,18 +12,22 @@
 // HIDES: positions alone hide keys, as in a causal mask. Tiles of keys that no query of a tile sees are not read if hidden keys weigh
 // nothing.
 //
+// TERMS: parts of scores that depend on keys, and not on queries, as in a mask of keys. Each warp computes them once for each tile of keys,
+// and keeps them in shared memory. If queries take part by loads, a warp does so if all of its queries have the same values there.
+//
 // SPLIT: all queries of a matrix fit in one tile, and several blocks share its keys, `p.slice_tiles` tiles of keys each. Each leaves its sums in
 // global memory; the last one adds them up in the order of the keys.
 
 constexpr int ROW_BYTES = 128, ELEMENTS = ROW_BYTES / 2;  // of a row of a box, whose units of 16 bytes are swizzled
 constexpr int Q_BYTES = ROWS * DEPTH * 2, K_BYTES = KEYS * DEPTH * 2, V_BYTES = KEYS * WIDTH * 2, STAGE_BYTES = K_BYTES + V_BYTES;
+constexpr int TERM_BYTES = TERMS * KEYS * 4;  // of each warp
 constexpr int CONSUMERS = ROWS / 64, SCORES = KEYS / 2, RESULTS = WIDTH / 2, FRAGMENTS = KEYS / 16;
 constexpr int TURN_BARRIER = 1;  // the first of the barriers of the warpgroups; barrier 0 is that of __syncthreads
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
 constexpr float LOG2_E = 1.44269504f, WEIGHT_BITS = 14;
 #define LOWEST __int_as_float(0xff800000)
 static_assert(!SPLIT || CONSUMERS == 1);
-static_assert(ROWS % 64 == 0 && KEYS % 16 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
+static_assert(ROWS % 64 == 0 && KEYS % 32 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
 
 // Returns how many keys a query sees. `distance_beyond` is linear in keys, and a key is hidden if it is positive.
 DEVICE int visible_keys(const Parameters& p, const Offsets& query) {
@@ -79,10 +83,11 @@ struct Ring {
 
 // The addresses of tiles and barriers in shared memory.
 struct SharedLayout {
-    Shared queries, stages, full_queries, empty_queries, full_keys, empty_keys, full_values, empty_values, end;
+    Shared queries, stages, terms, full_queries, empty_queries, full_keys, empty_keys, full_values, empty_values, end;
 
     DEVICE_MEMBER explicit SharedLayout(Shared begin) : queries(begin), stages(begin + Q_BYTES) {
-        full_queries = stages + STAGES * STAGE_BYTES;
+        terms = stages + STAGES * STAGE_BYTES;
+        full_queries = terms + CONSUMERS * 4 * TERM_BYTES;
         empty_queries = full_queries + BARRIER_BYTES;
         full_keys = empty_queries + BARRIER_BYTES;
         empty_keys = full_keys + STAGES * BARRIER_BYTES;
@@ -248,6 +253,10 @@ struct Softmax {
     Offsets at[2];
     int seen[2];
     float greatest[2], sums[2];
+    float* terms;  // of this warp
+    bool is_alike;  // Whether the terms are the same for all queries of the warp.
+
+    DEVICE_MEMBER explicit Softmax(float* terms) : terms(terms) {}
 
     DEVICE_MEMBER void start(const Parameters& p, const Work& work, Index own) {
 #pragma unroll
@@ -257,25 +266,53 @@ struct Softmax {
             at[row] = at_m(p, at_group(p, work.batch), place < (Index)p.queries ? place : work.row);
             seen[row] = visible_keys(p, at[row]);
         }
+        is_alike = TERMS > 0 && rows_are_alike(p, at);
+    }
+
+    // Computes the terms of the keys from `key` on.
+    DEVICE_MEMBER void find_terms_of(const Parameters& p, Index key) {
+        if (TERMS == 0 || !is_alike) return;
+        __syncwarp();
+#pragma unroll
+        for (int first = 0; first < KEYS; first += 32) {
+            const int own = first + threadIdx.x % 32;
+            float found[TERMS + 1];
+            find_terms(p, at_keys(p, at[0], key + own < (Index)p.keys ? key + own : key), found);
+#pragma unroll
+            for (int i = 0; i < TERMS; i++) terms[i * KEYS + own] = found[i];
+        }
+        __syncwarp();
+    }
+
+    // Makes scores of the products with the keys from `key` on.
+    DEVICE_MEMBER void make_scores(const Parameters& p, float (&scores)[SCORES], Index key) {
+        if (SCALED) {
+            const float scale = scale_of(p);
+#pragma unroll
+            for (int i = 0; i < SCORES; i++) scores[i] *= scale;
+        } else if (TERMS > 0 && is_alike) {
+#pragma unroll
+            for (int i = 0; i < SCORES; i += 4) {
+                Vector<float, 2> pairs[TERMS + 1];
+#pragma unroll
+                for (int j = 0; j < TERMS; j++) load(pairs[j], (const char*)(terms + j * KEYS + key_of(i)));
+                finish_scores(p, at[0], reinterpret_cast<float (&)[2]>(scores[i]), pairs);
+                finish_scores(p, at[1], reinterpret_cast<float (&)[2]>(scores[i + 2]), pairs);
+            }
+        } else {
+#pragma unroll
+            for (int i = 0; i < SCORES; i += 2) {
+                const Index own = key + key_of(i);
+                const Offsets place = at_keys(p, at[row_of(i)], own < (Index)p.keys ? own : key);
+                find_scores(p, place, reinterpret_cast<float (&)[2]>(scores[i]), own + 1 < (Index)p.keys);
+            }
+        }
     }
 
     // Makes weights of the products with the keys from `key` on. The caller scales the sums so far by `factors`.
     DEVICE_MEMBER void weigh(const Parameters& p, float (&scores)[SCORES], float (&factors)[2], Index key, bool is_partial) {
         const float unit = unit_of_scores(p);
-        if (!is_scaled_late(p)) {
-            const float scale = scale_of(p);
-#pragma unroll
-            for (int i = 0; i < SCORES; i += 2) {
-                const Index own = key + key_of(i);
-                if constexpr (SCALED) {
-                    scores[i] *= scale;
-                    scores[i + 1] *= scale;
-                } else {
-                    const Offsets place = at_keys(p, at[row_of(i)], own < (Index)p.keys ? own : key);
-                    find_scores(p, place, reinterpret_cast<float (&)[2]>(scores[i]), own + 1 < (Index)p.keys);
-                }
-            }
-        }
+        if (!is_scaled_late(p)) make_scores(p, scores, key);
         if (is_partial) {
 #pragma unroll
             for (int i = 0; i < SCORES; i++) {
@@ -422,11 +459,11 @@ DEVICE void release(Shared empty) {
     if (threadIdx.x % 32 == 0) arrive_at(empty);
 }
 
-DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared_item) {
+DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared_item, float* terms) {
     const int group = threadIdx.x / 128 - 1, next = group + 1 < CONSUMERS ? group + 1 : 0;
     const Shared queries = layout.queries + group * 64 * ROW_BYTES;
     Ring keys, values;
-    Softmax softmax;
+    Softmax softmax(terms);
     Weights weights;
     float scores[SCORES], results[RESULTS], factors[2];
     bool is_first = group == 0;
@@ -481,6 +518,7 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared
         hold_all(scores);
         hold_all(results);
         if (work.blocks > 0) {
+            softmax.find_terms_of(p, (Index)work.first * KEYS);
             wait_for_phase(layout.full_keys + keys.slot * BARRIER_BYTES, keys.parity);
             begin_turn();
             begin_products();
@@ -500,9 +538,10 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared
                 begin_products();
                 weights.begin_results(results, layout.values(values.slot), block > 1);
                 end_turn();
+                const Index key = (Index)(work.first + block) * KEYS;
+                softmax.find_terms_of(p, key);
                 wait_for_products<1>();
                 release_keys(block);
-                const Index key = (Index)(work.first + block) * KEYS;
                 softmax.weigh(p, scores, factors, key, is_partial(key));
                 // Without this the compiler would move the wait for the products before the weights.
                 wait_until_known(softmax.sums[0] + softmax.sums[1]);
@@ -553,11 +592,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) kernel(const __grid_con
     __syncthreads();
     begin_kernel();
     int* const item = (int*)((char*)memory + (layout.end - shared_address(memory)));
+    float* const terms = (float*)((char*)memory + (layout.terms - shared_address(memory)) + (threadIdx.x / 32 - 4) * TERM_BYTES);
     if (threadIdx.x < 128) {
         give_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) produce(p, layout, item);
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        consume(p, layout, item);
+        consume(p, layout, item, terms);
     }
 }

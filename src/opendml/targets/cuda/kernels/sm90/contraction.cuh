@@ -8,7 +8,8 @@
 //
 // A launch runs KERNELS kernels, which differ in their parameters alone: the blocks of one beside those of the others.
 //
-// With several slices of k for a tile (`p.splits`), whichever is done last adds the sums of all up, in the order of the slices.
+// With several slices of k for a tile (`p.splits`), whichever is done last adds the sums of all up, in the order of the slices. If the blocks
+// of a cluster have the slices (SLICES), each has one tile, and they send each other their sums.
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // With fewer rows than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
@@ -36,10 +37,10 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
 }
 
 // Whether this slice of k is the last of its tile; then the sums of a warpgroup become those of all slices.
-DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int warpgroup, int* last) {
+DEVICE bool gather(Sum (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int warpgroup, int* last) {
     const int slices = (int)p.splits, thread = threadIdx.x % 128;
     const Index part = work.tile * PARTS + warpgroup % PARTS;
-    float* const page = (float*)p.scratch + (long long)part * slices * (SUMS * 128) + thread;
+    Sum* const page = (Sum*)p.scratch + (long long)part * slices * (SUMS * 128) + thread;
 #pragma unroll
     for (int i = 0; i < SUMS; i++) page[(long long)work.rank * (SUMS * 128) + i * 128] = sums[i / HALF][i % HALF];
     __threadfence();
@@ -54,15 +55,31 @@ DEVICE bool gather(float (&sums)[DOWN][HALF], const Parameters& p, const Work& w
     for (int slice = 0; slice < slices; slice++) {
         const unsigned* const from = (const unsigned*)(page + (long long)slice * (SUMS * 128));
 #pragma unroll
-        for (int i = 0; i < SUMS; i++) sums[i / HALF][i % HALF] += bits_as<float>(load_uncached(from + i * 128));
+        for (int i = 0; i < SUMS; i++) sums[i / HALF][i % HALF] += bits_as<Sum>(load_uncached(from + i * 128));
     }
     return true;
 }
 
-DEVICE void consume(const Parameters& p, MainLoop loop, int* last, char* staging, Index first_item, Index items_step, int block) {
+// The addresses in shared memory behind the tiles.
+struct SharedLayout {
+    Shared staged, received, full, empty, joined, end;
+
+    DEVICE_MEMBER explicit SharedLayout(Shared tiles) : staged(tiles + STAGES * STAGE_BYTES + MainLoop::SHARED_BYTES) {
+        received = staged + CONSUMERS * 4 * STAGED_BYTES;
+        full = received + RECEIVED_BYTES;
+        empty = full + STAGES * BARRIER_BYTES;
+        joined = empty + STAGES * BARRIER_BYTES;
+        end = joined + BARRIER_BYTES;
+    }
+};
+
+DEVICE void consume(
+    const Parameters& p, MainLoop loop, const SharedLayout& layout, char* memory, int* last, Index first_item, Index items_step, int block
+) {
+    char* const staging = memory + layout.staged + threadIdx.x / 32 % (4 * CONSUMERS) * STAGED_BYTES;
     const int warpgroup = threadIdx.x / 128 - 1, other = TURNS ? 1 - warpgroup : 0;
     Ring ring;
-    float sums[DOWN][HALF];
+    Sum sums[DOWN][HALF];
     int turn = 0;
 #pragma unroll 1
     for (Index item = first_item; item < (Index)p.items; item += items_step, turn++) {
@@ -78,10 +95,15 @@ DEVICE void consume(const Parameters& p, MainLoop loop, int* last, char* staging
         if (TURNS && item + items_step < (Index)p.items) arrive_for_warpgroups(TURN_BARRIER + other, CONSUMERS);
         loop.finish(sums);
         release(loop.empty + last_slot * BARRIER_BYTES);
+        loop.subtract(sums, p, work, first_row);
         if constexpr (SPLIT) {
             if (!gather(sums, p, work, warpgroup, last)) continue;
         }
-        store_sums(sums, p, at_group(p, work.batch), work.row + first_row, work.column, staging + threadIdx.x / 32 % (4 * CONSUMERS) * STAGED_BYTES);
+        if constexpr (SLICES > 1) {
+            if (!join(sums, layout.received, layout.joined, memory + layout.received)) continue;
+        }
+        const Index column = work.column + (SLICES > 1 ? work.rank * OWN_COLUMNS : 0);
+        store_sums(sums, p, at_group(p, work.batch), work.row + first_row, column, staging);
     }
 }
 
@@ -89,35 +111,39 @@ struct AllParameters {
     Parameters of_kernel[KERNELS];
 };
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ AllParameters all) {
+extern "C" __global__ void __cluster_dims__(CLUSTER * SLICES, 1, 1) __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ AllParameters all) {
     const Parameters& p = all.of_kernel[KERNELS > 1 ? blockIdx.y : 0];
-    extern __shared__ uint4 memory[];
+    extern __shared__ uint4 shared[];
     // Swizzled tiles begin at multiples of 1024 bytes.
-    const Shared tiles = (shared_address(memory) + 1023) / 1024 * 1024;
-    const Shared staged = tiles + STAGES * STAGE_BYTES + MainLoop::SHARED_BYTES, full = staged + CONSUMERS * 4 * STAGED_BYTES, empty = full + STAGES * BARRIER_BYTES;
-    char* const staging = (char*)memory + (staged - shared_address(memory));
-    int* const last = (int*)((char*)memory + (empty + STAGES * BARRIER_BYTES - shared_address(memory)));
+    const Shared tiles = (shared_address(shared) + 1023) / 1024 * 1024;
+    const SharedLayout layout(tiles);
+    char* const memory = (char*)shared - shared_address(shared);
+    int* const last = (int*)(memory + layout.end);
     if (threadIdx.x == 0) {
         prefetch(p.a_map);
         prefetch(p.b_map);
         for (int slot = 0; slot < STAGES; slot++) {
-            start_barrier(full + slot * BARRIER_BYTES, 1);
-            start_barrier(empty + slot * BARRIER_BYTES, ARRIVALS);
+            start_barrier(layout.full + slot * BARRIER_BYTES, 1);
+            start_barrier(layout.empty + slot * BARRIER_BYTES, ARRIVALS);
+        }
+        if (SLICES > 1) {
+            start_barrier(layout.joined, 1);
+            if (block_of_cluster() < OWNERS) expect_bytes(layout.joined, RECEIVED_BYTES);
         }
         for (int i = 0; i < 3; i++) last[CONSUMERS + i] = 0;
         publish_barriers();
     }
-    if constexpr (CLUSTER > 1) synchronize_cluster();
+    if constexpr (CLUSTER * SLICES > 1) synchronize_cluster();
     else __syncthreads();
     begin_kernel();
     const int block = CLUSTER > 1 ? block_of_cluster() : 0;
-    const Index first_item = blockIdx.x / CLUSTER, items_step = gridDim.x / CLUSTER;
+    const Index first_item = blockIdx.x / (CLUSTER * SLICES), items_step = gridDim.x / (CLUSTER * SLICES);
     if (threadIdx.x < 128) {
         give_registers<PRODUCER_REGISTERS>();
-        if (threadIdx.x == 0) produce(p, tiles, full, empty, first_item, items_step, block);
+        if (threadIdx.x == 0) produce(p, tiles, layout.full, layout.empty, first_item, items_step, block);
     } else {
         take_registers<CONSUMER_REGISTERS>();
-        char* const begin = (char*)memory + (tiles - shared_address(memory));
-        consume(p, MainLoop(p, tiles, full, empty, begin, last + CONSUMERS), last, staging, first_item, items_step, block);
+        const MainLoop loop(p, tiles, layout.full, layout.empty, memory + tiles, last + CONSUMERS);
+        consume(p, loop, layout, memory, last, first_item, items_step, block);
     }
 }

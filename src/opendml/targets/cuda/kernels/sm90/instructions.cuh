@@ -50,6 +50,26 @@ DEVICE void wait_for_phase(Shared barrier, unsigned parity) {
         : "memory");
 }
 
+// Waits for what other blocks of the cluster send.
+DEVICE void wait_for_cluster(Shared barrier, unsigned parity) {
+    asm volatile(
+        "{ .reg .pred done;\n"
+        "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again; }" ::"r"(barrier),
+        "r"(parity)
+        : "memory");
+}
+
+// Sends 16 bytes to another block of the cluster, where they count at a barrier.
+DEVICE void send(Shared to, Shared barrier, int block, const unsigned (&words)[4]) {
+    asm volatile(
+        "{ .reg .b32 there, done;\n"
+        "mapa.shared::cluster.u32 there, %0, %2; mapa.shared::cluster.u32 done, %1, %2;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [there], {%3, %4, %5, %6}, [done]; }" ::"r"(to),
+        "r"(barrier), "r"(block), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+        : "memory");
+}
+
 DEVICE void prefetch(const TensorMap& map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 
 #define LOAD_BOX(DIMENSIONS, COORDINATES, ...)                                                                      \
@@ -138,6 +158,7 @@ DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
 
 // Keeps the compiler from moving a sum, or an operand in registers, across this point.
 DEVICE void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
+DEVICE void hold(int& sum) { asm volatile("" : "+r"(sum)::"memory"); }
 DEVICE void hold(unsigned& pair) { asm volatile("" : "+r"(pair)::"memory"); }
 
 // Keeps later volatile instructions behind the computation of a number that is not negative: the mask of the barrier depends on it.

@@ -2,7 +2,7 @@
 
 // Stores the results of a warpgroup's sums, whose first row is `row`. A thread has sums of pairs of columns in two rows of each block of
 // 8 columns. Transposing four blocks gives it all 8 columns of one, so that it loads and stores units.
-DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char*) {
+DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char*) {
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < DOWN; i++) {
@@ -12,15 +12,15 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
             const bool is_there = own_row < (Index)p.m;
             const Offsets of_row = at_m(p, at, is_there ? own_row : 0);
 #pragma unroll
-            for (int block = 0; block < COLUMNS_OF_TILE / 8; block += 4) {
-                float pairs[4][2];
+            for (int block = 0; block < OWN_COLUMNS / 8; block += 4) {
+                Sum pairs[4][2];
 #pragma unroll
                 for (int j = 0; j < 8; j++) pairs[j / 2][j % 2] = sums[i][(block + j / 2) * 4 + 2 * lower + j % 2];
                 transpose_quad(pairs);
                 const Index own_column = column + (block + lane % 4) * 8;
                 const Index left = (Index)p.n - own_column;
                 if (is_there && left > 0) {
-                    store_unit(p, at_n(p, of_row, own_column), reinterpret_cast<float (&)[8]>(pairs), left < 8 ? (int)left : 8);
+                    store_unit(p, at_n(p, of_row, own_column), reinterpret_cast<Sum (&)[8]>(pairs), left < 8 ? (int)left : 8);
                 }
             }
         }

@@ -37,7 +37,7 @@ DEVICE unsigned long long descriptor(Shared tile, int row, int k) {
     return LAYOUT + (tile % (1 << 18) / 16 + offset / 16);
 }
 
-DEVICE void hold_all(float (&sums)[DOWN][HALF]) {
+DEVICE void hold_all(Sum (&sums)[DOWN][HALF]) {
 #pragma unroll
     for (int i = 0; i < DOWN; i++) {
 #pragma unroll

@@ -3,7 +3,7 @@
 // memory in pieces of up to 16 bytes, as whole lines of 128 bytes if the tile is wide enough. Residuals, which are read at every result,
 // take the opposite way. Transposing the sums in registers takes ten times as many instructions.
 
-constexpr int CHUNK = COLUMNS_OF_TILE % 64 ? 32 : 64;  // columns at a time
+constexpr int CHUNK = OWN_COLUMNS % 64 ? 32 : 64;  // columns at a time
 constexpr int PIECES = CHUNK / STAGED_UNIT;  // of a line
 constexpr int ACROSS = PIECES < 32 ? PIECES : 32, SETS = PIECES / ACROSS, LINES = 32 / ACROSS;  // that a warp moves at once
 constexpr int MOVES = 16 / LINES * SETS, BATCH = MOVES < 4 ? MOVES : 4;  // moves of a warp, and those under way together
@@ -26,7 +26,7 @@ struct Piece {
     DEVICE_MEMBER char* in(char* staging) const { return unit_of(staging, line, column / 8) + column % 8 * 2; }
 };
 
-DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char* staging) {
+DEVICE void store_sums(const Sum (&sums)[DOWN][HALF], const Parameters& p, const Offsets& at, Index row, Index column, char* staging) {
     const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
 #pragma unroll
     for (int i = 0; i < DOWN; i++) {
@@ -38,7 +38,7 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
             rows[lower] = of_row(p, at_m(p, at, line < count ? first + line : 0));
         }
 #pragma unroll
-        for (int chunk = 0; chunk < COLUMNS_OF_TILE; chunk += CHUNK) {
+        for (int chunk = 0; chunk < OWN_COLUMNS; chunk += CHUNK) {
             const Index begin = column + chunk, width = (Index)p.n - begin;
             unsigned residuals[RESIDUALS + 1][2 * UNITS], results[RESULTS][2 * UNITS];
 #pragma unroll
@@ -68,7 +68,7 @@ DEVICE void store_sums(const float (&sums)[DOWN][HALF], const Parameters& p, con
                     Vector<half, 2> others[RESIDUALS + 1], made[RESULTS];
 #pragma unroll
                     for (int number = 0; number < RESIDUALS; number++) others[number] = bits_as<Vector<half, 2>>(residuals[number][2 * block + lower]);
-                    const float* const own = sums[i] + (chunk / 8 + block) * 4 + 2 * lower;
+                    const Sum* const own = sums[i] + (chunk / 8 + block) * 4 + 2 * lower;
                     make_pair(p, rows[lower], columns, others, {own[0], own[1]}, made);
 #pragma unroll
                     for (int number = 0; number < RESULTS; number++) results[number][2 * block + lower] = bits_as<unsigned>(made[number]);

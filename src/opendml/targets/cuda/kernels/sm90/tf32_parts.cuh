@@ -133,6 +133,7 @@ struct MainLoop {
     }
 
     DEVICE_MEMBER void finish(float (&)[DOWN][HALF]) {}
+    DEVICE_MEMBER void subtract(float (&)[DOWN][HALF], const Parameters&, const Work&, int) {}
 
     DEVICE_MEMBER static void add(float (&sums)[HALF], float (&products)[HALF]) {
 #pragma unroll

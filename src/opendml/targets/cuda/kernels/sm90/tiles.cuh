@@ -8,6 +8,16 @@ constexpr int DOWN = ROWS / PARTS / 64, HALF = COLUMNS_OF_TILE / 2, SUMS = DOWN 
 constexpr int ARRIVALS = PARTS * 4 * CLUSTER;  // one of each warp that multiplies
 constexpr int OWN_BARRIER = 1, TURN_BARRIER = OWN_BARRIER + CONSUMERS;  // the first of the barriers of the warpgroups
 constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
+
+// Returns how many blocks of a cluster store results of a tile that they share along k: each a part of `blocks` blocks of 32 columns.
+DEVICE constexpr int owners_of(int blocks) {
+    int owners = SLICES;
+    while (blocks % owners != 0) owners--;
+    return owners;
+}
+
+constexpr int OWNERS = owners_of(COLUMNS_OF_TILE / 32), OWN_COLUMNS = COLUMNS_OF_TILE / OWNERS;  // that a block stores
+static_assert(SLICES == 1 || (CLUSTER == 1 && !SPLIT && !TURNS));
 static_assert(ELEMENTS == DEPTH && ROWS % (64 * PARTS) == 0 && COLUMNS_OF_TILE % (B::ALONG_K ? 32 : ELEMENTS) == 0 && COLUMNS_OF_TILE / CLUSTER % 8 == 0);
 
 // The position of a tile, or of a slice of it along k.
@@ -17,7 +27,7 @@ struct Work {
 
     DEVICE_MEMBER Work(const Parameters& p, Index item, int block) {
         const Index super = SPLIT ? item / (Index)p.splits : item;
-        rank = SPLIT ? (int)(item - super * (Index)p.splits) : 0;
+        rank = SLICES > 1 ? block_of_cluster() : SPLIT ? (int)(item - super * (Index)p.splits) : 0;
         tile = super * CLUSTER + block;
         batch = divide(super, p.matrix_tiles);
         const Index inside = super - batch * (Index)p.matrix_tiles.count, of_band = (Index)p.tiles_down.count * BAND;
@@ -26,8 +36,8 @@ struct Work {
         const Index down = in_band / width;
         row = (down * CLUSTER + block) * ROWS;
         column = (band * BAND + in_band - down * width) * COLUMNS_OF_TILE;
-        first = SPLIT ? rank * (Index)p.split_depth : 0;
-        end = SPLIT && first + (Index)p.split_depth < (Index)p.k ? first + (Index)p.split_depth : (Index)p.k;
+        first = rank * (Index)p.split_depth;
+        end = (SPLIT || SLICES > 1) && first + (Index)p.split_depth < (Index)p.k ? first + (Index)p.split_depth : (Index)p.k;
     }
 
     DEVICE_MEMBER int steps() const { return (int)((end - first + DEPTH - 1) / DEPTH); }
