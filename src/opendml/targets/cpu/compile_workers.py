@@ -154,7 +154,7 @@ class WorkerPool:
         try:
             worker = Worker(self._machine)
             self._workers.append(worker)
-        except WorkerLostError as error:
+        except (WorkerLostError, MemoryError) as error:
             log.debug("no process compiles machine code: %s", error)
         while (job := self._jobs.get()) is not None and not self._is_closed:
             assembly, effort, found = job
@@ -164,7 +164,7 @@ class WorkerPool:
                 log.debug("a process that compiled machine code is lost: %s", error)
                 worker = None
                 found.set_result(None)
-            except RuntimeError as error:
+            except BaseException as error:  # Otherwise the caller would wait for ever.
                 found.set_exception(error)
         if worker is not None:
             worker.close()
