@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
-from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from opendml.frontends.common.dimensions import UsedDimensions
 from opendml.program.size_values import Conditions, Values
@@ -336,18 +335,33 @@ class Expressions:
     """
 
     def __init__(self, structure: Any) -> None:
-        self._leaves, self._form = tree_flatten(structure)
-        self._sizes = [place for place, each in enumerate(self._leaves) if type(each) is Size]
-        self._others = [
-            place for place, each in enumerate(self._leaves) if is_traced(each) and type(each) is not Size
-        ]
-        self._values = Values([self._leaves[place] for place in self._sizes])
+        sizes, others, fixed = list[Size](), list[Any](), list[Any]()
+
+        def source(value: Any) -> str:
+            """Return the code of a value: numbers of a run by their places, and all else as it is."""
+            if type(value) is Size:
+                sizes.append(value)
+                return f"s[{len(sizes) - 1}]"
+            if is_traced(value):
+                others.append(value)
+                return f"o[{len(others) - 1}]"
+            count = len(sizes) + len(others)
+            text = ""
+            if isinstance(value, dict):
+                text = f"{{{', '.join([f'{key!r}: {source(each)}' for key, each in value.items()])}}}"
+            elif isinstance(value, tuple | list):
+                inner = "".join([f"{source(each)}, " for each in value])
+                text = f"[{inner}]" if isinstance(value, list) else f"({inner})"
+            if len(sizes) + len(others) > count:
+                return text
+            fixed.append(value)
+            return f"f[{len(fixed) - 1}]"
+
+        code = compile(f"lambda s, o: {source(structure)}", "<sizes of a run>", "eval")
+        self._made: Callable[[Sequence[int], Sequence[Any]], Any] = eval(code, {"f": fixed})
+        self._values, self._others = Values(sizes), others
 
     def at(self, dimensions: Mapping[str, int]) -> Any:
-        """Return the structure with plain numbers."""
-        leaves = list(self._leaves)
-        for place, value in zip(self._sizes, self._values(dimensions).tolist(), strict=True):
-            leaves[place] = value
-        for place in self._others:
-            leaves[place] = value_at(leaves[place], dimensions)
-        return tree_unflatten(leaves, self._form)
+        """Return the structure with plain numbers. Parts without traced numbers are shared."""
+        others = [value_at(each, dimensions) for each in self._others]
+        return self._made(self._values(dimensions).tolist(), others)

@@ -334,7 +334,7 @@ class Model(Locked):
         instance.dispatch()
         return outputs
 
-    def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared) -> None:
+    def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared | None = None) -> None:
         """Run over host memory, or add the work to a stream of the device.
 
         If a signal handler or a finalizer runs the model within a run, it gets an instance of its own.
@@ -342,8 +342,9 @@ class Model(Locked):
         Args:
             addresses: those of inputs, then those of outputs.
             stream: the stream; None: the memory is the host's.
-            prepared: the prepared constants.
+            prepared: the prepared constants; None: those of the model.
         """
+        prepared = prepared or self._prepared
         lock = self._lock
         with lock:
             if prepared.held_by is lock:
@@ -373,7 +374,7 @@ class Model(Locked):
         arrays = ArraysInLayout(self._all_names, memories, self._layouts, len(self._names), new, copy)
         for each in arrays.before:
             each()
-        self._start(arrays.addresses, stream, self._prepared)
+        self._start(arrays.addresses, stream)
         for each in arrays.after:
             each()
 
@@ -428,7 +429,7 @@ class Model(Locked):
             prepared: the prepared deferred constants; None: there are none.
         """
         self.device._require_ready()
-        self._start([*inputs, *outputs], stream, prepared or self._prepared)
+        self._start([*inputs, *outputs], stream, prepared)
 
     def _footprint(self, prepared: Sequence[Prepared] | None = None) -> Footprint:
         """Return the memory of the model, with these prepared constants; None: its own."""

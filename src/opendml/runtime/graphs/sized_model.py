@@ -9,7 +9,10 @@ from opendml.runtime.graphs.model import Model, maker_of, needed_of
 from opendml.runtime.graphs.shared import Footprint
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from opendml.program.size_values import IntegerArray
+    from opendml.runtime.graphs.compiled_work import Prepared
     from opendml.runtime.graphs.traced_model import Plan
     from opendml.runtime.memory.host_array import Array
 
@@ -66,6 +69,21 @@ class SizedModel(Model):
         self.device._require_ready()
         try:
             return self._dispatched(instance, inputs)
+        finally:
+            instances.free.append(instance)
+
+    def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared | None = None) -> None:
+        instance = None
+        if stream is None and prepared is None:
+            instances = self._plan.instances
+            instance = instances.take(self._values)
+        if instance is None:
+            super()._start(addresses, stream, prepared)
+            return
+        try:
+            for _ in map(instance.bind, self._numbers, addresses):
+                pass
+            instance.dispatch()
         finally:
             instances.free.append(instance)
 
