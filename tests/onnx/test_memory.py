@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -13,6 +14,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -104,6 +106,63 @@ def test_all_sizes_share_one_packed_form_of_large_weights(make: Callable[[], onn
         model(random(rows, K))
     assert packed_bytes(model) == most
     assert most <= model.kept_bytes < 2 * most
+
+
+def narrow(kind: str) -> tuple[onnx.ModelProto, float, Array]:
+    """Return a model that multiplies x by narrow weights, their bytes per element, and their values."""
+    generator, nodes = np.random.default_rng(len(kind)), list[onnx.NodeProto]()
+    dequantize = functools.partial(helper.make_node, "DequantizeLinear", ["w", "scale", "zero"])
+    if kind in ("float16", "bfloat16"):
+        values = random(K, N).astype(ml_dtypes.bfloat16 if kind == "bfloat16" else "float16")
+        model = built(
+            helper.make_node("Cast", ["w"], ["d"], to=TensorProto.FLOAT),
+            helper.make_node("MatMul", ["x", "d"], ["y"]),
+        )
+        type = TensorProto.BFLOAT16 if kind == "bfloat16" else TensorProto.FLOAT16
+        model.graph.initializer.append(helper.make_tensor("w", type, (K, N), values.tobytes(), raw=True))
+        return model, 2, values.astype("f")
+    least, most = (-8, 8) if kind == "int4" else (-128, 128)
+    w, zero = (generator.integers(least, most, (rows, N), np.int8) for rows in (K, K // 32))
+    scale = generator.uniform(0.01, 0.02, (K // 32, N)).astype("f")
+    nodes = [dequantize(["d"], axis=0, block_size=32)]
+    if kind == "int8, transposed":
+        w, scale, zero = w.T, scale[0], np.zeros(N, np.int8)
+        nodes = [dequantize(["t"], axis=0), helper.make_node("Transpose", ["t"], ["d"], perm=[1, 0])]
+    model = built(*nodes, helper.make_node("MatMul", ["x", "d"], ["y"]))
+    model.opset_import[0].version = 21
+    type = TensorProto.INT4 if kind == "int4" else TensorProto.INT8
+    for name, array in (("w", w), ("zero", zero)):
+        model.graph.initializer.append(helper.make_tensor(name, type, array.shape, array.flatten()))
+    model.graph.initializer.append(numpy_helper.from_array(scale, "scale"))
+    if kind == "int8, transposed":
+        return model, 1, w.T * scale
+    return model, 0.5 + 5 / 32, (w - np.repeat(zero, 32, 0).astype("f")) * np.repeat(scale, 32, 0)
+
+
+@pytest.mark.parametrize("kind", ["int4", "int8, transposed", "float16", "bfloat16"])
+def test_narrow_weights_stay_narrow_in_one_form_for_all_sizes(kind: str) -> None:
+    """A DequantizeLinear or a Cast of weights is part of the product that reads them."""
+    proto, bytes, values = narrow(kind)
+    model = dml_onnx.load(proto)
+    for rows in (1, 7, 40):
+        x = random(rows, K)
+        error = np.abs(model(x)["y"] - x.astype("d") @ values) / (np.abs(x).astype("d") @ np.abs(values))
+        assert error.max() < 280 * 2.0**-24
+    assert packed_bytes(model) == pytest.approx(bytes * K * N, rel=0.02)
+
+
+def test_transposed_weights_are_read_from_the_file_of_the_model(tmp_path: Path) -> None:
+    """Otherwise the transposed matrix would be in memory beside its packed form."""
+    nodes = helper.make_node("Transpose", ["v"], ["w"]), helper.make_node("MatMul", ["x", "w"], ["y"])
+    onnx.save(built(*nodes, v=random(2048, K)), tmp_path / "model.onnx")
+    model = dml_onnx.load(tmp_path / "model.onnx")
+    x = random(3, K)
+    np.testing.assert_allclose(model(x)["y"], x @ random(2048, K).T, atol=2e-3)
+    gc.collect()
+    large = [each for each in gc.get_objects() if isinstance(each, Graph)]
+    arrays = [array for graph in large for array in graph._constants.values() if array.nbytes > 2**21]
+    assert arrays
+    assert all(mapping_of(array) for array in arrays)
 
 
 def test_convolutions_of_many_images_keep_two_forms_at_most() -> None:

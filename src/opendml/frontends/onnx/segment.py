@@ -51,8 +51,9 @@ from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.graphs.traced_model import TracedModel
 from opendml.runtime.objects.device import Device
 
-_LEAST_WIDENED = 1 << 14
-"""The fewest elements of a known matrix that is not widened ahead. Smaller ones may be sizes or scales."""
+_LEAST_WIDENED, _LEAST_TRANSPOSED = 1 << 14, 1 << 20
+"""The fewest elements of a known matrix that is not widened, or transposed, ahead. Smaller ones may be sizes
+or scales, or be read in place."""
 
 
 class Segment:
@@ -104,7 +105,9 @@ class Segment:
         values = [self._value(node, name) for name in node.inputs]
         require_memory(node, self.values)
         is_converted = (
-            facts_of(node).unreliable or follows_from_sizes(node, values) or _widens_matrix(node, values)
+            facts_of(node).unreliable
+            or follows_from_sizes(node, values)
+            or _is_read_by_products(node, values)
         )
         known = sizes_computed(node, values) if is_converted else self._folded(node)
         if known is None:
@@ -363,11 +366,13 @@ def _packed(array: Array) -> Array:
     return array if array.dtype == carrier else array.view(carrier)
 
 
-def _widens_matrix(node: OnnxNode, values: Sequence[Value | None]) -> bool:
-    """Return whether a node makes floats of a known matrix of 16 bits or less. Products read it as it is, so
-    that it takes less memory than if it were folded."""
+def _is_read_by_products(node: OnnxNode, values: Sequence[Value | None]) -> bool:
+    """Return whether products read what a node makes of a known matrix as they pack it: floats of numbers of
+    16 bits or less, or the transposed matrix. So no second matrix is in memory, as it were if it were
+    folded."""
     is_cast = node.operator == "Cast" and node.attributes.get("to") == TensorProto.FLOAT
-    if not values or not (is_cast or node.operator == "DequantizeLinear"):
+    widens = is_cast or node.operator == "DequantizeLinear"
+    if not values or not (widens or node.operator == "Transpose"):
         return False
     matrix = values[0]
     if not isinstance(matrix, Known) or not all(each is None or isinstance(each, Known) for each in values):
@@ -375,4 +380,6 @@ def _widens_matrix(node: OnnxNode, values: Sequence[Value | None]) -> bool:
     sizes, type = matrix.sizes, matrix.type
     if sizes is None or type is None or len(sizes) != 2:
         return False
-    return math.prod(sizes) >= _LEAST_WIDENED and type.itemsize <= 2
+    if widens:
+        return math.prod(sizes) >= _LEAST_WIDENED and type.itemsize <= 2
+    return math.prod(sizes) >= _LEAST_TRANSPOSED

@@ -15,10 +15,18 @@ where few rows stay in vectors. Filters of images are A then, and rows of tiles 
 of many rows. So products of 1 to 300 rows run the same six pieces of code, rather than fifteen. Blocks keep
 the numbers that were chosen for the hints of a bucket; `launches.py` guards that they fit scratch memory.
 
+Narrow constants. A constant B of 4, 8 or 16 bits, with scales and zero points per column or block of k, is
+packed in its own type (`narrow.py`). A byte has two numbers of 4 bits, one for each vector of a panel. Few
+rows widen them in registers. Many rows widen 256 products of a block of columns into scratch memory, and
+fetch the next numbers meanwhile. All rows and instructions read one copy. A 4096x4096 matrix of 4 bits in
+blocks of 32 takes 11.0 MB rather than 71; one row takes 0.54 ms rather than 1.76, 16 rows 3.0 rather than
+2.8, and 64 rows 10.7 rather than 10.3 (two cores of Zen 4).
+
 Order of sums. float32 products are added 256 to one sum, eight sums to the next, and these to each other. So
 the error is at most (256 + 8 + k / 2048) 2^-24 of the sum of the magnitudes. Two to eight rows add 64 first
-sums to the next instead. If the matrix lies along k, lanes run along k with 128 products to one sum. A vector
-times a matrix is a reduction of four rows at a time; its error is at most (84 + k / 64) 2^-24.
+sums to the next instead, as one row of a narrow constant does (128 in blocks of 16). If the matrix lies along
+k, lanes run along k with 128 products to one sum. A vector times a matrix is a reduction of four rows at a
+time; its error is at most (84 + k / 64) 2^-24.
 
 Matrix registers (AMX). Products of more than 16 rows and columns (8 in a recurrence) run there if the
 estimate is lower. Each float32 is split into three bfloat16 parts, and six of the nine products are computed;
