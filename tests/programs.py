@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -35,7 +36,12 @@ def sources(*arrays: Array) -> list[Node]:
 
 def initialize(executable: Executable, constants: Mapping[int, int], addresses: Sequence[int]) -> None:
     """Fill all that an executable keeps, at these addresses, of constants at others."""
-    for step in sorted({each.step for each in executable.kept}):
+    copy = getattr(getattr(executable, "device", None), "copy", ctypes.memmove)
+    for place, each in enumerate(executable.kept):
+        if each.copied_from is not None:
+            (number,) = each.recipe.constants
+            copy(addresses[place], constants[number] + each.copied_from, each.size)
+    for step in sorted({each.step for each in executable.kept if each.copied_from is None}):
         filled = {place: addresses[place] for place, each in enumerate(executable.kept) if each.step == step}
         read = {number: constants[number] for number in executable.constants_of(step)}
         executable.initialize(step, read, filled)

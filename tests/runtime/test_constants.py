@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import mmap
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 import opendml as dml
 from opendml import FLOAT32, Device, Graph, Model, TensorDesc, TensorFlags, descs
+from opendml.runtime.memory import mapped
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.executable import CpuExecutable
 from tests.processes import has_fork, succeeds_in_child
@@ -328,3 +331,19 @@ def test_a_strided_constant_that_nothing_reads_needs_no_memory(device: str) -> N
     tensor = graph.input("x", dml.FLOAT32, [2, 2])
     _ = tensor + constant
     np.testing.assert_array_equal(graph.compile({"y": tensor * 2.0}, device)(x=x)["y"], 2 * x)
+
+
+def test_a_mapped_constant_is_copied_in_pieces_that_are_released(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "data").write_bytes(bytes(range(256)) * 64)
+    released: list[int] = []
+    monkeypatch.setattr(mapped, "_PIECE_BYTES", 4096)
+    monkeypatch.setattr(mapped, "release", lambda array: released.append(array.nbytes))
+    with (tmp_path / "data").open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    array = np.frombuffer(content, np.uint8, 16000, 3).view(np.float32)
+    copy = mapped.aligned_copy(array)
+    assert copy.flags.aligned
+    assert copy.tobytes() == array.tobytes()
+    assert released == [16000] * 4

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite import ir
 
 import opendml as dml
 from opendml.targets.cpu import compile_workers, engine, planning
@@ -133,3 +135,17 @@ def test_kernels_are_compiled_while_others_are_scheduled(cold: pytest.MonkeyPatc
     chain()
     last = len(events) - events[::-1].index("schedule")
     assert "compile" in events[:last]
+
+
+def test_modules_of_assembly_do_not_pile_up(cold: pytest.MonkeyPatch) -> None:
+    alive: list[int] = []
+
+    def counted(*arguments: Any) -> str:
+        text = assembly(*arguments)
+        alive.append(sum(isinstance(each, ir.Module) for each in gc.get_objects()))
+        return text
+
+    assembly = engine.kernel_assembly
+    cold.setattr(engine, "kernel_assembly", counted)
+    chain()
+    assert alive == [0] * len(alive) != []

@@ -61,7 +61,8 @@ class Executable(Protocol):
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
         """Run one step of the initialization after all earlier work on the device, and wait for it.
 
-        The constants are not read afterwards.
+        The constants are not read afterwards. Memory that is a copy of a constant (`Kept.copied_from`) has no
+        step: the caller fills it.
 
         Args:
             step: the number of the step, as in `kept`.

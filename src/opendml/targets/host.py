@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -125,13 +124,12 @@ class HostExecutable(ABC):
         """Run the program over the first elements of its inputs, then its outputs."""
 
     def constants_of(self, step: int) -> Collection[int]:
-        """Return the numbers of the constants that a step of the initialization reads."""
-        return self._constants.constants_of(step)
+        """Return no numbers: all constants are copied."""
+        return ()
 
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
-        """Copy a constant."""
-        (address,) = addresses.values()
-        self._constants.copy(step, constants, address, ctypes.memmove)
+        """Raise NotImplementedError: all constants are copied."""
+        raise NotImplementedError
 
     def instantiate(
         self, arena: int | None = None, kept: Sequence[int] = (), arenas: Arenas | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -24,12 +24,14 @@ class Kept:
         recipe: how it is made.
         step: the number of the step of the initialization that fills it.
         is_computed: whether it may hold indices that kernels do not check again.
+        copied_from: the offset of a constant's lowest byte, if the memory is a copy of its bytes.
     """
 
     size: int
     recipe: Recipe
     step: int
     is_computed: bool = False
+    copied_from: int | None = None
 
 
 def kept_bytes(kept: Sequence[Kept]) -> int:
@@ -56,32 +58,14 @@ class KeptConstants:
         self.starts = [(number, layout.span[0]) for number, layout in layouts.items()]
         """The numbers of the constants, and where they begin relative to their first elements."""
         self.kept = [
-            Kept(layout.span[1] - layout.span[0], Recipe(f"copy of {layout}", (number,)), step)
+            Kept(
+                layout.span[1] - layout.span[0],
+                Recipe(f"copy of {layout}", (number,)),
+                step,
+                copied_from=layout.span[0],
+            )
             for step, (number, layout) in enumerate(self.layouts.items(), first_step)
         ]
-
-    def constants_of(self, step: int) -> Collection[int]:
-        """Return the number of the constant that a step copies."""
-        return self.kept[step - self._first_step].recipe.constants
-
-    def copy(
-        self,
-        step: int,
-        constants: Mapping[int, int],
-        address: int,
-        copy: Callable[[int, int, int], object],
-    ) -> None:
-        """Copy the constant of a step.
-
-        Args:
-            step: its number.
-            constants: the addresses of the first elements of constants.
-            address: where the copy begins.
-            copy: is given a target, a source and a size.
-        """
-        (number,) = self.constants_of(step)
-        low, high = self.layouts[number].span
-        copy(address, constants[number] + low, high - low)
 
     def bind(self, instance: Instance, addresses: Sequence[int]) -> None:
         """Bind the copies, which begin at these addresses."""

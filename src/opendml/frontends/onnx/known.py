@@ -41,8 +41,9 @@ from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
 from opendml.program.buckets import Bucket, bucket_of
 from opendml.runtime.graphs.shared import kept_memory
-from opendml.runtime.memory.mapped import release
+from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file
+from opendml.targets.memory import address_of
 from opendml.targets.object_cache import (
     plans_are_kept,
     read_object,
@@ -384,11 +385,16 @@ def _fill(
     """Run the initialization steps that fill the wanted parts of the memory at `addresses`."""
     places: dict[int, dict[int, int]] = {}
     for place, each in enumerate(executable.kept):
-        if place in wanted:
+        if place in wanted and each.copied_from is not None:
+            array = constants[each.recipe.constants[0]]
+            copy_released(addresses[place], address_of(array) + each.copied_from, each.size, array)
+        elif place in wanted:
             places.setdefault(each.step, {})[place] = addresses[place]
     for step, filled in places.items():
         arrays = {number: constants[number] for number in executable.constants_of(step)}
-        aligned = {number: array if array.flags.aligned else array.copy() for number, array in arrays.items()}
+        aligned = {
+            number: array if array.flags.aligned else aligned_copy(array) for number, array in arrays.items()
+        }
         executable.initialize(step, {number: each.ctypes.data for number, each in aligned.items()}, filled)
         for array in arrays.values():
             release(array)

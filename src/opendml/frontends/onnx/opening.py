@@ -95,7 +95,10 @@ class Opened:
     def _constants(self, model: Model) -> dict[int, tuple[Any, Any]]:
         """Return the constants that a model's executable reads, and their identities."""
         executable = model._work.executable
-        numbers = {number for each in executable.kept for number in executable.constants_of(each.step)}
+        numbers = set[int]()
+        for each in executable.kept:
+            is_copy = each.copied_from is not None
+            numbers.update(each.recipe.constants if is_copy else executable.constants_of(each.step))
         return {
             number: (model._arrays[number], identity_to_json(model._identities.get(number)))
             for number in sorted(numbers)

@@ -135,7 +135,12 @@ class CompiledWork:
         """
         places: dict[int, dict[int, int]] = {}
         for place, each in enumerate(self.executable.kept):
-            if place in wanted:
+            if place in wanted and each.copied_from is not None:
+                memory = constants[each.recipe.constants[0]]
+                first = memory.address + each.copied_from
+                source = MemoryRange(first, each.size, memory.owner, memory.place)
+                copy_bytes(source, MemoryRange(addresses[place], each.size, None, self._backend.place))
+            elif place in wanted:
                 places.setdefault(each.step, {})[place] = addresses[place]
         for step, filled in places.items():
             given, copies = {}, []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from opendml.errors import InvalidArgument
 from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.foreign import as_numpy
+from opendml.runtime.memory.mapped import copy_released
 from opendml.runtime.memory.ranges import MemoryRange
 from opendml.spec.element_types import element_type
 from opendml.spec.four_bit import CARRIERS
@@ -122,7 +122,7 @@ def copy_bytes(source: MemoryRange, target: MemoryRange) -> None:
     """Copy the bytes of one range to the start of another, and wait. Either may be on a device."""
     place = source.place or target.place
     if place is None:
-        ctypes.memmove(target.address, source.address, source.size)
+        copy_released(target.address, source.address, source.size, source.owner)
     else:
         backend_at(place).copy(target.address, source.address, source.size)
 

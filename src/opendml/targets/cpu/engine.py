@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import itertools
 import mmap
@@ -269,7 +270,11 @@ def kernel_assembly(pattern: CpuPattern) -> str:
     module = ir.Module()
     module.triple = machine().triple
     emit_kernel(module, _SYMBOL, pattern, machine().vector_bytes // pattern.lane_bytes)
-    return str(module)
+    text = str(module)
+    del module
+    # A module is a reference cycle of a megabyte, and `collection_paused` would keep all until the end.
+    gc.collect(0)
+    return text
 
 
 def effort_for(pattern: CpuPattern) -> Effort:

@@ -163,15 +163,10 @@ class CpuExecutable:
 
     def constants_of(self, step: int) -> Collection[int]:
         """Return the numbers of the constants that a step of the initialization reads."""
-        is_copy = step >= len(self._steps)
-        return self._constants.constants_of(step) if is_copy else self._steps[step].constants
+        return self._steps[step].constants
 
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
         """Run one step of the initialization."""
-        if step >= len(self._steps):
-            (address,) = addresses.values()
-            self._constants.copy(step, constants, address, ctypes.memmove)
-            return
         run = self._steps[step]
         instance = self._instance(run.job, new_table(self._buffers), None)
         between = [(buffer, HostMemory(size)) for buffer, size in run.between]

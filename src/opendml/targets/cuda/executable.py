@@ -111,22 +111,16 @@ class CudaExecutable:
 
     def constants_of(self, step: int) -> Collection[int]:
         """Return the numbers of the constants that a step of the initialization reads."""
-        if step or not self._prepared_count:
-            return self._constants.constants_of(step)
         loads = (load for (number,) in self._initializers for load in self.kernels[number].loads)
         return {load.buffer for load in loads if load.buffer is not None and load.buffer < self.arena}
 
     def initialize(self, step: int, constants: Mapping[int, int], addresses: Mapping[int, int]) -> None:
-        """Run one step of the initialization over memory of the device: prepare tensors, or copy a constant.
+        """Prepare tensors over memory of the device.
 
         Raises:
             Unsupported: out of memory.
             DeviceRemoved: the device failed, maybe in earlier work.
         """
-        if step or not self._prepared_count:
-            (address,) = addresses.values()
-            self._constants.copy(step, constants, address, self.device.copy)
-            return
         arena = self.device.allocate(self._initializer_bytes)
         instance = CudaInstance(self, self._initializers, arena.address)
         for number, address in constants.items():
