@@ -34,7 +34,7 @@ TEMPERATURE = 0.6
 ENGINES = {"opendml": "opendml", "ONNX Runtime": "onnxruntime"}
 
 Arrays = dict[str, NDArray[Any]]
-Run = Callable[[Arrays], Arrays]
+Run = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -169,19 +169,26 @@ def export(model: Any, path: Path) -> None:
 
 
 def loaded(engine: str, path: Path) -> Run:
-    """Return a function that runs the model on arrays by name."""
+    """Return a function that reads more characters, given their numbers, and returns the logits."""
     if engine == "opendml":
         import opendml as dml
 
-        model = dml.onnx.load(path)
-        return lambda inputs: dict(model(**inputs))
+        # The state keeps keys and values in buffers that grow. A run writes only the new rows.
+        state = dml.onnx.load(path).state()
+        return lambda numbers: state.run({"numbers": numbers})["logits"]
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = len(os.sched_getaffinity(0))
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(names, inputs), strict=True))
+    cache = empty_cache(1)
+
+    def run(numbers: NDArray[Any]) -> NDArray[Any]:
+        logits, *present = session.run(["logits", *cache_names("present")], {"numbers": numbers, **cache})
+        cache.update(zip(cache, present, strict=True))
+        return np.asarray(logits)
+
+    return run
 
 
 def generate(engine: str, path: Path, alphabet: Sequence[str], prompt: str, count: int) -> Generated:
@@ -191,13 +198,12 @@ def generate(engine: str, path: Path, alphabet: Sequence[str], prompt: str, coun
     load_seconds = time.perf_counter() - begun
     chance = np.random.default_rng(1)
     numbers = np.array([[alphabet.index(character) for character in prompt]])
-    cache, text, seconds = empty_cache(1), prompt, list[float]()
+    text, seconds = prompt, list[float]()
     for _ in range(count):
         begun = time.perf_counter()
-        outputs = run({"numbers": numbers, **cache})
+        logits = run(numbers)
         seconds.append(time.perf_counter() - begun)
-        cache = {past: outputs[present] for past, present in zip(cache, cache_names("present"), strict=True)}
-        numbers = np.array([[picked(outputs["logits"][0, -1], chance)]])
+        numbers = np.array([[picked(logits[0, -1], chance)]])
         text += alphabet[numbers.item()]
     return Generated(text, load_seconds, seconds)
 

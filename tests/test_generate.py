@@ -31,13 +31,9 @@ def test_characters_one_by_one_have_the_logits_of_the_whole_text(
     model: tuple[Any, Path],
 ) -> None:
     network, path = model
-    run, numbers = generate.loaded("opendml", path), np.arange(9)[None] % len(ALPHABET)
-    cache, logits = generate.empty_cache(1), []
-    for begin, end in ((0, 4), (4, 5), (5, 6), (6, 9)):
-        outputs = run({"numbers": numbers[:, begin:end], **cache})
-        logits.append(outputs["logits"])
-        names = zip(generate.cache_names("past"), generate.cache_names("present"), strict=True)
-        cache = {past: outputs[present] for past, present in names}
+    numbers, parts = np.arange(9)[None] % len(ALPHABET), ((0, 4), (4, 5), (5, 6), (6, 9))
+    run = generate.loaded("opendml", path)
+    logits = [run(numbers[:, begin:end]) for begin, end in parts]
     with torch.no_grad():
         nothing = [torch.from_numpy(each) for each in generate.empty_cache(1).values()]
         whole, *_ = network(torch.from_numpy(numbers), *nothing)

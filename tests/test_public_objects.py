@@ -18,6 +18,7 @@ from tests.runtime.object_model import BIAS, PACKED, SCALE, SIZES, VALUES, celu,
 from tests.runtime.test_compile_graph import two_nodes
 from tests.runtime.test_debug_device import graph_desc
 from tests.runtime.test_recorder import recorded, table_for
+from tests.runtime.test_state import cached
 
 CLASSES = {
     name: value
@@ -138,6 +139,7 @@ REPRS: dict[str, Callable[[Made], dict[str, Any]]] = {
         "kernel_steps=1000000000000000, compile_seconds=3600, evaluator_steps=10000000000000, "
         "evaluator_seconds=3600)": dml.Limits(memory_bytes=1024)
     },
+    "ModelState": lambda m: {"<ModelState of 1 caches, length 0>": cached().state()},
     "Model": lambda m: {
         "<Model cpu: a FLOAT32 [2, 3, 4] -> y FLOAT32 [2, 3, 4], b FLOAT32 [2, 3, 4]>": m.model
     },
@@ -279,7 +281,9 @@ MEMBERS: dict[str, str] = {
     "IntermediateEdge": "from_node_index from_node_output_index name to_node_index to_node_input_index",
     "Limits": "compile_seconds evaluator_seconds evaluator_steps graph_parts kernel_steps memory_bytes "
     "tensor_elements untrusted",
-    "Model": "bind device explain input_names output_names persistent_bytes run save temporary_bytes warm_up",
+    "Model": "bind device explain input_names output_names persistent_bytes run save state temporary_bytes "
+    "warm_up",
+    "ModelState": "clear length pairs run",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset set_name",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from opendml.functions import *  # noqa: F403
+    from opendml.runtime.graphs.caches import ModelState
     from opendml.runtime.graphs.desc import (
         ConstantNode,
         GraphDesc,
@@ -154,6 +155,7 @@ if TYPE_CHECKING:
         "Limits",
         "MatrixTransform",
         "Model",
+        "ModelState",
         "MultiheadAttentionMaskType",
         "Operator",
         "OperatorDesc",
@@ -188,6 +190,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "budget": "Limits",
     "errors": "DeviceRemoved Error InvalidArgument LimitExceeded Unsupported",
+    "runtime.graphs.caches": "ModelState",
     "runtime.graphs.desc": "ConstantNode GraphDesc InputEdge IntermediateEdge OperatorNode OutputEdge",
     "runtime.graphs.graph": "Graph",
     "runtime.graphs.model": "Model",

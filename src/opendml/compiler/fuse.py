@@ -17,6 +17,7 @@ from opendml.budget import check_time
 from opendml.compiler.attention import with_attention
 from opendml.compiler.domains import Except
 from opendml.compiler.horizontal import fused_horizontally
+from opendml.compiler.in_place import without_copies
 from opendml.compiler.kernel import Access, Kernel, KernelProgram, KernelSequence, PreparedTensor
 from opendml.compiler.kernel_builder import KernelBuilder, Location, parts_of
 from opendml.compiler.materialize import materialized
@@ -116,6 +117,9 @@ def _fused(program: Program, abilities: Abilities) -> KernelProgram:
     temporaries = materialized(roots, program, abilities.prices)
     check_time()
     sequence = _sequence(program, roots, temporaries, abilities)
+    if program.in_place:
+        pairs = {(len(program.inputs) + output, input) for output, input in program.in_place}
+        sequence = without_copies(sequence, pairs)
     arena = len(program.inputs) + len(program.outputs)
     is_computed, stored = abilities.computes_attention, abilities.stored_operands
     if is_computed is not None:

@@ -40,6 +40,7 @@ def split(program: Program) -> tuple[Program, Program]:
             program.outputs,
             tuple(copies[id(root)] for root in program.results),
             program.constants | set(range(first, first + len(layouts))),
+            program.in_place,
         ),
     )
 

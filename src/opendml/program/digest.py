@@ -16,6 +16,7 @@ def program_digest(program: Program) -> str:
     """
     lines = [*map(_layout_text, program.inputs), "->", *map(_layout_text, program.outputs)]
     lines += [f"{sorted(program.constants)}", _nodes_text(program.results)]
+    lines += [f"in place: {sorted(program.in_place)}"] if program.in_place else []
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 

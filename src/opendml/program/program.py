@@ -69,9 +69,14 @@ def packed(type: ScalarType, sizes: Sequence[int]) -> Layout:
 @dataclass(frozen=True, slots=True)
 class Program:
     """`results[k]`, over SOURCE nodes that stand for the tensors `inputs`, is to be written to the tensor
-    `outputs[k]`. The inputs with the numbers `constants` are the same in every run."""
+    `outputs[k]`. The inputs with the numbers `constants` are the same in every run.
+
+    The pairs `in_place` have the numbers of an output and of an input that begin at the same address, with
+    the same strides. The output is the input joined with more.
+    """
 
     inputs: tuple[Layout, ...]
     outputs: tuple[Layout, ...]
     results: tuple[Node, ...]
     constants: frozenset[int] = frozenset()
+    in_place: frozenset[tuple[int, int]] = frozenset()

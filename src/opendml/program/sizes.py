@@ -167,9 +167,10 @@ class Trace(Locked):
 
     def add(self, name: str, dimension: Dimension) -> Size:
         """Add a dimension with a new name, and return its size."""
-        self.dimensions[name] = dimension
-        self._add(Atom(name))
-        return self.size(name)
+        with self._lock:
+            self.dimensions[name] = dimension
+            self._add(Atom(name))
+            return self.size(name)
 
     @contextmanager
     def within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:

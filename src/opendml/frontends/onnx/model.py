@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from opendml.frontends.onnx.opening import Opened
     from opendml.frontends.onnx.trace import Tracer
     from opendml.frontends.onnx.weights import Weights
+    from opendml.runtime.graphs.caches import Caches, ModelState
     from opendml.runtime.graphs.model import Model
     from opendml.runtime.objects.device import Device
 
@@ -149,9 +150,9 @@ class OnnxModel(Locked):
         with reading(self._known.file), progress_shown(self._progress):
             return self._known.run(given, self._cache, reads)
 
-    def _run_traced(self, given: Mapping[str, Any]) -> list[Any]:
-        """Run the traced model, and note the run for other processes if it is new."""
-        contents, dimensions, began = dict(given), dict[str, int](), time.perf_counter()
+    def _run_traced(self, given: dict[str, Any]) -> list[Any]:
+        """Run the traced model. Note the run for other processes if it is new, without caches in place."""
+        contents, dimensions, began = given.copy(), dict[str, int](), time.perf_counter()
         tracer = self._tracer
         before, planned = tracer.traced_count, tracer.planned_count
         steps = list(tracer.steps(contents, dimensions))
@@ -163,9 +164,38 @@ class OnnxModel(Locked):
                 time.perf_counter() - began,
             )
         is_new = tracer.traced_count > before or tracer.planned_count > planned
-        if self._known is not None and is_new and len(steps) == 1:
+        if self._known is not None and is_new and len(steps) == 1 and type(given) is dict:
             self._noted |= self._traced.note(self._known, steps[0], given, dimensions)
         return [contents[name] for name in self.output_names]
+
+    def _run_with(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
+        """Return the outputs by name; those of `caches` lie in its memory where the graph allows it."""
+        with self._named():
+            with importing:
+                from opendml.runtime.graphs.caches import CachedContents
+            given = CachedContents(self._checked(inputs), caches)
+            with progress_shown(self._progress):
+                results = self._run_traced(given)
+        return dict(zip(self.output_names, results, strict=True))
+
+    def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
+        """Return the memory of inputs that are outputs of the run before, as caches of keys and values.
+
+        Args:
+            pairs: the names of these inputs by those of the outputs. None: an output whose name has "present"
+                is the input whose name has "past", "past_key_values" or "past_key_value" there.
+            capacity: rows for which there is room from the beginning.
+
+        Raises:
+            InvalidArgument: an unknown name, or sizes that do not differ in one open size.
+        """
+        with importing:
+            from opendml.runtime.graphs.caches import Declared, ModelState
+        inputs, outputs = (
+            [Declared(each.name, each.type, each.sizes) for each in some]
+            for some in (self.inputs, self.outputs)
+        )
+        return ModelState(self._run_with, inputs, outputs, pairs, capacity, takes_empty=True)
 
     def warm_up(self, sizes: SizesToWarm = MappingProxyType({})) -> None:
         """Compile the model for sizes of its symbolic dimensions now, and not when it first meets them.

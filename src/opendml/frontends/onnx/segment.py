@@ -42,6 +42,7 @@ from opendml.frontends.onnx.values import (
     sizes_of_type,
     stored_type,
 )
+from opendml.runtime.graphs.caches import Caches, Grown, caches_of, grown
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
@@ -295,10 +296,20 @@ class CompiledSegment:
         """Return the model for the dimensions of a run; None: it does not serve them."""
         return self.model.at(dimensions) if isinstance(self.model, TracedModel) else self.model
 
+    def serves(self, dimensions: Mapping[str, int], caches: Caches | None) -> bool:
+        """Return whether there is a model for the dimensions of a run."""
+        return self._in_place(dimensions, caches) is not None or self.model_at(dimensions) is not None
+
+    def _in_place(self, dimensions: Mapping[str, int], caches: Caches | None) -> Grown | None:
+        """Return the model whose results lie in the memory of inputs; None: there is none."""
+        if caches is None or not isinstance(self.model, TracedModel):
+            return None
+        return grown(self.model, dimensions, caches)
+
     @property
     def plan_count(self) -> int:
         """The number of plans that the model has made so far."""
-        return self.model.plan_count if isinstance(self.model, TracedModel) else 0
+        return self.model.all_plan_count if isinstance(self.model, TracedModel) else 0
 
     def part_at(self, dimensions: Mapping[str, int]) -> Model | None:
         """Return the model for the dimensions of a run, compiled for the graph of these sizes alone."""
@@ -318,14 +329,21 @@ class CompiledSegment:
 
     def __call__(self, contents: dict[str, Any], dimensions: Dimensions) -> None:
         """Compute the results for the dimensions of a run, and add them to `contents`."""
-        model, known = self.model_at(dimensions), self.known(dimensions)
-        assert model is not None
-        meter().count("kernel_steps", model._kernel_steps, "one run")
-        given = {}
+        in_place, known = self._in_place(dimensions, caches_of(contents)), self.known(dimensions)
+        outputs, given = None, {}
         for name in self.inputs:
-            array = (known if name in known else contents)[name]
-            given[name] = array if name in self.plain and array.flags.c_contiguous else _packed(array)
-        outputs = model(**given)
+            if in_place is None or name not in in_place.inputs:
+                array = (known if name in known else contents)[name]
+                given[name] = array if name in self.plain and array.flags.c_contiguous else _packed(array)
+        if in_place is not None:
+            meter().count("kernel_steps", in_place.model._kernel_steps, "one run")
+            outputs = in_place(given)
+            given |= {name: _packed(array) for name, array in in_place.inputs.items() if outputs is None}
+        if outputs is None:
+            model = self.model_at(dimensions)
+            assert model is not None
+            meter().count("kernel_steps", model._kernel_steps, "one run")
+            outputs = model(**given)
         for (name, type), array in zip(self.results, outputs.values(), strict=True):
             contents[name] = array if array.dtype == type else array.view(type)
         if not self.is_shaped:

@@ -17,6 +17,7 @@ from opendml.frontends.onnx.opening import tensor_info
 from opendml.frontends.onnxruntime.options import RunOptions, SessionOptions
 from opendml.frontends.onnxruntime.providers import DEVICES, Provider, choose_provider
 from opendml.frontends.onnxruntime.values import IOBinding, OrtValue, type_text
+from opendml.runtime.graphs.caches import bound_caches
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
 
@@ -136,7 +137,14 @@ class InferenceSession:
         return IOBinding([each.name for each in self.get_inputs()], self.model.output_names)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run with the bound inputs, and write the bound outputs."""
+        """Run with the bound inputs, and write the bound outputs.
+
+        An output may begin with an input, as a cache of keys and values does: both are bound to views of one
+        buffer that is longer along one axis. Then only its new part is written, where the model allows it.
+
+        Raises:
+            InvalidArgument: as of `run`; or an output shares memory with an input in another way.
+        """
         if not isinstance(iobinding, IOBinding):
             raise InvalidArgument(
                 f"run_with_iobinding: {shown(iobinding)}; what io_binding() makes is needed"
@@ -144,8 +152,13 @@ class InferenceSession:
         names = iobinding.names()
         if not names:
             raise InvalidArgument("run_with_iobinding: no output is bound")
-        results = self.run(names, iobinding.feed(), run_options)
-        iobinding.take(dict(zip(names, results, strict=True)))
+        feed = iobinding.feed()
+        caches = bound_caches(feed, iobinding.memory())
+        if caches is None:
+            results = dict(zip(names, self.run(names, feed, run_options), strict=True))
+        else:
+            results = self.model._run_with(feed, caches)
+        iobinding.take(results)
 
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs that every run needs."""

@@ -45,14 +45,14 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """Return a value that shares an array's memory.
+        """Return a value that shares an array's memory, whatever its strides are.
 
         Raises:
             InvalidArgument: the argument is no NumPy array.
         """
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgument(f"ortvalue_from_numpy: {shown(numpy_obj)}; a NumPy array is needed")
-        return cls(np.ascontiguousarray(numpy_obj) if numpy_obj.ndim else numpy_obj)
+        return cls(numpy_obj)
 
     @classmethod
     def ortvalue_from_shape_and_type(
@@ -207,6 +207,10 @@ class IOBinding:
         """Return the names of the bound outputs."""
         return list(self._outputs)
 
+    def memory(self) -> dict[str, Any]:
+        """Return the contents of the outputs that are bound to values, by name."""
+        return {name: value.numpy() for name, value in self._outputs.items() if value is not None}
+
     def take(self, results: Mapping[str, Any]) -> None:
         """Store the results of a run in the bound outputs."""
         self._results = []
@@ -239,6 +243,8 @@ def _memory(address: int, shape: Sequence[int], element_type: Any) -> Array:
 
 
 def _write(into: Array, content: Any, name: str) -> None:
+    if content is into:
+        return
     given = np.asarray(content)
     if (given.dtype, given.shape) != (into.dtype, into.shape):
         raise InvalidArgument(

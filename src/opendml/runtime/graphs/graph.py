@@ -198,7 +198,8 @@ class Graph(GraphBase):
         """Compile a graph with the sizes of a trace, for a device that has plans."""
         device = as_device(device)
         make = self._maker(outputs, device, shared)
-        return TracedModel(device, self._work(outputs), trace, make, before_plan)
+        names = tuple(self._names), tuple(outputs)
+        return TracedModel(device, self._work(outputs), trace, make, names, before_plan)
 
     def _work(self, outputs: Mapping[str, GraphTensor]) -> Work:
         values = [tensor._value for tensor in outputs.values()]

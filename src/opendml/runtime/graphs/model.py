@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from os import PathLike
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from numpy import ndarray
@@ -52,11 +53,14 @@ from opendml.targets.registry import backend_at, place_of
 
 if TYPE_CHECKING:
     from opendml.runtime.explain.explanation import ExplainedGraph
+    from opendml.runtime.graphs.caches import ModelState
 
 A = TypeVar("A")
 """Arrays of any library."""
 
 
+NEW_MEMORY: Mapping[str, Array] = MappingProxyType({})
+"""The arrays of outputs by name, if all are new."""
 _NODE_BYTES = 2048
 """Bytes that a model holds for each node of its program, beside constants and temporaries; an estimate."""
 
@@ -291,11 +295,17 @@ class Model(Locked):
             raise InvalidArgument(f"inputs: {', '.join(twice)} is given twice, by position and by name")
         return dict(zip(names, arrays, strict=True)) | inputs
 
-    def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
+    def _called_on_host(
+        self, inputs: dict[str, Any], memory: Mapping[str, Array] = NEW_MEMORY
+    ) -> dict[str, Array] | None:
         """Run on NumPy arrays that have exactly the expected types, sizes and strides; return None for
         others.
 
         This is the fast path of calls. New outputs share memory with nothing, so only inputs are checked.
+
+        Args:
+            inputs: the inputs by name.
+            memory: the arrays of outputs that are not new, by name. The caller has checked them.
         """
         self.device._require_ready()
         lock = self._lock
@@ -305,12 +315,14 @@ class Model(Locked):
                 prepared = prepared.again()
             try:
                 prepared.held_by = lock
-                return self._dispatched(prepared.instance, inputs)
+                return self._dispatched(prepared.instance, inputs, memory)
             finally:
                 prepared.held_by = None
 
-    def _dispatched(self, instance: Instance, inputs: dict[str, Any]) -> dict[str, Array] | None:
-        """Run an instance over NumPy arrays, and return new ones; None as of `_called_on_host`."""
+    def _dispatched(
+        self, instance: Instance, inputs: dict[str, Any], memory: Mapping[str, Array]
+    ) -> dict[str, Array] | None:
+        """Run an instance over NumPy arrays, and return others; None as of `_called_on_host`."""
         if len(inputs) != len(self._expected):
             return None
         bind = instance.bind
@@ -329,10 +341,14 @@ class Model(Locked):
             bind(number, address)
         outputs = {}
         for number, name, make in self._makers:
-            array = outputs[name] = make()
+            array = outputs[name] = memory[name] if name in memory else make()
             bind(number, address_of(array))
         instance.dispatch()
         return outputs
+
+    def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
+        """Raise InvalidArgument: without named dimensions, no output is longer than an input."""
+        raise InvalidArgument("state: the graph has no named dimensions, along which caches could grow")
 
     def _start(self, addresses: Sequence[int], stream: int | None, prepared: Prepared | None = None) -> None:
         """Run over host memory, or add the work to a stream of the device.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,15 @@ from opendml.program.program import Layout
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import GREATEST, Dimension, Relation, Size, Trace, is_traced, value_at
 from opendml.runtime.described import sizes_text
+from opendml.runtime.graphs.caches import (
+    Caches,
+    Declared,
+    Grown,
+    ModelState,
+    bound_caches,
+    grown,
+    write_result,
+)
 from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
@@ -99,8 +108,70 @@ class NamedModel(Model):
         return self._of(inputs)(inputs)
 
     def run(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Compute the outputs into given arrays, whose sizes follow from those of the inputs."""
-        self._of(inputs).run(inputs, outputs)
+        """Compute the outputs into given arrays, whose sizes follow from those of the inputs.
+
+        An output may begin with an input, as a cache of keys and values does: both are views of one buffer
+        that is longer along one axis. Then only its new part is written, if the graph joins it to the input.
+
+        Raises:
+            InvalidArgument: as for other models; or an output shares memory with an input in another way.
+        """
+        require_names("outputs", outputs, self.output_names)
+        caches = bound_caches(inputs, outputs)
+        if caches is None:
+            self._of(inputs).run(inputs, outputs)
+            return
+        results = self._run_with(inputs, caches)
+        for name, result in results.items():
+            if result is not outputs[name]:
+                write_result(name, outputs[name], result)
+
+    def _run_with(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
+        """Return the outputs by name; those of `caches` lie in its memory if the graph allows it."""
+        require_names("inputs", inputs, self.input_names)
+        sizes = self._sizes_of(inputs)
+        if has_plans(self.device):
+            with self._metered():
+                for in_place in self._grown(sizes, caches):
+                    results = in_place(inputs)
+                    if results is not None:
+                        return results
+        return self(**inputs)
+
+    def _grown(self, sizes: Mapping[str, int], caches: Caches) -> Iterator[Grown]:
+        """Yield the models of some sizes with outputs in the memory of inputs, after tracing if there is
+        none."""
+        traces = self._traces.setdefault(_structure_of(sizes), [])
+        for is_new in (False, True):
+            if is_new:
+                self._at(sizes)
+            for traced in list(traces):
+                found = grown(traced, _open_of(sizes), caches)
+                if found is not None:
+                    yield found
+
+    def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
+        """Return the memory of inputs that are outputs of the run before, as caches of keys and values.
+
+        Args:
+            pairs: the names of these inputs by those of the outputs. None: an output whose name has "present"
+                is the input whose name has "past", "past_key_values" or "past_key_value" there.
+            capacity: rows for which there is room from the beginning.
+
+        Raises:
+            InvalidArgument: an unknown name, or sizes that do not differ in one open size.
+        """
+        inputs, outputs = (
+            [
+                Declared(name, layout.type.numpy, tuple(map(_declared, layout.sizes)))
+                for name, layout in zip(names, layouts, strict=True)
+            ]
+            for names, layouts in (
+                (self.input_names, self._input_layouts),
+                (self.output_names, self._output_layouts),
+            )
+        )
+        return ModelState(self._run_with, inputs, outputs, pairs, capacity, takes_empty=False)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """Bind the model to arrays, for repeated dispatch with their sizes."""
@@ -199,7 +270,7 @@ class NamedModel(Model):
         if model is not None:
             return model
         self._require_choices(sizes)
-        structure = tuple([size if size < 2 else -1 for size in sizes.values()])
+        structure = _structure_of(sizes)
         if has_plans(self.device):
             for traced in self._traces.get(structure, ()):
                 model = traced.at(_open_of(sizes))
@@ -277,6 +348,16 @@ def _text_of(sizes: Mapping[str, int]) -> str:
 def _open_of(sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes of dimensions that are traced."""
     return {name: size for name, size in sizes.items() if size > 1}
+
+
+def _structure_of(sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the dimensions that are 0 or 1, which are no dimensions of a trace; -1 for others."""
+    return tuple([size if size < 2 else -1 for size in sizes.values()])
+
+
+def _declared(size: int) -> int | str:
+    """Return a size, or its expression as text."""
+    return repr(size).strip("<>") if is_traced(size) else size
 
 
 def _shape(array: Any, name: str) -> tuple[int, ...]:

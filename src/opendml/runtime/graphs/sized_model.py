@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from opendml.locked import Locked
-from opendml.runtime.graphs.model import Model, maker_of, needed_of
+from opendml.runtime.graphs.model import NEW_MEMORY, Model, maker_of, needed_of
 from opendml.runtime.graphs.shared import Footprint
 
 if TYPE_CHECKING:
@@ -61,14 +62,16 @@ class SizedModel(Model):
         )
         return self.__dict__[name]
 
-    def _called_on_host(self, inputs: dict[str, Any]) -> dict[str, Array] | None:
+    def _called_on_host(
+        self, inputs: dict[str, Any], memory: Mapping[str, Array] = NEW_MEMORY
+    ) -> dict[str, Array] | None:
         instances = self._plan.instances
         instance = instances.take(self._values)
         if instance is None:
-            return super()._called_on_host(inputs)
+            return super()._called_on_host(inputs, memory)
         self.device._require_ready()
         try:
-            return self._dispatched(instance, inputs)
+            return self._dispatched(instance, inputs, memory)
         finally:
             instances.free.append(instance)
 

@@ -228,9 +228,10 @@ def _as_bfloat16(node: Node) -> Node:
     """Return a tensor as BFLOAT16. One that is made of BFLOAT16 by moving its elements needs no rounding."""
     if node.operation is Operation.CONVERT and node.operands[0].type is ScalarType.BFLOAT16:
         return node.operands[0]
-    if node.operation in (Operation.VIEW, Operation.RESHAPE) and len(node.operands) == 1:
-        moved = _as_bfloat16(node.operands[0])
-        return Node(node.operation, moved.type, node.sizes, (moved,), node.attribute)
+    is_moved = node.operation in (Operation.VIEW, Operation.RESHAPE) and len(node.operands) == 1
+    if is_moved or node.operation is Operation.JOIN:
+        moved = tuple(map(_as_bfloat16, node.operands))
+        return Node(node.operation, ScalarType.BFLOAT16, node.sizes, moved, node.attribute)
     return convert(node, ScalarType.BFLOAT16)
 
 

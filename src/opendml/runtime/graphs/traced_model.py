@@ -8,18 +8,20 @@ dimension, because costs change little within it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opendml.budget import meter
+from opendml.compiler.in_place import joined_inputs
+from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
 from opendml.locked import Locked
 from opendml.logs import log
 from opendml.program.buckets import Bucket, bucket_of, range_of
 from opendml.program.carriers import carried
-from opendml.program.program import Layout
-from opendml.program.size_values import Conditions, IntegerArray
-from opendml.program.sizes import Dimension, Guards, Relation, Size, Trace, is_traced, value_at
+from opendml.program.program import Layout, Program, packed
+from opendml.program.size_values import Conditions, IntegerArray, Values
+from opendml.program.sizes import GREATEST, Dimension, Guards, Relation, Size, Trace, is_traced, value_at
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
@@ -38,6 +40,9 @@ MOST_PLANS = 8
 
 MOST_BUCKETS = 256
 """Buckets whose plans are kept, at most. Another one takes the place of the oldest."""
+
+CAPACITY = "capacity of caches"
+"""The dimension of graphs whose outputs grow in place: the size of buffers along the axis of growth."""
 
 _MOST_ALIGNED = 32
 """The greatest power of two by which hints are chosen."""
@@ -156,6 +161,25 @@ class Plan:
         return self._instances
 
 
+@dataclass(frozen=True)
+class GraphInPlace:
+    """A graph with outputs in the memory of the inputs that they begin with.
+
+    These are the first parts of packed tensors that have the dimension `CAPACITY` along an axis.
+
+    Args:
+        traced: the graph.
+        pairs: the names of such inputs by those of the outputs.
+        axes: the axes by the names of outputs.
+        lengths: the sizes along these axes.
+    """
+
+    traced: TracedModel
+    pairs: Mapping[str, str]
+    axes: Mapping[str, int]
+    lengths: Values
+
+
 class TracedModel(Locked):
     """A graph with the sizes of one trace, for a device that has plans (`has_plans`).
 
@@ -164,6 +188,7 @@ class TracedModel(Locked):
         work: the graph's work.
         trace: the trace of its sizes. Its guards are those of the graph.
         make: makes a model of compiled work.
+        names: the names of its inputs, None for constants, and those of its outputs.
         before_plan: is called before a plan reads the constants; it may raise an error.
     """
 
@@ -173,19 +198,23 @@ class TracedModel(Locked):
         work: Work,
         trace: Trace,
         make: Callable[[CompiledWork], Model],
+        names: tuple[Sequence[str | None], Sequence[str]],
         before_plan: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
         self.device = device
+        self._names, self._output_names = names
         self._work, self._trace, self._make = work, trace, make
         self._before_plan = before_plan
         self._plans: dict[Bucket, list[Plan]] = {}
         self._models: dict[tuple[int, ...], Model] = {}
         self._traced: TracedProgram | None = None
+        self._program: Program | None = None
+        self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if len(work.stages) == 1:
             require_parts(work)
             with default_mode(), meter().timed("compile_seconds", "a graph"):
-                program = carried(work.stages[0].program)
+                self._program = program = carried(work.stages[0].program)
                 self._traced = device._backend.traced(program, device.threads)
         self._guards: Guards = dict(trace.guards)
         self._conditions = Conditions(self._guards)
@@ -207,6 +236,61 @@ class TracedModel(Locked):
                 if model is not None:
                     kept(self._models, key, model)
         return model
+
+    @property
+    def all_plan_count(self) -> int:
+        """The number of plans that were made so far, those of graphs in place too."""
+        return self.plan_count + sum(each.traced.plan_count for each in list(self._in_place.values()) if each)
+
+    def in_place(self, pairs: Mapping[str, str]) -> GraphInPlace | None:
+        """Return the graph with outputs in the memory of the inputs that they begin with.
+
+        Args:
+            pairs: the names of inputs by those of outputs; names that the graph does not have do not count.
+
+        Returns:
+            The graph. None: no output begins with its input, or the device cannot compile the graph with
+            traced sizes.
+        """
+        key = tuple(pairs.items())
+        if key not in self._in_place:
+            with self._lock:
+                if key not in self._in_place:
+                    self._in_place[key] = self._made_in_place(pairs)
+        return self._in_place[key]
+
+    def _made_in_place(self, pairs: Mapping[str, str]) -> GraphInPlace | None:
+        if self._program is None or self._traced is None or self.device._backend.place is not None:
+            return None
+        work, (stage,) = self._work, self._work.stages
+        count, joined = len(self._program.inputs), dict[str, tuple[int, int, int]]()
+        simple = replace(self._program, results=simplify(self._program.results))
+        for output, (input, axis) in joined_inputs(simple).items():
+            buffer = stage.buffers[count + output] - len(work.inputs)
+            if pairs.get(self._output_names[buffer]) == self._names[stage.buffers[input]] is not None:
+                joined[self._output_names[buffer]] = output, input, axis
+        if not joined:
+            return None
+        capacity = self._trace.add(CAPACITY, Dimension(GREATEST >> 1, 2, GREATEST))
+        layouts = [*stage.program.inputs, *stage.program.outputs]
+        for output, input, axis in joined.values():
+            for number in (input, count + output):
+                layouts[number] = first_part(layouts[number], axis, capacity)
+        places = frozenset([(output, input) for output, input, _ in joined.values()])
+        inputs, outputs = tuple(layouts[:count]), tuple(layouts[count:])
+        program = replace(stage.program, inputs=inputs, outputs=outputs, in_place=places)
+        every = [*work.inputs, *work.outputs]
+        for number, layout in zip(stage.buffers, layouts, strict=True):
+            every[number] = layout
+        first = len(work.inputs)
+        changed = Work(tuple(every[:first]), tuple(every[first:]), (replace(stage, program=program),))
+        with self._trace.within({}) as guards:
+            guards.update(self._guards)
+            names = self._names, self._output_names
+            traced = TracedModel(self.device, changed, self._trace, self._make, names, self._before_plan)
+        axes = {name: axis for name, (_, _, axis) in joined.items()}
+        sizes = [outputs[output].sizes[axis] for output, _, axis in joined.values()]
+        return GraphInPlace(traced, {name: pairs[name] for name in axes}, axes, Values(sizes))
 
     def plan_at(self, sizes: Mapping[str, int]) -> Plan | None:
         """Return the plan that serves some sizes; None: it has been dropped."""
@@ -319,9 +403,16 @@ class TracedModel(Locked):
         """
         models = [plan.model for plans in list(self._plans.values()) for plan in plans if plan.model]
         found = [model._footprint(prepared) for model in {*models, *list(self._models.values())}]
+        found += [each.traced._footprint(prepared) for each in list(self._in_place.values()) if each]
         memory = frozenset[Any]().union(*[each.kept for each in found])
         arena = max([each.arena_bytes for each in found], default=0)
         return Footprint(sum(each.own_bytes for each in found), memory, arena)
+
+
+def first_part(layout: Layout, axis: int, capacity: int) -> Layout:
+    """Return the layout of the first part, along an axis, of a packed tensor that has `capacity` there."""
+    sizes = (*layout.sizes[:axis], capacity, *layout.sizes[axis + 1 :])
+    return Layout(layout.type, layout.sizes, packed(layout.type, sizes).strides)
 
 
 def kept(models: dict[Any, Model], key: Any, model: Model) -> None:

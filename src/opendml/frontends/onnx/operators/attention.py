@@ -12,7 +12,8 @@ from opendml.frontends.common.tensors import cast, permuted, rows_of, shaped, wi
 from opendml.frontends.common.types import FLOATS, NotExpressible, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
-from opendml.frontends.onnx.values import BOOLEAN, Array
+from opendml.frontends.onnx.values import BOOLEAN
+from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
@@ -29,7 +30,7 @@ def attention(node: OnnxConversion) -> Result:
     if heads % keys.sizes[1]:
         raise NotExpressible(f"{heads} heads of queries share {keys.sizes[1]} of keys")
     scale = node.attribute("scale")
-    bias, causal = _bias(node, rows, keys.sizes[2])
+    bias, causal, hides_all = _bias(node, rows, keys.sizes[2])
     result, *stages = attend(
         query,
         keys,
@@ -37,6 +38,7 @@ def attention(node: OnnxConversion) -> Result:
         1 / math.sqrt(size) if scale is None else scale,
         bias=bias,
         causal=causal,
+        hides_all=hides_all,
         softcap=node.attribute("softcap"),
         softmax=lambda scores: _weights(node, scores),
     )
@@ -68,39 +70,49 @@ def _cached(node: OnnxConversion, number: int, past: int) -> GraphTensor:
     return dml.join([node.tensor(past), new], axis=2)
 
 
-def _bias(node: OnnxConversion, rows: int, columns: int) -> tuple[GraphTensor | None, int | None]:
-    """Return what is added to the scores, and the first diagonal of keys that no query sees; or None.
+def _bias(node: OnnxConversion, rows: int, columns: int) -> tuple[GraphTensor | None, int | None, bool]:
+    """Return what is added to the scores; the first diagonal of keys that no query sees; and a truth value.
 
+    It says whether the bias may hide all keys of a query. None: nothing is added, or no diagonal is hidden.
     The bias has four dimensions, and minus infinity where a key is hidden.
     """
-    distance = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    seen, past = np.ones((rows, columns), np.bool_), node.sizes(4)[2] if node.has(4) else 0
+    past = node.sizes(4)[2] if node.has(4) else 0
     least, most = _bounds(node)
-    causal = None
-    hidden: list[GraphTensor] = []
+    causal, hidden = None, list[GraphTensor]()
     if node.has(6) and node.has(4):
         raise NotExpressible("nonpad_kv_seqlen together with past keys")
     if node.has(6):
         lengths = dml.cast(node.tensor(6), output_type="INT32")
         lengths = shaped(lengths, (math.prod(lengths.sizes), 1, 1, 1))
-        hidden.append(node.constant(np.arange(columns).reshape(1, 1, 1, -1), np.int32) >= lengths)
-        hidden.extend(_outside(node, distance, lengths - rows, least, most))
-    else:
-        seen &= distance >= past - least if least is not None else True
-        # Positions alone determine a causal mask, so no tensor is read. Each query sees the first key.
-        if most is not None and past + most + 1 < columns and least is None and not node.has(3):
-            causal = past + most + 1
-        elif most is not None:
-            seen &= distance <= past + most
+        places = shaped(node.sequence(columns, np.int32), (1, 1, 1, columns))
+        hidden.append(places >= lengths)
+        distance = places - shaped(node.sequence(rows, np.int32), (1, 1, rows, 1))
+        hidden.extend(_outside(distance, lengths - rows, least, most))
+        least = most = None
+    elif most is not None and most + past + 1 >= columns:
+        most = None
+    hides_all = bool(hidden) or node.has(3) or least is not None
     result, given = _mask(node, columns)
-    seen[:, given:] = False
     added = [] if result is None else [result]
-    if not seen.all():
-        added.append(node.constant(np.where(seen, 0.0, -np.inf)[None, None], np.float32))
+    if is_traced(rows) or is_traced(columns):
+        # Places are counted from the ends, because numbers in a graph do not change with sizes.
+        behind = shaped(node.sequence(columns, np.int32)[::-1], (1, 1, 1, columns))
+        place = shaped(node.sequence(rows, np.int32)[::-1], (1, 1, rows, 1)) - behind
+        hidden.extend([] if most is None else [place > most])
+        hidden.extend([] if least is None else [place < -least])
+        hidden.extend([] if given == columns else [behind < columns - given])
+    else:
+        # Positions alone determine a causal mask, so no tensor is read. Each query sees the first key.
+        if most is not None and not hides_all:
+            causal, most = past + most + 1, None
+        away = np.arange(columns)[None, :] - np.arange(rows)[:, None] - past
+        seen = np.broadcast_to(np.arange(columns) < given, away.shape)
+        seen = seen if most is None else seen & (away <= most)
+        seen = seen if least is None else seen & (away >= -least)
+        if not seen.all():
+            added.append(node.constant(np.where(seen, 0.0, -np.inf)[None, None], np.float32))
     added.extend(map(hiding, hidden))
-    if not added:
-        return None, causal
-    return sum(added[1:], start=added[0]), causal
+    return (sum(added[1:], start=added[0]) if added else None), causal, hides_all
 
 
 def _bounds(node: OnnxConversion) -> tuple[int | None, int | None]:
@@ -111,12 +123,11 @@ def _bounds(node: OnnxConversion) -> tuple[int | None, int | None]:
 
 
 def _outside(
-    node: OnnxConversion, distance: Array, offset: GraphTensor, least: int | None, most: int | None
+    distance: GraphTensor, offset: GraphTensor, least: int | None, most: int | None
 ) -> list[GraphTensor]:
     """Return masks of the keys outside of windows whose offset depends on the lengths of the sequences."""
-    away = node.constant(distance[None, None], np.int32)
-    behind = [] if most is None else [away > offset + most]
-    return behind if least is None else [*behind, away < offset - least]
+    behind = [] if most is None else [distance > offset + most]
+    return behind if least is None else [*behind, distance < offset - least]
 
 
 def _mask(node: OnnxConversion, columns: int) -> tuple[GraphTensor | None, int]:

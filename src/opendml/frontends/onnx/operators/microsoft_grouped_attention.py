@@ -37,7 +37,7 @@ def _rotated(
 
 def _following(node: OnnxConversion, first: GraphTensor, batch: int, length: int) -> GraphTensor:
     """Return the positions from the first of each row of the batch on, [batch, sequence]."""
-    return repeated(first, (batch, 1)) + node.constant(np.arange(length)[None], np.int32)
+    return repeated(first, (batch, 1)) + shaped(node.sequence(length, np.int32), (1, length))
 
 
 @converts("RotaryEmbedding", domain=MICROSOFT)
@@ -133,6 +133,12 @@ def _kept(
         raise NotExpressible(
             f"past of {old.data_type.name} and sizes {list(old.sizes)} for {list(fresh.sizes)}"
         )
+    first = total - length
+    if batch == 1 and old.sizes[2] == first:
+        return dml.join([old, fresh], axis=2)
+    if batch == 1 and old.sizes[2] >= total:
+        behind = [old[:, :, total:]] if old.sizes[2] > total else []
+        return dml.join([*([old[:, :, :first]] if first else []), fresh, *behind], axis=2)
     rows = max(old.sizes[2], total)
     after = node.constant(np.arange(rows)[None], np.int32) - before
     newer = dml.element_wise_clip(after, min=0, max=length - 1) + old.sizes[2]
@@ -148,12 +154,28 @@ def _kept(
     )
 
 
-def _bias(node: OnnxConversion, query: GraphTensor, before: GraphTensor, total: int) -> GraphTensor:
-    """Return what is added to the scores: the lowest number where a key is hidden, else the bias."""
+def _bias(node: OnnxConversion, query: GraphTensor, before: GraphTensor, total: int) -> GraphTensor | None:
+    """Return what is added to the scores: the lowest number where a key is hidden, else the bias.
+
+    None: no key is hidden, and there is no bias.
+    """
     batch, length, count = query.sizes[:3]
     type, window = numpy_type(query), node.attribute("local_window_size")
-    distance = node.constant((np.arange(total)[None, :] - np.arange(length)[:, None])[None, None], np.int32)
-    away = distance - shaped(before, (batch, 1, 1, 1))
+    if batch == 1:
+        if length == 1 and window <= 0 and not node.has(10):
+            return None
+        # Places are counted from the ends, because numbers in a graph do not change with sizes.
+        ends = (node.sequence(each, np.int32)[::-1] for each in (length, total))
+        own, behind = (
+            shaped(each, sizes)
+            for each, sizes in zip(ends, ((1, 1, length, 1), (1, 1, 1, total)), strict=True)
+        )
+        away = own - behind
+    else:
+        own, keys = (node.sequence(each, np.int32) for each in (length, total))
+        away = (
+            shaped(keys, (1, 1, 1, total)) - shaped(own, (1, 1, length, 1)) - shaped(before, (batch, 1, 1, 1))
+        )
     seen = away <= 0
     if window > 0:
         seen = dml.element_wise_logical_and(seen, away > -window)
@@ -163,14 +185,22 @@ def _bias(node: OnnxConversion, query: GraphTensor, before: GraphTensor, total: 
 
 
 def _attended(
-    node: OnnxConversion, query: GraphTensor, keys: GraphTensor, values: GraphTensor, bias: GraphTensor
+    node: OnnxConversion, query: GraphTensor, keys: GraphTensor, values: GraphTensor, bias: GraphTensor | None
 ) -> GraphTensor:
     """Return attention of [batch, sequence, heads, size] over [batch, heads, sequence, size]."""
     batch, length, count, size = query.sizes
     scale, softcap = node.attribute("scale") or 1 / math.sqrt(size), node.attribute("softcap")
     if softcap:
         heads = permuted(query, (0, 2, 1, 3))
-        result = attend(heads, keys, values, scale, bias=widened(bias), softcap=softcap, hides_all=False)[0]
+        result = attend(
+            heads,
+            keys,
+            values,
+            scale,
+            bias=None if bias is None else widened(bias),
+            softcap=softcap,
+            hides_all=False,
+        )[0]
         return in_rows(result)
     return dml.multihead_attention1(
         shaped(query, (batch, length, count * size)),

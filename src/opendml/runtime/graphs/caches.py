@@ -1,0 +1,415 @@
+"""Caches that grow in place: outputs that begin with an input, in the memory of that input.
+
+A run writes only the part of such an output that is new. `ModelState` keeps the memory. A caller may bind
+memory of its own instead: the input and the output are views of one buffer that is longer along one axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from opendml.errors import InvalidArgument
+from opendml.runtime.graphs.traced_model import CAPACITY
+from opendml.runtime.memory.host_array import Array
+from opendml.spec.tensor_desc import same_strides
+from opendml.spec.wording import shown
+
+if TYPE_CHECKING:
+    from opendml.runtime.graphs.model import Model
+    from opendml.runtime.graphs.traced_model import TracedModel
+
+_FIRST_CAPACITY = 64
+"""Rows of the first buffers of a state, at least."""
+_MOST_WORK: Any = 100_000
+"""Steps of NumPy's search for a common element. Its type hints know only two special values."""
+_NAMES_OF_PAST = ("past", "past_key_values", "past_key_value")
+"""The parts of names of inputs that stand for "present" in names of outputs."""
+
+
+class Declared(NamedTuple):
+    """A declared input or output: its name, its type, and for each dimension a size, a name, or None."""
+
+    name: str
+    type: np.dtype[Any] | None
+    sizes: tuple[int | str | None, ...] | None
+
+
+class Caches(Protocol):
+    """The memory of outputs that begin with an input."""
+
+    @property
+    def pairs(self) -> Mapping[str, str]:
+        """The names of the inputs by those of the outputs."""
+
+    def _arrays(
+        self, lengths: Mapping[str, int], axes: Mapping[str, int]
+    ) -> Mapping[str, tuple[Array, Array]]:
+        """Return the arrays of inputs and outputs, by the names of the outputs.
+
+        Args:
+            lengths: the sizes of outputs along their axes.
+            axes: the axes.
+
+        Raises:
+            InvalidArgument: there is not as much memory.
+        """
+
+
+class CachedContents(dict[str, Any]):
+    """The contents of tensors by name, and the memory of those that grow in place."""
+
+    def __init__(self, contents: Mapping[str, Any], caches: Caches) -> None:
+        super().__init__(contents)
+        self.caches = caches
+
+    def copy(self) -> CachedContents:
+        """Return the same contents in a dict of its own."""
+        return CachedContents(self, self.caches)
+
+
+def caches_of(contents: Mapping[str, Any]) -> Caches | None:
+    """Return the memory of contents that grow in place; None: none do."""
+    return contents.caches if isinstance(contents, CachedContents) else None
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A model whose outputs lie in the memory of inputs, the arrays of both by name, and their pairs."""
+
+    model: Model
+    inputs: Mapping[str, Array]
+    outputs: Mapping[str, Array]
+
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Run the model on its other inputs. None: nothing has run, because these do not lie as expected."""
+        return self.model._called_on_host({**inputs, **self.inputs}, self.outputs)
+
+
+def grown(traced: TracedModel, sizes: Mapping[str, int], caches: Caches) -> Grown | None:
+    """Return the model of a graph with outputs in the memory of the inputs that they begin with.
+
+    None: there are none, or no such model.
+
+    Args:
+        traced: the graph.
+        sizes: the sizes of its dimensions.
+        caches: the memory.
+    """
+    graph = traced.in_place(caches.pairs)
+    if graph is None:
+        return None
+    lengths = dict(zip(graph.axes, graph.lengths(sizes).tolist(), strict=True))
+    arrays = caches._arrays(lengths, graph.axes)
+    capacity, *others = {_capacity(arrays[output][1], axis) for output, axis in graph.axes.items()}
+    model = None if others else graph.traced.at({**sizes, CAPACITY: capacity})
+    if model is None:
+        return None
+    inputs = {graph.pairs[output]: past for output, (past, _) in arrays.items()}
+    return Grown(model, inputs, {output: present for output, (_, present) in arrays.items()})
+
+
+def _capacity(array: Array, axis: int) -> int:
+    """Return the size along an axis of the packed array that an array is the first part of."""
+    for outer in reversed(range(axis)):
+        if array.shape[outer] > 1:
+            return int(array.strides[outer] // array.strides[axis])
+    return int(array.shape[axis])
+
+
+class BoundCaches:
+    """Outputs of a caller that begin with inputs, and share their memory.
+
+    Args:
+        pairs: the names of inputs by those of outputs.
+        arrays: the arrays of both, by the names of outputs.
+    """
+
+    def __init__(self, pairs: Mapping[str, str], arrays: Mapping[str, tuple[Array, Array]]) -> None:
+        self.pairs, self._views = pairs, arrays
+
+    def _arrays(
+        self, lengths: Mapping[str, int], axes: Mapping[str, int]
+    ) -> Mapping[str, tuple[Array, Array]]:
+        """Return the arrays of outputs that have the wanted lengths.
+
+        Raises:
+            InvalidArgument: an output has another size along its axis.
+        """
+        for output, length in lengths.items():
+            past, present = self._views[output]
+            axis = axes[output]
+            wanted = [*past.shape[:axis], length, *past.shape[axis + 1 :]]
+            if wanted != list(present.shape):
+                raise InvalidArgument(f"output {output!r}: sizes {list(present.shape)}; must be {wanted}")
+        return {output: self._views[output] for output in lengths}
+
+
+def bound_caches(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundCaches | None:
+    """Return the outputs that begin with inputs, and share their memory. None: there are none.
+
+    Args:
+        inputs, outputs: arrays by name; others do not count.
+
+    Raises:
+        InvalidArgument: an output shares memory with an input, is not the same array, and does not begin with
+            it alone.
+    """
+    pairs, found = dict[str, str](), dict[str, tuple[Array, Array]]()
+    arrays = [(name, each) for name, each in inputs.items() if isinstance(each, np.ndarray)]
+    for output, present in outputs.items():
+        near = arrays if isinstance(present, np.ndarray) else []
+        for input, past in near:
+            if not np.may_share_memory(past, present) or not _overlap(past, present):
+                continue
+            is_alone = output not in pairs and input not in pairs.values()
+            if not is_alone or not _begins_with(present, past):
+                raise InvalidArgument(
+                    f"output {output!r}: sizes {list(present.shape)}, strides {list(present.strides)}; "
+                    f"shares memory with input {input!r}: sizes {list(past.shape)}, strides "
+                    f"{list(past.strides)}; must begin with it alone, as views of one packed buffer that is "
+                    "longer along one axis"
+                )
+            pairs[output], found[output] = input, (past, present)
+    return BoundCaches(pairs, found) if pairs else None
+
+
+def _overlap(a: Array, b: Array) -> bool:
+    """Return whether arrays have elements in common, but are not the same."""
+    if (a.shape, a.strides, a.ctypes.data) == (b.shape, b.strides, b.ctypes.data):
+        return False
+    try:
+        return bool(np.shares_memory(a, b, max_work=_MOST_WORK))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def write_result(name: str, array: Any, result: Array) -> None:
+    """Copy a result into a caller's array.
+
+    Raises:
+        InvalidArgument: the array has another type or other sizes.
+    """
+    wanted = f"{result.dtype.name} {list(result.shape)}"
+    if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (result.dtype, result.shape):
+        raise InvalidArgument(f"{name}: {shown(array)}; must be a NumPy array of {wanted}")
+    array[...] = result
+
+
+def _begins_with(present: Array, past: Array) -> bool:
+    """Return whether one array is the first part of another along one axis, both views of a packed one."""
+    alike = present.dtype == past.dtype and present.ndim == past.ndim
+    if not alike or present.ctypes.data != past.ctypes.data:
+        return False
+    longer = [axis for axis in range(past.ndim) if past.shape[axis] != present.shape[axis]]
+    if len(longer) != 1 or past.shape[longer[0]] > present.shape[longer[0]]:
+        return False
+    (axis,) = longer
+    capacity = _capacity(present, axis)
+    shape = (*present.shape[:axis], capacity, *present.shape[axis + 1 :])
+    strides = np.empty(0, present.dtype).itemsize * np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
+    wanted = strides.tolist()
+    return capacity >= present.shape[axis] and all(
+        same_strides(each.shape, each.strides, wanted) for each in (present, past)
+    )
+
+
+Run = Callable[[Mapping[str, Any], Caches], Mapping[str, Any]]
+"""Runs a model on inputs by name, with caches, and returns all outputs by name."""
+
+
+class ModelState:
+    """The memory of a model between runs: inputs that are outputs of the run before, as a cache of keys and
+    values.
+
+    `model.state()` makes one. Where an output is the input with new rows behind it, a run writes only these
+    rows. The buffers grow by doubling. One state is used by one thread at a time; several states of a model
+    are independent.
+
+    >>> import numpy as np, opendml as dml
+    >>> graph = dml.Graph()
+    >>> past = graph.input("past", dml.FLOAT32, [2, "length", 4])
+    >>> new = graph.input("new", dml.FLOAT32, [2, "count", 4])
+    >>> present = dml.join([past, new], axis=1)
+    >>> sums = dml.reduce(present, function="SUM", axes=[1])
+    >>> state = graph.compile({"present": present, "sums": sums}).state()
+    >>> row = np.ones((2, 1, 4), np.float32)
+    >>> outputs = state.run({"past": row, "new": row})
+    >>> for _ in range(8):
+    ...     outputs = state.run({"new": row})
+    >>> state.length, state["past"].shape, outputs["sums"][0, 0].tolist()
+    (10, (2, 10, 4), [10.0, 10.0, 10.0, 10.0])
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        inputs: Iterable[Declared],
+        outputs: Iterable[Declared],
+        pairs: Mapping[str, str] | None,
+        capacity: int,
+        takes_empty: bool,
+    ) -> None:
+        self._run, self._inputs = run, {each.name: each for each in inputs}
+        declared = {each.name: each for each in outputs}
+        self.pairs: dict[str, str] = _pairs_of(self._inputs, declared) if pairs is None else dict(pairs)
+        """The names of inputs by those of the outputs that become them."""
+        _require_known(self.pairs, self._inputs, declared)
+        self._axes = {
+            input: _axis_of(self._inputs[input], declared[output]) for output, input in self.pairs.items()
+        }
+        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 0:
+            raise InvalidArgument(f"state: capacity: {shown(capacity)}; must be an integer, 0 or more")
+        self._least, self._takes_empty = max(capacity, _FIRST_CAPACITY), takes_empty
+        self._buffers: dict[str, Array] = {}
+        self._lengths: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"<ModelState of {len(self.pairs)} caches, length {self.length}>"
+
+    @property
+    def length(self) -> int:
+        """The rows of the caches so far."""
+        return max(self._lengths.values(), default=0)
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the content of a cache by the name of its input, as a view that later runs may write to."""
+        if name not in self._buffers:
+            raise InvalidArgument(f"state: {shown(name)}: no such cache, or nothing has run")
+        return self._view(name, self._lengths[name])
+
+    def clear(self) -> None:
+        """Forget all rows. The memory remains."""
+        self._lengths = dict.fromkeys(self._lengths, 0)
+
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model on its other inputs, and return its other outputs by name.
+
+        Args:
+            inputs: the other inputs by name. Caches that are given take the place of those of the state.
+
+        Raises:
+            InvalidArgument: as of a call of the model; or the sizes of empty caches do not follow from the
+                other inputs.
+        """
+        given = dict(inputs)
+        for name in self._axes:
+            if name in given:
+                self._adopt(name, np.asarray(given.pop(name)))
+        for name in self._axes:
+            if name not in self._buffers:
+                self._adopt(name, self._empty(name, given))
+            given[name] = self[name]
+        results = dict(self._run(given, self))
+        for output, name in self.pairs.items():
+            present = results.pop(output)
+            if present.ctypes.data == self._buffers[name].ctypes.data:
+                self._lengths[name] = present.shape[self._axes[name]]
+            else:
+                self._adopt(name, present)
+        return results
+
+    def _arrays(
+        self, lengths: Mapping[str, int], axes: Mapping[str, int]
+    ) -> Mapping[str, tuple[Array, Array]]:
+        """Return views of the buffers, after making room for outputs of some lengths."""
+        longest = max(lengths.values())
+        for output in lengths:
+            self._make_room(self.pairs[output], longest)
+        names = {output: self.pairs[output] for output in lengths}
+        return {output: (self[name], self._view(name, lengths[output])) for output, name in names.items()}
+
+    def _view(self, name: str, length: int) -> Array:
+        return self._buffers[name][(slice(None),) * self._axes[name] + (slice(length),)]
+
+    def _make_room(self, name: str, length: int) -> None:
+        """Make a buffer longer than a length. A full one would have the strides of a packed tensor, for which
+        other kernels may be chosen."""
+        axis, old = self._axes[name], self._buffers[name]
+        if old.shape[axis] > length:
+            return
+        sizes = list(old.shape)
+        sizes[axis] = max(1 << length.bit_length(), 1 << (self._least - 1).bit_length())
+        kept = self[name]
+        self._buffers[name] = np.empty(sizes, old.dtype)
+        self[name][...] = kept
+
+    def _adopt(self, name: str, content: Array) -> None:
+        """Copy a whole cache into its buffer."""
+        axis = self._axes[name]
+        length = content.shape[axis] if axis < content.ndim else 0
+        buffer = self._buffers.get(name)
+        others = [content.shape[:axis], content.shape[axis + 1 :], content.dtype]
+        if buffer is None or [buffer.shape[:axis], buffer.shape[axis + 1 :], buffer.dtype] != others:
+            sizes = (*content.shape[:axis], 0, *content.shape[axis + 1 :])
+            self._buffers[name], self._lengths[name] = np.empty(sizes, content.dtype), 0
+        self._lengths[name] = min(self._lengths[name], length)
+        self._make_room(name, length)
+        self._view(name, length)[...] = content
+        self._lengths[name] = length
+
+    def _empty(self, name: str, inputs: Mapping[str, Any]) -> Array:
+        """Return an empty cache, whose other sizes are those of dimensions of other inputs."""
+        info, axis, known = self._inputs[name], self._axes[name], dict[str, int]()
+        for other, content in inputs.items():
+            own = self._inputs[other].sizes if other in self._inputs else None
+            for size, given in zip(own or (), np.shape(content), strict=False):
+                if isinstance(size, str):
+                    known.setdefault(size, given)
+        assert info.sizes is not None
+        sizes = [known.get(each, each) if isinstance(each, str) else each for each in info.sizes]
+        sizes[axis] = 0
+        plain = [each for each in sizes if isinstance(each, int) and each >= 0]
+        if not self._takes_empty or len(plain) < len(sizes) or info.type is None:
+            known_sizes = "a graph has no empty tensors"
+            if self._takes_empty:
+                known_sizes = f"sizes {shown(sizes)} do not follow from the other inputs"
+            raise InvalidArgument(
+                f"state: input {name!r} is missing; the first run needs it, as {known_sizes}"
+            )
+        return np.empty(plain, info.type)
+
+
+def _pairs_of(inputs: Mapping[str, Declared], outputs: Mapping[str, Declared]) -> dict[str, str]:
+    """Return the inputs by the outputs that become them: "present" in the name stands for "past"."""
+    found: dict[str, str] = {}
+    for output in outputs:
+        names = [output.replace("present", past) for past in _NAMES_OF_PAST if "present" in output]
+        found.update((output, name) for name in names if name in inputs)
+    if not found:
+        raise InvalidArgument(
+            f"state: no output has the name of an input with 'present' for 'past'; the inputs are "
+            f"{', '.join(inputs)}, the outputs {', '.join(outputs)}; pass {{output: input, ...}}"
+        )
+    return found
+
+
+def _require_known(
+    pairs: Mapping[str, str], inputs: Mapping[str, Declared], outputs: Mapping[str, Declared]
+) -> None:
+    """Check that the names of pairs are known, and that no input is there twice."""
+    for kind, given, known in (("output", pairs.keys(), outputs), ("input", pairs.values(), inputs)):
+        names = list(given)
+        wrong = [name for name in names if name not in known or names.count(name) > 1]
+        if wrong:
+            problem = "given twice" if wrong[0] in known else "unknown"
+            raise InvalidArgument(
+                f"state: {kind} {shown(wrong[0])} is {problem}; the model has {', '.join(known)}"
+            )
+
+
+def _axis_of(input: Declared, output: Declared) -> int:
+    """Return the axis along which an output is longer than an input."""
+    if input.sizes is not None and output.sizes is not None and len(input.sizes) == len(output.sizes):
+        both = enumerate(zip(input.sizes, output.sizes, strict=True))
+        axes = [axis for axis, (own, other) in both if own != other and not isinstance(own, int)]
+        if len(axes) == 1:
+            return axes[0]
+    sizes = [None if each.sizes is None else list(each.sizes) for each in (input, output)]
+    raise InvalidArgument(
+        f"state: output {output.name!r} of sizes {shown(sizes[1])} and input {input.name!r} of sizes "
+        f"{shown(sizes[0])}; must differ in one size, which the input leaves open"
+    )

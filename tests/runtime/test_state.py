@@ -1,0 +1,173 @@
+"""Caches that grow in place: states of models, and outputs in the memory of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import opendml as dml
+from opendml.runtime.graphs.named_model import NamedModel
+from opendml.runtime.memory.host_array import Array
+
+SIZE = 4
+
+
+def cached(type: dml.TensorDataType | str = dml.FLOAT32, *, joined: bool = True) -> dml.Model:
+    """A model with rows of a cache: `total` are their sums, times two."""
+    graph = dml.Graph()
+    past = graph.input("past", type, [2, "length", SIZE])
+    new = graph.input("new", type, [2, "count", SIZE])
+    rows = dml.join([past, new] if joined else [new, past], axis=1)
+    total = dml.reduce(dml.cast(rows, output_type="FLOAT32") * 2.0, function="SUM", axes=[1])
+    if type == "bfloat16":
+        rows = rows.rounded()
+    return graph.compile({"present": rows, "total": total})
+
+
+def rows(count: int, value: float, type: type = np.float32) -> Array:
+    return np.full((2, count, SIZE), value, type)
+
+
+@pytest.mark.parametrize("type", ["FLOAT32", "FLOAT16", "INT8", "bfloat16"])
+def test_a_state_grows_by_new_rows(type: str) -> None:
+    kind = {"FLOAT16": np.float16, "INT8": np.int8, "bfloat16": np.float32}.get(type, np.float32)
+    if type == "bfloat16":
+        ml_dtypes = pytest.importorskip("ml_dtypes")
+        kind = ml_dtypes.bfloat16
+    state = cached("bfloat16" if type == "bfloat16" else getattr(dml, type)).state(capacity=4)
+    total = state.run({"past": rows(3, 1, kind), "new": rows(1, 2, kind)})["total"]
+    wanted = np.concatenate([rows(3, 1, kind), rows(1, 2, kind)], axis=1)
+    for step, count in enumerate([1, 2, 1, 70, 1, 1, 5, 130, 1], 3):
+        total = state.run({"new": rows(count, step, kind)})["total"]
+        wanted = np.concatenate([wanted, rows(count, step, kind)], axis=1)
+        assert np.array_equal(state["past"].astype(np.float32), wanted.astype(np.float32))
+        assert np.array_equal(total, 2 * wanted.astype(np.float32).sum(axis=1, keepdims=True))
+    assert state.length == wanted.shape[1]
+    state.clear()
+    assert state.length == 0
+    state.run({"past": rows(2, 5, kind), "new": rows(1, 6, kind)})
+    assert state["past"][0, :, 0].tolist() == [5, 5, 6]
+
+
+def test_only_new_rows_of_a_state_are_written() -> None:
+    state = cached().state(capacity=100)
+    state.run({"past": rows(20, 1), "new": rows(1, 2)})
+    state.run({"new": rows(1, 3)})
+    buffer = state["past"].base
+    assert buffer is not None
+    state["past"][:] = 7
+    buffer[:, 22:] = np.nan
+    total = state.run({"new": rows(1, 9)})["total"]
+    assert state["past"][0, :, 0].tolist() == [7] * 22 + [9]
+    assert (total == 2 * (22 * 7 + 9)).all()
+    assert np.isnan(buffer[:, 23:]).all()
+
+
+def test_outputs_in_the_memory_of_inputs_have_only_new_rows_written() -> None:
+    model, buffer, total = (
+        cached(),
+        np.full((2, 50, SIZE), np.nan, np.float32),
+        np.empty((2, 1, SIZE), np.float32),
+    )
+    buffer[:, :20] = rows(20, 1)
+    for length in range(20, 48):
+        buffer[:, :length] *= 2  # What a run only reads.
+        before = buffer.copy()
+        model.run(
+            {"past": buffer[:, :length], "new": rows(1, length)},
+            {"present": buffer[:, : length + 1], "total": total},
+        )
+        assert (buffer[:, length] == length).all()
+        buffer[:, length] = np.nan
+        assert np.array_equal(buffer, before, equal_nan=True)
+        assert np.array_equal(total, 2 * (before[:, :length].sum(axis=1, keepdims=True) + length))
+        buffer[:, length] = 1
+        buffer[:, : length + 1] /= 2
+
+
+def test_plans_serve_states_of_all_capacities() -> None:
+    """Growth makes no plan of its own: the strides of buffers are words of launches. The other plan is for
+    packed tensors, which a new trace makes."""
+    model = cached()
+    assert isinstance(model, NamedModel)
+    lengths = [30, 25, 28]
+    for capacity in (32, 60, 62, 50):
+        buffer = np.zeros((2, capacity, SIZE), np.float32)
+        for length in lengths:
+            outputs = {"present": buffer[:, : length + 1], "total": np.empty((2, 1, SIZE), np.float32)}
+            model.run({"past": buffer[:, :length], "new": rows(1, 1)}, outputs)
+    (traces,) = model._traces.values()
+    assert [traced.all_plan_count for traced in traces] == [2]
+
+
+def test_another_output_is_copied_where_the_state_keeps_it() -> None:
+    """Where an output does not begin with the input, it is computed elsewhere."""
+    state = cached(joined=False).state()
+    state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    for _ in range(3):
+        total = state.run({"new": rows(1, 3)})["total"]
+    assert state["past"][0, :, 0].tolist() == [3, 3, 3, 2, 1, 1]
+    assert (total == 2 * 13).all()
+
+
+Buffer = Callable[[Array], tuple[Array, Array]]
+
+
+@pytest.mark.parametrize(
+    ("views", "problem"),
+    [
+        (
+            lambda buffer: (buffer[:, :10], buffer[:, :10]),
+            r"sizes \[2, 10, 4\]; \[2, 11, 4\] are",
+        ),
+        (
+            lambda buffer: (buffer[:, :10], buffer[:, :12]),
+            r"present.*sizes \[2, 12, 4\]; must be \[2, 11, 4\]",
+        ),
+        (lambda buffer: (buffer[:, 1:11], buffer[:, :11]), "must begin with it"),
+        (lambda buffer: (buffer[:, :20:2], buffer[:, :11]), "must begin with it"),
+        (lambda buffer: (buffer.reshape(-1)[:80].reshape(2, 10, 4), buffer[:, :11]), "must begin with it"),
+    ],
+    ids=["same", "other size", "behind", "every other", "other strides"],
+)
+def test_memory_that_is_shared_otherwise_is_one_error_and_nothing_is_written(
+    views: Buffer, problem: str
+) -> None:
+    buffer = np.ones((2, 30, SIZE), np.float32)
+    past, present = views(buffer)
+    total = np.zeros((2, 1, SIZE), np.float32)
+    with pytest.raises(dml.InvalidArgument, match=problem):
+        cached().run({"past": past, "new": rows(1, 2)}, {"present": present, "total": total})
+    assert (buffer == 1).all()
+    assert (total == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda model: model.state({"present": "old"}), "input 'old' is unknown; the model has past, new"),
+        (
+            lambda model: model.state({"next": "past"}),
+            "output 'next' is unknown; the model has present, total",
+        ),
+        (lambda model: model.state({"present": "past", "total": "past"}), "input 'past' is given twice"),
+        (lambda model: model.state(capacity=-1), "capacity: -1; must be an integer, 0 or more"),
+        (lambda model: model.state({"total": "past"}).run({}), "'past' is missing; the first run needs it"),
+        (lambda model: model.state()["past"], "'past': no such cache, or nothing has run"),
+    ],
+)
+def test_wrong_states_are_refused(make: Callable[[dml.Model], object], problem: str) -> None:
+    with pytest.raises(dml.InvalidArgument, match=problem):
+        make(cached())
+
+
+def test_states_need_a_size_that_changes() -> None:
+    graph = dml.Graph()
+    x = graph.input("past", dml.FLOAT32, [2, 3])
+    with pytest.raises(dml.InvalidArgument, match="no named dimensions"):
+        graph.compile({"present": x + 1.0}).state()
+    y = dml.Graph().input("past", dml.FLOAT32, [2, "n"])
+    with pytest.raises(dml.InvalidArgument, match="must differ in one size, which the input leaves open"):
+        y.graph.compile({"present": y + 1.0}).state()
