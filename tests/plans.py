@@ -10,7 +10,7 @@ import numpy as np
 
 import opendml as dml
 from opendml.compiler.sized import at_sizes
-from opendml.program.buckets import bucket_of, range_of
+from opendml.program.buckets import bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Program
 from opendml.program.sizes import Dimension, Trace, hint_of
@@ -67,7 +67,8 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         assert isinstance(program, CpuTracedProgram)
         assert isinstance(work.executable, CpuExecutable)
         hints = partial(at_sizes, sizes=plan.hints)
-        ranges = {name: Dimension(size, *range_of(size)) for name, size in open_sizes.items()}
+        buckets = zip(open_sizes.items(), ranges_of(open_sizes.values()), strict=True)
+        ranges = {name: Dimension(size, *range) for (name, size), range in buckets}
         with traced._trace.within(ranges):
             # All decisions are made for these sizes, except the choices.
             scheduled = _scheduled(program._kernels, hints)

@@ -15,6 +15,7 @@ import pytest
 
 import opendml as dml
 from opendml.errors import InvalidArgument
+from opendml.program.buckets import ranges_of
 from opendml.runtime.graphs import traced_model
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.traced_model import hints_in
@@ -265,7 +266,7 @@ def test_weights_are_packed_once_for_all_sizes_and_threads() -> None:
         found.add(model.persistent_bytes)
     # Few and many rows may read different forms of a weight, if the processor has units for tiles.
     assert max(found) <= 2.2 * 4 * (96 * 128 + 128 * 96)
-    assert len(plans_of(model)) >= 7
+    assert len(plans_of(model)) >= 6
 
 
 def test_constants_are_read_when_a_graph_is_compiled() -> None:
@@ -341,6 +342,15 @@ def test_one_plan_finds_positions_in_lines_of_any_length() -> None:
         y = model({"x": x})["y"]
         assert (y[: np.count_nonzero(x)] == np.argwhere(x)).all()
     assert len(plans_of(model)) == 1
+
+
+def test_a_bucket_is_wide_if_one_dimension_alone_is_large() -> None:
+    assert ranges_of([63]) == [(32, 63)]
+    assert [ranges_of([size]) for size in (64, 255, 256, 1023)] == [[(64, 255)]] * 2 + [[(256, 1023)]] * 2
+    assert ranges_of([5, 100]) == [(4, 7), (64, 255)]
+    assert ranges_of([5, 100, 300]) == [(4, 7), (64, 127), (256, 511)]
+    for sizes in ([2], [77], [9, 4000], [64, 64]):
+        assert all(first <= size <= last for size, (first, last) in zip(sizes, ranges_of(sizes), strict=True))
 
 
 def test_hints_lie_in_their_ranges() -> None:

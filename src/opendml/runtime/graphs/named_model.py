@@ -10,7 +10,7 @@ from opendml.budget import NO_LIMITS, meter, metered
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.locked import Locked
 from opendml.logs import log
-from opendml.program.buckets import range_of
+from opendml.program.buckets import ranges_of
 from opendml.program.program import Layout
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import GREATEST, Dimension, Relation, Size, Trace, is_traced, value_at
@@ -283,7 +283,8 @@ class NamedModel(Model):
     def _newly_traced(self, sizes: Mapping[str, int], traces: list[TracedModel]) -> Model | None:
         """Return a model that a new trace makes; None if none does."""
         open_sizes = _open_of(sizes)
-        ranges = {name: self._range_of(name, *range_of(size)) for name, size in open_sizes.items()}
+        buckets = zip(open_sizes, ranges_of(open_sizes.values()), strict=True)
+        ranges = {name: self._range_of(name, *range) for name, range in buckets}
         for hints in (hints_in(ranges, open_sizes, self.device._backend.hint_multiple), open_sizes):
             trace = Trace(
                 {name: Dimension(hint, *self._range_of(name, 2, GREATEST)) for name, hint in hints.items()},

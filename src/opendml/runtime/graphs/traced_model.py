@@ -1,8 +1,7 @@
 """Graphs with traced sizes, which are compiled by plans.
 
 A plan has machine code, and launches whose words are expressions over the dimensions of a trace. It serves
-all sizes of its bucket that meet its guards. A bucket has the sizes between two powers of two for each
-dimension, because costs change little within it.
+all sizes of its bucket that meet its guards. Costs change little within a bucket (`program.buckets`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
 from opendml.locked import Locked
 from opendml.logs import log
-from opendml.program.buckets import Bucket, bucket_of, range_of
+from opendml.program.buckets import Bucket, bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
 from opendml.program.size_values import Conditions, IntegerArray, Values
@@ -78,10 +77,16 @@ class Plan:
         work: the work, with traced sizes in its layouts.
         guards: those of the whole way from the graph to the launches.
         hints: the sizes for which the launches are chosen.
+        steps: the kernel steps of a dispatch.
     """
 
     def __init__(
-        self, executable: TracedExecutable, work: Work, guards: Iterable[Any], hints: Mapping[str, int]
+        self,
+        executable: TracedExecutable,
+        work: Work,
+        guards: Iterable[Any],
+        hints: Mapping[str, int],
+        steps: int,
     ) -> None:
         self.hints, self.executable, self.work = hints, executable, work
         self.guards = list(guards)
@@ -93,8 +98,7 @@ class Plan:
         traced = [layout for _, layout in found]
         numbers = [each for layout in traced for each in (*layout.sizes, *layout.strides)]
         spans = [layout.span for layout in traced]
-        self.steps = sum(steps_of(stage.program.results) for stage in work.stages)
-        """The kernel steps of a dispatch."""
+        self.steps = steps
         needs = [
             self.steps,
             executable.temporary_bytes,
@@ -216,6 +220,7 @@ class TracedModel(Locked):
             with default_mode(), meter().timed("compile_seconds", "a graph"):
                 self._program = program = carried(work.stages[0].program)
                 self._traced = device._backend.traced(program, device.threads)
+        self._steps = sum(steps_of(stage.program.results) for stage in work.stages)
         self._guards: Guards = dict(trace.guards)
         self._conditions = Conditions(self._guards)
         self._dimensions = tuple(trace.dimensions)
@@ -309,7 +314,10 @@ class TracedModel(Locked):
                 return self._of(plan, values)
         if self._traced is None or not self._conditions(sizes):
             return None
-        ranges = {name: self._range_of(name, size) for name, size in zip(self._dimensions, key, strict=True)}
+        ranges = {
+            name: self._within(name, *range)
+            for name, range in zip(self._dimensions, ranges_of(key), strict=True)
+        }
         # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
         usual, tried = hints_in(ranges, sizes, self._multiple), list[Mapping[str, int]]()
         for hints in (usual, self._equated(usual, ranges), dict(sizes)):
@@ -343,9 +351,9 @@ class TracedModel(Locked):
                     break
         return found
 
-    def _range_of(self, name: str, size: int) -> tuple[int, int]:
-        """Return the sizes of a bucket that the dimension may have."""
-        (least, greatest), own = range_of(size), self._trace.range(self._trace.size(name).polynomial)
+    def _within(self, name: str, least: int, greatest: int) -> tuple[int, int]:
+        """Return the part of a range that the dimension may have."""
+        own = self._trace.range(self._trace.size(name).polynomial)
         return max(least, own[0]), min(greatest, own[1])
 
     def _plan(
@@ -382,7 +390,7 @@ class TracedModel(Locked):
                 self._traced = executable = None
             if executable is None:
                 return None
-            plan = Plan(executable, self._work, [*self._guards, *guards], hints)
+            plan = Plan(executable, self._work, [*self._guards, *guards], hints, self._steps)
         log.debug("planned a graph for %s with %d guards", dimensions, len(guards))
         return plan
 

@@ -42,7 +42,6 @@ from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import (
     PackedAheadB,
     UsualForm,
-    has_usual_form,
     has_usual_height,
     has_usual_width,
     packed_ahead_b,
@@ -52,9 +51,10 @@ from opendml.targets.cpu.contraction.tilings import (
     tilings_in_rows,
     tilings_of_dots,
     usual_form,
+    usual_forms,
 )
 from opendml.targets.cpu.launch import CLAIM_CYCLES, Table, query_of
-from opendml.targets.cpu.machine import CpuMachine
+from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.schedule_groups import reductions, takes_in_many_rows
 from opendml.targets.cpu.threads import available_threads
 
@@ -222,11 +222,15 @@ class ProductQuery:
         return self.host.threads or available_threads()
 
     @cached_property
+    def roles(self) -> list[Roles]:
+        """The roles of the kernel, with B as the second operand and as the first."""
+        return both_roles(self.kernel)
+
+    @cached_property
     def few_rows(self) -> Estimate[Tiles] | None:
         """The tiles of few rows that stream a large constant. No others are compared with them."""
-        for exchanged in (False, True):
-            roles = roles_of(self.kernel, exchanged)
-            few = streamed_tiles(roles, self.varying) if roles else None
+        for roles in self.roles:
+            few = streamed_tiles(roles, self.varying)
             if few is not None:
                 return Estimate(few, {"products": few.item_cycles}, name=name_of(few))
         return None
@@ -240,8 +244,12 @@ class ProductQuery:
     def stays_narrow(self) -> bool:
         """True if an operand is a constant that is packed in its narrow type. A reduction without tiles would
         widen it for each row."""
-        every = (roles_of(self.kernel, exchanged) for exchanged in (False, True))
-        return any(roles is not None and stays_narrow(roles, self.varying) for roles in every)
+        return any(stays_narrow(roles, self.varying) for roles in self.roles)
+
+
+def both_roles(kernel: Kernel) -> list[Roles]:
+    """Return the roles of a kernel of sums of products, in both orders of its operands; none for others."""
+    return [roles for exchanged in (False, True) if (roles := roles_of(kernel, exchanged)) is not None]
 
 
 def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
@@ -253,7 +261,7 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """
     if query.few_rows is not None:
         return query.few_rows
-    families = list(families_of(query.kernel, query.varying))
+    families = list(families_of(query.kernel, query.varying, query.roles))
     best = _least_tiles(families, (sys.maxsize, 0.0) if query.stays_narrow else query.any_reduction)
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
@@ -320,7 +328,6 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
     ones, the first. Those with a constant in a usual form win if they take up to `nearly` times as much."""
     # The bits of an image's blocks in AMX depend on their columns, so all blocks have as many.
     only = columns_of_all(best, families) if best.instructions.are_amx and best.seen else None
-    is_constant = any(is_fixed(part) for part in (best.roles.a, best.roles.b))
     cheapest = _Least(best, (math.inf, math.inf), ())
     usual = {form: _Least(best, (math.inf, math.inf), ()) for form in UsualForm}
 
@@ -332,16 +339,19 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
             usual[form].offer(tiles, cost, place)
 
     for number, priced in sorted(enumerate(families), key=lambda each: each[1].family.least):
-        may_be_usual = is_constant and has_usual_form(priced.family)
+        forms = usual_forms(priced.family)
 
         def worth(
-            item: float, rows: int, columns: int, priced: Priced = priced, may_be_usual: bool = may_be_usual
+            item: float,
+            rows: int,
+            columns: int,
+            priced: Priced = priced,
+            forms: Sequence[UsualForm] = forms,
         ) -> bool:
             least = priced.least_on_threads(item, rows, columns, threads)
-            if least <= cheapest.cost:
-                return True
-            most = max(each.cost for each in usual.values())
-            return may_be_usual and least[0] <= nearly * cheapest.cost[0] and least <= most
+            if least <= cheapest.cost or not forms:
+                return least <= cheapest.cost
+            return least[0] <= nearly * cheapest.cost[0] and least <= max(usual[each].cost for each in forms)
 
         for count, tiles in enumerate(priced.tiles(worth)):
             if not sums_alike(tiles, best):
@@ -401,7 +411,9 @@ def estimates(kernel: Kernel, varying: Varying = None) -> Iterator[Estimate[Tile
         yield from map(priced.estimate, priced.tiles())
 
 
-def families_of(kernel: Kernel, varying: Varying = None) -> Iterator[Priced]:
+def families_of(
+    kernel: Kernel, varying: Varying = None, every: Sequence[Roles] | None = None
+) -> Iterator[Priced]:
     """Yield the families of tilings that may compute a kernel's sums of products.
 
     If sizes of matrices vary, there are only those that pack constants alike for all sizes. Constant filters
@@ -409,7 +421,7 @@ def families_of(kernel: Kernel, varying: Varying = None) -> Iterator[Priced]:
     long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for these broadcast
     windows in tiles whose rows divide the width of the image.
     """
-    families = list(_all_families(kernel, varying))
+    families = list(_all_families(both_roles(kernel) if every is None else every, varying))
     yield from families if varying is None else _with_one_layout(families, varying)
 
 
@@ -445,10 +457,9 @@ def _stores_rows(roles: Roles) -> bool:
     return is_contiguous(roles.epilogue.stores, roles.columns)
 
 
-def _all_families(kernel: Kernel, varying: Varying) -> Iterator[Priced]:
+def _all_families(every: Sequence[Roles], varying: Varying) -> Iterator[Priced]:
     """Yield all families of tilings that may compute a kernel's sums of products. A constant that stays
     narrow is B."""
-    every = [each for exchanged in (False, True) if (each := roles_of(kernel, exchanged))]
     for roles in sorted(every, key=lambda each: not stays_narrow(each, varying)):
         stays = steps_of(roles.b) > 1
         if stays_narrow(roles, varying):
@@ -472,6 +483,8 @@ def _all_families(kernel: Kernel, varying: Varying) -> Iterator[Priced]:
 
 def _amx_tilings(roles: Roles) -> Iterator[Family]:
     """Yield the families of float32 in AMX. Elements that several windows see are split once."""
+    if not machine().has("amx-bf16"):
+        return
     seen = seen_by(roles, False, in_bf16=True) if roles.types[0] is F32 else None
     images = [] if seen is None else list(amx_image_tilings(seen))
     yield from images or amx_tilings(roles)

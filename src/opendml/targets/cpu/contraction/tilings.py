@@ -294,12 +294,15 @@ def usual_form(tiles: Tiles) -> UsualForm | None:
     return None
 
 
-def has_usual_form(family: Family) -> bool:
-    """Return whether tiles of a family may pack a constant in its usual form."""
+def usual_forms(family: Family) -> list[UsualForm]:
+    """Return the usual forms in which tiles of a family may pack a constant."""
     roles = family.roles
+    found = []
     if is_fixed(roles.a) and has_usual_height(family):
-        return True
-    return is_fixed(roles.b) and has_usual_width(family)
+        found.append(UsualForm.A)
+    if is_fixed(roles.b) and has_usual_width(family):
+        found.append(UsualForm.B)
+    return found
 
 
 def has_usual_width(tiles: Tiles | Family) -> bool:
