@@ -21,7 +21,7 @@ from opendml.frontends.torch.partition import DividedGraph, GraphRun
 from opendml.frontends.torch.symbols import Symbols, Tracing, Untraceable, values_at
 from opendml.locked import Locked
 from opendml.logs import log
-from opendml.program.buckets import range_of
+from opendml.program.buckets import ranges_of
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import is_traced
 from opendml.runtime.graphs.model_cache import ModelCache
@@ -232,7 +232,8 @@ class Sized(Locked):
         # Sizes that the graph needs as plain numbers are found one after the other.
         while own := (pattern := _pattern_of(symbols, sizes, self._plain)).dimensions(sizes):
             bounds = {name: symbols.ranges[name] for name in own}
-            within = {name: _common(range_of(size), bounds[name]) for name, size in own.items()}
+            ranges = zip(own, ranges_of(own.values()), strict=True)
+            within = {name: _common(range, bounds[name]) for name, range in ranges}
             usual = hints_in(within, own, self._multiple)
             for hints in (usual, own) if usual != own else (own,):
                 tracing = Tracing(own, hints, bounds)
