@@ -479,8 +479,9 @@ class Trace(Locked):
         else:
             value = -constant // factor
             least, greatest = least + (value == least), greatest - (value == greatest)
-        self._ranges[monomial[0]] = least, greatest
-        self._known_ranges.clear()
+        if (least, greatest) != self._ranges[monomial[0]]:
+            self._ranges[monomial[0]] = least, greatest
+            self._known_ranges.clear()
 
     def text(self, polynomial: Polynomial) -> str:
         """Return a polynomial as text, in which equal polynomials of a trace are equal."""

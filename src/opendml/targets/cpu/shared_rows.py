@@ -59,8 +59,9 @@ def _ways(kernel: Kernel, nest: LoopNest) -> Iterator[SharedRows]:
     counts = [count for count in counts if 1 < count <= most]
     if not counts or not _may_share(kernel, loop, read, max(counts)):
         return
+    readings = _Readings(kernel, nest, loads)
     for rows in counts:
-        together = _readings(kernel, nest, rows, loads)
+        together = readings.of(rows)
         distinct = {row[number] for row in together for number in read}
         whole, rest = divmod(loop.count, rows)
         reads = (whole * len(distinct) + rest * len(read)) / (loop.count * len(read)) if read else 1.0
@@ -84,17 +85,9 @@ def _may_share(kernel: Kernel, loop: Loop, read: Sequence[int], rows: int) -> bo
 
 def shared_readings(kernel: Kernel, nest: LoopNest, rows: int) -> SharedReadings:
     """Return what rows that are computed together read."""
-    loads = _loads(kernel, nest)
-    (alone,) = _readings(kernel, nest, 1, loads)
-    return SharedReadings(_readings(kernel, nest, rows, loads), alone, _alike(kernel))
-
-
-def _readings(
-    kernel: Kernel, nest: LoopNest, rows: int, loads: Mapping[int, Node]
-) -> tuple[tuple[Reading | None, ...], ...]:
-    """Return what loads read in each of some rows that are computed together."""
-    numbering = _Numbering(kernel, nest, rows, loads)
-    return tuple(tuple(map(numbering.readings(row).get, range(len(kernel.loads)))) for row in range(rows))
+    readings = _Readings(kernel, nest, _loads(kernel, nest))
+    (alone,) = readings.of(1)
+    return SharedReadings(readings.of(rows), alone, _alike(kernel))
 
 
 def _loads(kernel: Kernel, nest: LoopNest) -> dict[int, Node]:
@@ -114,95 +107,132 @@ def _alike(kernel: Kernel) -> tuple[int, ...]:
     return tuple(strides.index(each) for each in strides)
 
 
-class _Numbering:
-    """Numbers for the values that loads depend on, in rows that are computed together. Equal computations
-    have equal numbers, whatever conditions they contain that always hold."""
+class _Readings:
+    """The values that loads depend on, in rows that are computed together. Equal computations have equal
+    numbers, whatever conditions they contain that always hold."""
 
-    def __init__(self, kernel: Kernel, nest: LoopNest, rows: int, loads: Mapping[int, Node]) -> None:
-        self._kernel, self._rows, self._loads = kernel, rows, loads
+    def __init__(self, kernel: Kernel, nest: LoopNest, loads: Mapping[int, Node]) -> None:
+        self._kernel, self._loads = kernel, loads
         (self._loop,) = nest.rows
         self._others = (*nest.groups, nest.inner)
         self._order = ordered(loads.values())
-        self._numbers: dict[object, int] = {}
-        self._lines: dict[object, list[tuple[int, int]]] = {}
-        """The lines that are read alike: their numbers, and the offsets of their first loads."""
-        self._changing = set[int]()
-        """The nodes that change along a row."""
+        self._attributes = {id(node): repr(node.attribute) for node in self._order}
+        self._moves = {number: _moves(load) for number, load in enumerate(kernel.loads)}
+        changing = set[int]()
         for node in self._order:
             moves = node.operation is Operation.SOURCE and nest.inner.strides[number_of(node)]
-            if moves or any(id(each) in self._changing for each in node.operands):
-                self._changing.add(id(node))
+            if moves or any(id(each) in changing for each in node.operands):
+                changing.add(id(node))
+        self._conditions = {
+            number: [
+                id(each)
+                for guard in node.operands[:1]
+                for each in conditions_of(guard)
+                if id(each) not in changing
+            ]
+            for number, node in loads.items()
+        }
+        """The conditions of loads that are the same along a row."""
 
-    def readings(self, row: int) -> dict[int, Reading]:
-        """Return what loads read in one of the rows."""
+    def of(self, rows: int) -> tuple[tuple[Reading | None, ...], ...]:
+        """Return what all loads of the kernel read in each of some rows that are computed together."""
+        numbers: dict[object, int] = {}
+        lines: dict[object, list[tuple[int, int]]] = {}
+        ranges: dict[int, tuple[int, int]] = {}
+        found = [self._row(row, rows, numbers, lines, ranges) for row in range(rows)]
+        return tuple(tuple(map(each.get, range(len(self._kernel.loads)))) for each in found)
+
+    def _row(
+        self,
+        row: int,
+        rows: int,
+        known: dict[object, int],
+        lines: dict[object, list[tuple[int, int]]],
+        ranges: dict[int, tuple[int, int]],
+    ) -> dict[int, Reading]:
+        """Return what loads read in one of the rows.
+
+        Args:
+            row, rows: the row, and the number of rows.
+            known: the numbers of computations.
+            lines: the lines that are read alike: their numbers, and the offsets of their first loads.
+            ranges: the ranges of counters in the first row.
+        """
         always, numbers = set[int](), dict[int, int]()
         for node in self._order:
-            if self._holds(node, row, always):
+            if self._holds(node, row, rows, always, ranges):
                 always.add(id(node))
-            parts = tuple(numbers[id(each)] for each in node.operands if id(each) not in always)
+            parts = tuple([numbers[id(each)] for each in node.operands if id(each) not in always])
             if node.operation is Operation.AND and len(parts) == 1:
                 numbers[id(node)] = parts[0]
                 continue
-            attribute: object = repr(node.attribute)
+            attribute: object = self._attributes[id(node)]
             if node.operation is Operation.SOURCE:
-                attribute = self._offset(node, row), *_moves(self._kernel.loads[number_of(node)])
+                number = number_of(node)
+                attribute = self._offset(number, row), *self._moves[number]
             key = node.operation, node.type, attribute, parts
-            numbers[id(node)] = self._numbers.setdefault(key, len(self._numbers))
+            numbers[id(node)] = known.setdefault(key, len(known))
         result = {}
         for number, node in self._loads.items():
-            conditions = [
-                numbers[id(each)]
-                for guard in node.operands[:1]
-                for each in conditions_of(guard)
-                if id(each) not in self._changing and id(each) not in always
-            ]
-            line, distance = self._line(node, row, conditions)
+            conditions = [numbers[each] for each in self._conditions[number] if each not in always]
+            line, distance = self._line(number, row, conditions, lines)
             result[number] = Reading(numbers[id(node)], line, distance)
         return result
 
-    def _line(self, node: Node, row: int, conditions: Sequence[int]) -> tuple[int, int]:
+    def _line(
+        self, number: int, row: int, conditions: Sequence[int], lines: dict[object, list[tuple[int, int]]]
+    ) -> tuple[int, int]:
         """Return the number of a load's line, and the distance from the begin of the line."""
-        lines = self._lines.setdefault((*_moves(self._kernel.loads[number_of(node)]), *conditions), [])
-        offset = self._offset(node, row)
-        for line, first in lines:
+        alike = lines.setdefault((*self._moves[number], *conditions), [])
+        offset = self._offset(number, row)
+        for line, first in alike:
             distance = offset - first
             # Code is made for each distance, so one that changes is that of another line.
             if not isinstance(distance, Size) and abs(distance) <= LINE:
                 return line, distance
-        line = sum(map(len, self._lines.values()))
-        lines.append((line, offset))
+        line = sum(map(len, lines.values()))
+        alike.append((line, offset))
         return line, 0
 
-    def _holds(self, node: Node, row: int, always: Container[int]) -> bool:
+    def _holds(
+        self,
+        node: Node,
+        row: int,
+        rows: int,
+        always: Container[int],
+        ranges: dict[int, tuple[int, int]],
+    ) -> bool:
         """Return whether a condition of guards is true in all such rows, given those of its parts that
         are."""
         if node.operation is Operation.AND:
             return all(id(each) in always for each in node.operands)
-        if node.operation is not Operation.LESS:
+        if node.operation is not Operation.LESS or not all(map(self._counts, node.operands)):
             return False
-        left, right = (self._range(each, row) for each in node.operands)
-        if left is None or right is None:
-            return False
-        return is_surely_less(-1, left[0]) and is_surely_less(left[1], right[0])
+        (low, high), (bound, _) = (self._range(number_of(each), row, rows, ranges) for each in node.operands)
+        return is_surely_less(-1, low) and is_surely_less(high, bound)
 
-    def _range(self, node: Node, row: int) -> tuple[int, int] | None:
-        """Return the least and the greatest value of a counter in such rows. Return None for other nodes."""
+    def _counts(self, node: Node) -> bool:
+        """Return whether a node is a counter."""
         if node.operation is not Operation.SOURCE or node.operands:
-            return None
-        number = number_of(node)
-        if self._kernel.loads[number].buffer is not None:
-            return None
-        last = row + (self._loop.count // self._rows - 1) * self._rows
-        ends = [(loop.count - 1) * loop.strides[number] for loop in self._others]
-        offsets = [self._offset(node, each) for each in (row, last)]
-        return (
-            least(*offsets) + sum([least(each, 0) for each in ends]),
-            greatest(*offsets) + sum([greatest(each, 0) for each in ends]),
-        )
+            return False
+        return self._kernel.loads[number_of(node)].buffer is None
 
-    def _offset(self, node: Node, row: int) -> int:
+    def _range(self, number: int, row: int, rows: int, ranges: dict[int, tuple[int, int]]) -> tuple[int, int]:
+        """Return the least and the greatest value of a counter in such rows."""
+        stride = self._loop.strides[number]
+        if number not in ranges:
+            reach = (self._loop.count // rows - 1) * rows * stride
+            reaches = [reach, *[(loop.count - 1) * loop.strides[number] for loop in self._others]]
+            offset = self._kernel.loads[number].offset
+            ranges[number] = (
+                offset + sum([least(each, 0) for each in reaches]),
+                offset + sum([greatest(each, 0) for each in reaches]),
+            )
+        low, high = ranges[number]
+        return low + row * stride, high + row * stride
+
+    def _offset(self, number: int, row: int) -> int:
         """Return the offset of a load in a row."""
-        number = number_of(node)
         return self._kernel.loads[number].offset + row * self._loop.strides[number]
 
 
