@@ -19,6 +19,7 @@ import pytest
 import opendml as dml
 from opendml.frontends.onnx import model_file
 from opendml.frontends.onnx.evaluate import EvaluatorWarning
+from opendml.frontends.onnx.trace import Tracer
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning
 from opendml.targets.cpu.executable import CpuInstance
@@ -175,6 +176,14 @@ def test_other_sizes_of_a_known_bucket_share_an_instance(work: Work, monkeypatch
     monkeypatch.setattr(CpuInstance, "__init__", None)
     for count in (11, 15, 11, 9):
         assert loaded(rows(count))["y"].shape[0] == count
+
+
+def test_a_bucket_is_traced_for_its_first_size_alone(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [results(onnx.load_from_string(model()), rows(count)) for count in (11, 15, 9)]
+    loaded, _ = work.of(lambda: dml.onnx.load(model()))
+    loaded(rows(9))
+    monkeypatch.setattr(Tracer, "steps", None)
+    assert [[each.tobytes() for each in loaded(rows(n)).values()] for n in (11, 15, 9)] == expected
 
 
 def test_another_bucket_of_a_known_model_is_traced_once(work: Work) -> None:

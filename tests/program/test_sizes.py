@@ -124,6 +124,8 @@ def test_sizes_of_two_traces_do_not_mix() -> None:
     assert hash(first["batch"]) != hash(second["batch"])
     with pytest.raises(ValueError, match="two traces"):
         first["batch"] + second["batch"]
+    with pytest.raises(ValueError, match="two traces"):
+        Values([first["batch"], second["batch"]])
 
 
 def test_a_narrower_range_decides_more_and_keeps_its_guards_apart() -> None:

@@ -77,17 +77,23 @@ def test_no_quota_is_any_number(tmp_path: Path) -> None:
     assert quota(groups(tmp_path, "0::/\n", cpu_max="max 100000\n")) is None
 
 
-@pytest.mark.parametrize(("rows", "width", "threads"), [(1, 128, 1), (64, 128, 2), (1, 2048, 2)])
+@pytest.mark.parametrize(
+    ("rows", "width", "cached", "threads"),
+    [(1, 128, 1, 1), (1, 128, 250, 1), (256, 128, 1, 2), (1, 2048, 1, 2)],
+)
 def test_layers_that_take_a_few_microseconds_each_run_in_the_calling_thread(
-    rows: int, width: int, threads: int
+    rows: int, width: int, cached: int, threads: int
 ) -> None:
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, [1, 1, rows, width])
     weights = np.ones((1, 1, width, width), np.float32)
     y: Any = x
-    for _ in range(6):
+    outputs: dict[str, Any] = {}
+    for layer in range(6):
         y = dml.activation_softmax1(dml.gemm(y, weights), axes=[3])
-    model = graph.compile({"y": y}, Device("cpu", threads=2))
+        past = graph.input(f"past{layer}", dml.FLOAT32, [1, 1, cached, width])
+        outputs[f"present{layer}"] = dml.join([past, y], axis=2)
+    model = graph.compile({"y": y, **outputs}, Device("cpu", threads=2))
     assert model._prepared.instance._job.words[THREADS] == threads
 
 

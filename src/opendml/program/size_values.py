@@ -48,6 +48,8 @@ class Conditions:
         self._gather = np.array([unique.setdefault(each, len(unique)) for each in own], np.intp)
         self._count, self._unique = len(values), list(unique)
         traced = [*[each for _, each in self._guards], *[each for each in sizes if type(each) is Size]]
+        if len({id(each.trace) for each in traced}) > 1:
+            raise ValueError("sizes of two traces")
         self._atoms: Sequence[Atom] = traced[0].trace.atoms if traced else ()
         self._function: _Function | None = None
 

@@ -262,18 +262,20 @@ class KnownModel(Locked):
             if data is None:
                 return
             try:
-                yield KnownPlan(data)
+                yield KnownPlan.from_json(data)
             except _DAMAGED as error:
                 log.debug("known plan %s cannot be read: %s", key, error)
 
     def _start(self, plan: KnownPlan, form: _Form, models: ModelCache) -> bool:
         """Link the code of a plan and pack its constants. Return whether that is possible."""
-        began, data, key = time.perf_counter(), plan.data, self._key_of(form)
+        began, key = time.perf_counter(), self._key_of(form)
+        assert plan.source is not None
+        data, read = plan.source
         try:
             if any(_digest(self._at(*place)) != digest for *place, digest in data["read"]):
                 log.debug("known plan %s: initializers that its trace read have changed", key)
                 return False
-            executable = self._backend.from_stored(data["plan"], plan.read)
+            executable = self._backend.from_stored(data["plan"], read)
             constants = {number: self._constant(place) for number, place, _ in data["constants"]}
             identities = {number: _identity(identity) for number, _, identity in data["constants"]}
         except _DAMAGED as error:
@@ -308,7 +310,9 @@ class KnownModel(Locked):
         constants: Mapping[int, tuple[Array, Any]],
         read: Sequence[Array],
     ) -> bool:
-        """Write the plan of a run to the cache, and return whether it is written: it may hold too much.
+        """Write the plan of a run to the cache, and use it for later runs of this process too.
+
+        Return whether it is written: it may hold too much.
 
         Args:
             inputs: the inputs of the run.
@@ -317,10 +321,12 @@ class KnownModel(Locked):
             read: the large initializers whose contents the trace has read.
         """
         form = self._form_of(inputs, {})
-        key = None if form is None else self._key_of(form)
+        if form is None:
+            return False
+        key = self._key_of(form)
         places = {number: self._place(array) for number, (array, _) in constants.items()}
         stored = sum(constants[number][0].nbytes for number, place in places.items() if place is None)
-        if key is None or stored > _MOST_STORED_BYTES:
+        if stored > _MOST_STORED_BYTES:
             return False
         if sum(each.nbytes for each in read) > _MOST_READ_BYTES or None in map(self._place, read):
             return False
@@ -336,6 +342,10 @@ class KnownModel(Locked):
         }
         free = (each for each in range(_MOST_PLANS) if _read(_numbered(key, each)) is None)
         _write(_numbered(key, next(free, _MOST_PLANS - 1)), data)
+        plan = written.known()
+        plan.on_forget = partial(self._forget, plan, form)
+        with self._lock:
+            self._plans[form] = [*self._plans.get(form, ()), plan][-_MOST_PLANS:]
         return True
 
     def _form_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> _Form | None:

@@ -29,9 +29,10 @@ from opendml.targets.sized_instances import SizedInstances
 
 if TYPE_CHECKING:
     from opendml.program.program import Layout
+    from opendml.runtime.graphs.model_cache import Holder
     from opendml.targets.arenas import Arenas
     from opendml.targets.backend import DeviceBackend
-    from opendml.targets.executable import Executable, TracedExecutable
+    from opendml.targets.executable import TracedExecutable
 
 Array = np.ndarray[Any, Any]
 Guards = Sequence[tuple[Any, Any]]
@@ -50,9 +51,12 @@ class PlanToWrite:
         numbers: the name, the sizes, the type and the elements of inputs that follow from sizes.
         kernel_steps: the kernel steps of a dispatch.
         own_bytes: bytes that a run holds beside constants and temporaries.
+        kept: the prepared constants of the executable.
+        arenas: the arenas of its runs.
+        before: the holder of the trace that has made the plan.
     """
 
-    executable: Executable
+    executable: TracedExecutable
     guards: Guards
     others: Sequence[tuple[Mapping[str, int], Guards]]
     inputs: Sequence[tuple[str, int, Layout]]
@@ -60,6 +64,9 @@ class PlanToWrite:
     numbers: Sequence[tuple[str, Sequence[int], np.dtype[Any], Sequence[float]]]
     kernel_steps: int
     own_bytes: int
+    kept: Sequence[PreparedMemory]
+    arenas: Arenas
+    before: Sequence[Holder]
 
     def to_json(self, backend: DeviceBackend) -> dict[str, Any] | None:
         """Return the plan as JSON. None: its executable cannot be stored."""
@@ -96,42 +103,94 @@ class PlanToWrite:
         }
         return {**data, "sizes": written.table()}
 
+    def known(self) -> KnownPlan:
+        """Return the plan for the runs of this process, which are possible now."""
+        plan = KnownPlan(
+            self.guards,
+            self.others,
+            [(name, buffer, layout.type, layout.sizes) for name, buffer, layout in self.inputs],
+            [
+                (name, buffer, layout.type, layout.sizes, type, shape)
+                for name, buffer, layout, type, shape in self.outputs
+            ],
+            self.numbers,
+            self.kernel_steps,
+            self.own_bytes,
+        )
+        plan.before = self.before
+        plan.start(self.executable, self.kept, self.arenas)
+        return plan
+
 
 class KnownPlan:
-    """A plan that another process has made.
+    """A plan of a graph, of this process or another one.
 
     Args:
-        data: its JSON.
-
-    Raises:
-        LookupError, TypeError, ValueError: it is damaged.
+        guards: those of the sizes.
+        others: guards over other traces, each with dimensions that must have certain values.
+        inputs: the name, the buffer, the type and the sizes of each tensor that the graph reads.
+        outputs: the same of each tensor that it computes, with the type and the sizes of the model's tensor.
+        numbers: the name, the sizes, the type and the elements of inputs that follow from sizes.
+        kernel_steps: the kernel steps of a dispatch.
+        own_bytes: bytes that a run holds beside constants and temporaries.
     """
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data, self.read = data, (read := ReadSizes(data["sizes"]))
-        self._conditions = Conditions(read.guards(data["guards"]))
-        self._others = [
-            (exact, Conditions(ReadSizes(table).guards(guards))) for exact, table, guards in data["others"]
-        ]
-        self.own_bytes = int(data["own_bytes"])
-        self._inputs = [(name, buffer, ScalarType[type]) for name, buffer, type, _ in data["inputs"]]
-        self._outputs = [
-            (name, buffer, ScalarType[type], type_of(final))
-            for name, buffer, type, _, final, _ in data["outputs"]
-        ]
-        self._numbers = [
-            (name, sizes, type_of(type), [read(each) for each in elements])
-            for name, sizes, type, elements in data["numbers"]
-        ]
-        tensors = [each[3] for each in (*data["inputs"], *data["outputs"])]
-        self._tensors = [[read(size) for size in sizes] for sizes in tensors]
-        self._types = [ScalarType[each[2]] for each in (*data["inputs"], *data["outputs"])]
-        self._shapes = [[read(size) for size in each[5]] for each in data["outputs"]]
-        self._steps = read(data["kernel_steps"])
+    def __init__(
+        self,
+        guards: Guards,
+        others: Sequence[tuple[Mapping[str, int], Guards]],
+        inputs: Sequence[tuple[str, int, ScalarType, Sequence[int]]],
+        outputs: Sequence[tuple[str, int, ScalarType, Sequence[int], np.dtype[Any], Sequence[int]]],
+        numbers: Sequence[tuple[str, Sequence[int], np.dtype[Any], Sequence[float]]],
+        kernel_steps: int,
+        own_bytes: int,
+    ) -> None:
+        self._guards, self._conditions = guards, Conditions(guards)
+        self._others = [(exact, Conditions(each)) for exact, each in others]
+        self._inputs = [(name, buffer, type) for name, buffer, type, _ in inputs]
+        self._outputs = [(name, buffer, type, final) for name, buffer, type, _, final, _ in outputs]
+        self._tensors = [*[each[3] for each in inputs], *[each[3] for each in outputs]]
+        self._types = [*[each[2] for each in inputs], *[each[2] for each in outputs]]
+        self._shapes = [each[5] for each in outputs]
+        self._numbers, self._steps, self.own_bytes = numbers, kernel_steps, own_bytes
         self.kept: Sequence[PreparedMemory] | None = None
         """The prepared constants, once the plan is started."""
+        self.source: tuple[dict[str, Any], ReadSizes] | None = None
+        """The JSON that it was made of and what reads its sizes, until the plan is started."""
+        self.before: Sequence[Holder] = ()
+        """The holder of the trace that has made the plan. It stays in memory while the plan is used."""
         self.on_forget: Callable[[], object] = lambda: None
         """Is called when the plan is dropped."""
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> KnownPlan:
+        """Return a plan that `PlanToWrite.to_json` has made JSON of.
+
+        Raises:
+            LookupError, TypeError, ValueError: it is damaged.
+        """
+        read = ReadSizes(data["sizes"])
+
+        def sizes(of: Sequence[Any]) -> list[int]:
+            return [read(each) for each in of]
+
+        plan = cls(
+            read.guards(data["guards"]),
+            [(exact, ReadSizes(table).guards(guards)) for exact, table, guards in data["others"]],
+            [(name, buffer, ScalarType[type], sizes(own)) for name, buffer, type, own in data["inputs"]],
+            [
+                (name, buffer, ScalarType[type], sizes(own), type_of(final), sizes(shape))
+                for name, buffer, type, own, final, shape in data["outputs"]
+            ],
+            [
+                (name, own, type_of(type), [read(each) for each in elements])
+                for name, own, type, elements in data["numbers"]
+            ],
+            read(data["kernel_steps"]),
+            int(data["own_bytes"]),
+        )
+        plan.source = data, read
+        return plan
 
     def serves(self, dimensions: Mapping[str, int]) -> bool:
         """Return whether some sizes meet the guards."""
@@ -151,15 +210,14 @@ class KnownPlan:
             kept: its prepared constants.
             arenas: the arenas of its runs.
         """
-        self.kept, self.arenas = kept, arenas
+        self.kept, self.arenas, self.source = kept, arenas, None
         self.instances = SizedInstances(executable, [each.memory.address for each in kept], arenas)
         own, counts = list(executable.sizes), [math.prod(group) for group in self._tensors]
         total = sum([count * type.bytes for count, type in zip(counts, self._types, strict=True)])
         needs = [self._steps, executable.temporary_bytes, total, *counts]
         self._ends = len(own), len(own) + len(needs)
         sizes = [size for group in (*self._tensors, *self._shapes) for size in group]
-        self._conditions = Conditions(self.read.guards(self.data["guards"]), [*own, *needs, *sizes])
-        self.data = {}  # The executable has what is large.
+        self._conditions = Conditions(self._guards, [*own, *needs, *sizes])
 
     def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
         """Return the run of a started plan for some sizes. None: they do not meet the guards.

@@ -135,7 +135,7 @@ class OnnxModel(Locked):
             given = self._checked(inputs)
             known = self._known_run(given)
             if known is not None:
-                with self._cache.running([known.plan]):
+                with self._cache.running([*known.plan.before, known.plan]):
                     return known(given)
             file = None if self._known is None else self._known.file
             with reading(file), progress_shown(self._progress):

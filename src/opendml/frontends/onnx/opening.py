@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import onnx
 
@@ -26,6 +26,7 @@ from opendml.runtime.objects.device import Device, as_device
 
 if TYPE_CHECKING:
     from opendml.runtime.graphs.model import Model
+    from opendml.targets.executable import TracedExecutable
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,15 @@ class Opened:
             return False
         model, types = segment.model_at(dimensions), dict(segment.results)
         numbers = list(segment.known.traced())
-        if model is None or set(types) != set(self.tracer.outputs):
+        if model is None or model._shared is None or set(types) != set(self.tracer.outputs):
             return False  # An output is an input, or known.
         if not given.keys() >= {*segment.inputs} - {each[0] for each in numbers}:
             return False
-        work, executable, guards = model._work.work, model._work.executable, list[Any]()
+        work, guards, executable = (
+            model._work.work,
+            list[Any](),
+            cast("TracedExecutable", model._work.executable),
+        )
         kernel_steps = model._kernel_steps
         if isinstance(segment.model, TracedModel):
             plan = segment.model.plan_at(dimensions)
@@ -88,6 +93,9 @@ class Opened:
             numbers,
             kernel_steps,
             model._own_bytes,
+            model._prepared.kept,
+            model._shared.arenas,
+            [step],
         )
         constants = self._constants(model)
         return known.write_run(given, written, constants, self.weights.read_arrays())

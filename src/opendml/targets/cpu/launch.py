@@ -169,7 +169,14 @@ class CpuLaunch:
     @property
     def shared_cycles(self) -> int:
         """The work of all threads; 0 if the caller claims all at once."""
-        return hint_of(self.work) or self.claims * CLAIM_CYCLES if self.claims > 1 else 0
+        if self.claims == 1:
+            return 0
+        if work := hint_of(self.work):
+            return work
+        moved = self.claims * CLAIM_BYTES
+        if moved <= machine().l2_bytes and all(v.operation is Operation.SOURCE for v in self.pattern.values):
+            return round(machine().cache_cycles(moved))  # Copies of what a cache holds.
+        return self.claims * CLAIM_CYCLES
 
 
 CpuQuery = Query[KernelNest, CpuMachine]

@@ -44,10 +44,10 @@ _SHARED_BYTES = 96 * 1024
 thread could join."""
 _FEW_CLAIMS = 16
 """Claims of a job of one thread, at most, for a dispatch that does not look for signals."""
-_LAUNCH_CYCLES = 6_000
+_LAUNCH_CYCLES = 12_000
 """Cycles of shared work for each launch of a job, at least, for more than one thread. Below it other threads
-would mostly wait for the next launch, on processors that the system may need for the caller. A job of 39
-launches with 208,000 cycles took as long on two threads as on one (Zen 4)."""
+would mostly wait for the next launch, on processors that the system may need for the caller. On Zen 4, 33
+launches with 216,000 cycles took as long on two threads as on one, and 3 times as long on a busy machine."""
 _MILLISECONDS = 50
 """Milliseconds for which a dispatch runs before the interpreter looks for signals."""
 _LARGE_BETWEEN = 1 << 20
