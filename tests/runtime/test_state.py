@@ -87,6 +87,26 @@ def test_outputs_in_the_memory_of_inputs_have_only_new_rows_written() -> None:
         buffer[:, : length + 1] /= 2
 
 
+def test_memory_of_pytorch_grows_in_place() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    model, buffer, total = cached(), torch.full((2, 50, SIZE), 5.0), torch.empty(2, 1, SIZE)
+    for length in (20, 21, 22):
+        buffer[:, :length] += 1  # What a run only reads.
+        before = buffer.clone()
+        new = torch.full((2, 1, SIZE), float(length))
+        model.run(
+            {"past": buffer[:, :length], "new": new}, {"present": buffer[:, : length + 1], "total": total}
+        )
+        assert torch.equal(buffer[:, length], new[:, 0])
+        assert torch.equal(total, 2 * (before[:, :length].sum(dim=1, keepdim=True) + length))
+        buffer[:, length] = before[:, length]
+        assert torch.equal(buffer, before)
+    state = model.state()
+    outputs = state.run({"past": buffer[:, :3], "new": buffer[:, :1]})
+    assert isinstance(outputs["total"], torch.Tensor)
+    assert state.length == 4
+
+
 def test_plans_serve_states_of_all_capacities() -> None:
     """Growth makes no plan of its own: the strides of buffers are words of launches. The other plan is for
     packed tensors, which a new trace makes."""

@@ -344,6 +344,17 @@ def test_few_queries_read_keys_and_values_where_they_lie(sizes: tuple[int, ...],
     assert len(found) == 1
 
 
+@X86
+@pytest.mark.parametrize(("features", "vector_bytes"), [("+fma,+f16c,+avx2", 32), ("+fma,+f16c,-avx2", 16)])
+def test_few_queries_in_narrow_vectors(features: str, vector_bytes: int) -> None:
+    q, *both = tensors(4, 5, 257, 33, 49)
+    arrays = [q, *[each.astype(np.float16) for each in both]]
+    out = np.full((4, 5, 49), np.nan, np.float32)
+    with assumed(replace(machine(), features=features, vector_bytes=vector_bytes)):
+        run_launches(schedule(chain(attended(*sources(*arrays)), *arrays)), [*arrays, out])
+    assert_within("MULTIHEAD_ATTENTION1", out, expected(*arrays))
+
+
 def without_nan(weights: Node) -> Node:
     """Weights of which those that are NaN become 0.25."""
     return select(equal(weights, weights), weights, 0.25)

@@ -42,7 +42,7 @@ from opendml.frontends.onnx.values import (
     sizes_of_type,
     stored_type,
 )
-from opendml.runtime.graphs.caches import Caches, Grown, caches_of, grown
+from opendml.runtime.graphs.caches import CachedContents, Grown
 from opendml.runtime.graphs.compiled_work import CompiledWork
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
@@ -296,15 +296,15 @@ class CompiledSegment:
         """Return the model for the dimensions of a run; None: it does not serve them."""
         return self.model.at(dimensions) if isinstance(self.model, TracedModel) else self.model
 
-    def serves(self, dimensions: Mapping[str, int], caches: Caches | None) -> bool:
+    def serves(self, dimensions: Mapping[str, int], contents: Mapping[str, Any]) -> bool:
         """Return whether there is a model for the dimensions of a run."""
-        return self._in_place(dimensions, caches) is not None or self.model_at(dimensions) is not None
+        return self._in_place(dimensions, contents) is not None or self.model_at(dimensions) is not None
 
-    def _in_place(self, dimensions: Mapping[str, int], caches: Caches | None) -> Grown | None:
+    def _in_place(self, dimensions: Mapping[str, int], contents: Mapping[str, Any]) -> Grown | None:
         """Return the model whose results lie in the memory of inputs; None: there is none."""
-        if caches is None or not isinstance(self.model, TracedModel):
+        if not isinstance(contents, CachedContents) or not isinstance(self.model, TracedModel):
             return None
-        return grown(self.model, dimensions, caches)
+        return contents.grown(self.model, dimensions)
 
     @property
     def plan_count(self) -> int:
@@ -329,7 +329,7 @@ class CompiledSegment:
 
     def __call__(self, contents: dict[str, Any], dimensions: Dimensions) -> None:
         """Compute the results for the dimensions of a run, and add them to `contents`."""
-        in_place, known = self._in_place(dimensions, caches_of(contents)), self.known(dimensions)
+        in_place, known = self._in_place(dimensions, contents), self.known(dimensions)
         outputs, given = None, {}
         for name in self.inputs:
             if in_place is None or name not in in_place.inputs:

@@ -64,7 +64,6 @@ from opendml.frontends.onnx.weights import Weights
 from opendml.frontends.onnx.wide import is_wide, wide_nodes
 from opendml.locked import Locked
 from opendml.program.sizes import Size
-from opendml.runtime.graphs.caches import Caches, caches_of
 from opendml.runtime.graphs.model_cache import ModelCache
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.objects.device import Device
@@ -110,10 +109,10 @@ class TraceStep:
         if self in self.siblings:
             self.siblings.remove(self)
 
-    def serves(self, dimensions: Dimensions, caches: Caches | None = None) -> bool:
+    def serves(self, dimensions: Dimensions, contents: Contents) -> bool:
         """Return whether the step is right for the dimensions of a run, and for caches in place."""
         return all(each.hold(dimensions) for each in self.dimensions) and (
-            not isinstance(self.work, CompiledSegment) or self.work.serves(dimensions, caches)
+            not isinstance(self.work, CompiledSegment) or self.work.serves(dimensions, contents)
         )
 
 
@@ -228,9 +227,8 @@ class Tracer(Locked):
 
         self._weights.require_whole()
         path: list[TraceStep] = []
-        caches = caches_of(contents)
         with self._model_cache.running(path):
-            step = self._step_for(self._first_steps, key, dimensions, caches, first)
+            step = self._step_for(self._first_steps, key, dimensions, contents, first)
             while True:
                 path.append(step)
                 behind = step.run(contents, dimensions)
@@ -243,7 +241,7 @@ class Tracer(Locked):
                     step.next_steps,
                     behind,
                     dimensions,
-                    caches,
+                    contents,
                     lambda: next_state(behind, contents, dimensions),  # noqa: B023
                 )
 
@@ -260,24 +258,23 @@ class Tracer(Locked):
         steps: Steps,
         key: Hashable,
         dimensions: Dimensions,
-        caches: Caches | None,
+        contents: Contents,
         state: Callable[[], State],
     ) -> TraceStep:
         """Return a step of a key that serves the dimensions, or trace a new one from the state."""
-        found = _serving(steps, key, dimensions, caches)
+        found = _serving(steps, key, dimensions, contents)
         if found is not None:
             return found
         with self._lock:
-            found = _serving(steps, key, dimensions, caches)
+            found = _serving(steps, key, dimensions, contents)
             if found is None:
                 self._weights.require_unchanged()
                 with meter().timed("compile_seconds", "tracing the model"):
                     self.traced_count += 1
                     is_exact = self._unplanned[key] >= _MOST_UNPLANNED
                     found = self._trace(state(), dimensions, is_exact)
-                    if not found.serves(
-                        dimensions, caches
-                    ):  # The device cannot compile it with traced sizes.
+                    if not found.serves(dimensions, contents):
+                        # The device cannot compile it with traced sizes.
                         self._unplanned[key] += 1
                         found = self._trace(state(), dimensions, is_exact=True)
                 found.siblings = steps.setdefault(key, [])
@@ -499,9 +496,9 @@ class Tracer(Locked):
         }
 
 
-def _serving(steps: Steps, key: Hashable, dimensions: Dimensions, caches: Caches | None) -> TraceStep | None:
+def _serving(steps: Steps, key: Hashable, dimensions: Dimensions, contents: Contents) -> TraceStep | None:
     """Return the first step of a key that serves the dimensions; None: there is none."""
-    return next((each for each in steps.get(key, ()) if each.serves(dimensions, caches)), None)
+    return next((each for each in steps.get(key, ()) if each.serves(dimensions, contents)), None)
 
 
 def _branch_step(name: str, state: State, traces_sizes: bool) -> TraceStep:

@@ -14,6 +14,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument
 from opendml.runtime.graphs.traced_model import CAPACITY
+from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.memory.host_array import Array
 from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
@@ -65,15 +66,19 @@ class CachedContents(dict[str, Any]):
     def __init__(self, contents: Mapping[str, Any], caches: Caches) -> None:
         super().__init__(contents)
         self.caches = caches
+        self._grown: dict[int, Grown | None] = {}
+        """The models that were found in this run, by the identities of their graphs."""
 
     def copy(self) -> CachedContents:
         """Return the same contents in a dict of its own."""
         return CachedContents(self, self.caches)
 
-
-def caches_of(contents: Mapping[str, Any]) -> Caches | None:
-    """Return the memory of contents that grow in place; None: none do."""
-    return contents.caches if isinstance(contents, CachedContents) else None
+    def grown(self, traced: TracedModel, sizes: Mapping[str, int]) -> Grown | None:
+        """Return the model of a graph for the sizes of this run, with outputs in the memory of inputs."""
+        key = id(traced)
+        if key not in self._grown:
+            self._grown[key] = grown(traced, sizes, self.caches)
+        return self._grown[key]
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,11 @@ class BoundCaches:
 
     def __init__(self, pairs: Mapping[str, str], arrays: Mapping[str, tuple[Array, Array]]) -> None:
         self.pairs, self._views = pairs, arrays
+
+    @property
+    def memory(self) -> Mapping[str, Array]:
+        """The arrays of outputs by name."""
+        return {output: present for output, (_, present) in self._views.items()}
 
     def _arrays(
         self, lengths: Mapping[str, int], axes: Mapping[str, int]
@@ -298,7 +308,7 @@ class ModelState:
         given = dict(inputs)
         for name in self._axes:
             if name in given:
-                self._adopt(name, np.asarray(given.pop(name)))
+                self._adopt(name, as_numpy(given.pop(name), name))
         for name in self._axes:
             if name not in self._buffers:
                 self._adopt(name, self._empty(name, given))

@@ -28,7 +28,8 @@ from opendml.runtime.graphs.model import Model, require_names
 from opendml.runtime.graphs.shared import SharedMemory
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
 from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept
-from opendml.runtime.memory.foreign import as_numpy
+from opendml.runtime.memory.foreign import as_numpy, like
+from opendml.runtime.memory.host_array import Array
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
@@ -116,19 +117,23 @@ class NamedModel(Model):
         Raises:
             InvalidArgument: as for other models; or an output shares memory with an input in another way.
         """
+        require_names("inputs", inputs, self.input_names)
         require_names("outputs", outputs, self.output_names)
-        caches = bound_caches(inputs, outputs)
+        caches = None
+        if self.device._backend.place is None:
+            arrays = {name: as_numpy(each, name) for name, each in outputs.items()}
+            caches = bound_caches({name: as_numpy(each, name) for name, each in inputs.items()}, arrays)
         if caches is None:
             self._of(inputs).run(inputs, outputs)
             return
-        results = self._run_with(inputs, caches)
-        for name, result in results.items():
-            if result is not outputs[name]:
-                write_result(name, outputs[name], result)
+        for name, result in self._run_with(inputs, caches).items():
+            if result is not caches.memory.get(name):
+                write_result(name, arrays[name], result)
 
-    def _run_with(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
+    def _run_with(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Array]:
         """Return the outputs by name; those of `caches` lie in its memory if the graph allows it."""
         require_names("inputs", inputs, self.input_names)
+        inputs = {name: as_numpy(each, name) for name, each in inputs.items()}
         sizes = self._sizes_of(inputs)
         if has_plans(self.device):
             with self._metered():
@@ -171,7 +176,15 @@ class NamedModel(Model):
                 (self.output_names, self._output_layouts),
             )
         )
-        return ModelState(self._run_with, inputs, outputs, pairs, capacity, takes_empty=False)
+        return ModelState(self._run_state, inputs, outputs, pairs, capacity, takes_empty=False)
+
+    def _run_state(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
+        """Return the outputs by name. All but caches are arrays of the library of the first other input."""
+        others = [each for name, each in inputs.items() if name not in caches.pairs.values()]
+        return {
+            name: result if name in caches.pairs else like(next(iter(others), None), result)
+            for name, result in self._run_with(inputs, caches).items()
+        }
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:
         """Bind the model to arrays, for repeated dispatch with their sizes."""
