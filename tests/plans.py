@@ -63,6 +63,8 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         if work is None:
             continue
         count += 1
+        if traced._traced is None:  # The plan is a stored one.
+            traced._fuse_later()
         program = traced._traced
         assert isinstance(program, CpuTracedProgram)
         assert isinstance(work.executable, CpuExecutable)

@@ -15,6 +15,7 @@ from opendml.runtime.program import program_of
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning, stored_plan
 from opendml.targets.cpu.machine import assumed, machine
+from tests.plans import check_words
 from tools.machines import PROCESSORS
 
 Array = np.ndarray[Any, Any]
@@ -165,6 +166,87 @@ def test_steps_of_recurrences_come_from_a_plan(cache: Cache) -> None:
     cache.in_new_process()
     assert hidden() == first
     assert cache.fused == 0
+
+
+def attention() -> dml.Model:
+    """Return a graph with named dimensions, packed weights, and numbers that follow from sizes."""
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 1, "length", 64])
+    y = x @ graph.constant(W)
+    centred = dml.mean_variance_normalization1(y, None, None, axes=[2])
+    scores = dml.gemm(centred, x, trans_b="TRANSPOSE")
+    return graph.compile({"y": dml.activation_softmax1(scores, axes=[3]), "z": y.reshape(-1, 64)})
+
+
+def attended(*shapes: tuple[int, int], model: dml.Model | None = None) -> list[bytes]:
+    """Return its results for batches and lengths."""
+    model, found = model or attention(), []
+    for batch, length in shapes:
+        values = np.random.default_rng(length).standard_normal((batch, 1, length, 64), np.float32)
+        found += [each.tobytes() for each in model(values).values()]
+    return found
+
+
+def test_a_known_graph_of_traced_sizes_is_neither_fused_nor_scheduled(cache: Cache) -> None:
+    first = attended((3, 20), (2, 31), (3, 70))
+    fused = cache.fused
+    cache.in_new_process()
+    assert attended((3, 20), (2, 31), (3, 70)) == first
+    assert (cache.fused, cache.scheduled) == (0, 0)
+    cache.in_new_process()
+    found = attended((3, 25), (3, 300))
+    assert cache.fused == fused > 0
+    cache.in_new_process()
+    assert attended((3, 25), (3, 300)) == found
+    assert (cache.fused, cache.scheduled) == (0, 0)
+
+
+def test_words_of_stored_plans_are_those_of_exact_launches(cache: Cache) -> None:
+    attended((3, 20))
+    cache.in_new_process()
+    model = attention()
+    attended((3, 25), model=model)
+    assert cache.fused == 0
+    assert check_words(model, batch=3, length=25) == check_words(model, batch=2, length=31) == 1
+
+
+def test_dimensions_of_other_ranges_have_plans_of_their_own(cache: Cache) -> None:
+    def run(greatest: int) -> bytes:
+        graph = dml.Graph()
+        length = graph.dimension("length", greatest=greatest)
+        x = graph.input("x", dml.FLOAT32, [length, 64])
+        model = graph.compile({"y": dml.activation_relu(x)})
+        return bytes(model(np.ones((20, 64), np.float32))["y"].tobytes())
+
+    assert run(100) == run(200) == run(100)
+    assert cache.fused == 2
+
+
+@pytest.mark.parametrize("damage", [_cut, lambda _: b"", lambda _: b"{}"])
+def test_damaged_plans_of_traced_sizes_are_ignored(damage: Callable[[bytes], bytes], cache: Cache) -> None:
+    first = attended((3, 20))
+    for path in cache.plans:
+        path.write_bytes(damage(path.read_bytes()))
+    cache.in_new_process()
+    assert attended((3, 20)) == first
+    assert cache.fused > 0
+    cache.in_new_process()
+    assert attended((3, 20)) == first
+    assert cache.fused == 0
+
+
+@pytest.mark.parametrize(
+    "change", ["[]", "{}", '{"sizes": 1}', '{"sizes": {"atoms": [], "polynomials": [3]}}']
+)
+def test_plans_of_traced_sizes_that_another_version_may_have_written_are_ignored(
+    change: str, cache: Cache
+) -> None:
+    first = attended((3, 20))
+    for path in cache.plans:
+        object_cache.write_object(path.stem, change.encode(), "plan")
+    cache.in_new_process()
+    assert attended((3, 20)) == first
+    assert cache.fused > 0
 
 
 def test_programs_that_compute_something_else_have_other_digests() -> None:

@@ -7,12 +7,14 @@ import struct
 
 from opendml.program.node import LookupTable, Node, Operation, Recurrence, ordered
 from opendml.program.program import Layout, Program
+from opendml.program.sizes import is_traced
 
 
 def program_digest(program: Program) -> str:
     """Return a digest of all that a program computes, sizes and numbers included.
 
-    The contents of constants and the names of operators (`Node.origin`) do not count.
+    The contents of constants and the names of operators (`Node.origin`) do not count. Traced sizes count by
+    their expressions over named dimensions.
     """
     lines = [*map(_layout_text, program.inputs), "->", *map(_layout_text, program.outputs)]
     lines += [f"{sorted(program.constants)}", _nodes_text(program.results)]
@@ -39,7 +41,7 @@ def _nodes_text(roots: tuple[Node, ...]) -> str:
 def _attribute_text(node: Node) -> str:
     """Return a text that is equal for equal attributes alone: the bits of floats tell -0.0 from 0.0."""
     attribute = node.attribute
-    if isinstance(attribute, float):
+    if isinstance(attribute, float) and not is_traced(attribute):
         return struct.pack("<d", attribute).hex()
     if isinstance(attribute, LookupTable):
         return struct.pack(f"<{len(attribute.entries)}d", *attribute.entries).hex()

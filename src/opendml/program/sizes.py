@@ -217,6 +217,18 @@ class Trace(Locked):
             self._return_to(self._outermost[1])
             self._outermost = None
 
+    def number(self, name: str, above: Polynomial | None, below: Polynomial | None) -> int:
+        """Return the number of a known dimension, or of another atom, which may be new.
+
+        Raises:
+            LookupError: no dimension has the name.
+        """
+        if above is None:
+            return self._numbers[Atom(name)]
+        if below is None:
+            return self._add(Atom(f"max({self.text(above)},0)", above))
+        return self._add(Atom(f"({self.text(above)}//({self.text(below)}))", above, below))
+
     def _add(self, atom: Atom) -> int:
         number = self._numbers.get(atom)
         if number is None:
@@ -394,7 +406,7 @@ class Trace(Locked):
         bounds, divisors = self.range(rest), self.range(below)
         if not rest or (bounds[0] >= 0 and bounds[1] < divisors[0]):
             return whole
-        number = self._add(Atom(f"({self.text(rest)}//({self.text(below)}))", rest, below))
+        number = self.number("", rest, below)
         return polynomial_sum(whole, (((number,), 1),))
 
     def _without_common_factors(self, above: Polynomial, below: Polynomial) -> tuple[Polynomial, Polynomial]:
@@ -419,7 +431,7 @@ class Trace(Locked):
             return polynomial_sum(polynomial, self.positive(turned))
         divisor = math.gcd(*[coefficient for _, coefficient in polynomial])
         polynomial = tuple([(monomial, c // divisor) for monomial, c in polynomial])
-        return (((self._add(Atom(f"max({self.text(polynomial)},0)", polynomial)),), divisor),)
+        return (((self.number("", polynomial, None),), divisor),)
 
     def is_zero(self, polynomial: Polynomial | None) -> bool:
         """Return whether a polynomial is 0 for all sizes that meet the guards so far, without a guard."""

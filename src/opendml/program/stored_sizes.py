@@ -6,10 +6,10 @@ that these need. Floats that follow from sizes, and their bits, are lists of wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from opendml.program.polynomials import Polynomial
+from opendml.program.polynomials import Polynomial, from_terms
 from opendml.program.sizes import (
     FLOAT_OPERATIONS,
     Atom,
@@ -87,20 +87,28 @@ class WrittenSizes:
 
 
 class ReadSizes:
-    """Makes numbers of the JSON of `WrittenSizes`. They have no hints, and can only be evaluated.
+    """Makes numbers of the JSON of `WrittenSizes`.
 
     Args:
         table: the table of sizes.
+        trace: a trace with their dimensions, to which the sizes are added. None: one of their own. Its sizes
+            have no hints, and can only be evaluated.
 
     Raises:
         LookupError, TypeError, ValueError: it is damaged.
     """
 
-    def __init__(self, table: dict[str, Any]) -> None:
-        trace = Trace({})
+    def __init__(self, table: dict[str, Any], trace: Trace | None = None) -> None:
+        own = trace or Trace({})
+        numbers = list[int]()
         for name, above, below in table["atoms"]:
-            trace.atoms.append(Atom(name, _polynomial(above), _polynomial(below)))
-        self._sizes = [trace.of(_polynomial(each) or ()) for each in table["polynomials"]]
+            parts = [None if each is None else _polynomial(each, numbers) for each in (above, below)]
+            if trace is None:
+                numbers.append(len(own.atoms))
+                own.atoms.append(Atom(name, *parts))
+            else:
+                numbers.append(own.number(name, *parts))
+        self._sizes = [own.of(_polynomial(each, numbers)) for each in table["polynomials"]]
 
     def __call__(self, data: Any) -> Any:
         """Return the number of some JSON."""
@@ -120,5 +128,8 @@ class ReadSizes:
         return [(Relation(relation), self(number)) for relation, number in data]
 
 
-def _polynomial(data: Any) -> Polynomial | None:
-    return None if data is None else tuple([(tuple(monomial), factor) for monomial, factor in data])
+def _polynomial(data: Any, numbers: Sequence[int]) -> Polynomial:
+    """Return a polynomial over atoms, which have other numbers than in the JSON."""
+    return from_terms({
+        tuple(sorted([numbers[atom] for atom in monomial])): int(factor) for monomial, factor in data
+    })  # fmt: skip

@@ -42,6 +42,8 @@ class DeviceBackend(ABC):
     """The device's own memory. None if it works in host memory."""
     has_plans: ClassVar[bool] = False
     """True if programs with traced sizes can be compiled (`traced`)."""
+    keeps_plans: ClassVar[bool] = False
+    """True if executables can be stored (`stored`)."""
     hint_multiple: ClassVar[int] = 1
     """Sizes for which plans are chosen are multiples of it, where their buckets are large enough."""
 

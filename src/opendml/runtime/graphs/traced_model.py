@@ -7,6 +7,7 @@ all sizes of its bucket that meet its guards. Costs change little within a bucke
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
+from opendml.runtime.graphs.stored_plans import StoredPlan, StoredPlans
 from opendml.runtime.graphs.work import Work, require_parts, require_tensors
 from opendml.runtime.objects.device import Device
 from opendml.targets.executable import TracedExecutable, TracedProgram
@@ -212,21 +214,32 @@ class TracedModel(Locked):
         self._before_plan = before_plan
         self._plans: dict[Bucket, list[Plan]] = {}
         self._models: dict[tuple[int, ...], Model] = {}
-        self._traced: TracedProgram | None = None
         self._program: Program | None = None
+        self._stored: StoredPlans | None = None
+        self._traced: TracedProgram | None = None
+        self._is_fused = False
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if len(work.stages) == 1:
             require_parts(work)
-            with default_mode(), meter().timed("compile_seconds", "a graph"):
-                self._program = program = carried(work.stages[0].program)
-                self._traced = device._backend.traced(program, device.threads)
+            self._program = carried(work.stages[0].program)
+            self._stored = StoredPlans.of(device._backend, device.threads, self._program, trace)
+        if self._stored is None:
+            self._fuse()
         self._steps = sum(steps_of(stage.program.results) for stage in work.stages)
+        self._recorded = trace.guards
         self._guards: Guards = dict(trace.guards)
         self._conditions = Conditions(self._guards)
         self._dimensions = tuple(trace.dimensions)
         self._multiple = device._backend.hint_multiple
         self.plan_count = 0
         """The number of plans that were made so far."""
+
+    def _fuse(self) -> None:
+        """Fuse the program, if there is one."""
+        self._is_fused = True
+        if self._program is not None:
+            with default_mode(), meter().timed("compile_seconds", "a graph"):
+                self._traced = self.device._backend.traced(self._program, self.device.threads)
 
     def at(self, sizes: Mapping[str, int]) -> Model | None:
         """Return the model for some sizes of all dimensions, each 2 or more.
@@ -265,7 +278,8 @@ class TracedModel(Locked):
         return self._in_place[key]
 
     def _made_in_place(self, pairs: Mapping[str, str]) -> GraphInPlace | None:
-        if self._program is None or self._traced is None or self.device._backend.place is not None:
+        is_untraced = self._is_fused and self._traced is None
+        if self._program is None or is_untraced or self.device._backend.place is not None:
             return None
         work, (stage,) = self._work, self._work.stages
         count, joined = len(self._program.inputs), dict[str, tuple[int, int, int]]()
@@ -312,6 +326,17 @@ class TracedModel(Locked):
             values = plan.values(sizes)
             if values is not None:
                 return self._of(plan, values)
+        if not self._conditions(sizes):
+            return None
+        if self._stored is not None:
+            for stored in self._stored.read(bucket):
+                guards = [*self._guards, *stored.guards]
+                plan = Plan(stored.executable, self._work, guards, stored.hints, self._steps)
+                values = plan.values(sizes)
+                if values is not None:
+                    return self._of(self._added(plan, plans), values)
+        if not self._is_fused:
+            self._fuse_later()
         if self._traced is None or not self._conditions(sizes):
             return None
         ranges = {
@@ -327,11 +352,31 @@ class TracedModel(Locked):
             new = None if self._traced is None else self._plan(self._traced, ranges, hints, sizes)
             values = None if new is None else new.values(sizes)
             if new is not None and values is not None:
-                del plans[: len(plans) + 1 - MOST_PLANS]
-                plans.append(new)
-                self.plan_count += 1
-                return self._of(new, values)
+                if self._stored is not None:
+                    self._stored.write(bucket, StoredPlan(new.executable, new.guards, dict(hints)))
+                return self._of(self._added(new, plans), values)
         return None
+
+    def _added(self, plan: Plan, plans: list[Plan]) -> Plan:
+        """Add a plan to those of its bucket, in place of the oldest if there are many."""
+        del plans[: len(plans) + 1 - MOST_PLANS]
+        plans.append(plan)
+        self.plan_count += 1
+        return plan
+
+    def _fuse_later(self) -> None:
+        """Fuse the program now that a plan is needed which is not stored."""
+        with self._trace._lock, ExitStack() as block:
+            guards = self._trace.guards
+            if guards is not self._recorded:  # The model is of a block of the trace.
+                guards = block.enter_context(self._trace.within({}))
+                guards.update(self._guards)
+            try:
+                self._fuse()
+            except UNTRACED as error:
+                log.warning("sizes cannot be traced through a graph: %s: %s", type(error).__name__, error)
+            self._guards = dict(guards)
+            self._conditions = Conditions(self._guards)
 
     def _equated(self, hints: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
         """Return hints of which some are changed, so that equalities that the graph demands hold."""

@@ -1,0 +1,95 @@
+"""Plans of programs with traced sizes in the cache folder, which other processes find by their programs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from opendml.logs import log
+from opendml.program.buckets import Bucket
+from opendml.program.digest import program_digest
+from opendml.program.program import Program
+from opendml.program.sizes import Trace
+from opendml.program.stored_sizes import ReadSizes, WrittenSizes
+from opendml.targets.backend import DeviceBackend
+from opendml.targets.executable import TracedExecutable
+from opendml.targets.object_cache import plans_are_kept, read_object, write_object
+
+_MOST_PLANS = 8
+"""Plans of a bucket, at most."""
+_DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Raised by JSON that is not as this version writes it."""
+
+
+@dataclass(frozen=True)
+class StoredPlan:
+    """A plan that another process has made, with sizes of a trace of this one.
+
+    Args:
+        executable: its executable.
+        guards: those of the whole way from the graph to its launches.
+        hints: the sizes for which its launches were chosen.
+    """
+
+    executable: TracedExecutable
+    guards: list[Any]
+    hints: dict[str, int]
+
+
+class StoredPlans:
+    """The plans of a program in the cache folder.
+
+    Args:
+        backend: the device.
+        threads: threads that share a dispatch, at most.
+        program: the program.
+        trace: the trace of its sizes.
+    """
+
+    def __init__(self, backend: DeviceBackend, threads: int | None, program: Program, trace: Trace) -> None:
+        self._backend, self._trace = backend, trace
+        ranges = [(name, each.least, each.greatest) for name, each in trace.dimensions.items()]
+        text = f"{backend.circumstances()} {threads}\n{ranges}\n{program_digest(program)}"
+        self._key = hashlib.sha256(text.encode()).hexdigest()
+
+    @classmethod
+    def of(
+        cls, backend: DeviceBackend, threads: int | None, program: Program, trace: Trace
+    ) -> StoredPlans | None:
+        """Return the plans of a program. None: the device or the settings keep none."""
+        return cls(backend, threads, program, trace) if backend.keeps_plans and plans_are_kept() else None
+
+    def read(self, bucket: Bucket) -> Iterator[StoredPlan]:
+        """Yield the plans of a bucket whose machine code is in the cache."""
+        for key in self._keys(bucket):
+            content = read_object(key, "plan")
+            if content is None:
+                return
+            try:
+                data = json.loads(content)
+                with self._trace._lock:
+                    read = ReadSizes(data["sizes"], self._trace)
+                executable = self._backend.from_stored(data["plan"], read)
+                if executable is not None:
+                    yield StoredPlan(executable, read.guards(data["guards"]), dict(data["hints"]))
+            except _DAMAGED as error:
+                log.debug("plan %s cannot be read: %s", key, error)
+
+    def write(self, bucket: Bucket, plan: StoredPlan) -> None:
+        """Write a plan of a bucket, in place of the last one if there are many."""
+        written = WrittenSizes()
+        stored = self._backend.stored(plan.executable, written)
+        if stored is None:
+            return
+        data = {"plan": stored, "guards": written.guards(plan.guards), "hints": plan.hints}
+        keys = list(self._keys(bucket))
+        free = (each for each in keys if read_object(each, "plan") is None)
+        content = json.dumps({**data, "sizes": written.table()}, separators=(",", ":"))
+        write_object(next(free, keys[-1]), content.encode(), "plan")
+
+    def _keys(self, bucket: Bucket) -> Iterable[str]:
+        texts = (f"{self._key} {bucket} {number}" for number in range(_MOST_PLANS))
+        return (hashlib.sha256(each.encode()).hexdigest() for each in texts)
