@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn
 F = nn.functional
 
+import opendml as dml  # noqa: E402
 from opendml.frontends.torch.report import GraphReport, explained  # noqa: E402
 from opendml.frontends.torch.sizes import Sized  # noqa: E402
 from opendml.runtime.graphs.compiled_work import CompiledWork  # noqa: E402
@@ -226,6 +227,61 @@ def test_a_training_step_of_any_batch_is_traced_once(dynamic: bool | None) -> No
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-6)
     assert [graph.kind for graph in graphs] == ["forward", "backward"]
     assert not any(graph.untraced or graph.left for graph in graphs)
+
+
+def test_numbers_among_the_arguments_are_traced() -> None:
+    def function(x: Any, count: int) -> Any:
+        return (x * 2)[:count] + count, torch.arange(count, 2 * count)
+
+    run = compiled(function, dynamic=True)
+    with graphs_of_changing_sizes() as graphs:
+        for count in (3, 5, 7, 1, 0, 9, 25, 6, 8):
+            x = torch.randn(20, 4)
+            torch.testing.assert_close(run(x, count), function(x, count))
+    assert 1 <= len(graphs) <= 5
+
+
+def test_traced_graphs_leave_operators_to_pytorch_and_check_indices() -> None:
+    weight = torch.randn(6, 4, requires_grad=True)
+
+    def function(x: Any, indices: Any) -> Any:
+        taken = torch.fft.fft(x * 2).real[indices] @ weight
+        return taken * x.shape[0], torch.zeros(x.shape[0], 4).index_add(0, indices % x.shape[0], taken)
+
+    run = compiled(function, dynamic=True, options={"check_indices": True})
+    with graphs_of_changing_sizes() as graphs:
+        for rows in (7, 9, 20, 8):
+            x, indices = torch.randn(rows, 6), torch.randint(-rows, rows, (rows + 3,))
+            results = [each(x, indices) for each in (run, function)]
+            torch.testing.assert_close(*results, rtol=1e-3, atol=1e-3)
+            gradients = [torch.autograd.grad(a.sum() + b.square().sum(), weight) for a, b in results]
+            torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-2)
+        with pytest.raises((dml.InvalidArgument, IndexError)):
+            run(torch.randn(10, 6), torch.full((13,), 10))
+    assert [graph.kind for graph in graphs] == ["forward", "backward"]
+    assert graphs[0].left.keys() >= {"aten._fft_r2c.default", "aten.index_add.default"}
+
+
+def test_gpt_2_generates_text_with_one_graph_for_all_lengths_of_its_cache() -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    config = transformers.GPT2Config(
+        n_layer=1, n_head=2, n_embd=32, vocab_size=50, n_positions=80, bos_token_id=1, eos_token_id=2
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    tokens = torch.randint(3, 50, (1, 7))
+
+    def text() -> Any:
+        with torch.no_grad():
+            return model.generate(
+                tokens, max_new_tokens=40, min_new_tokens=40, do_sample=False, pad_token_id=0
+            )
+
+    expected = text()
+    model.forward = compiled(model.forward)
+    with graphs_of_changing_sizes() as graphs:
+        assert torch.equal(text(), expected)
+        assert torch.equal(text(), expected)
+    assert [(graph.part_count, graph.left.total(), graph.untraced) for graph in graphs] == [(1, 0, "")]
 
 
 def test_inputs_are_written_and_views_returned_for_all_sizes() -> None:

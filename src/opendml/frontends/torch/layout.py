@@ -23,4 +23,6 @@ def is_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
 
 def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Return whether a dimension repeats the same memory, as that of an expanded tensor does."""
-    return any(size > 1 and not stride for size, stride in zip(sizes, strides, strict=True))
+    # PyTorch's symbolic strides are not 0; to ask would add guards to its graph.
+    steps = zip(sizes, strides, strict=True)
+    return any(isinstance(stride, int) and stride == 0 and size > 1 for size, stride in steps)

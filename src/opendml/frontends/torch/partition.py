@@ -230,6 +230,11 @@ class DividedGraph(Locked):
         return found
 
     @property
+    def reads_ahead(self) -> bool:
+        """True if parts read inputs ahead of the runs."""
+        return any(part.held for part in self._parts)
+
+    @property
     def plan_count(self) -> int:
         """The number of plans that its parts have made so far."""
         return sum(part.plan_count for part in self._parts)

@@ -189,7 +189,8 @@ class Sized(Locked):
         finally:  # Only a run shows what is kept of parameters.
             if run is not self._last:
                 plans = compiled.graph.plan_count
-                self._kept.use([compiled], changed=plans != compiled.noted_plans or not plans)
+                has_changed = plans != compiled.noted_plans or not plans or compiled.graph.reads_ahead
+                self._kept.use([compiled], changed=has_changed)
                 self._last, compiled.noted_plans = run, plans
 
     def _known_of(self, key: Any, given: Sequence[Any]) -> tuple[_Compiled, GraphRun]:

@@ -19,7 +19,6 @@ from opendml.program.sizes import (
     GREATEST,
     LEAST_TRACED,
     Dimension,
-    Relation,
     Size,
     Trace,
     as_number,
@@ -181,6 +180,8 @@ class Symbols:
     def _newly_expressed(self, expression: Any, environment: Any) -> Any:
         if expression.is_Integer:
             return int(expression)
+        if expression.is_Float:
+            return float(expression)
         if expression.is_Symbol and expression.is_integer:
             return self._symbol(expression, environment)
         function = _FUNCTIONS.get(type(expression).__name__)
@@ -312,19 +313,16 @@ class Tracing:
         Raises:
             Untraceable: it does not.
         """
-        guards = [each for each in trace.guards if not Conditions([each])(self._sizes)]
-        if guards:
-            place = trace.guards[guards[0]]
-            raise Untraceable(f"{guards[0][1]} is compared at {place}, with another result for {self._sizes}")
+        if not Conditions(trace.guards)(self._sizes):
+            failed = next(each for each in trace.guards if not Conditions([each])(self._sizes))
+            place = trace.guards[failed]
+            raise Untraceable(f"{failed[1]} is compared at {place}, with another result for {self._sizes}")
         for name in trace.dimensions:
             least, greatest = trace.range(trace.size(name).polynomial)
             if least == greatest:
-                places = [
-                    (relation is Relation.ZERO, place)
-                    for (relation, each), place in trace.guards.items()
-                    if name in repr(each)
-                ]
-                raise Untraceable(f"{name} is taken to be {least} at {max(places)[1]}", name)
+                guards = [(each, place) for (_, each), place in trace.guards.items() if type(each) is Size]
+                places = [place for each, place in guards if (_solved(each) or ("",))[0] == name]
+                raise Untraceable(f"{name} is taken to be {least} at {places[-1]}", name)
 
 
 class Expressions:
