@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -178,6 +179,23 @@ def test_a_cache_of_its_full_length_has_rows_in_its_middle_written() -> None:
             whole = given[f"past_{name}"].copy()
             whole[:, :, : length + count] = wanted[f"present_{name}"]
             assert np.array_equal(found[f"present_{name}"], whole)
+
+
+def test_states_of_one_model_are_independent_in_threads() -> None:
+    model = loaded("MultiHeadAttention")
+
+    def generated(seed: int) -> list[Array]:
+        state = model.state()
+        inputs = [
+            tensors("MultiHeadAttention", 3 if step == 0 else 1, 10 * seed + step) for step in range(40)
+        ]
+        return [state.run({name: each[name] for name in "qkv"})["y"] for each in inputs]
+
+    wanted = [generated(seed) for seed in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(generated, range(3), timeout=60))
+    for own, other in zip(found, wanted, strict=True):
+        assert all(np.array_equal(*pair) for pair in zip(own, other, strict=True))
 
 
 @pytest.fixture(scope="module")

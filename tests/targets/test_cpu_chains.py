@@ -12,6 +12,7 @@ import opendml as dml
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.kernel import Kernel
 from opendml.operators.softmax import softmax1
+from opendml.program.carriers import carried
 from opendml.program.functions import equal, select
 from opendml.program.node import Node, contraction, convert
 from opendml.program.program import Program, packed
@@ -31,6 +32,7 @@ from opendml.targets.cpu.contraction.chain import (
 from opendml.targets.cpu.contraction.tiling import Chaining, ChainStep
 from opendml.targets.cpu.machine import assumed, machine
 from opendml.targets.cpu.pattern import CpuMode
+from opendml.targets.cpu.planning import plan
 from opendml.targets.cpu.schedule import schedule
 from tests.programs import layout_of, sources
 from tests.targets.kernels import run_launches
@@ -353,6 +355,16 @@ def test_few_queries_in_narrow_vectors(features: str, vector_bytes: int) -> None
     with assumed(replace(machine(), features=features, vector_bytes=vector_bytes)):
         run_launches(schedule(chain(attended(*sources(*arrays)), *arrays)), [*arrays, out])
     assert_within("MULTIHEAD_ATTENTION1", out, expected(*arrays))
+
+
+@pytest.mark.parametrize("type", ["bfloat16", dml.FLOAT16], ids=str)
+def test_a_cache_of_16_bits_is_neither_widened_nor_copied(type: str | dml.TensorDataType) -> None:
+    graph = dml.Graph()
+    q, k, v = (graph.input(name, type, [4, 1, rows, 64]) for name, rows in (("q", 1), ("k", 300), ("v", 300)))
+    q, k, v = (dml.cast(each, output_type="FLOAT32") for each in (q, k, v))
+    scores = dml.gemm(q, k, trans_b=dml.MatrixTransform.TRANSPOSE, alpha=0.125)
+    model = graph.compile({"y": dml.gemm(dml.activation_softmax1(scores, axes=[3]), v)})
+    assert len(plan(carried(model._program)).kernels.kernels) == 1
 
 
 def without_nan(weights: Node) -> Node:
