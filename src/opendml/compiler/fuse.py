@@ -53,6 +53,8 @@ class Abilities:
         stored_operands: the operands of a kernel's products that the target stores first. It sees hints, too.
         arranged: gives temporaries the layouts that their readers need.
         prices: what memory and operations cost.
+        reads_halves: kernels take constants of 4 bits out of bytes while they read them. Otherwise these are
+            prepared, a byte for each.
     """
 
     ends_loops: bool = False
@@ -61,6 +63,7 @@ class Abilities:
     stored_operands: Callable[[Kernel], Sequence[Node]] | None = None
     arranged: Callable[[KernelSequence], KernelSequence] | None = None
     prices: Prices = field(default_factory=Prices)
+    reads_halves: bool = False
 
 
 def fuse(program: Program, abilities: Abilities = Abilities()) -> KernelProgram:
@@ -70,7 +73,7 @@ def fuse(program: Program, abilities: Abilities = Abilities()) -> KernelProgram:
         program = replace(program, results=with_unordered_scatters(program.results))
     if not program.constants:
         return _fused(program, abilities)
-    first, rest = split(program)
+    first, rest = split(program, abilities.reads_halves)
     ahead, kernels = (_fused(each, abilities) for each in (first, rest))
     input_count = len(program.inputs)
     arena = input_count + len(program.outputs)

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from opendml.compiler.kernel import Recipe
 from opendml.compiler.prices import FREE_IN_LOADS
 from opendml.compiler.view_algebra import above_memory, walk
+from opendml.program.carriers import has_four_bits
 from opendml.program.node import COLLECTIVE, Node, Operation, View, ordered, source, with_operands
 from opendml.program.program import Program, packed
 from opendml.program.sizes import is_traced
@@ -22,12 +23,13 @@ MOST_VISITED = 1024
 """Nodes of a value that are visited, at most, to decide whether it is prepared."""
 
 
-def split(program: Program) -> tuple[Program, Program]:
+def split(program: Program, reads_halves: bool = False) -> tuple[Program, Program]:
     """Return a program that prepares constants, and the remaining one.
 
-    Both have all inputs of the whole. After these, the second reads the packed outputs of the first.
+    Both have all inputs of the whole. After these, the second reads the packed outputs of the first. Halves
+    of bytes are prepared, a byte for each, unless kernels read halves.
     """
-    prepared = _prepared(program)
+    prepared = _prepared(program, reads_halves)
     layouts = tuple(packed(node.type, node.sizes) for node in prepared)
     first = len(program.inputs)
     copies = {id(node): source(first + number, node.type, node.sizes) for number, node in enumerate(prepared)}
@@ -79,7 +81,7 @@ def _recipe(roots: Sequence[Node], program: Program) -> Recipe:
     return Recipe(None if has_body else "\n".join(lines), tuple(constants))
 
 
-def _prepared(program: Program) -> list[Node]:
+def _prepared(program: Program, reads_halves: bool) -> list[Node]:
     """Return the nodes that are prepared, operands first."""
     if not program.constants:
         return []
@@ -96,7 +98,8 @@ def _prepared(program: Program) -> list[Node]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if id(node) in used and _pays(node, used[id(node)], program):
+        is_half = not reads_halves and has_four_bits(node)
+        if id(node) in used and (is_half or _pays(node, used[id(node)], program)):
             result[id(node)] = node
         else:
             pending += [operand for operand in node.operands if id(operand) in fixed]

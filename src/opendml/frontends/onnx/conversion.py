@@ -26,6 +26,7 @@ from opendml.frontends.onnx.values import (
 )
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.graph import Graph
+from opendml.runtime.graphs.shared import content_key
 from opendml.runtime.graphs.tensor import GraphTensor
 
 if TYPE_CHECKING:
@@ -68,6 +69,17 @@ class OnnxConversion(Conversion):
         super().__init__(graph)
         self.node = node
         self._values, self._tensors = values, tensors
+
+    def constant(self, content: Any, type: Any = None) -> GraphTensor:
+        """Return an array that nobody writes to as a tensor of the graph. A number has one dimension.
+
+        Graphs of all sizes share what is packed of constants with equal values.
+
+        Args:
+            type: NumPy's type of the elements; None: that of the content.
+        """
+        array = np.ascontiguousarray(np.atleast_1d(np.asarray(content, type)))
+        return self.graph._unchanging(array, content_key(array))
 
     @property
     def version(self) -> int:

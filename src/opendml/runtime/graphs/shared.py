@@ -140,12 +140,20 @@ class SharedMemory:
             identity: a key that constants of equal values have. None: a digest of the values is used, and
                 one array stands for all equal ones.
         """
-        # NumPy's own code of a type is the same for signed and unsigned integers of 4 bits.
-        form = array.dtype.name, array.shape
         if identity is not None:
-            return array, (identity, *form)
-        key = (sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest(), *form)
+            return array, (identity, *_form_of(array))
+        key = content_key(array)
         return self._arrays.setdefault(key, array), key
+
+
+def content_key(array: Array) -> Hashable:
+    """Return a key that arrays of equal values and types have."""
+    return sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).digest(), *_form_of(array)
+
+
+def _form_of(array: Array) -> tuple[Hashable, ...]:
+    # NumPy's own code of a type is the same for signed and unsigned integers of 4 bits.
+    return array.dtype.name, array.shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,13 @@ def plan(program: Program) -> Planned:
 def _abilities() -> Abilities:
     """Return the abilities and prices of the CPU that decide what becomes a kernel."""
     prices = Prices(machine().operations_per_byte)
-    return Abilities(ends_loops=True, scatters_in_order=True, computes_attention=is_chained, prices=prices)
+    return Abilities(
+        ends_loops=True,
+        scatters_in_order=True,
+        computes_attention=is_chained,
+        prices=prices,
+        reads_halves=True,
+    )
 
 
 def _fused(program: Program) -> KernelProgram:

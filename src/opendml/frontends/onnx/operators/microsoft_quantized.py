@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from opendml.frontends.onnx.operators.quantized import dequantized, quantized
 from opendml.frontends.onnx.operators.windows import windows_of
 from opendml.frontends.onnx.registry import MICROSOFT, Converter, converts
 from opendml.frontends.onnx.values import Array, Computed
-from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
@@ -274,33 +272,39 @@ def matmul_nbits(node: OnnxConversion) -> Result:
 def _weights(node: OnnxConversion, sizes: tuple[int, int], scale: GraphTensor, bits: int) -> GraphTensor:
     """Return the matrix as floats."""
     (columns, depth), blocks = sizes, scale.sizes[1]
-    if not node.has(3) and bits == 4 and node.is_known(1):
-        # Numbers less 8, which is the zero point, are those of INT4.
-        signed = _nibbles(node.known(1), *sizes).view(np.int8) - np.int8(8)
-        return dequantized(node.constant(signed, ScalarType.INT4.numpy), scale, None)
-    weights = _unpacked(node, 1, sizes, bits)
-    if not node.has(3):
-        return dequantized(
-            weights, scale, node.constant(np.full((columns, blocks), 1 << (bits - 1)), _type(bits))
-        )
-    if node.type(3) == np.uint8:
-        return dequantized(weights, scale, _unpacked(node, 3, (columns, blocks), bits))
-    offsets = shaped(node.tensor(3), (columns, blocks)) * scale
-    spread = repeated(shaped(offsets, (columns, blocks, 1)), (columns, blocks, depth // blocks))
-    return dequantized(weights, scale, None) - shaped(spread, weights.sizes)
+    of_blocks = columns, blocks, 1, 1
+    # Two numbers of 4 bits share a byte, which kernels take apart: no matrix with a byte for each is made.
+    whole = (columns, blocks, depth // blocks // 2, 2)
+    numbers = shaped(_halves(node, 1) if bits == 4 else node.tensor(1), whole)
+    scale = shaped(scale, of_blocks)
+    if not node.has(3) and bits == 4:
+        floats = dequantized(dml.cast(numbers, output_type="INT8") - 8, scale, None)
+    elif not node.has(3):
+        floats = dequantized(numbers, scale, node.constant(np.full(of_blocks, 128), np.uint8))
+    elif node.type(3) == np.uint8:
+        zero = _unpacked(node, 3, (columns, blocks), bits)
+        floats = dequantized(numbers, scale, shaped(zero, of_blocks))
+    else:
+        offsets = shaped(node.tensor(3), of_blocks) * scale
+        floats = dequantized(numbers, scale, None) - repeated(offsets, whole)
+    return shaped(floats, sizes)
 
 
-def _type(bits: int) -> np.dtype[Any]:
-    return ScalarType.UINT8.numpy if bits == 8 else ScalarType.UINT4.numpy
+def _halves(node: OnnxConversion, number: int) -> GraphTensor:
+    """Return the halves of the bytes of an input, the lower one first, as bytes."""
+    count = math.prod(node.sizes(number))
+    bytes = repeated(shaped(node.tensor(number), (count, 1)), (count, 2))
+    shifts = repeated(node.constant(np.array([[0, 4]]), np.uint8), (count, 2))
+    return dml.element_wise_bit_and(dml.element_wise_bit_shift_right(bytes, shifts), 15)
 
 
 def _unpacked(node: OnnxConversion, number: int, sizes: tuple[int, int], bits: int) -> GraphTensor:
-    """Return a matrix of 8 bits per element, or a known one of 4, of which two share a byte."""
+    """Return numbers of 8 bits, or known ones of 4, of which two share a byte, as bytes."""
     if bits == 8:
         return shaped(node.tensor(number), sizes)
     if not node.is_known(number):
         raise NotExpressible(f"input {number}: 4-bit numbers that are computed")
-    return node.constant(_nibbles(node.known(number), *sizes), _type(bits))
+    return node.constant(_nibbles(node.known(number), *sizes), np.uint8)
 
 
 def _nibbles(packed: Array, rows: int, columns: int) -> Array:

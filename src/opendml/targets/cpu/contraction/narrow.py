@@ -8,10 +8,11 @@ points. An element is computed from its number and its parameters, in the order 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from opendml.compiler.kernel import Kernel, number_of
+from opendml.program.carriers import has_four_bits
 from opendml.program.node import FUNCTIONS, Node, Operation, convert, ordered, source, with_operands
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import is_traced
@@ -77,15 +78,13 @@ def narrow_of(part: Kernel, columns: Sequence[int], depth: Sequence[int]) -> tup
         return None
     if not part.loads or not all(load.fixed and load.buffer is not None for load in part.loads):
         return None
-    found = _numbers_and_block(part, depth)
-    if found is None:
-        return None
-    load, block = found
     nodes = ordered([root])
-    numbers = [node for node in nodes if node.operation is Operation.SOURCE and number_of(node) == load]
-    if len(numbers) != 1 or any(node.operands for node in nodes if node.operation is Operation.SOURCE):
+    sources = [node for node in nodes if node.operation is Operation.SOURCE]
+    found = _number_of(part, nodes, depth)
+    if found is None or any(node.operands for node in sources):
         return None
-    (number,) = numbers
+    number, own = found
+    block = _block_of(part, depth, own)
     if number.type not in _NUMBERS or (block % PART and (block < _LEAST_BLOCK or PART % block)):
         return None
     depending = {id(number)}
@@ -98,7 +97,11 @@ def narrow_of(part: Kernel, columns: Sequence[int], depth: Sequence[int]) -> tup
     parameters = list(_parameters(above, depending))
     if any(each.type is not _F32 and each.type not in _NUMBERS for each in parameters):
         return None
-    bits = 4 if part.loads[load].four_bit else number.type.bits
+    below = {number_of(node) for node in ordered(parameters) if node.operation is Operation.SOURCE}
+    if not own.isdisjoint(below):
+        return None
+    is_half = number.operation is not Operation.SOURCE or part.loads[number_of(number)].four_bit
+    bits = 4 if is_half else number.type.bits
     types = tuple([each.type for each in parameters])
     value = _over_sources(root, number, parameters)
     packed = Kernel(
@@ -111,22 +114,30 @@ _OTHERS = {Operation.PARAMETER, Operation.VIEW, Operation.RESHAPE, Operation.LOO
 """Operations beside functions that are not computed where numbers are widened."""
 
 
-def _numbers_and_block(part: Kernel, depth: Sequence[int]) -> tuple[int, int] | None:
-    """Return the load that alone moves along k with each step, and the steps along k in which no other load
-    moves, in packed memory at most."""
+def _number_of(part: Kernel, nodes: Sequence[Node], depth: Sequence[int]) -> tuple[Node, set[int]] | None:
+    """Return the node that is the number of an element, and the loads that it is made of.
+
+    It is a half of a byte that a kernel takes apart, or the load that alone moves along k with each step.
+    """
+    halves = [node for node in nodes if has_four_bits(node)]
+    if len(halves) == 1:
+        below = (node for node in ordered(halves) if node.operation is Operation.SOURCE)
+        return halves[0], set(map(number_of, below))
     moving = [number for number in depth if part.domain[number] > 1]
-    if not moving:
-        return None
-    loads = [number for number, load in enumerate(part.loads) if load.strides[moving[-1]]]
-    if len(loads) != 1:
-        return None
-    block = 1
-    for number in reversed(moving):
-        if any(load.strides[number] for place, load in enumerate(part.loads) if place != loads[0]):
-            return loads[0], block
+    loads = [number for number, load in enumerate(part.loads) if moving and load.strides[moving[-1]]]
+    numbers = [node for node in nodes if node.operation is Operation.SOURCE and number_of(node) in loads]
+    return (numbers[0], set(loads)) if len(loads) == len(numbers) == 1 else None
+
+
+def _block_of(part: Kernel, depth: Sequence[int], own: Container[int]) -> int:
+    """Return the steps along k in which no load but a number's `own` ones moves."""
+    others, block = [load for place, load in enumerate(part.loads) if place not in own], 1
+    for number in reversed([each for each in depth if part.domain[each] > 1]):
+        if any(load.strides[number] for load in others):
+            return block
         block *= part.domain[number]
     # One block for all of k is one for each part of it.
-    return loads[0], PART
+    return PART
 
 
 def _parameters(above: Sequence[Node], depending: set[int]) -> Iterator[Node]:

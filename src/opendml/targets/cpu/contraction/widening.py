@@ -11,7 +11,7 @@ from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.narrow import Narrow
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.loads import Values
-from opendml.targets.cpu.values import intrinsic, llvm_type, number
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, vector_constant
 
 I32 = ScalarType.INT32
 VECTORS = 2
@@ -40,6 +40,7 @@ class Widening:
             for known in self._known:
                 known[id(leaves[place])] = self._load(parameters, type)
                 parameters = self._further(parameters, lanes * type.bytes)
+        self._tables = self._floats_of_numbers()
         # What is computed of parameters alone is the same for all rows.
         depending = {id(self._number)}
         for node in self._nodes:
@@ -60,9 +61,11 @@ class Widening:
         return result
 
     def _emit(self, node: Node, values: Values) -> None:
-        if id(node) not in values and node.operation is not Operation.SOURCE:
+        """Emit a node whose operands are known; others are not needed."""
+        if id(node) not in values and all(id(operand) in values for operand in node.operands):
             operands = [values[id(operand)] for operand in node.operands]
-            values[id(node)] = emit(self._builder, node, self._lanes, operands)
+            if node.operation is not Operation.SOURCE:
+                values[id(node)] = emit(self._builder, node, self._lanes, operands)
 
     def _numbers(self, place: ir.Value) -> list[Values]:
         """Return the numbers of a row, as they are and, if they are 4 bits, as floats."""
@@ -79,31 +82,46 @@ class Widening:
         return [self._of_half(half) for half in halves]
 
     def _of_half(self, half: ir.Value) -> Values:
-        """Return the number in the low half of each byte."""
+        """Return the number in the low half of each byte, or what is computed of it alone."""
         builder, lanes, type = self._builder, self._lanes, self._narrow.type
+        if self._tables:
+            vector = llvm_type(F32, lanes)
+            name = "llvm.x86.avx512.permvar.sf.512"
+            tables = self._tables.items()
+            return {node: intrinsic(builder, name, vector, [table, half]) for node, table in tables}
         if type.is_signed:
             shift = number(I32, lanes, I32.bits - _HALF)
             whole = builder.ashr(builder.shl(half, shift), shift)
         else:
             whole = builder.and_(half, number(I32, lanes, 15))
         values = {id(self._number): builder.trunc(whole, llvm_type(type, lanes))}
-        floats = None
         for node in self._nodes:
             is_conversion = node.operation is Operation.CONVERT and node.type is F32
             if is_conversion and node.operands[0] is self._number:
-                floats = floats or self._as_floats(half, whole)
-                values[id(node)] = floats
+                values[id(node)] = builder.sitofp(whole, llvm_type(F32, lanes))
         return values
 
-    def _as_floats(self, half: ir.Value, whole: ir.Value) -> ir.Value:
-        """Return the numbers in the low halves as floats. A register of AVX-512 holds all 16 of them, and one
-        instruction looks them up by the lowest 4 bits."""
-        vector = llvm_type(F32, self._lanes)
-        if self._lanes != 16:
-            return self._builder.sitofp(whole, vector)
-        numbers = [each - 16 if self._narrow.type.is_signed and each > 7 else each for each in range(16)]
-        table = ir.Constant(vector, [float(each) for each in numbers])
-        return intrinsic(self._builder, "llvm.x86.avx512.permvar.sf.512", vector, [table, half])
+    def _floats_of_numbers(self) -> Values:
+        """Return the floats that are computed of numbers of 4 bits alone, for all 16 numbers.
+
+        A register of AVX-512 holds them, and one instruction looks them up by the lowest 4 bits.
+        """
+        type, lanes = self._narrow.type, self._lanes
+        if self._narrow.bits == type.bits or lanes != 16:
+            return {}
+        signed = [each - 16 if type.is_signed and each > 7 else each for each in range(16)]
+        values = {id(self._number): vector_constant(llvm_type(type, 1), signed)}
+        users = {id(self._root)}
+        for node in self._nodes:
+            needed = [each for each in node.operands if each.operation is not Operation.CONSTANT]
+            if needed and all(id(each) in values for each in needed):
+                for each in node.operands:
+                    self._emit(each, values)
+                self._emit(node, values)
+            else:
+                users.update(map(id, node.operands))
+        floats = (id(node) for node in self._nodes if node.type is F32 and id(node) in users)
+        return {node: values[node] for node in floats if node in values}
 
     def _load(self, place: ir.Value, type: ScalarType) -> ir.Value:
         return self._builder.load(place, typ=llvm_type(type, self._lanes), align=type.bytes)
