@@ -66,7 +66,29 @@ UNET = (
     *((640, 32, 640, 1, 1), (1280, 16, 1280, 1, 1)),
 )
 """The convolutions of a diffusion model's UNet, in the form of `RESNET`."""
-NETWORKS = (("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET))
+MOBILENET = (
+    *((3, 224, 32, 3, 2), (32, 112, 32, 3, 1, 32), (32, 112, 16, 1, 1), (16, 112, 96, 1, 1)),
+    *((96, 112, 96, 3, 2, 96), (96, 56, 24, 1, 1), (24, 56, 144, 1, 1), (144, 56, 144, 3, 1, 144)),
+    *((144, 56, 24, 1, 1), (144, 56, 144, 3, 2, 144), (144, 28, 32, 1, 1), (32, 28, 192, 1, 1)),
+    *((192, 28, 192, 3, 1, 192), (192, 28, 32, 1, 1), (192, 28, 192, 3, 2, 192), (192, 14, 64, 1, 1)),
+    *((64, 14, 384, 1, 1), (384, 14, 384, 3, 1, 384), (384, 14, 64, 1, 1), (384, 14, 96, 1, 1)),
+    *((96, 14, 576, 1, 1), (576, 14, 576, 3, 1, 576), (576, 14, 96, 1, 1), (576, 14, 576, 3, 2, 576)),
+    *((576, 7, 160, 1, 1), (160, 7, 960, 1, 1), (960, 7, 960, 3, 1, 960), (960, 7, 160, 1, 1)),
+    *((960, 7, 320, 1, 1), (320, 7, 1280, 1, 1)),
+)
+"""The convolutions of MobileNetV2, in the form of `RESNET`; then the groups, if there are several."""
+CONVNEXT = (
+    *((3, 224, 96, 4, 4), (96, 56, 96, 7, 1, 96), (96, 56, 384, 1, 1), (384, 56, 96, 1, 1)),
+    *((96, 56, 192, 2, 2), (192, 28, 192, 7, 1, 192), (192, 28, 768, 1, 1), (768, 28, 192, 1, 1)),
+    *((192, 28, 384, 2, 2), (384, 14, 384, 7, 1, 384), (384, 14, 1536, 1, 1), (1536, 14, 384, 1, 1)),
+    *((384, 14, 768, 2, 2), (768, 7, 768, 7, 1, 768), (768, 7, 3072, 1, 1), (3072, 7, 768, 1, 1)),
+)
+"""The convolutions of ConvNeXt-T, in the form of `MOBILENET`."""
+NETWORKS: tuple[tuple[str, int, tuple[tuple[int, ...], ...]], ...] = (
+    *(("ResNet-50", 1, RESNET), ("ResNet-50", 32, RESNET), ("UNet", 2, UNET)),
+    *(("MobileNetV2", 1, MOBILENET), ("MobileNetV2", 32, MOBILENET)),
+    *(("ConvNeXt-T", 1, CONVNEXT), ("ConvNeXt-T", 32, CONVNEXT)),
+)
 """Name, batch and convolutions of whole networks."""
 ATTENTIONS = ((1, 12, 12, 128, 64), (1, 12, 12, 1024, 64), (8, 12, 12, 1024, 64), (4, 16, 4, 4096, 128))
 """Batch, heads of queries, heads of keys and values, tokens, elements of a head."""
@@ -89,9 +111,9 @@ def network_convolutions() -> Iterator[Form]:
     has them: they would double the table of kernels."""
     for network, batch, layers in NETWORKS:
         for is_channels_last in (True, False):
-            for channels, size, outputs, side, stride in layers:
+            for channels, size, outputs, side, stride, *groups in layers:
                 images = batch, channels, size, size
-                form = convolution(images, outputs, side, stride, is_channels_last=is_channels_last)
+                form = convolution(images, outputs, side, stride, *groups, is_channels_last=is_channels_last)
                 layout = "" if is_channels_last else ", packed"
                 yield replace(form, name=f"{form.name}{layout}, of {network}", only=("FLOAT16",))
 
@@ -143,12 +165,12 @@ def convolution(
     is_channels_last: bool = False,
     **attributes: Any,
 ) -> Form:
-    """Return a convolution of images that pads by half its window. If `is_channels_last`, channels are the
-    innermost dimension of input, filters and output."""
+    """Return a convolution of images that pads by half its window, or not if windows lie side by side. If
+    `is_channels_last`, channels are the innermost dimension of input, filters and output."""
     batch, channels, *image = images
     tensors: dict[str, Any] = {"input": images, "filter": (outputs, channels // groups, side, side)}
     if is_channels_last:
-        counts = [(size + side // 2 * 2 - side) // stride + 1 for size in image]
+        counts = [(size + 2 * _margin(side, stride) - side) // stride + 1 for size in image]
         tensors["output"] = (batch, outputs, *counts)
         tensors = {name: channels_last(sizes) for name, sizes in tensors.items()}
     if bias:
@@ -174,9 +196,14 @@ def channels_last(sizes: Sequence[int]) -> Strided:
     return Strided(sizes, strides)
 
 
+def _margin(side: int, stride: int) -> int:
+    return 0 if side == stride else side // 2
+
+
 def windows(side: int, stride: int, dilation: int = 1) -> dict[str, Any]:
-    """Return the attributes of windows that are padded by half of their extent."""
-    margin = side // 2 * dilation
+    """Return the attributes of windows that are padded by half of their extent, or not if they lie side by
+    side."""
+    margin = _margin(side, stride) * dilation
     return {
         "strides": (stride, stride),
         "dilations": (dilation, dilation),

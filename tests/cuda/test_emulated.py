@@ -25,7 +25,8 @@ from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.cuda import kernel_source
+from opendml.targets.common.forms import Memo
+from opendml.targets.cuda import channels_last, kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, CudaTracedProgram, Scheduler, plan
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
@@ -35,9 +36,11 @@ from opendml.targets.cuda.schedule_scans import LineSpan, construct_scan
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
 from opendml.targets.reference.evaluate import evaluate
+from tests.cuda.compiled import aligned
 from tests.nodes import matrix_product, program
 from tests.plans import NETWORKS, traced_program
 from tests.programs import sources
+from tools.contraction_cases import convolution
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
 from tools.cuda_contraction_cases import contraction_cases
@@ -252,6 +255,25 @@ def test_convolutions_of_operators_compute_what_the_reference_does(form: str, mo
         error, used = worst_of(case, schedule)
     assert error <= 1
     assert set(used) == {mode.value for mode in modes}
+
+
+@pytest.mark.parametrize(("side", "size"), [(3, 12), (7, 20)])
+def test_depthwise_convolutions_read_copies_of_filters_in_units_of_channels(
+    monkeypatch: pytest.MonkeyPatch, side: int, size: int
+) -> None:
+    """Windows of 3 x 3 are unrolled, so that each tap has a load of its own."""
+    form = convolution((2, 24, size, size), 24, side, groups=24, is_channels_last=True)
+    case = Case(f"depthwise {side}", form.case("FLOAT16").program, absolute=2e-2)
+    monkeypatch.setattr(channels_last, "_FILTER_SHARE", 1)
+    assert len(plan(case.program, MACHINE).kernels.kernels) == 1
+    monkeypatch.setattr(channels_last, "_LEAST_PRODUCTS", 0)
+    # Copies are remembered by the form of a kernel.
+    monkeypatch.setattr(channels_last, "_known", Memo())
+    _, kernel = plan(case.program, MACHINE).kernels.kernels
+    assert schedule(kernel, MACHINE, aligned(kernel)).pattern.vector == 8
+    with emulated():
+        error, _ = worst_of(case, schedule)
+    assert error <= 1
 
 
 ALONG, ABREAST = LineSpan(64, 64, 8, team=3, resident=1), LineSpan(128, 4, 8, team=3, resident=1)

@@ -64,8 +64,10 @@ def test_result_is_the_reference(gpu: CudaDevice, case: Case) -> None:
 @pytest.mark.parametrize(("way", "scheduler"), list(schedulers()))
 def test_every_tile_computes_contractions(gpu: CudaDevice, way: str, scheduler: Scheduler) -> None:
     mode = way.split()[0]
-    kind = {"fma": "FLOAT32", "wgmma_parts": "FLOAT32", "imma": "of bytes"}.get(mode, "FLOAT16")
-    copied = {"wgmma": ("copied", "GEMM"), "wgmma_windows": ("moved windows",), "wgmma_parts": ("copied",)}
+    kinds = {"fma": "FLOAT32", "wgmma_parts": "FLOAT32", "imma": "of bytes", "wgmma_bytes": "of bytes"}
+    kind = kinds.get(mode, "FLOAT16")
+    copied = {"wgmma": ("copied", "GEMM"), "wgmma_windows": ("moved windows",)}
+    copied |= {"wgmma_bytes": ("copied",), "wgmma_parts": ("copied",)}
     names = copied.get(mode, OF_TILES)
     taken = 0
     for case in CASES:
