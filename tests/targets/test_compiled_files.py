@@ -224,9 +224,40 @@ def test_what_cannot_be_compiled_to_a_file_is_an_error(
             graph.compile({"y": y}, device).save(machine.file, compiled=True)
     named = dml.Graph()
     model = named.compile({"y": dml.activation_relu(named.input("x", dml.FLOAT32, ["batch", 4]))})
-    with pytest.raises(dml.Unsupported, match="named dimensions; must have fixed sizes"):
+    with pytest.raises(dml.Unsupported, match="no sizes of its named dimensions have plans"):
         model.save(machine.file, compiled=True)
     assert not machine.file.exists()
+
+
+def test_a_compiled_file_has_the_plans_of_sizes_that_were_warmed_up(machine: Machine) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 1, "length", 64])
+    y = dml.activation_relu(x @ graph.constant(W))
+    model = graph.compile({"y": y, "scores": y @ y.permute(0, 1, 3, 2)})
+    for sizes in ({"batch": 1, "length": 1}, {"batch": [1, 3], "length": 40}):
+        machine.of(lambda: model.warm_up(sizes))  # noqa: B023
+
+    def results(model: Any) -> list[bytes]:
+        sizes = ((1, 1), (1, 40), (3, 40), (2, 33), (1, 60))
+        inputs = [np.resize(X, (batch, 1, length, 64)) for batch, length in sizes]
+        return [each.tobytes() for x in inputs for each in model(x).values()]
+
+    expected = machine.of(lambda: results(model))[0]
+    machine.of(lambda: model.save(machine.file, compiled=True))
+    machine.without_objects()
+    assert machine.of(lambda: results(dml.load(machine.file))) == (expected, NOTHING)
+    machine.use("second")
+    found, counts = machine.of(lambda: results(dml.load(machine.file)))
+    assert found == expected
+    assert min(counts.values()) > 0
+
+
+def test_a_compiled_onnx_file_serves_other_sizes_of_its_bucket(machine: Machine) -> None:
+    compiled_onnx(machine)
+    other = np.resize(X, (1, 1, 50, 64))
+    expected = dml.onnx.load(machine.file.with_suffix(".onnx"))(other)["y"].tobytes()
+    machine.without_objects()
+    assert machine.of(lambda: dml.onnx.load(machine.file)(other)["y"].tobytes()) == (expected, NOTHING)
 
 
 def test_a_session_uses_a_compiled_file(machine: Machine) -> None:

@@ -187,13 +187,14 @@ class Model(Locked):
         Args:
             path: the file.
             compiled: write the plan, the machine code and the packed constants too, for this machine and this
-                version of opendml. Elsewhere the file is compiled when it is loaded.
+                version of opendml. Elsewhere the file is compiled when it is loaded. Of a graph with named
+                dimensions, the plans of the sizes that were called or warmed up are written.
 
         Raises:
             InvalidArgument: the file cannot be written, or an array of a constant was written to since
                 the graph was compiled. A model keeps no copy of its constants.
-            Unsupported: a model that was not made by `Graph.compile`; or for `compiled` one with named
-                dimensions, of several programs or on another device than the CPU, or plans are not kept.
+            Unsupported: a model that was not made by `Graph.compile`; or for `compiled` one of
+                several programs, on another device than the CPU or of no sizes yet, or plans are not kept.
         """
         with importing:
             from opendml.runtime.saved.write import write_compiled, write_file

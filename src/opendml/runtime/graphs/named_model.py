@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from opendml.budget import NO_LIMITS, meter, metered
@@ -25,7 +25,7 @@ from opendml.runtime.graphs.caches import (
     write_result,
 )
 from opendml.runtime.graphs.model import Model, require_names
-from opendml.runtime.graphs.shared import SharedMemory
+from opendml.runtime.graphs.shared import SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
 from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept
 from opendml.runtime.memory.foreign import as_numpy, like
@@ -33,7 +33,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
-from opendml.targets.compiled_files import Recorder
+from opendml.targets.compiled_files import Recorder, current_file, reading, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ class NamedModel(Model):
         self._layouts_by_name, self._output_layouts = layouts[0], tuple(layouts[1].values())
         self.input_names, self.output_names = tuple(layouts[0]), tuple(layouts[1])
         self._names, self._input_layouts = self.input_names, tuple(layouts[0].values())
-        self._memory, self._limits = SharedMemory(), meter().limits
+        self._memory, self._limits, self._file = SharedMemory(), meter().limits, current_file()
         steps = [step for step in data.steps if isinstance(step, InputStep)]
         self._wanted = {data.inputs[step.position]: step.tensor.sizes for step in steps}
         self._open = [name for name, sizes in self._wanted.items() if any(map(is_traced, sizes))]
@@ -202,15 +202,32 @@ class NamedModel(Model):
             model = self._compiled_exactly(sizes)
         return model.explain(**inputs)
 
-    def _metered(self) -> AbstractContextManager[object]:
-        """Open a meter with the limits under which the model was loaded, for sizes that are met first."""
-        if self._limits is NO_LIMITS:
-            return nullcontext()
-        return metered(self._limits, held=self._memory.constants.bytes, name="a run")
+    @contextmanager
+    def _metered(self) -> Iterator[None]:
+        """Use the compiled file and the limits of the model's loading, for sizes that are met first."""
+        limits = self._limits
+        with reading(self._file):
+            if limits is NO_LIMITS:
+                yield
+                return
+            with metered(limits, held=self._memory.constants.bytes, name="a run"):
+                yield
 
     def _recorded(self) -> Recorder:
-        """Raise Unsupported: a compiled file has one plan of fixed sizes."""
-        raise Unsupported("save: compiled=True: the graph has named dimensions; must have fixed sizes")
+        """Return what a compiled file of the model needs for the sizes that were called."""
+        with self._lock, recorded() as found:
+            traces = [traced for traces in self._traces.values() for traced in traces]
+            count = sum(traced.record(found) for traced in traces)
+            for model in self._exact.values():
+                for stage in model._work.work.stages:
+                    model._work.compile_again(stage, self.device)
+                kept = model._work.executable.kept
+                note_constants(found, kept, model._prepared.kept, model._identities)
+                count += 1
+        if not count or not any(name.endswith(".plan") for name in found.objects):
+            problem = "no sizes of its named dimensions have plans, which warm_up makes on the CPU"
+            raise Unsupported(f"save: compiled=True: {problem}")
+        return found
 
     def _of(self, inputs: Mapping[str, Any]) -> Model:
         """Return the model for the sizes of some inputs."""

@@ -80,15 +80,23 @@ class StoredPlans:
 
     def write(self, bucket: Bucket, plan: StoredPlan) -> None:
         """Write a plan of a bucket, in place of the last one if there are many."""
+        keys = list(self._keys(bucket))
+        free = (each for each in keys if read_object(each, "plan") is None)
+        self._write(next(free, keys[-1]), plan)
+
+    def record(self, bucket: Bucket, plans: Iterable[StoredPlan]) -> None:
+        """Write all plans of a bucket, with their machine code, for the recorder of this context."""
+        for key, plan in zip(self._keys(bucket), plans, strict=False):
+            self._write(key, plan)
+
+    def _write(self, key: str, plan: StoredPlan) -> None:
         written = WrittenSizes()
         stored = self._backend.stored(plan.executable, written)
         if stored is None:
             return
         data = {"plan": stored, "guards": written.guards(plan.guards), "hints": plan.hints}
-        keys = list(self._keys(bucket))
-        free = (each for each in keys if read_object(each, "plan") is None)
         content = json.dumps({**data, "sizes": written.table()}, separators=(",", ":"))
-        write_object(next(free, keys[-1]), content.encode(), "plan")
+        write_object(key, content.encode(), "plan")
 
     def _keys(self, bucket: Bucket) -> Iterable[str]:
         texts = (f"{self._key} {bucket} {number}" for number in range(_MOST_PLANS))

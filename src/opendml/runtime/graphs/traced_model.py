@@ -25,11 +25,12 @@ from opendml.program.sizes import GREATEST, Dimension, Guards, Relation, Size, T
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
-from opendml.runtime.graphs.shared import Footprint
+from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
 from opendml.runtime.graphs.stored_plans import StoredPlan, StoredPlans
 from opendml.runtime.graphs.work import Work, require_parts, require_tensors
 from opendml.runtime.objects.device import Device
+from opendml.targets.compiled_files import Recorder
 from opendml.targets.executable import TracedExecutable, TracedProgram
 from opendml.targets.sized_instances import SizedInstances
 
@@ -447,6 +448,24 @@ class TracedModel(Locked):
         plan.shared_attributes = {name: value for name, value in own if name not in LATER}
         plan.model = model
         return model
+
+    def record(self, found: Recorder) -> int:
+        """Note all plans with their code and constants for a compiled file. Return how many there are.
+
+        Args:
+            found: the recorder of this context.
+        """
+        store, count = self._stored, 0
+        for bucket, plans in self._plans.items():
+            if store is None:
+                continue
+            made = [(plan, plan.model) for plan in plans if plan.model is not None]
+            stored = [StoredPlan(plan.executable, plan.guards, dict(plan.hints)) for plan, _ in made]
+            store.record(bucket, stored)
+            for plan, model in made:
+                note_constants(found, plan.executable.kept, model._prepared.kept, model._identities)
+            count += len(made)
+        return count + sum(each.traced.record(found) for each in self._in_place.values() if each)
 
     def _footprint(self, prepared: Sequence[Prepared] | None = None) -> Footprint:
         """Return the memory of the plans' models, which share constants with models of other sizes.
