@@ -187,6 +187,8 @@ def _products() -> Named:
         yield f"product FLOAT32 [{m}, {n}, {k}] along rows", gemm(m, n, k).case(FLOAT32).program
     filtered = convolution((1, 64, 56, 56), 64, 3).case(FLOAT32)
     yield "convolution FLOAT32 [1, 64, 56, 56] by 64x3x3", filtered.program
+    depthwise = convolution((8, 96, 56, 56), 96, 7, groups=96).case(FLOAT16)
+    yield "convolution FLOAT16 [8, 96, 56, 56] by 96x7x7, depthwise", depthwise.program
     for sizes in ((8, 12, 12, 512, 64), (1, 8, 8, 1500, 128)):
         for type in (FLOAT32, FLOAT16):
             form = attention(*sizes)
