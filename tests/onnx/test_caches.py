@@ -167,6 +167,18 @@ def test_results_of_a_growing_cache_are_those_in_float64(kind: str, type: str) -
     assert model._tracer.traced_count <= MOST_TRACED[kind]
 
 
+def test_a_cleared_state_starts_again_with_another_batch() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[batch, length, 2] past, float[batch, count, 2] new) => (float[batch, total, 2] present) {
+        present = Concat <axis: int = 1> (past, new)
+    }"""
+    state = dml_onnx.load(onnx.parser.parse_model(text).SerializeToString()).state()
+    for batch in (2, 1, 3):
+        state.run({"new": np.ones((batch, 4, 2), np.float32)})
+        assert state["past"].shape == (batch, 4, 2)
+        state.clear()
+
+
 def test_a_cache_of_its_full_length_has_rows_in_its_middle_written() -> None:
     """GroupQueryAttention may be given more rows than there are keys. It returns as many."""
     model, kind = loaded("GroupQueryAttention"), "GroupQueryAttention"

@@ -191,3 +191,26 @@ def test_states_need_a_size_that_changes() -> None:
     y = dml.Graph().input("past", dml.FLOAT32, [2, "n"])
     with pytest.raises(dml.InvalidArgument, match="must differ in one size, which the input leaves open"):
         y.graph.compile({"present": y + 1.0}).state()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"past": np.ones((2, 5, SIZE)), "new": rows(1, 1)},
+        {"past": np.ones(3, np.float32), "new": rows(1, 1)},
+        {"past": rows(7, 9), "new": rows(1, 1)[:1]},
+        {"past": rows(7, 9)},
+    ],
+    ids=["type", "rank", "other input", "missing input"],
+)
+def test_a_run_that_fails_leaves_a_state_as_it_was(wrong: dict[str, Array]) -> None:
+    state = cached().state()
+    state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    with pytest.raises(dml.InvalidArgument):
+        state.run(wrong)
+    assert state["past"][0, :, 0].tolist() == [1, 1, 2]
+    state.run({"new": rows(1, 3)})
+    assert state["past"][0, :, 0].tolist() == [1, 1, 2, 3]
+    state.clear()
+    with pytest.raises(dml.InvalidArgument, match="'past' is missing; the first run needs it"):
+        state.run({"new": rows(1, 3)})

@@ -236,8 +236,8 @@ class ModelState:
     values.
 
     `model.state()` makes one. Where an output is the input with new rows behind it, a run writes only these
-    rows. The buffers grow by doubling. One state is used by one thread at a time; several states of a model
-    are independent.
+    rows. The buffers grow by doubling. A run that fails leaves the rows as they were. One state is used by one
+    thread at a time; several states of a model are independent.
 
     >>> import numpy as np, opendml as dml
     >>> graph = dml.Graph()
@@ -305,15 +305,12 @@ class ModelState:
             InvalidArgument: as of a call of the model; or the sizes of empty caches do not follow from the
                 other inputs.
         """
-        given = dict(inputs)
-        for name in self._axes:
-            if name in given:
-                self._adopt(name, as_numpy(given.pop(name), name))
-        for name in self._axes:
-            if name not in self._buffers:
-                self._adopt(name, self._empty(name, given))
-            given[name] = self[name]
-        results = dict(self._run(given, self))
+        before = self._buffers.copy(), self._lengths.copy()
+        try:
+            results = dict(self._run(self._with_caches(inputs), self))
+        except BaseException:
+            self._buffers, self._lengths = before
+            raise
         for output, name in self.pairs.items():
             present = results.pop(output)
             if present.ctypes.data == self._buffers[name].ctypes.data:
@@ -321,6 +318,26 @@ class ModelState:
             else:
                 self._adopt(name, present)
         return results
+
+    def _with_caches(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return inputs with all caches. Those that are given get other memory than the rows of the state,
+        which a run that fails leaves as they are."""
+        given = dict(inputs)
+        caches = {name: as_numpy(given.pop(name), name) for name in self._axes if name in given}
+        for name, content in caches.items():
+            if content.ndim != len(self._inputs[name].sizes or ()):
+                sizes = shown(list(self._inputs[name].sizes or ()))
+                raise InvalidArgument(
+                    f"state: input {name!r} has sizes {list(content.shape)}; must be {sizes}"
+                )
+            if self._lengths.get(name):
+                del self._buffers[name]
+            self._adopt(name, content)
+        for name in self._axes:
+            if name not in caches and not self._lengths.get(name):
+                self._adopt(name, self._empty(name, given))
+            given[name] = self[name]
+        return given
 
     def _arrays(
         self, lengths: Mapping[str, int], axes: Mapping[str, int]
@@ -350,7 +367,7 @@ class ModelState:
     def _adopt(self, name: str, content: Array) -> None:
         """Copy a whole cache into its buffer."""
         axis = self._axes[name]
-        length = content.shape[axis] if axis < content.ndim else 0
+        length = content.shape[axis]
         buffer = self._buffers.get(name)
         others = [content.shape[:axis], content.shape[axis + 1 :], content.dtype]
         if buffer is None or [buffer.shape[:axis], buffer.shape[axis + 1 :], buffer.dtype] != others:
@@ -371,6 +388,9 @@ class ModelState:
                     known.setdefault(size, given)
         assert info.sizes is not None
         sizes = [known.get(each, each) if isinstance(each, str) else each for each in info.sizes]
+        if name in self._buffers:
+            old = zip(sizes, self._buffers[name].shape, strict=True)
+            sizes = [size if isinstance(size, int) else former for size, former in old]
         sizes[axis] = 0
         plain = [each for each in sizes if isinstance(each, int) and each >= 0]
         if not self._takes_empty or len(plain) < len(sizes) or info.type is None:
