@@ -421,3 +421,17 @@ def test_files_whose_sizes_cannot_be_computed_are_refused() -> None:
     assert isinstance(far, dml.Model)
     with pytest.raises(InvalidArgument, match=r"^batch=5: "):
         far(values(5, 4))
+
+
+@pytest.mark.parametrize("type", [np.int64, np.float32])
+def test_numbers_that_follow_from_sizes_are_those_of_each_call(type: Any, tmp_path: Path) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", type, ["rows", 3])
+    moved = graph.constant(np.arange(3, dtype=type)) + x.shape[0]
+    model = graph.compile({"y": x + moved.reshape(1, 3) * x.shape[0], "moved": moved})
+    model.save(tmp_path / "model")
+    for each, rows in itertools.product((model, dml.load(tmp_path / "model")), (1, 2, 5, 40)):
+        assert isinstance(each, NamedModel)
+        found = each(np.zeros((rows, 3), type))
+        np.testing.assert_array_equal(found["moved"], np.arange(3) + rows)
+        np.testing.assert_array_equal(found["y"], np.tile((np.arange(3) + rows) * rows, (rows, 1)))

@@ -1112,7 +1112,7 @@ def value_at(value: N, sizes: Mapping[str, int]) -> N:
         number = value_at(value.number, sizes)
         return TracedWord(number, value.format) if type(number) is TracedFloat else value.bits_of(number)
     if type(value) is TracedFloat:
-        made = _TRACED_OPERATIONS.get(value.operation, FLOAT_OPERATIONS[value.operation])
+        made = traced_operation(value.operation)
         return cast(N, made(*[value_at(each, sizes) for each in value.operands]))
     return value
 
@@ -1143,6 +1143,11 @@ _TRACED_OPERATIONS: dict[str, Callable[..., Any]] = {
     "FLOAT16": partial(in_float_type, name="FLOAT16"),
     "FLOAT32": partial(in_float_type, name="FLOAT32"),
 }
+
+
+def traced_operation(name: str) -> Callable[..., Any]:
+    """Return an operation of FLOAT_OPERATIONS that keeps how its result follows from sizes."""
+    return _TRACED_OPERATIONS.get(name) or FLOAT_OPERATIONS[name]
 
 
 def greatest(first: int, *others: int) -> int:

@@ -207,7 +207,7 @@ def resized(data: GraphData, sizes: Mapping[str, int]) -> GraphData:
             )
         if isinstance(value, OperatorDesc):
             return value._with(**{name: at(getattr(value, name)) for name in value.fields})
-        if isinstance(value, InputStep | ViewStep | OperatorStep):
+        if isinstance(value, InputStep | NumberStep | ViewStep | OperatorStep):
             return replace(value, **{each.name: at(getattr(value, each.name)) for each in fields(value)})
         return value
 

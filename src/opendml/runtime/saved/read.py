@@ -11,7 +11,7 @@ from opendml.errors import InvalidArgument, located
 from opendml.json_files.node import JsonNode
 from opendml.logs import progress_shown
 from opendml.model_files import hold_file, open_file, read_file
-from opendml.program.sizes import Relation, is_traced
+from opendml.program.sizes import Relation, Size, TracedFloat, is_traced
 from opendml.runtime.graphs.base import GraphBase, build
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
@@ -165,8 +165,8 @@ def _step(step: JsonNode, content: memoryview, sizes: Sizes) -> Step:
         return ConstantStep(array, None if tensor is None else tensor_from_json(tensor), is_unchanging=True)
     if "number" in members:
         step.members(("number", "data_type"))
-        value = from_json(step.member("number"))
-        if type(value) not in (int, float):
+        value = from_json(step.member("number"), sizes)
+        if type(value) not in (int, float, Size, TracedFloat):
             step.member("number").fail("a number")
         return NumberStep(value, _data_type(step.member("data_type")))
     if "view" in members:

@@ -14,7 +14,7 @@ from typing import Any
 
 from opendml.json_files.node import JsonNode
 from opendml.program.polynomials import Polynomial
-from opendml.program.sizes import FLOAT_OPERATIONS, Size, Trace, TracedFloat, greatest
+from opendml.program.sizes import FLOAT_OPERATIONS, Size, Trace, TracedFloat, greatest, traced_operation
 
 _MOST = 2**62
 Sizes = Mapping[str, Size]
@@ -60,7 +60,7 @@ def traced_from_json(node: JsonNode, sizes: Sizes) -> Any:
     if operation.string() not in FLOAT_OPERATIONS:
         operation.fail(f"one of {', '.join(FLOAT_OPERATIONS)}")
     try:
-        return FLOAT_OPERATIONS[operation.string()](*[traced_from_json(each, sizes) for each in operands])
+        return traced_operation(operation.string())(*[traced_from_json(each, sizes) for each in operands])
     except (ArithmeticError, TypeError, ValueError) as error:
         node.fail(f"operands of {operation.string()} ({error})")
 
