@@ -62,7 +62,7 @@ def _unrolled(node: Node, ends_loops: bool) -> Node:
     if ends_loops and computed and elements > MOST_BOUNDED and is_bounded(node):
         return node
     if node.operation is Operation.CONTRACTION and (
-        _is_product_of_matrices(node) or not any(_overlaps(each, node.attribute, domain) for each in seen)
+        _is_product_of_matrices(node) or not _sums_windows(node, node.attribute, domain)
     ):
         return node
     return _COMBINED[node.operation](node, list(_elements(node, domain)))
@@ -82,9 +82,22 @@ def _is_window(node: Node, axes: Sequence[int]) -> bool:
     return False
 
 
+def _sums_windows(node: Node, axes: Sequence[int], domain: Sequence[int]) -> bool:
+    """Return whether an operand has windows, each for one result, or windows that share elements.
+
+    Heads of attention are parts of a row behind each other, which are multiplied by several columns each.
+    """
+    kept = [axis for axis, size in enumerate(node.sizes) if size > 1]
+    return any(
+        _is_window(part, axes) and (not is_repeated or _overlaps(part.attribute, axes, domain))
+        for operand in node.operands
+        for is_repeated in [any(operand.sizes[axis] == 1 for axis in kept)]
+        for part in above_memory(operand)
+    )
+
+
 def _overlaps(view: object, axes: Sequence[int], domain: Sequence[int]) -> bool:
-    """Return whether neighbouring windows share elements, or their elements are computed. Parts of a row that
-    lie behind each other, as the heads of attention, do not."""
+    """Return whether neighbouring windows share elements, or their elements are computed."""
     if not isinstance(view, View) or view.indexed:
         return True
     for row in view.steps:
