@@ -236,8 +236,8 @@ class ModelState:
     values.
 
     `model.state()` makes one. Where an output is the input with new rows behind it, a run writes only these
-    rows. The buffers grow by doubling. A run that fails leaves the rows as they were. One state is used by one
-    thread at a time; several states of a model are independent.
+    rows. The buffers grow by doubling. A run that fails leaves the rows as they were. One state is used by
+    one thread at a time; several states of a model are independent.
 
     >>> import numpy as np, opendml as dml
     >>> graph = dml.Graph()
