@@ -423,6 +423,18 @@ def test_files_whose_sizes_cannot_be_computed_are_refused() -> None:
         far(values(5, 4))
 
 
+def test_positions_are_found_in_a_changing_size_that_is_one_by_a_guard() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["length"])
+    found = dml.nonzero_coordinates(x[x.shape[0] // 2 :])
+    model = graph.compile({"count": found.output_count, "coordinates": found.output_coordinates})
+    for length in (2, 3, 2, 5):
+        outputs = model(np.ones(length, np.float32))
+        count = length - length // 2
+        assert outputs["count"].tolist() == [count]
+        assert outputs["coordinates"][:, 0].tolist() == list(range(count))
+
+
 @pytest.mark.parametrize("type", [np.int64, np.float32])
 def test_numbers_that_follow_from_sizes_are_those_of_each_call(type: Any, tmp_path: Path) -> None:
     graph = dml.Graph()

@@ -371,8 +371,11 @@ def _access_pattern(
     stride = nest.inner.strides[position]
     loops = (*nest.groups, *nest.rows, nest.inner)
     written_bytes = math.prod(loop.count for loop in loops if loop.strides[position]) * access.type.bytes
-    # A scatter has a whole line of places, even for one element.
-    is_single = written and are_same(nest.inner.count, 1) and mode is not CpuMode.SCATTER
+    # A scatter has a whole line of places, even for one element. A changing size may be 1 by a guard.
+    count = nest.inner.count
+    is_single = (
+        written and mode is not CpuMode.SCATTER and (are_same(count, 1) or (not stride and count == 1))
+    )
     if stride == access.type.bytes or is_single:
         step = Step.CONTIGUOUS
     elif (
