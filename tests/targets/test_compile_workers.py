@@ -55,6 +55,15 @@ def test_a_lost_worker_leaves_its_job_to_the_caller(monkeypatch: pytest.MonkeyPa
     assert compiled((ASSEMBLY, Effort.ALL)) == [None]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the wrapper is a script of a POSIX shell")
+def test_a_python_that_prints_is_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapper = tmp_path / "python"
+    wrapper.write_text("#!/bin/sh\necho 'starting, with a message of some length'\nexec cat\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(wrapper))
+    assert compiled((ASSEMBLY, Effort.ALL)) == [None]
+
+
 @pytest.mark.parametrize(
     ("executable", "kernels", "threads", "count"),
     [

@@ -26,6 +26,8 @@ _KERNELS_PER_WORKER = 2
 """Missing kernels for each worker, at least."""
 _MOST_WORKERS = 16
 """Workers, at most: this process writes assembly for about as many (20 ms a kernel; LLVM takes 50 ms)."""
+_LARGEST_ANSWER = 2**28
+"""Bytes of an answer, at most. A Python that prints anything else, such as a wrapper, is no worker."""
 _PYTHON = re.compile(r"python[0-9.]*w?(\.exe)?", re.IGNORECASE)
 _START = (
     "import sys, runpy; _, program, *path = sys.argv; sys.path[:] = path; "
@@ -74,6 +76,8 @@ class Worker:
             if len(answer) < ANSWER.size:
                 raise WorkerLostError("it has ended")
             status, size = ANSWER.unpack(answer)
+            if status not in (0, 1) or not 0 <= size <= _LARGEST_ANSWER:
+                raise WorkerLostError("what it writes is not an answer")
             result = self._answers.read(size)
         except (OSError, ValueError) as error:
             raise WorkerLostError(str(error)) from error
