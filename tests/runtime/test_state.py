@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 
 import numpy as np
@@ -164,9 +165,39 @@ def test_memory_that_is_shared_otherwise_is_one_error_and_nothing_is_written(
     assert (total == 0).all()
 
 
+@pytest.mark.parametrize("fault", ["read-only", "two outputs"])
+def test_outputs_beside_a_cache_are_checked_too(fault: str) -> None:
+    buffer, other = np.ones((2, 30, SIZE), np.float32), np.zeros((2, 1, SIZE), np.float32)
+    total = buffer[:, 10:11] if fault == "two outputs" else other
+    total.flags.writeable = fault != "read-only"
+    outputs = {"present": buffer[:, :11], "total": total}
+    with pytest.raises(dml.InvalidArgument, match="read-only" if fault == "read-only" else "share memory"):
+        cached().run({"past": buffer[:, :10], "new": rows(1, 2)}, outputs)
+    assert (buffer == 1).all()
+    assert (other == 0).all()
+
+
+def test_a_copied_state_has_rows_of_its_own() -> None:
+    state = cached().state(capacity=np.int64(8))
+    state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    other = copy.copy(state)
+    state.run({"new": rows(1, 3)})
+    other.run({"new": rows(1, 4)})
+    assert state["past"][0, :, 0].tolist() == [1, 1, 2, 3]
+    assert other["past"][0, :, 0].tolist() == [1, 1, 2, 4]
+
+
+def test_a_state_without_memory_is_one_error() -> None:
+    state = cached().state(capacity=10**15)
+    with pytest.raises(dml.Unsupported, match="'past': no memory for sizes"):
+        state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    assert state.length == 0
+
+
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
+        (lambda model: model.state(5), "pairs: 5; must be a dict"),
         (lambda model: model.state({"present": "old"}), "input 'old' is unknown; the model has past, new"),
         (
             lambda model: model.state({"next": "past"}),

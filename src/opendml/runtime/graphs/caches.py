@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from opendml.errors import InvalidArgument
+from opendml.errors import InvalidArgument, Unsupported
 from opendml.runtime.graphs.traced_model import CAPACITY
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.host_array import Array
+from opendml.runtime.memory.host_array import Array, share_elements
 from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 _FIRST_CAPACITY = 64
 """Rows of the first buffers of a state, at least."""
-_MOST_WORK: Any = 100_000
-"""Steps of NumPy's search for a common element. Its type hints know only two special values."""
 _NAMES_OF_PAST = ("past", "past_key_values", "past_key_value")
 """The parts of names of inputs that stand for "present" in names of outputs."""
 
@@ -166,14 +165,14 @@ def bound_caches(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Bound
 
     Raises:
         InvalidArgument: an output shares memory with an input, is not the same array, and does not begin with
-            it alone.
+            it alone; or with another output, or is read-only.
     """
     pairs, found = dict[str, str](), dict[str, tuple[Array, Array]]()
     arrays = [(name, each) for name, each in inputs.items() if isinstance(each, np.ndarray)]
     for output, present in outputs.items():
         near = arrays if isinstance(present, np.ndarray) else []
         for input, past in near:
-            if not np.may_share_memory(past, present) or not _overlap(past, present):
+            if not _overlap(past, present):
                 continue
             is_alone = output not in pairs and input not in pairs.values()
             if not is_alone or not _begins_with(present, past):
@@ -184,17 +183,27 @@ def bound_caches(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Bound
                     "longer along one axis"
                 )
             pairs[output], found[output] = input, (past, present)
-    return BoundCaches(pairs, found) if pairs else None
+    if not pairs:
+        return None
+    _require_outputs({name: each for name, each in outputs.items() if isinstance(each, np.ndarray)})
+    return BoundCaches(pairs, found)
 
 
 def _overlap(a: Array, b: Array) -> bool:
     """Return whether arrays have elements in common, but are not the same."""
     if (a.shape, a.strides, a.ctypes.data) == (b.shape, b.strides, b.ctypes.data):
         return False
-    try:
-        return bool(np.shares_memory(a, b, max_work=_MOST_WORK))
-    except np.exceptions.TooHardError:
-        return True
+    return share_elements(a, b)
+
+
+def _require_outputs(outputs: Mapping[str, Array]) -> None:
+    """Check that outputs are writable, and share no memory with each other."""
+    for name, array in outputs.items():
+        if not array.flags.writeable:
+            raise InvalidArgument(f"output {name!r}: a read-only array; an output must be writable")
+    for (name, array), (other, its) in combinations(outputs.items(), 2):
+        if share_elements(array, its):
+            raise InvalidArgument(f"outputs {name!r} and {other!r} share memory")
 
 
 def write_result(name: str, array: Any, result: Array) -> None:
@@ -265,17 +274,27 @@ class ModelState:
     ) -> None:
         self._run, self._inputs = run, {each.name: each for each in inputs}
         declared = {each.name: each for each in outputs}
+        if pairs is not None and not isinstance(pairs, Mapping):
+            raise InvalidArgument(f"state: pairs: {shown(pairs)}; must be a dict of inputs by outputs")
         self.pairs: dict[str, str] = _pairs_of(self._inputs, declared) if pairs is None else dict(pairs)
         """The names of inputs by those of the outputs that become them."""
         _require_known(self.pairs, self._inputs, declared)
         self._axes = {
             input: _axis_of(self._inputs[input], declared[output]) for output, input in self.pairs.items()
         }
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 0:
+        if isinstance(capacity, bool) or not isinstance(capacity, int | np.integer) or capacity < 0:
             raise InvalidArgument(f"state: capacity: {shown(capacity)}; must be an integer, 0 or more")
-        self._least, self._takes_empty = max(capacity, _FIRST_CAPACITY), takes_empty
+        self._least, self._takes_empty = max(int(capacity), _FIRST_CAPACITY), takes_empty
         self._buffers: dict[str, Array] = {}
         self._lengths: dict[str, int] = {}
+
+    def __copy__(self) -> ModelState:
+        """Return a state with the same rows in memory of its own."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._buffers = {name: buffer.copy() for name, buffer in self._buffers.items()}
+        other._lengths = self._lengths.copy()
+        return other
 
     def __repr__(self) -> str:
         return f"<ModelState of {len(self.pairs)} caches, length {self.length}>"
@@ -304,6 +323,7 @@ class ModelState:
         Raises:
             InvalidArgument: as of a call of the model; or the sizes of empty caches do not follow from the
                 other inputs.
+            Unsupported: there is no memory for the caches.
         """
         before = self._buffers.copy(), self._lengths.copy()
         try:
@@ -361,7 +381,10 @@ class ModelState:
         sizes = list(old.shape)
         sizes[axis] = max(1 << length.bit_length(), 1 << (self._least - 1).bit_length())
         kept = self[name]
-        self._buffers[name] = np.empty(sizes, old.dtype)
+        try:
+            self._buffers[name] = np.empty(sizes, old.dtype)
+        except (MemoryError, ValueError) as error:
+            raise Unsupported(f"state: input {name!r}: no memory for sizes {sizes}") from error
         self[name][...] = kept
 
     def _adopt(self, name: str, content: Array) -> None:

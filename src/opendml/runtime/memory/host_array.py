@@ -136,7 +136,7 @@ def check_outputs(
         [None if item is None else (item[0], memory_range(item[1]), item[1].layout) for item in inputs],
         [(name, memory_range(memory), memory.layout) for name, memory in outputs],
         in_place,
-        _share_elements,
+        _ranges_share,
     )
 
 
@@ -144,12 +144,14 @@ _MOST_WORK: Any = 100_000
 """Steps of NumPy's search for a common element. Its type hints know only two special values."""
 
 
-def _share_elements(a: MemoryRange, b: MemoryRange) -> bool:
+def _ranges_share(a: MemoryRange, b: MemoryRange) -> bool:
+    return a.overlaps(b) and share_elements(array_over(a.owner), array_over(b.owner))
+
+
+def share_elements(a: Array, b: Array) -> bool:
     """Return whether two arrays have an element in common. Columns of a matrix interleave, but do not."""
     try:
-        return a.overlaps(b) and bool(
-            np.shares_memory(array_over(a.owner), array_over(b.owner), max_work=_MOST_WORK)
-        )
+        return np.may_share_memory(a, b) and bool(np.shares_memory(a, b, max_work=_MOST_WORK))
     except np.exceptions.TooHardError:
         return True
 
