@@ -104,3 +104,11 @@ def test_checks_are_no_operators_that_pytorch_runs(recwarn: pytest.WarningsRecor
     run = torch.compile(READ["index"], backend="opendml", options={"check_indices": True})
     run(torch.randn(3, 3), torch.tensor([0, -1]))
     assert not [each for each in recwarn if "PyTorch runs" in str(each.message)]
+
+
+def test_the_gradient_of_chosen_columns_exists_for_no_rows() -> None:
+    compiled = torch.compile(lambda x: x[:, [0, -1]] * 2, backend="opendml", dynamic=True)
+    x = torch.zeros(0, 4, requires_grad=True)
+    compiled(x).sum().backward()
+    assert x.grad is not None
+    assert x.grad.shape == x.shape

@@ -70,7 +70,7 @@ def _sum_at_indices(
     inner = range(before, before + numbers.dim())
     updates = spread.permute(*inner, *(axis for axis in range(spread.dim()) if axis not in inner))
     rows = x.permute(*axes, *others).reshape(math.prod(chosen), math.prod(kept))
-    added = rows.index_add(0, numbers.reshape(-1), updates.reshape(-1, math.prod(kept)))
+    added = rows.index_add(0, numbers.reshape(-1), updates.reshape(numbers.numel(), math.prod(kept)))
     order = [*axes, *others]
     return added.reshape(*chosen, *kept).permute(*(order.index(axis) for axis in range(len(order))))
 
