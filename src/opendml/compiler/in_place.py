@@ -1,4 +1,4 @@
-"""Leaves out the copies of tensors onto themselves.
+"""Removal of stores that copy a tensor onto itself.
 
 An output may begin in the memory of an input, as a cache of keys and values does that grows. The part of the
 output that is the input is there already.
@@ -15,8 +15,8 @@ from opendml.program.program import Program
 
 
 def joined_inputs(program: Program) -> dict[int, tuple[int, int]]:
-    """Return the inputs that outputs begin with, and the axes along which these go on, by the numbers of
-    outputs. Such an output is an input joined with more."""
+    """Return the outputs that are an input joined with more: the input and the axis by the number of the
+    output."""
     found = {}
     for output, root in enumerate(program.results):
         if root.operation is Operation.JOIN and root.operands[0].operation is Operation.SOURCE:

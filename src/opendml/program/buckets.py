@@ -1,18 +1,21 @@
-"""Buckets of sizes: the numbers from a power of two to the next or the one behind it, within which costs
-change little."""
+"""Buckets of sizes, within which the costs of kernels change little.
+
+A bucket reaches from a power of two to the next. It reaches over two powers of two for a dimension that alone
+is large.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 Bucket = tuple[int, ...]
-"""The greatest sizes of all dimensions of a trace."""
+"""A bucket, as the greatest size of each dimension of a trace."""
 WIDE = 64
-"""The least size whose bucket reaches over two powers of two, if no other dimension is as large.
+"""The least size whose bucket reaches over two powers of two, if no other dimension has such a size.
 
 Plans are made for sizes near the end of a bucket. From 64 on, BERT-base then takes 1.00 to 1.02 times as long
 (Zen 4). A recognizer of text takes 0.97 to 1.05 times at widths from 100 on. Images have two large
-dimensions, and 16 times as many elements in such a bucket: other caches hold them."""
+dimensions. In such a bucket they would have up to 16 times as many elements, which lie in other caches."""
 
 
 def ranges_of(sizes: Collection[int]) -> list[tuple[int, int]]:

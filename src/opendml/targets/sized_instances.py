@@ -1,4 +1,4 @@
-"""Instances of programs with traced sizes, which all sizes share."""
+"""Instances of a program with traced sizes, each of which serves all sizes of its plan."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class SizedInstances:
-    """The instances of an executable, of which each call has one. Several threads may use them.
+    """A pool of instances of an executable. Each call takes one, so several threads may use the pool.
 
-    A new size in an instance costs some words, where an instance of its own would cost a whole job.
+    Another size changes only some words of an instance. A new instance would need a whole job.
 
     Args:
         executable: the executable.
@@ -26,12 +26,12 @@ class SizedInstances:
     def __init__(self, executable: TracedExecutable, kept: Sequence[int], arenas: Arenas | None) -> None:
         self._executable, self._kept, self._arenas = executable, kept, arenas
         self.free: list[SizedInstance] = []
-        """The instances that no call has."""
+        """The instances that no call uses now."""
 
     def take(self, values: ndarray[Any, Any]) -> SizedInstance | None:
         """Return an instance for sizes, which the caller adds to `free` afterwards.
 
-        A handler of a signal that runs the program meanwhile gets another one.
+        A signal handler that runs the program during a call gets another one.
 
         Args:
             values: the values of the executable's sizes, perhaps with others behind them.

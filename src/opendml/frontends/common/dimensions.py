@@ -42,7 +42,10 @@ class UsedDimensions(dict[str, int]):
         return dict(self) if self._is_exact else {}
 
     def hold(self, dimensions: Mapping[str, int]) -> bool:
-        """Return whether other dimensions may be in the place of these. No more guards may follow."""
+        """Return whether the graph serves other values of the dimensions.
+
+        The guards are read at the first call, so the trace must be complete then.
+        """
         return self._conditions(dimensions)
 
     @cached_property

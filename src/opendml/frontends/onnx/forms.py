@@ -22,7 +22,7 @@ Dimensions = dict[str, int]
 
 
 class RunForms:
-    """The forms of arrays that a run meets together.
+    """Makes the forms of the arrays of one run, whose dimensions share names and values.
 
     Args:
         dimensions: receives the values of their traced dimensions.
@@ -35,7 +35,7 @@ class RunForms:
         """Return the form of an array.
 
         Args:
-            name: its name, by which dimensions are called that have no symbol of their own.
+            name: its name. Dimensions without a symbol of their own get names made of it.
             content: the array.
             symbols: its traced dimensions; None: all may change.
         """

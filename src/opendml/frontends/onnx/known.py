@@ -173,9 +173,9 @@ class KnownModel(Locked):
         self._symbols: dict[str, Symbols] | None = None
         """The open dimensions of the inputs; None: the declarations are not known."""
         self._plans: dict[_Form, list[KnownPlan]] = {}
-        """The plans that this process has read, by the keys of runs."""
+        """The plans that this process has read or made, by the forms of runs."""
         self._runs: dict[Hashable, KnownRun] = {}
-        """Runs of these by the exact forms of their inputs."""
+        """The runs of these plans by the exact sizes and types of their inputs."""
 
     def facts(self) -> ModelFacts | None:
         """Return the declarations of the model, if they are in the cache."""

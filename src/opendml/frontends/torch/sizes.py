@@ -50,7 +50,7 @@ def depends_on_values(module: GraphModule) -> bool:
 
 
 class _Compiled:
-    """A graph that is compiled for some sizes, and how it is dropped.
+    """A graph that is compiled for some sizes, as an entry of the `ModelCache`.
 
     Args:
         graph: the graph.
@@ -110,7 +110,7 @@ class _Pattern:
     plain: tuple[tuple[int, int], ...]
 
     def fits(self, sizes: tuple[int, ...]) -> bool:
-        """Return whether the sizes of all symbols are so."""
+        """Return whether sizes of all symbols have these equalities and plain values."""
         is_equal = all(sizes[first] == sizes[second] for first, second in self.equal)
         return is_equal and all(sizes[place] == size for place, size in self.plain)
 
@@ -130,8 +130,8 @@ class _Pattern:
 def _pattern_of(symbols: Symbols, sizes: tuple[int, ...], plain: Container[str]) -> _Pattern:
     """Return a pattern for sizes: those that are equal now are taken to be always equal.
 
-    Symbols of related inputs are so, such as the lengths of the keys and values of all layers. Other sizes
-    get a pattern of their own.
+    The lengths of the keys and values of all layers are an example. Sizes without these equalities get a
+    pattern of their own.
 
     Args:
         plain: symbols that are not traced.
@@ -156,7 +156,7 @@ class Sized(Locked):
         symbols: its symbols, or why it cannot be traced.
         divide: compiles a graph.
         kept: decides for which sizes what is compiled stays.
-        multiple: hints of traces are multiples of it.
+        device: the device. Hints of traces are multiples of its backend's `hint_multiple`.
     """
 
     def __init__(

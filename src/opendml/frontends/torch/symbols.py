@@ -33,7 +33,7 @@ Getter = Callable[[Sequence[Any]], int]
 
 
 _HINT = 2**16
-"""A size that symbols are taken to have while expressions are made of them."""
+"""The hint of a symbol while PyTorch's expressions become traced sizes. It decides nothing for runs."""
 
 
 class Untraceable(Exception):  # noqa: N818 - says a fact about a graph, caught where it is compiled
@@ -97,7 +97,7 @@ class TracedTensor:
 
 
 TENSORS = torch.Tensor | TracedTensor
-"""Tensors of a graph, of exact and of traced sizes."""
+"""The types of tensors of a graph: with exact sizes, and with traced sizes."""
 
 
 def is_exact(value: Any) -> bool:
@@ -116,7 +116,7 @@ def packed_like(value: Any, dtype: torch.dtype) -> Any:
 
 
 def values_at(value: Any, dimensions: Mapping[str, int]) -> Any:
-    """Return what a node computes, for other dimensions by name."""
+    """Return the value of a node for other dimensions by name."""
     if isinstance(value, TracedTensor):
         return value.at(dimensions)
     if isinstance(value, tuple | list):
@@ -134,9 +134,9 @@ class Symbols:
         Untraceable: a size is no integer expression, or no input has a symbol.
 
     Attributes:
-        names: the dimensions that the sizes of symbols follow from, in their order.
+        names: the dimensions from which the sizes of symbols follow, in order of first use.
         ranges: the sizes of these that PyTorch's guards allow, from 2 on.
-        values: what each node computes.
+        values: the value of each node, with traced sizes.
     """
 
     def __init__(self, module: GraphModule) -> None:
@@ -154,7 +154,7 @@ class Symbols:
         return tuple([get(given) for get in self._all])
 
     def _value(self, value: Any) -> Any:
-        """Return what a node computes, with traced sizes."""
+        """Return the value of a node with traced sizes."""
         if isinstance(value, torch.Tensor):
             is_strided = value.layout is torch.strided
             strides, offset = (value.stride(), value.storage_offset()) if is_strided else ((), 0)

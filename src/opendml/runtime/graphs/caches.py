@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FIRST_CAPACITY = 64
 """Rows of the first buffers of a state, at least."""
 _NAMES_OF_PAST = ("past", "past_key_values", "past_key_value")
-"""The parts of names of inputs that stand for "present" in names of outputs."""
+"""Parts of the names of inputs. The outputs have "present" in their place."""
 
 
 class Declared(NamedTuple):
@@ -82,7 +82,7 @@ class CachedContents(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Grown:
-    """A model whose outputs lie in the memory of inputs, the arrays of both by name, and their pairs."""
+    """A model whose outputs lie in the memory of inputs, and the arrays of both by name."""
 
     model: Model
     inputs: Mapping[str, Array]
@@ -321,7 +321,7 @@ class ModelState:
             inputs: the other inputs by name. Caches that are given take the place of those of the state.
 
         Raises:
-            InvalidArgument: as of a call of the model; or the sizes of empty caches do not follow from the
+            InvalidArgument: the model refuses its inputs, or the sizes of empty caches do not follow from the
                 other inputs.
             Unsupported: there is no memory for the caches.
         """

@@ -1,4 +1,4 @@
-"""Models of single sizes that a plan serves."""
+"""Models of a plan for other sizes than those of its first model."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 LATER = frozenset({
     "_lock", "_work", "_layouts", "_input_layouts", "_output_layouts", "_prepared", "_copies_on_stream",
 })  # fmt: skip
-"""Attributes of a model that calls on arrays in host memory do without."""
+"""Attributes of a model that calls on arrays in host memory do not need."""
 
 
 class SizedModel(Model):
     """A model of other sizes than the first model of its plan, with the same constants.
 
     A call on arrays in host memory writes the sizes into an instance that all sizes of the plan share. So a
-    new size costs no job of its own. What other methods need is made when it is first asked for.
+    new size needs no job of its own. The attributes that other methods need (LATER) are made on first use.
 
     Args:
         plan: the plan, which has its first model.
@@ -50,7 +50,7 @@ class SizedModel(Model):
         ]
 
     def __getattr__(self, name: str) -> Any:
-        """Return one of the attributes of LATER, all of which are made now."""
+        """Make all attributes of LATER, and return one of them."""
         if name not in LATER:
             raise AttributeError(name)
         first = self._plan.model

@@ -1,4 +1,4 @@
-"""Plans of programs with traced sizes in the cache folder, which other processes find by their programs."""
+"""Plans of programs with traced sizes in the cache folder, found by digests of the programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from opendml.targets.executable import TracedExecutable
 from opendml.targets.object_cache import plans_are_kept, read_object, write_object
 
 _MOST_PLANS = 8
-"""Plans of a bucket, at most."""
+"""Plans of a bucket in the cache folder, at most."""
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Raised by JSON that is not as this version writes it."""
 
@@ -79,7 +79,7 @@ class StoredPlans:
                 log.debug("plan %s cannot be read: %s", key, error)
 
     def write(self, bucket: Bucket, plan: StoredPlan) -> None:
-        """Write a plan of a bucket, in place of the last one if there are many."""
+        """Write a plan of a bucket. If there are `_MOST_PLANS`, it replaces the last one."""
         keys = list(self._keys(bucket))
         free = (each for each in keys if read_object(each, "plan") is None)
         self._write(next(free, keys[-1]), plan)

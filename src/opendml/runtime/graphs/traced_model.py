@@ -172,7 +172,7 @@ class Plan:
 class GraphInPlace:
     """A graph with outputs in the memory of the inputs that they begin with.
 
-    These are the first parts of packed tensors that have the dimension `CAPACITY` along an axis.
+    Such an input and its output are first parts of one packed tensor, whose size along an axis is `CAPACITY`.
 
     Args:
         traced: the graph.
@@ -366,10 +366,10 @@ class TracedModel(Locked):
         return plan
 
     def _fuse_later(self) -> None:
-        """Fuse the program now that a plan is needed which is not stored."""
+        """Fuse the program, because a plan is needed that is not stored."""
         with self._trace._lock, ExitStack() as block:
             guards = self._trace.guards
-            if guards is not self._recorded:  # The model is of a block of the trace.
+            if guards is not self._recorded:  # The model was made in a block of `Trace.within`.
                 guards = block.enter_context(self._trace.within({}))
                 guards.update(self._guards)
             try:
@@ -380,7 +380,7 @@ class TracedModel(Locked):
             self._conditions = Conditions(self._guards)
 
     def _equated(self, hints: Mapping[str, int], ranges: Mapping[str, tuple[int, int]]) -> Mapping[str, int]:
-        """Return hints of which some are changed, so that equalities that the graph demands hold."""
+        """Return hints, some of them changed so that the equalities among the graph's guards hold."""
         found = dict(hints)
         for relation, size in self._guards:
             if relation is not Relation.ZERO or type(size) is not Size:

@@ -1,4 +1,4 @@
-"""The choice of how a softmax between products is computed for few queries, as text is generated.
+"""Schedules of attention of few queries, as in the generation of text.
 
 Each key and value is read once, where it lies and in its own type. Items are the queries of one head that
 share keys. Long sequences of keys are divided among items, whose results a second launch merges. How they are
@@ -46,7 +46,7 @@ class FewRows:
     """A way to compute attention of few queries.
 
     Attributes:
-        vectors: those of a row of results.
+        vectors: the vectors of a row of results.
         item_cycles: the estimated cycles of an item.
         grain: items that a thread takes at a time.
         is_divided: whether the keys of a head are divided among items.
@@ -110,4 +110,4 @@ def _construct(query: ProductQuery, choice: FewRows) -> list[CpuLaunch]:
 
 
 ATTENTION: Table = (TILES, Candidate("attention of few queries", _price, _construct))
-"""The ways to compute a softmax between products."""
+"""The candidates for attention: tiles of many queries, and few queries."""

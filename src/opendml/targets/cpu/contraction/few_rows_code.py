@@ -1,7 +1,7 @@
-"""Code of a softmax between products for few queries (`few_rows`).
+"""Code of attention of few queries (`few_rows`).
 
-Keys and values are read where they lie. As many as fill registers are taken in at a time, for one query after
-the other.
+Keys and values are read where they lie. The code loads as many as fill the registers, and multiplies them
+with one query after the other.
 
 A launch over parts of the keys stores the greatest score, the sums of weights and the sums of weighted values
 of each part in the arena: [head][part][query]. Another one merges them, in the order of the parts. If results
@@ -30,7 +30,7 @@ _CHAINS = 4
 
 
 class FewRowsCode(ChainCode):
-    """Emits attention of few queries. There is one panel, which has all of them."""
+    """Emits attention of few queries, all of which are in one panel."""
 
     def __init__(self, code: Code, pattern: CpuPattern) -> None:
         super().__init__(code, pattern)
@@ -107,7 +107,7 @@ class FewRowsCode(ChainCode):
                 self.code.store(self.element(self.scores_at(row), distance), products, F32)
 
     def _products(self, row: ir.Value, keys: Range) -> ir.Value:
-        """Return the products of a query and a vector of keys; those behind the last are anything."""
+        """Return the products of a query and a vector of keys. Lanes behind the last key are undefined."""
         query = self.code.offset(self.a_scratch, self.builder.mul(row, I64(self._row_bytes)))
         zero = number(F32, self.lanes, 0.0)
         slots = [self.code.local(llvm_type(F32, self.lanes)) for _ in range(self.lanes)]

@@ -1,7 +1,7 @@
-"""Constant operands of products whose elements are narrow: they stay so in memory, and are widened where they
-are multiplied.
+"""Constant operands of products that stay in a narrow type in memory, and are widened where they are
+multiplied.
 
-Such an operand is numbers of 4, 8 or 16 bits, and parameters that neighbours along k share: scales and zero
+Such an operand has numbers of 4, 8 or 16 bits. Neighbours along k share parameters, which are scales and zero
 points. An element is computed from its number and its parameters, in the order of the program.
 """
 
@@ -22,13 +22,14 @@ _NUMBERS = {
     *(ScalarType.FLOAT16, ScalarType.INT8, ScalarType.UINT8),
     *(ScalarType.INT16, ScalarType.UINT16),
 }
-"""The types of numbers, all of which FLOAT32 holds. BFLOAT16 is UINT16 here."""
+"""The types of numbers and narrow parameters, whose values FLOAT32 holds. BFLOAT16 is carried as UINT16."""
 PART = 256
-"""The products of a part of a packed operand. Blocks of parameters and parts of tiles divide it."""
+"""Steps along k that are packed together. The blocks of parameters and the parts of tiles divide it."""
 _LEAST_BLOCK = 16
-"""The fewest neighbours along k that share parameters. Less would read parameters more often than numbers."""
+"""The fewest neighbours along k that share parameters. With smaller blocks, parameters take much of the
+memory."""
 _LEAST_NUMBERS = 1 << 14
-"""The fewest numbers of an operand. Fewer take little memory as FLOAT32, too."""
+"""The fewest numbers of a narrow operand. A smaller one takes little memory as FLOAT32, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ _OTHERS = {Operation.PARAMETER, Operation.VIEW, Operation.RESHAPE, Operation.LOO
 def _number_of(part: Kernel, nodes: Sequence[Node], depth: Sequence[int]) -> tuple[Node, set[int]] | None:
     """Return the node that is the number of an element, and the loads that it is made of.
 
-    It is a half of a byte that a kernel takes apart, or the load that alone moves along k with each step.
+    It is half of a byte that the kernel unpacks, or the only load that moves with each step along k.
     """
     halves = [node for node in nodes if has_four_bits(node)]
     if len(halves) == 1:
@@ -130,7 +131,7 @@ def _number_of(part: Kernel, nodes: Sequence[Node], depth: Sequence[int]) -> tup
 
 
 def _block_of(part: Kernel, depth: Sequence[int], own: Container[int]) -> int:
-    """Return the steps along k in which no load but a number's `own` ones moves."""
+    """Return the steps along k in which only the loads of the number (`own`) move."""
     others, block = [load for place, load in enumerate(part.loads) if place not in own], 1
     for number in reversed([each for each in depth if part.domain[each] > 1]):
         if any(load.strides[number] for load in others):

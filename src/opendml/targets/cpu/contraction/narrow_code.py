@@ -1,4 +1,4 @@
-"""Code that packs narrow operands of products, and code that widens their parts into scratch memory."""
+"""Code that packs narrow operands of products, and code that reads and widens them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _BYTE = ScalarType.UINT8
 
 
 class _Panels(PackingCode):
-    """The panels of a narrow operand: the parameters of all blocks, then the rows of numbers."""
+    """The addresses in the packed panels of a narrow operand.
+
+    A panel has the parameters of all blocks, and behind them the rows of numbers.
+    """
 
     def __init__(self, code: Code, operand: OperandA | OperandB, first_parameter: int = 0) -> None:
         super().__init__(code, operand, first_parameter)
@@ -53,8 +56,8 @@ class _Panels(PackingCode):
 
 
 class NarrowPackingCode(_Panels):
-    """Packs B in a narrow type. Its numbers and its parameters are packed as FLOAT32 into scratch memory, and
-    narrowed from there."""
+    """Packs B in a narrow type. It packs numbers and parameters as FLOAT32 into scratch memory, and narrows
+    them from there."""
 
     def item(self, item: ir.Value) -> None:
         """Pack one panel."""
@@ -109,10 +112,10 @@ class NarrowPackingCode(_Panels):
 
 
 class NarrowCode(_Panels):
-    """Reads B that a launch before packed in a narrow type. Its pattern counts where the groups lie."""
+    """Reads B that an earlier launch packed in a narrow type. Its load has the distances of groups."""
 
     def open(self, arena: ir.Value, elements: ir.Value) -> None:
-        """Go to the group at which the reader is; `elements` products are summed."""
+        """Find the packed B of the group that the code computes now. `elements` products are summed."""
         self._group, self._elements = self.code.offset(arena, self.group_distance()), elements
 
     def places(self, column: ir.Value, row: ir.Value) -> tuple[ir.Value, ir.Value]:
@@ -127,7 +130,7 @@ class NarrowCode(_Panels):
         return self._panel_bytes(self._elements)[1]
 
     def pack_b(self, place: Place, width: int, columns: Range, depth: Range) -> None:
-        """Widen a part of panels. Columns that the last panel lacks become finite."""
+        """Widen a part of some panels. Columns that the last panel lacks become finite numbers."""
         builder, block = self.builder, I64(self.narrow.block)
         (start, stop), (first, last) = columns, depth
         with self.code.loop(I64(0), self.parts(builder.sub(stop, start), width)) as panel:

@@ -1,4 +1,4 @@
-"""The widening of packed narrow operands in registers."""
+"""Code that widens packed narrow operands in registers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _HALF = 4
 
 
 class Widening:
-    """Widens rows of numbers of one block.
+    """Emits code that widens the rows of numbers of one block.
 
     Args:
-        builder: emits the code, here that which reads the block's parameters.
+        builder: emits the code. The constructor emits the loads of the block's parameters.
         narrow: the form of the operand.
         lanes: the lanes of a vector.
         parameters: the address of the block's parameters.
@@ -41,7 +41,7 @@ class Widening:
                 known[id(leaves[place])] = self._load(parameters, type)
                 parameters = self._further(parameters, lanes * type.bytes)
         self._tables = self._floats_of_numbers()
-        # What is computed of parameters alone is the same for all rows.
+        # Values that depend on parameters alone are computed once for all rows.
         depending = {id(self._number)}
         for node in self._nodes:
             if depending.isdisjoint(map(id, node.operands)):
@@ -82,7 +82,8 @@ class Widening:
         return [self._of_half(half) for half in halves]
 
     def _of_half(self, half: ir.Value) -> Values:
-        """Return the number in the low half of each byte, or what is computed of it alone."""
+        """Return the values of the numbers in the lowest 4 bits of lanes: a number and its conversion, or
+        values that are looked up by it."""
         builder, lanes, type = self._builder, self._lanes, self._narrow.type
         if self._tables:
             vector = llvm_type(F32, lanes)

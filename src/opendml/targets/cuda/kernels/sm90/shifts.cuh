@@ -22,7 +22,8 @@ DEVICE int add_line(const char* tile, int line, int sum) {
 }
 
 struct Shifts {
-    // Of a column its sum and its zero point; of a row its zero point and its sum, from all of which zero points are subtracted.
+    // A pair of a column has the sum of its bytes and its zero point. A pair of a row has its zero point, and the sum of its bytes less
+    // zero points.
     typedef Vector<int, 2> Pair;
     static constexpr int LINES = COLUMNS_OF_TILE + ROWS, SHARED_BYTES = LINES * (CONSUMERS / PARTS) * (int)sizeof(Pair);
     static constexpr int OWN_COLUMNS = (COLUMNS_OF_TILE + TEAM - 1) / TEAM, OWN_ROWS = (ROWS + TEAM - 1) / TEAM;
@@ -54,7 +55,7 @@ struct Shifts {
                 if (line < ROWS) of_rows[i] = add_line<A::Element>(stage, line, of_rows[i]);
             }
         }
-        // Other lanes may tell that the warp has read the stage.
+        // Another lane may release the stage for the whole warp, so all lanes must have read it.
         if constexpr (A::SHIFTED || B::SHIFTED) __syncwarp();
     }
 
@@ -62,7 +63,7 @@ struct Shifts {
         if constexpr (!A::SHIFTED && !B::SHIFTED) return;
         const Offsets at = at_group(p, work.batch);
         const unsigned count = (unsigned)(work.end < (Index)p.k ? work.end : (Index)p.k) - (unsigned)work.first;
-        // All have read the pairs of the tile before.
+        // Wait until all threads have read the pairs of the previous tile.
         synchronize_warpgroups(barrier, PARTS);
 #pragma unroll
         for (int i = 0; i < OWN_COLUMNS; i++) {
