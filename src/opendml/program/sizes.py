@@ -67,7 +67,7 @@ else:
 GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
 LEAST_TRACED = 2
-"""The least size that is traced. Sizes of 0 and 1 mean something of their own: no elements, repetition."""
+"""The least size that is traced. A size of 0 means no elements, and operators repeat dimensions of 1."""
 _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
 _MOST_TERMS = 4
@@ -1146,7 +1146,7 @@ _TRACED_OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def traced_operation(name: str) -> Callable[..., Any]:
-    """Return an operation of FLOAT_OPERATIONS that keeps how its result follows from sizes."""
+    """Return an operation of FLOAT_OPERATIONS whose result keeps its expression over sizes."""
     return _TRACED_OPERATIONS.get(name) or FLOAT_OPERATIONS[name]
 
 

@@ -97,7 +97,7 @@ class TracedExecutable(Executable, Protocol):
         """Return the executable for given values of `sizes`, which shares code and constants."""
 
     def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> SizedInstance | None:
-        """Return a new instance whose sizes may change, with arguments as of `instantiate`.
+        """Return a new instance whose sizes may change. The arguments are those of `instantiate`.
 
         None: the sizes of instances do not change.
         """

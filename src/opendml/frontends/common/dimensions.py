@@ -1,4 +1,4 @@
-"""Named dimensions of a graph, added to its trace when a size first follows from them."""
+"""Named dimensions of a graph, each of which is added to the trace on first use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Trace
 
 
 class UsedDimensions(dict[str, int]):
-    """The dimensions that some sizes follow from, as sizes of a trace of their own or as plain numbers.
+    """The dimensions that a graph uses, as sizes of a trace of their own or as plain numbers.
 
     Args:
         dimensions: the values that dimensions are taken to have, by name.

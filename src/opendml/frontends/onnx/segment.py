@@ -385,9 +385,8 @@ def _packed(array: Array) -> Array:
 
 
 def _is_read_by_products(node: OnnxNode, values: Sequence[Value | None]) -> bool:
-    """Return whether products read what a node makes of a known matrix as they pack it: floats of numbers of
-    16 bits or less, or the transposed matrix. So no second matrix is in memory, as it were if it were
-    folded."""
+    """Return whether products can compute a node while they pack its known matrix: floats of numbers of 16
+    bits or less, or the transposed matrix. Folding the node would put a second matrix in memory."""
     is_cast = node.operator == "Cast" and node.attributes.get("to") == TensorProto.FLOAT
     widens = is_cast or node.operator == "DequantizeLinear"
     if not values or not (widens or node.operator == "Transpose"):

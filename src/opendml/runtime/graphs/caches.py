@@ -60,13 +60,13 @@ class Caches(Protocol):
 
 
 class CachedContents(dict[str, Any]):
-    """The contents of tensors by name, and the memory of those that grow in place."""
+    """The contents of tensors by name, and the caches (memory) of those that grow in place."""
 
     def __init__(self, contents: Mapping[str, Any], caches: Caches) -> None:
         super().__init__(contents)
         self.caches = caches
         self._grown: dict[int, Grown | None] = {}
-        """The models that were found in this run, by the identities of their graphs."""
+        """The models that this run has found, by the identities of their traced graphs."""
 
     def copy(self) -> CachedContents:
         """Return the same contents in a dict of its own."""
@@ -96,7 +96,7 @@ class Grown:
 def grown(traced: TracedModel, sizes: Mapping[str, int], caches: Caches) -> Grown | None:
     """Return the model of a graph with outputs in the memory of the inputs that they begin with.
 
-    None: there are none, or no such model.
+    None: the graph has no such outputs, or there is no model for these sizes.
 
     Args:
         traced: the graph.

@@ -323,7 +323,8 @@ class Model(Locked):
     def _dispatched(
         self, instance: Instance, inputs: dict[str, Any], memory: Mapping[str, Array]
     ) -> dict[str, Array] | None:
-        """Run an instance over NumPy arrays, and return others; None as of `_called_on_host`."""
+        """Run an instance over NumPy arrays, and return the outputs. None means the same as for
+        `_called_on_host`."""
         if len(inputs) != len(self._expected):
             return None
         bind = instance.bind

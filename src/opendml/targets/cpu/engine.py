@@ -143,7 +143,7 @@ class KernelCompiler:
 
 
 def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
-    """Return the machine code of patterns, as of `KernelCompiler`."""
+    """Return the machine code of patterns, compiled by a `KernelCompiler` of its own."""
     with KernelCompiler() as compiler:
         return compiler.codes(patterns)
 

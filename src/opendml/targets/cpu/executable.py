@@ -189,7 +189,7 @@ class CpuExecutable:
         return self._instance(self._job, table, arena)
 
     def sized_instance(self, kept: Sequence[int], arenas: Arenas | None) -> CpuSizedInstance:
-        """Return a new instance whose sizes may change, with arguments as of `instantiate`."""
+        """Return a new instance whose sizes may change. The arguments are those of `instantiate`."""
         return CpuSizedInstance(self._job, self._table(tuple(kept)), self._arena, arenas or _scratch)
 
     def _table(self, kept: tuple[int, ...]) -> Any:

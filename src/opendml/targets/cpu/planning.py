@@ -293,7 +293,7 @@ def _steps(
 def _joint(
     launches: Sequence[tuple[_Placed, MachineCode]], buffers: Collection[int]
 ) -> list[tuple[set[int], list[tuple[_Placed, MachineCode]]]]:
-    """Return groups of launches that have none of these buffers in common, each with its buffers."""
+    """Return groups of launches, each with its buffers. Two groups have none of these buffers in common."""
     groups: list[tuple[set[int], list[tuple[_Placed, MachineCode]]]] = []
     for pair in launches:
         touched, group = set(buffers).intersection(pair[0].buffers), list[tuple[_Placed, MachineCode]]()

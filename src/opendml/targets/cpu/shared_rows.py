@@ -108,8 +108,10 @@ def _alike(kernel: Kernel) -> tuple[int, ...]:
 
 
 class _Readings:
-    """The values that loads depend on, in rows that are computed together. Equal computations have equal
-    numbers, whatever conditions they contain that always hold."""
+    """The values that loads depend on, in rows that are computed together.
+
+    Equal computations have equal numbers. Conditions that always hold make no difference.
+    """
 
     def __init__(self, kernel: Kernel, nest: LoopNest, loads: Mapping[int, Node]) -> None:
         self._kernel, self._loads = kernel, loads

@@ -105,8 +105,8 @@ def _lost_codes(plan: CpuParts) -> list[str]:
     return [key for key in keys if read_object(key) is None]
 
 
-def _is_plain(number: int) -> int:
-    """Return a number that follows from no traced size."""
+def _plain_number(number: int) -> int:
+    """Return a number as it is, which is its JSON in plans of fixed sizes."""
     return number
 
 
@@ -114,7 +114,7 @@ Numbers = Callable[[Any], Any]
 """Makes JSON of numbers, or numbers of JSON."""
 
 
-def plan_to_json(plan: CpuParts, written: Numbers = _is_plain) -> dict[str, Any]:
+def plan_to_json(plan: CpuParts, written: Numbers = _plain_number) -> dict[str, Any]:
     """Return a plan as JSON, with keys of machine code. `written` makes JSON of traced numbers."""
     lost = _lost_codes(plan)
     if lost:
@@ -146,7 +146,7 @@ def plan_to_json(plan: CpuParts, written: Numbers = _is_plain) -> dict[str, Any]
     }
 
 
-def _job_to_json(job: Job, keys: dict[str, int], written: Numbers = _is_plain) -> dict[str, Any]:
+def _job_to_json(job: Job, keys: dict[str, int], written: Numbers = _plain_number) -> dict[str, Any]:
     words = job.words.copy()
     words[_addresses(words)] = words[job.positions] = 0
     return {
@@ -159,7 +159,7 @@ def _job_to_json(job: Job, keys: dict[str, int], written: Numbers = _is_plain) -
     }
 
 
-def plan_from_json(data: dict[str, Any], read: Numbers = _is_plain) -> CpuParts | None:
+def plan_from_json(data: dict[str, Any], read: Numbers = _plain_number) -> CpuParts | None:
     """Return a plan; None: some of its machine code is not in the cache. `read` makes traced numbers of
     JSON."""
     codes = codes_of_keys(data["codes"])
@@ -187,7 +187,7 @@ def plan_from_json(data: dict[str, Any], read: Numbers = _is_plain) -> CpuParts 
     return CpuParts(job, steps, constants, data["buffers"], data["arena"])
 
 
-def _job_from_json(data: dict[str, Any], codes: Sequence[MachineCode], read: Numbers = _is_plain) -> Job:
+def _job_from_json(data: dict[str, Any], codes: Sequence[MachineCode], read: Numbers = _plain_number) -> Job:
     own = [codes[number] for number in data["codes"]]
     words = np.array(data["words"], np.int64)
     words[_addresses(words)] = [code.address for code in own]

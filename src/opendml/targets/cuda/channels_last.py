@@ -287,7 +287,7 @@ def _ways_to_copy(kernel: Kernel) -> Iterator[_Copies]:
 
 
 def _ways_to_copy_filters(kernel: Kernel) -> Iterator[_Copies]:
-    """Yield the copy of the filters of a depthwise convolution in which those of neighbouring results are
+    """Yield the copy of a depthwise convolution's filters in which the taps of neighbouring results are
     neighbours. Unrolled windows read each tap by a load of its own."""
     values, (store, *_) = kernel.values, kernel.stores
     if not {each for each in operations_of(values) if each in COLLECTIVE} <= {Operation.CONTRACTION}:

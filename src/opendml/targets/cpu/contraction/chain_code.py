@@ -39,8 +39,8 @@ _FACTOR = vector_math.expand(apply(Operation.EXPONENTIAL, source(0, F32) - sourc
 """The factor of a weight relative to one number for that relative to another."""
 
 _BLIND = 2.0
-"""The state of a row that is computed again because its weights are NaN; 1.0: because its results are not
-finite; 0.0: it is done."""
+"""The state of a row that is computed again because its weights are NaN. State 1.0: its results are not
+finite. State 0.0: it is done."""
 
 Weigh = Callable[[ir.Value, ir.Value | None], ir.Value]
 """Emits the weights of a vector of keys, from an index on. Weights outside a mask are zero."""
@@ -144,7 +144,7 @@ class ChainCode(KernelCode):
         self.in_rounds(item, group, self.chunk_range(chunk, self.units))
 
     def begin_group(self, group: ir.Value) -> tuple[Pointers, Values]:
-        """Go to a group. Returns where the accesses of the epilogue are, and what is known there."""
+        """Go to a group. Return the pointers of the epilogue, and the values known there."""
         pointers = self.group_pointers(group)
         for part in (self.a, self.b, self.scores, self.weighted):
             part.begin(group)

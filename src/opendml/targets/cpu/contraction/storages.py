@@ -215,7 +215,7 @@ class StoredB:
 
 
 class NarrowB(StoredB):
-    """B, of which each item widens its part into scratch memory."""
+    """A narrow B. Each item widens its part into scratch memory."""
 
     def begin(self) -> None:
         self._panels.open(self.kernel.arena(), self.kernel.elements)
@@ -238,7 +238,7 @@ class NarrowB(StoredB):
 
 
 class NarrowStreamedB(StoredB):
-    """B, which micro-kernels widen. Each item reads one panel from its beginning to its end."""
+    """A narrow B that micro-kernels widen. Each item reads one panel from its beginning to its end."""
 
     @property
     def depth_bytes(self) -> int | None:
@@ -322,7 +322,7 @@ class AheadB(StoredB):
 
 
 class NarrowBf16B(NarrowB, Bf16B):
-    """B, of which each item widens its part, and packs it in bfloat16 parts."""
+    """A narrow B. Each item widens its part, and packs it in bfloat16 parts."""
 
 
 class AheadBf16B(AheadB, Bf16B):

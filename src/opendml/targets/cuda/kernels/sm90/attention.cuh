@@ -13,7 +13,7 @@
 // nothing.
 //
 // TERMS: parts of scores that depend on keys, and not on queries, as in a mask of keys. Each warp computes them once for each tile of keys,
-// and keeps them in shared memory. If queries take part by loads, a warp does so if all of its queries have the same values there.
+// and keeps them in shared memory. If a term also has loads that depend on queries, only warps whose queries all have the same values do so.
 //
 // SPLIT: all queries of a matrix fit in one tile, and several blocks share its keys, `p.slice_tiles` tiles of keys each. Each leaves its sums in
 // global memory; the last one adds them up in the order of the keys.

@@ -1,5 +1,6 @@
-// Slices of k of one tile that the blocks of a cluster sum. Each block sends its sums to the blocks that store them (OWNERS), and stores
-// those of OWN_COLUMNS itself, added up in the order of the slices. Through global memory this takes thousands of cycles longer.
+// Split k within a cluster: each block sums one slice of k of the same tile. OWNERS of the blocks store results, each OWN_COLUMNS columns.
+// A block sends its sums to the owners of their columns, which add them in the order of the slices. An exchange through global memory takes
+// thousands of cycles longer.
 
 constexpr int OWN = OWN_COLUMNS / 2, OWN_UNITS = DOWN * OWN / 4, SENDERS = 128 * PARTS;  // sums of a thread, in units of 4
 constexpr int RECEIVED_BYTES = (SLICES - 1) * OWN_UNITS * SENDERS * 16;
@@ -8,7 +9,7 @@ static_assert(OWN % 4 == 0);
 // Returns where a thread finds a unit of the sums that a slice has sent to this block.
 DEVICE constexpr int place_of(int slot, int unit, int thread) { return ((slot * OWN_UNITS + unit) * SENDERS + thread) * 16; }
 
-// Makes the first sums of a thread those of all slices, for the columns that this block stores. Returns whether it stores any.
+// Replaces the first sums of a thread by the totals over all slices, for the columns that this block stores. Returns whether it stores any.
 DEVICE bool join(Sum (&sums)[DOWN][HALF], Shared received, Shared barrier, const char* memory) {
     const int rank = block_of_cluster(), thread = threadIdx.x - 128;
 #pragma unroll

@@ -47,7 +47,7 @@ struct MainLoop {
         hold_all(sums);
     }
 
-    // Makes sums of products those of what is multiplied less zero points.
+    // Corrects the sums of products by the zero points of the operands.
     DEVICE_MEMBER void subtract(Sum (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int first_row) {
         shifts.subtract(sums, p, work, first_row);
     }

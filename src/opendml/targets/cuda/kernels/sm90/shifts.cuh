@@ -1,6 +1,6 @@
 // Zero points, which are subtracted from bytes before they are multiplied: (a - p) (b - q) is a b - b p - q (a - p). So beside the products,
-// rows of a and columns of b are summed, each by one thread, from the tiles in shared memory. All of it wraps. Where nothing is subtracted from
-// an operand, the other one is not summed.
+// rows of a and columns of b are summed, each by one thread, from the tiles in shared memory. Integers wrap at 32 bits. If an operand has no
+// zero point, the other one is not summed.
 
 constexpr int TEAM = 128 * PARTS;  // threads of the warpgroups that multiply a tile
 constexpr int SHIFT_BARRIER = TURN_BARRIER + CONSUMERS;  // the first of the barriers of the teams
