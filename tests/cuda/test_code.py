@@ -64,7 +64,8 @@ def test_every_kernel_waits_for_earlier_ones_first() -> None:
         before = text.partition(" kernel(")[2].partition("begin_kernel();")[0]
         assert set(re.findall(r"(\w+)\(", before)) <= {
             *("shared_address", "prefetch", "start_barrier", "publish_barriers", "hold", "layout"),
-            *("synchronize_cluster", "__syncthreads", "if", "for", "constexpr"),
+            *("synchronize_cluster", "block_of_cluster", "__syncthreads", "if", "for", "constexpr"),
+            "expect_bytes",
         }
 
 
