@@ -252,7 +252,7 @@ def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[Warpgr
         if not warpgroups.is_loadable:
             continue
         for tile in filter(warpgroups.takes, tiles):
-            if tile.cluster > machine.multiprocessors:
+            if not clusters_at_once(tile.cluster, machine):
                 continue
             steps = -(-warpgroups.k // warpgroups.depth)
             splits = 1
