@@ -124,7 +124,7 @@ def test_plans_serve_states_of_all_capacities() -> None:
 
 
 def test_another_output_is_copied_where_the_state_keeps_it() -> None:
-    """Where an output does not begin with the input, it is computed elsewhere."""
+    """An output that does not begin with the input is computed elsewhere, and copied."""
     state = cached(joined=False).state()
     state.run({"past": rows(2, 1), "new": rows(1, 2)})
     for _ in range(3):

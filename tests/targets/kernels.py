@@ -15,7 +15,7 @@ from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.tiles import Family, Tiles, Way
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import packed_ahead_b
-from opendml.targets.cpu.engine import kernel_codes
+from opendml.targets.cpu.engine import KernelCompiler
 from opendml.targets.cpu.launch import CpuLaunch
 from opendml.targets.cpu.pattern import ParameterTable
 
@@ -79,7 +79,8 @@ def run_launches(launches: Sequence[CpuLaunch], arrays: Sequence[Array], at_once
     table[:] = [*(array.ctypes.data for array in arrays), arena.ctypes.data + first]
     call_type = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 3)
     for launch in launches:
-        (code,) = kernel_codes([launch.pattern])
+        with KernelCompiler() as compiler:
+            (code,) = compiler.codes([launch.pattern])
         words = np.array(launch.parameters, np.int64)
         words[ParameterTable.PARTIAL_BUFFER], words[ParameterTable.PARTIAL_OFFSET] = len(arrays), 0
         step = at_once or launch.items

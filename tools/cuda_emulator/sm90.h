@@ -179,15 +179,23 @@ static float element_of(unsigned long long descriptor, unsigned row, unsigned k)
     return to_float(value);
 }
 
-template <bool A_TURNED, bool B_TURNED, int SUMS>
-static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsigned long long b, bool adds) {
+// Adds products to a thread's sums. Total: the type in which each is added up.
+template <unsigned DEPTH, typename Total, typename Sum, int SUMS, typename Product>
+static void add_products(Sum (&sums)[SUMS], bool adds, Product product) {
     const unsigned warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
     for (int i = 0; i < SUMS; i++) {
         const unsigned row = 16 * warp + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        float sum = adds ? sums[i] : 0;
-        for (unsigned k = 0; k < 16; k++) sum += element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
-        sums[i] = sum;
+        Total sum = adds ? sums[i] : 0;
+        for (unsigned k = 0; k < DEPTH; k++) sum += product(row, column, k);
+        sums[i] = (Sum)sum;
     }
+}
+
+template <bool A_TURNED, bool B_TURNED, int SUMS>
+static void multiply_warpgroup(float (&sums)[SUMS], unsigned long long a, unsigned long long b, bool adds) {
+    add_products<16, float>(sums, adds, [=](unsigned row, unsigned column, unsigned k) {
+        return element_of<A_TURNED>(a, row, k) * element_of<B_TURNED>(b, column, k);
+    });
 }
 
 // An element of a tile of bytes, which are contiguous along k.
@@ -199,13 +207,9 @@ static int byte_of(unsigned long long descriptor, unsigned row, unsigned k) {
 
 template <typename OfA, typename OfB, int SUMS>
 static void multiply_warpgroup_of_bytes(int (&sums)[SUMS], unsigned long long a, unsigned long long b, bool adds) {
-    const unsigned warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
-    for (int i = 0; i < SUMS; i++) {
-        const unsigned row = 16 * warp + lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
-        unsigned sum = adds ? sums[i] : 0;
-        for (unsigned k = 0; k < 32; k++) sum += byte_of<OfA>(a, row, k) * byte_of<OfB>(b, column, k);
-        sums[i] = (int)sum;
-    }
+    add_products<32, unsigned>(sums, adds, [=](unsigned row, unsigned column, unsigned k) {
+        return byte_of<OfA>(a, row, k) * byte_of<OfB>(b, column, k);
+    });
 }
 
 // Products of TF32, which has the first 19 bits of FLOAT32: of rows of A that the lanes of a warp hold together.

@@ -15,6 +15,7 @@ import re
 import stat
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,8 @@ _SHARED_SOURCES = ("program", "compiler", "targets/common")
 _FILE = re.compile(rf"[0-9a-f]{{64}}\.(o|plan|file)|{TEMPORARY}")
 """The files that are the cache's own. No others are ever removed."""
 
+MOST_PLANS = 8
+"""Plans for one purpose, as those of a bucket of sizes, at most."""
 PLANS_VARIABLE = "OPENDML_CACHE_PLANS"
 BYTES_VARIABLE = "OPENDML_CACHE_BYTES"
 _DEFAULT_BYTES = 2**30
@@ -168,6 +171,17 @@ def _read_cached(key: str, kind: str) -> bytes | None:
     whole = _digest(key, code) == digest
     log.debug("from the cache: %s" if whole else "damaged in the cache: %s", key)
     return code if whole else None
+
+
+def numbered_keys(key: str) -> list[str]:
+    """Return the keys of the plans for one purpose, which has a key itself."""
+    return [hashlib.sha256(f"{key} {number}".encode()).hexdigest() for number in range(MOST_PLANS)]
+
+
+def free_key(key: str, read: Callable[[str], object | None]) -> str:
+    """Return the first of the numbered keys whose plan `read` does not find; the last one if it finds all."""
+    keys = numbered_keys(key)
+    return next((each for each in keys if read(each) is None), keys[-1])
 
 
 def write_object(key: str, code: bytes, kind: str = "o") -> None:

@@ -45,6 +45,9 @@ from opendml.runtime.memory.mapped import aligned_copy, copy_released, release
 from opendml.targets.compiled_files import CompiledFile, is_compiled_file
 from opendml.targets.memory import address_of
 from opendml.targets.object_cache import (
+    MOST_PLANS,
+    free_key,
+    numbered_keys,
     plans_are_kept,
     read_object,
     sources_stamp,
@@ -66,8 +69,6 @@ _MOST_STORED_BYTES = 2**22
 """Bytes of computed constants that a file of a run may hold. Others are folded again in each process."""
 _MOST_READ_BYTES = 2**24
 """Bytes of initializers that the trace may read: each process computes their digests."""
-_MOST_PLANS = 8
-"""Plans of a bucket, at most."""
 _MOST_RUNS = 64
 """Sizes whose runs are kept, at most. Another one takes a fraction of a millisecond to make."""
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -257,8 +258,8 @@ class KnownModel(Locked):
 
     def _read_plans(self, key: str) -> Iterator[KnownPlan]:
         """Yield the plans in the cache that may serve runs with a key."""
-        for number in range(_MOST_PLANS):
-            data = _read(_numbered(key, number))
+        for numbered in numbered_keys(key):
+            data = _read(numbered)
             if data is None:
                 return
             try:
@@ -340,12 +341,11 @@ class KnownModel(Locked):
             ],
             "read": [[*(self._place(each) or ()), _digest(each)] for each in read],
         }
-        free = (each for each in range(_MOST_PLANS) if _read(_numbered(key, each)) is None)
-        _write(_numbered(key, next(free, _MOST_PLANS - 1)), data)
+        _write(free_key(key, _read), data)
         plan = written.known()
         plan.on_forget = partial(self._forget, plan, form)
         with self._lock:
-            self._plans[form] = [*self._plans.get(form, ()), plan][-_MOST_PLANS:]
+            self._plans[form] = [*self._plans.get(form, ()), plan][-MOST_PLANS:]
         return True
 
     def _form_of(self, inputs: Mapping[str, Any], dimensions: Dimensions) -> _Form | None:
@@ -465,11 +465,6 @@ def _versions() -> str:
     status = os.stat(origin) if origin else None
     stamp = () if status is None else (origin, status.st_size, status.st_mtime_ns)
     return f"{sources_stamp()} {stamp} {np.__version__}"
-
-
-def _numbered(key: str, number: int) -> str:
-    """Return the key of one of several plans for runs with a key."""
-    return hashlib.sha256(f"{key} {number}".encode()).hexdigest()
 
 
 def _read(key: str) -> dict[str, Any] | None:

@@ -23,7 +23,7 @@ from opendml.program.size_values import Conditions, IntegerArray
 from opendml.program.sizes import value_at
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.runtime.graphs.shared import Footprint, PreparedMemory
-from opendml.runtime.graphs.work import require_tensors
+from opendml.runtime.graphs.work import require_run
 from opendml.targets.memory import address_of, array_maker
 from opendml.targets.sized_instances import SizedInstances
 
@@ -236,9 +236,7 @@ class KnownPlan:
             groups.append(tuple(numbers[at : at + len(group)]))
             at += len(group)
         tensors, shapes = groups[: len(self._tensors)], groups[len(self._tensors) :]
-        if not meter().allows(max(total, arena_bytes), max(counts, default=0), steps):
-            require_tensors(list(map(packed, self._types, tensors)), steps)
-            meter().require_memory(arena_bytes, "the temporary tensors of a graph")
+        require_run(lambda: map(packed, self._types, tensors), counts, total, arena_bytes, steps)
         inputs = [
             (name, buffer, type.numpy, sizes)
             for (name, buffer, type), sizes in zip(self._inputs, tensors, strict=False)

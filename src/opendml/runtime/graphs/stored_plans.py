@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from opendml.logs import log
@@ -16,10 +17,8 @@ from opendml.program.sizes import Trace
 from opendml.program.stored_sizes import ReadSizes, WrittenSizes
 from opendml.targets.backend import DeviceBackend
 from opendml.targets.executable import TracedExecutable
-from opendml.targets.object_cache import plans_are_kept, read_object, write_object
+from opendml.targets.object_cache import free_key, numbered_keys, plans_are_kept, read_object, write_object
 
-_MOST_PLANS = 8
-"""Plans of a bucket in the cache folder, at most."""
 _DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Raised by JSON that is not as this version writes it."""
 
@@ -64,7 +63,7 @@ class StoredPlans:
 
     def read(self, bucket: Bucket) -> Iterator[StoredPlan]:
         """Yield the plans of a bucket whose machine code is in the cache."""
-        for key in self._keys(bucket):
+        for key in numbered_keys(self._key_of(bucket)):
             content = read_object(key, "plan")
             if content is None:
                 return
@@ -79,14 +78,12 @@ class StoredPlans:
                 log.debug("plan %s cannot be read: %s", key, error)
 
     def write(self, bucket: Bucket, plan: StoredPlan) -> None:
-        """Write a plan of a bucket. If there are `_MOST_PLANS`, it replaces the last one."""
-        keys = list(self._keys(bucket))
-        free = (each for each in keys if read_object(each, "plan") is None)
-        self._write(next(free, keys[-1]), plan)
+        """Write a plan of a bucket. If there are `MOST_PLANS`, it replaces the last one."""
+        self._write(free_key(self._key_of(bucket), partial(read_object, kind="plan")), plan)
 
     def record(self, bucket: Bucket, plans: Iterable[StoredPlan]) -> None:
         """Write all plans of a bucket, with their machine code, for the recorder of this context."""
-        for key, plan in zip(self._keys(bucket), plans, strict=False):
+        for key, plan in zip(numbered_keys(self._key_of(bucket)), plans, strict=False):
             self._write(key, plan)
 
     def _write(self, key: str, plan: StoredPlan) -> None:
@@ -98,6 +95,5 @@ class StoredPlans:
         content = json.dumps({**data, "sizes": written.table()}, separators=(",", ":"))
         write_object(key, content.encode(), "plan")
 
-    def _keys(self, bucket: Bucket) -> Iterable[str]:
-        texts = (f"{self._key} {bucket} {number}" for number in range(_MOST_PLANS))
-        return (hashlib.sha256(each.encode()).hexdigest() for each in texts)
+    def _key_of(self, bucket: Bucket) -> str:
+        return f"{self._key} {bucket}"

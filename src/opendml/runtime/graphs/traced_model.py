@@ -28,17 +28,15 @@ from opendml.runtime.graphs.model import Model
 from opendml.runtime.graphs.shared import Footprint, note_constants
 from opendml.runtime.graphs.sized_model import LATER, SizedModel
 from opendml.runtime.graphs.stored_plans import StoredPlan, StoredPlans
-from opendml.runtime.graphs.work import Work, require_parts, require_tensors
+from opendml.runtime.graphs.work import Work, require_parts, require_run
 from opendml.runtime.objects.device import Device
 from opendml.targets.compiled_files import Recorder
 from opendml.targets.executable import TracedExecutable, TracedProgram
+from opendml.targets.object_cache import MOST_PLANS
 from opendml.targets.sized_instances import SizedInstances
 
 MOST_SIZES = 64
 """Sizes whose instances are kept, at most. Another one takes a fraction of a millisecond to make."""
-
-MOST_PLANS = 8
-"""Plans of a bucket, at most. Another one takes the place of the oldest."""
 
 MOST_BUCKETS = 256
 """Buckets whose plans are kept, at most. Another one takes the place of the oldest."""
@@ -153,9 +151,7 @@ class Plan:
             middle, end = at + rank, at + 2 * rank
             layouts[number] = Layout(type, tuple(numbers[at:middle]), tuple(numbers[middle:end]))
             at = end
-        if not meter().allows(max(total, arena_bytes), max(counts, default=0), steps):
-            require_tensors([*layouts.values()], steps)
-            meter().require_memory(arena_bytes, "the temporary tensors of a graph")
+        require_run(layouts.values, counts, total, arena_bytes, steps)
         return SizedNeeds(steps, arena_bytes, layouts)
 
     @property

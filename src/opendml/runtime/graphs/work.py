@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from opendml.budget import meter
@@ -69,6 +69,30 @@ def require_tensors(layouts: Sequence[Layout], steps: int, more_bytes: int = 0) 
         total += layout.span[1] - layout.span[0]
     limits.require_memory(total, "the tensors of a graph")
     limits.require("kernel_steps", steps, "one run of a graph")
+
+
+def require_run(
+    layouts: Callable[[], Iterable[Layout]],
+    counts: Iterable[int],
+    tensor_bytes: int,
+    arena_bytes: int,
+    steps: int,
+) -> None:
+    """Check a run of known code for new sizes against the limits, which takes little time if it meets them.
+
+    Args:
+        layouts: returns the layouts of its tensors, which an error names.
+        counts: the elements of each tensor.
+        tensor_bytes: the bytes of all tensors.
+        arena_bytes: its temporary memory.
+        steps: its kernel steps.
+
+    Raises:
+        LimitExceeded: more than the model around it may take.
+    """
+    if not meter().allows(max(tensor_bytes, arena_bytes), max(counts, default=0), steps):
+        require_tensors([*layouts()], steps)
+        meter().require_memory(arena_bytes, "the temporary tensors of a graph")
 
 
 def require_parts(work: Work) -> None:

@@ -142,12 +142,6 @@ class KernelCompiler:
             return [_codes[key] for key in keys]
 
 
-def kernel_codes(patterns: Sequence[CpuPattern]) -> list[MachineCode]:
-    """Return the machine code of patterns, compiled by a `KernelCompiler` of its own."""
-    with KernelCompiler() as compiler:
-        return compiler.codes(patterns)
-
-
 def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
     """Return the machine code of objects in the cache by their keys. None: one is absent or damaged."""
     with compiling:
