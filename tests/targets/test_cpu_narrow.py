@@ -15,6 +15,7 @@ from opendml.program.node import Operation as Op
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.runtime.memory.host_array import Array
+from opendml.targets.cpu.contraction.arithmetic import has_bytes
 from opendml.targets.cpu.contraction.launches import launches_of
 from opendml.targets.cpu.contraction.schedule import estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage, Tiling
@@ -190,6 +191,58 @@ def test_matrix_registers_multiply_what_items_widen(type: str, monkeypatch: pyte
     require_accurate(arrays)
 
 
+needs_dots = pytest.mark.skipif(not has_bytes(machine()), reason="this processor adds no products of bytes")
+
+
+@needs_dots
+@pytest.mark.parametrize("type", ["int4", "uint8"])
+@pytest.mark.parametrize("m", [1, 5])
+def test_digits_of_rows_keep_the_bound_where_magnitudes_of_a_block_differ(type: str, m: int) -> None:
+    """Half of the elements are far below the largest of their block, or are no digits at all."""
+    kernel, arrays = product(m, Form(type, 75, 20, 32))
+    a = arrays[0]
+    a[:, :, :16] *= 2.0 ** RANDOM.integers(-40, 1, a[:, :, :16].shape).astype("f")
+    a[:, :, 16] *= 2.0 ** RANDOM.integers(-119, 62, a[:, :, 16].shape).astype("f")
+    a[:, :, 17] = 0
+    launches = schedule(kernel)
+    assert launches[-1].pattern.walk_as(Tiling).instructions is Instructions.DIGITS
+    run_launches(launches, arrays)
+    require_accurate(arrays)
+
+
+@needs_dots
+def test_digits_of_rows_keep_infinities_and_nan() -> None:
+    kernel, arrays = product(2, Form("uint4", 64, 8, 32, zeros=False))
+    (a, numbers, _, out), (one, two) = arrays, (0, 1)
+    a[one, 0, 3, 7], a[two, 0, 5, 1] = np.inf, np.nan
+    run_launches(schedule(kernel), arrays)
+    is_zero = numbers[0, :, 3, 7] == 0
+    assert is_zero.any()
+    np.testing.assert_array_equal(out[one, :, 0, 0], np.where(is_zero, np.nan, np.inf))
+    assert np.isnan(out[two]).all()
+
+
+@needs_dots
+@pytest.mark.parametrize("change", ["float zero points", "16 bits", "an odd depth"])
+def test_other_elements_than_scaled_differences_are_widened(change: str) -> None:
+    form = Form(
+        "float16" if change == "16 bits" else "uint8", 640, 1, 513 if change == "an odd depth" else 512
+    )
+    if change == "float zero points":
+        form = FloatZeros("uint8", 640, 16, 32)
+    launches = schedule(product(1, form)[0])
+    assert launches[-1].pattern.walk_as(Tiling).instructions is Instructions.FMA
+
+
+@dataclass(frozen=True)
+class FloatZeros(Form):
+    """A matrix whose zero points are floats, which are subtracted behind the scale."""
+
+    def element(self, number: Node, *parameters: Node) -> Node:
+        scale, zero = (convert(each, F32) for each in parameters)
+        return convert(number, F32) * scale - zero
+
+
 def test_all_rows_read_one_packed_constant() -> None:
     """The launches that pack a constant are equal, whatever the number of rows and the instructions."""
     form, packings, kinds = Form("uint4", 640, 20, 32), set(), set()
@@ -204,7 +257,7 @@ def test_all_rows_read_one_packed_constant() -> None:
     assert len(packings) == 1
     assert kinds == {
         (Instructions.FMA, Storage.NARROW),
-        (Instructions.FMA, Storage.NARROW_STREAMED),
+        (Instructions.DIGITS, Storage.NARROW_STREAMED),
         (Instructions.AMX_BF16, Storage.NARROW),
     }
 

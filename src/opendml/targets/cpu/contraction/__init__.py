@@ -16,11 +16,17 @@ of many rows. So products of 1 to 300 rows run the same six pieces of code, rath
 the numbers that were chosen for the hints of a bucket; `launches.py` guards that they fit scratch memory.
 
 Narrow constants. A constant B of 4, 8 or 16 bits, with scales and zero points per column or block of k, is
-packed in its own type (`narrow.py`). A byte has two numbers of 4 bits, one for each vector of a panel. Few
-rows widen them in registers. Many rows widen 256 products of a block of columns into scratch memory, and
-fetch the next numbers meanwhile. All rows and instructions read one copy. A 4096x4096 matrix of 4 bits in
-blocks of 32 takes 11.0 MB rather than 71; one row takes 0.54 ms rather than 1.76, 16 rows 3.0 rather than
-2.8, and 64 rows 10.7 rather than 10.3 (two cores of Zen 4).
+packed in its own type (`narrow.py`). A byte has two numbers of 4 bits, one for each vector of a panel. Many
+rows widen 256 products of a block of columns into scratch memory, and fetch the next numbers meanwhile. All
+rows and instructions read one copy. A 4096x4096 matrix of 4 bits in blocks of 32 takes 11.0 MB rather than
+71; 16 rows take 3.0 ms rather than 2.8, and 64 rows 10.7 rather than 10.3 (two cores of Zen 4).
+
+Digits. Up to eight rows multiply packed numbers of 4 and 8 bits as integers (`digits.py`). The processor must
+add products of four bytes, and the element must be (number - zero point) * scale. A block of a row becomes
+integers of 31 bits times a power of two, in four digits of 8 bits. So 64 numbers take four instructions for
+each row, and one or two to unpack them. Digits lose at most 2^-22 of an element, and sums of a block are
+exact, so the error bound of many rows holds. GPT-2 in blocks of 32 takes half the processor time of widening
+numbers in registers, which others of these rows and constants do.
 
 Order of sums. float32 products are added 256 to one sum, eight sums to the next, and these to each other. So
 the error is at most (256 + 8 + k / 2048) 2^-24 of the sum of the magnitudes. Two to eight rows add 64 first

@@ -7,6 +7,7 @@ from opendml.targets.cpu.contraction.amx_chain_code import AmxChainCode
 from opendml.targets.cpu.contraction.amx_code import AmxCode, AmxWindowsCode
 from opendml.targets.cpu.contraction.chain_code import ChainCode
 from opendml.targets.cpu.contraction.code import ContractionCode
+from opendml.targets.cpu.contraction.digit_code import DigitCode
 from opendml.targets.cpu.contraction.dot_code import DotCode
 from opendml.targets.cpu.contraction.few_rows_code import FewRowsCode
 from opendml.targets.cpu.contraction.tiling import Chaining, Instructions, Tiling
@@ -18,6 +19,7 @@ _CODE = {
     (Instructions.FMA, "a"): BroadcastWindowsCode,
     (Instructions.FMA, "b"): WindowsCode,
     (Instructions.DOTS, ""): DotCode,
+    (Instructions.DIGITS, ""): DigitCode,
     (Instructions.AMX_BF16, ""): AmxCode,
     (Instructions.AMX_BF16, "b"): AmxWindowsCode,
     (Instructions.AMX_INT8, ""): AmxCode,

@@ -205,7 +205,8 @@ class _MicroCode:
     def _row(self, places: _Places) -> list[ir.Value]:
         """Return the vectors of a row of B."""
         if self.widening is not None:
-            return self.widening.row(places.b)
+            (row,) = self.widening.rows(places.b)
+            return row
         b, size = self._found(1, places.b, self.strides.b_depth), F32.bytes * self.lanes
         return [
             self.builder.load(self._offset(b, vector * size), typ=self.vector, align=4)

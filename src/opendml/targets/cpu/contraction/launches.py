@@ -68,10 +68,11 @@ def _launches(tiles: Tiles, choice: TileChoice) -> list[CpuLaunch]:
         b, b_nest = seen.packing(b_outer)
     depth = tiles.depth * roles.group
     b_depth = tiles.packed_depth * roles.group
+    block = narrow.block if narrow and tiles.instructions is Instructions.DIGITS else 0
     rows, columns = tiles.most_results(choice.span)
     _check_room(tiles, choice, rows, columns)
     tiling = Tiling(
-        OperandA(a, tiles.instructions, tiles.a, tiles.micro.rows, depth),
+        OperandA(a, tiles.instructions, tiles.a, tiles.micro.rows, depth, block),
         OperandB(b, tiles.instructions, tiles.b, tiles.width, b_depth, narrow),
         tiles.micro,
         rows,

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from opendml.compiler.kernel import Kernel, number_of
 from opendml.program.carriers import has_four_bits
 from opendml.program.node import FUNCTIONS, Node, Operation, convert, ordered, source, with_operands
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import is_traced
+from opendml.targets.cpu.contraction.arithmetic import has_bytes
+from opendml.targets.cpu.machine import machine
 
 _F32 = ScalarType.FLOAT32
 _NUMBERS = {
@@ -32,6 +36,27 @@ _LEAST_NUMBERS = 1 << 14
 """The fewest numbers of a narrow operand. A smaller one takes little memory as FLOAT32, too."""
 
 
+GROUP = 4
+"""The neighbours along k that share 32 bits where an instruction adds the products of four bytes."""
+_DOT_STEP = 32
+"""The neighbours along k of one step of the micro-kernel that multiplies groups, unless a block has fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """The parts of an element (number - zero point) * scale.
+
+    Args:
+        zero: the zero point if it is the same for all elements.
+        zero_source: the source that is the zero point; None: there is none.
+        scale_source: the source that is the scale; None: there is none.
+    """
+
+    zero: int
+    zero_source: int | None
+    scale_source: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Narrow:
     """The form of a narrow operand.
@@ -42,6 +67,8 @@ class Narrow:
         parameters: the types of the parameters.
         block: the neighbours along k that share parameters.
         values: the element. SOURCE 0 is its number, and the other sources are its parameters.
+        affine: the parts of the element if it is a difference of integers, times a scale.
+        is_grouped: True if GROUP neighbours along k share 32 bits. Few rows then multiply integers.
     """
 
     type: ScalarType
@@ -49,6 +76,18 @@ class Narrow:
     parameters: tuple[ScalarType, ...]
     block: int
     values: tuple[Node, ...]
+    affine: Affine | None = None
+    is_grouped: bool = False
+
+    @property
+    def step(self) -> int:
+        """The neighbours along k of one step of a micro-kernel that multiplies groups."""
+        return min(self.block, _DOT_STEP)
+
+    @property
+    def rows_together(self) -> int:
+        """The rows whose numbers share bytes of memory."""
+        return GROUP if self.is_grouped else 1
 
     def row_bytes(self, columns: int) -> int:
         """Return the bytes of the numbers of a row of `columns` columns."""
@@ -108,7 +147,63 @@ def narrow_of(part: Kernel, columns: Sequence[int], depth: Sequence[int]) -> tup
     packed = Kernel(
         domain, (), part.loads, (), tuple(convert(each, _F32) for each in (number, *parameters)), part.numbers
     )
-    return Narrow(number.type, bits, types, min(block, PART), (value,)), packed
+    block, count = min(block, PART), math.prod(domain[each] for each in depth)
+    narrow = Narrow(number.type, bits, types, block, (value,), _affine(value, number.type, bits))
+    is_grouped = narrow.affine is not None and count % narrow.step == 0 and has_bytes(machine())
+    return replace(narrow, is_grouped=is_grouped), packed
+
+
+def _affine(root: Node, type: ScalarType, bits: int) -> Affine | None:
+    """Return the parts of an element. None: it is another expression, or numbers have 16 bits."""
+    if bits > ScalarType.UINT8.bits:
+        return None
+    node, scale = root, None
+    while node.operation is Operation.ROUND:
+        (node,) = node.operands
+    if node.operation is Operation.MULTIPLY and node.type is _F32:
+        first, second = (_unconverted(each, bits) for each in node.operands)
+        is_second = second.operation is Operation.SOURCE and not _is_number(second)
+        scale, node = (second, node.operands[0]) if is_second else (first, node.operands[1])
+        if scale.operation is not Operation.SOURCE or not scale.type.is_float:
+            return None
+    scale_source = None if scale is None else number_of(scale)
+    difference = _unconverted(node, bits)
+    if _is_number(difference):
+        return Affine(0, None, scale_source)
+    if difference.operation is not Operation.SUBTRACT or difference.type not in _EXACT:
+        return None
+    number, zero = (_unconverted(each, bits) for each in difference.operands)
+    if not _is_number(number):
+        return None
+    if zero.operation is Operation.CONSTANT:
+        limits, constant = np.iinfo(type.numpy.name), zero.number
+        # A difference of 4 bits and a constant fits 8 bits, if the constant has 4 bits, too.
+        fits = difference.type is not ScalarType.INT8 or (bits == 4 and abs(constant) < 1 << bits)
+        is_number = limits.min <= constant <= limits.max and constant == int(constant)
+        return Affine(int(constant), None, scale_source) if is_number and fits else None
+    is_source = zero.operation is Operation.SOURCE and zero.type is type
+    if not is_source or difference.type is ScalarType.INT8:
+        return None
+    return Affine(0, number_of(zero), scale_source)
+
+
+_EXACT = {ScalarType.INT8, ScalarType.INT16, ScalarType.INT32, _F32}
+"""The types in which the difference of a number and a zero point is exact; INT8 in some cases."""
+
+
+def _unconverted(node: Node, bits: int) -> Node:
+    """Return the node before conversions that keep the value of a number of 4 or 8 bits, or of a scale."""
+    while node.operation is Operation.CONVERT and node.type in _EXACT:
+        (before,) = node.operands
+        fits = before.type is node.type or (bits == 4 and _is_number(before))
+        if (before.type.is_float and node.type is not _F32) or (node.type is ScalarType.INT8 and not fits):
+            break
+        node = before
+    return node
+
+
+def _is_number(node: Node) -> bool:
+    return node.operation is Operation.SOURCE and number_of(node) == 0
 
 
 _OTHERS = {Operation.PARAMETER, Operation.VIEW, Operation.RESHAPE, Operation.LOOKUP}

@@ -10,15 +10,16 @@ from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.narrow import PART
+from opendml.targets.cpu.contraction.narrow import GROUP, PART
 from opendml.targets.cpu.contraction.packing import PackingCode, Place, Range
 from opendml.targets.cpu.contraction.tiling import OperandA, OperandB
 from opendml.targets.cpu.contraction.widening import VECTORS, Widening
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.pattern import LINE
+from opendml.targets.cpu.values import llvm_type
 from opendml.targets.cpu.values import number as constant
 
-_BYTE = ScalarType.UINT8
+_BYTE, _WORD = ScalarType.UINT8, ScalarType.UINT32
 
 
 class _Panels(PackingCode):
@@ -80,13 +81,13 @@ class NarrowPackingCode(_Panels):
             first = self.builder.mul(part, I64(PART))
             last = self.code.minimum(self.builder.add(first, I64(PART)), self.elements)
             self._fill(value, across, (first, last))
-            with self.code.loop(first, last) as row:
+            with self.code.loop(first, last, self.narrow.rows_together) as row:
                 place = self.code.offset(numbers, self.builder.mul(row, self._row_bytes))
-                vectors = self._vectors(self.builder.sub(row, first))
-                if self.narrow.bits == self.narrow.type.bits:
-                    self._store(place, self.narrow.type, vectors)
+                before = self.builder.sub(row, first)
+                if self.narrow.is_grouped:
+                    self._store_group(place, before)
                 else:
-                    self.code.store(place, self._halves(vectors), _BYTE)
+                    self._store_row(place, self._vectors(before))
 
     def _fill(self, value: Node, across: Range, depth: Range) -> None:
         """Pack one of the pattern's values as FLOAT32 into scratch memory."""
@@ -98,9 +99,31 @@ class NarrowPackingCode(_Panels):
         places = (self._scratch_at(row, I64(vector * self.lanes)) for vector in range(VECTORS))
         return [self.code.load(place, F32, self.lanes) for place in places]
 
+    def _store_row(self, place: ir.Value, vectors: Sequence[ir.Value]) -> None:
+        if self.narrow.bits == self.narrow.type.bits:
+            self._store(place, self.narrow.type, vectors)
+        else:
+            self.code.store(place, self._halves(vectors), _BYTE)
+
+    def _store_group(self, place: ir.Value, first: ir.Value) -> None:
+        """Store the words of a group: each has the bytes of a column, the first row in the lowest one."""
+        builder, word, type = self.builder, llvm_type(_WORD, self.lanes), self.narrow.type
+        words: list[ir.Value] = []
+        for row in range(GROUP):
+            vectors = self._vectors(builder.add(first, I64(row)))
+            if self.narrow.bits == type.bits:
+                bytes = [conversion(builder, each, F32, type, self.lanes) for each in vectors]
+            else:
+                bytes = [self._halves(vectors)]
+            shift = constant(_WORD, self.lanes, row * _BYTE.bits)
+            shifted = [builder.shl(builder.zext(each, word), shift) for each in bytes]
+            words = [builder.or_(*pair) for pair in zip(words, shifted, strict=True)] if row else shifted
+        self._store(place, _WORD, words)
+
     def _store(self, place: ir.Value, type: ScalarType, vectors: Sequence[ir.Value]) -> None:
         for number, value in enumerate(vectors):
-            narrowed = value if type is F32 else conversion(self.builder, value, F32, type, self.lanes)
+            is_whole = type in (F32, _WORD)
+            narrowed = value if is_whole else conversion(self.builder, value, F32, type, self.lanes)
             self.code.store(self.code.offset(place, I64(number * self.lanes * type.bytes)), narrowed, type)
 
     def _halves(self, vectors: Sequence[ir.Value]) -> ir.Value:
@@ -142,9 +165,11 @@ class NarrowCode(_Panels):
                 end = self.code.minimum(builder.add(begin, block), last)
                 at = self.code.offset(parameters, builder.mul(number, self._block_bytes))
                 widening = Widening(builder, self.narrow, self.lanes, at)
-                with self.code.loop(builder.sub(begin, first), builder.sub(end, first)) as row:
+                together = self.narrow.rows_together
+                with self.code.loop(builder.sub(begin, first), builder.sub(end, first), together) as row:
                     at = self.code.offset(numbers, builder.mul(row, self._row_bytes))
-                    vectors = widening.row(at)
-                    for vector, value in enumerate(vectors):
-                        column = builder.add(before, I64(vector * self.lanes))
-                        self.code.store(place(row, column), value, F32)
+                    for number_of_row, vectors in enumerate(widening.rows(at)):
+                        own_row = builder.add(row, I64(number_of_row))
+                        for vector, value in enumerate(vectors):
+                            column = builder.add(before, I64(vector * self.lanes))
+                            self.code.store(place(own_row, column), value, F32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from opendml.program.scalar_type import ScalarType
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.amx_int8 import emit_transpose_groups
 from opendml.targets.cpu.contraction.arithmetic import F32
@@ -14,6 +15,7 @@ from opendml.targets.cpu.contraction.bf16_parts import (
     emit_split_columns,
     emit_split_rows,
 )
+from opendml.targets.cpu.contraction.digits import emit_row_digits, row_count_place
 from opendml.targets.cpu.contraction.integer_packing import IntegerPackingCode
 from opendml.targets.cpu.contraction.narrow_code import NarrowCode, NarrowPackingCode
 from opendml.targets.cpu.contraction.packing import Packer, PackingCode, Range
@@ -58,6 +60,8 @@ def packer_of(
         return _VectorsB(code, operand)
     if operand.instructions is Instructions.AMX_BF16:
         return _Bf16Rows(code, operand, kernel, magnitudes)
+    if operand.instructions is Instructions.DIGITS:
+        return _DigitRows(code, operand, kernel)
     return (_Int8Rows if operand.instructions is Instructions.AMX_INT8 else _VectorsA)(code, operand, kernel)
 
 
@@ -150,3 +154,27 @@ class _Int8Rows:
         code.pack_k_rows(code.rows_at(self._scratch, self._pitch), across, depth)
         groups = code.parts(code.builder.sub(depth[1], depth[0]), code.operand.packing.group)
         code.builder.call(self._transpose, [self._scratch, place, groups])
+
+
+class _DigitRows:
+    """Packs rows of A in digits. They are copied into scratch memory before."""
+
+    def __init__(self, code: PackingCode, operand: OperandA, kernel: KernelCode) -> None:
+        self._code = code
+        self._pitch = odd_lines(operand.depth + code.lanes)
+        self._layout = operand.digit_rows(code.lanes)
+        self._convert = emit_row_digits(code.function.module, "digits", self._layout, code.lanes)
+        self._scratch = kernel.reserve(F32, (operand.rows + code.lanes) * self._pitch // F32.bytes)
+
+    def pack(self, place: ir.Value, across: Range, depth: Range) -> None:
+        builder, code = self._code.builder, self._code.code
+        self._code.pack_m_rows(self._code.rows_at(self._scratch, self._pitch), across, depth)
+        count, rows = (builder.sub(last, first) for first, last in (depth, across))
+        together = self._layout.together
+        whole = builder.mul(self._code.parts(rows, together), I64(together))
+        # Rows that are lacking are the last row again.
+        with code.loop(I64(0), whole) as row:
+            own = builder.mul(code.minimum(row, builder.sub(rows, I64(1))), I64(self._pitch))
+            target = code.offset(place, builder.mul(row, I64(self._layout.row_bytes)))
+            builder.call(self._convert, [code.offset(self._scratch, own), target, count])
+        code.store(row_count_place(code, place, self._layout), whole, ScalarType.INT64)

@@ -87,6 +87,7 @@ def name_of(tiles: Tiles) -> str:
 
 _KINDS = {
     Instructions.DOTS: "dots",
+    Instructions.DIGITS: "digits",
     Instructions.AMX_BF16: "matrices",
     Instructions.AMX_INT8: "matrices",
 }

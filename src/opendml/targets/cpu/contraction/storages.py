@@ -238,7 +238,8 @@ class NarrowB(StoredB):
 
 
 class NarrowStreamedB(StoredB):
-    """A narrow B that micro-kernels widen. Each item reads one panel from its beginning to its end."""
+    """A narrow B whose packed numbers micro-kernels read. Without digits, an item reads one panel from its
+    beginning to its end."""
 
     @property
     def depth_bytes(self) -> int | None:
@@ -254,10 +255,31 @@ class NarrowStreamedB(StoredB):
 
     def block(self, columns: Range, part: KPart) -> Place:
         self._parameters, numbers = self.panels.places(columns[0], part.depth[0])
-        return numbers, I64(0)
+        return numbers, self.panels.panel_bytes
 
     def tile(self, b: ir.Value, column: ir.Value, columns: Range) -> tuple[ir.Value, list[ir.Value]]:
-        return b, [self._parameters]
+        return b, [self._parameters_of(self.builder.udiv(column, I64(self.width)))]
+
+    def stream(self, block: Place, b: ir.Value, part: KPart, tile: ir.Value, tiles: ir.Value) -> Stream:
+        """Return the numbers and parameters of the same panel in the next part. Behind the last part they are
+        those of the panel that the next item begins with."""
+        builder, narrow = self.builder, self.panels.narrow
+        first, last = part.depth
+        ahead, back = builder.sub(last, first), builder.neg(first)
+        further = builder.mul(tiles, self.panels.panel_bytes)
+        rows = builder.select(part.is_last, back, ahead)
+        panels = builder.select(part.is_last, further, I64(0))
+        block_bytes = narrow.parameter_bytes(self.width)
+        result = []
+        for place, bytes in (
+            (b, builder.mul(rows, I64(narrow.row_bytes(self.width)))),
+            (self._parameters_of(tile), builder.mul(builder.sdiv(rows, I64(narrow.block)), I64(block_bytes))),
+        ):
+            result.append(self.code.offset(place, builder.add(bytes, panels)))
+        return result
+
+    def _parameters_of(self, tile: ir.Value) -> ir.Value:
+        return self.code.offset(self._parameters, self.builder.mul(tile, self.panels.panel_bytes))
 
 
 class Bf16B(StoredB):

@@ -90,6 +90,8 @@ class Tiles:
             return PRODUCTS_IN_REGISTERS
         if self.instructions is Instructions.DOTS:
             return VECTORS_TOGETHER * lane_count()
+        if self.instructions is Instructions.DIGITS:
+            return PART
         if self.b is Storage.NARROW_STREAMED and self.roles.narrow:
             return min(ROWS_TOGETHER, self.roles.narrow[0].block)
         return ROWS_TOGETHER if self.has_few_rows else DEPTH

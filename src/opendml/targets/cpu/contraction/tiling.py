@@ -37,6 +37,8 @@ class Instructions(Enum):
     """A broadcast element times a vector, of floats or of groups of integers that share 32 bits."""
     DOTS = "dot products"
     """Vectors along k of both operands."""
+    DIGITS = "dot products of digits"
+    """Four neighbours along k of A in digits of 8 bits, times vectors of four narrow numbers each."""
     AMX_BF16 = "AMX of bfloat16 parts"
     AMX_INT8 = "AMX of 8-bit integers"
 
@@ -116,6 +118,51 @@ class Packing:
 
 
 @dataclass(frozen=True, slots=True)
+class DigitRows:
+    """The layout of a part of rows in digits (`digits.py`).
+
+    First come the digits of each group. Then each block has its two sums of digits, and its scale. Last comes
+    a list of rests, which are floats, and their positions.
+
+    Args:
+        depth: the products of a part.
+        block: those of a block.
+        lanes: of a vector.
+        together: the rows that are multiplied together. The sums of three fit the registers, for all digits.
+    """
+
+    depth: int
+    block: int
+    lanes: int
+    together: int
+
+    @property
+    def blocks_at(self) -> int:
+        """The distance of the first block in bytes."""
+        return 4 * self.depth
+
+    @property
+    def count_at(self) -> int:
+        """The distance of the number of rests. In the first row, the number of rows follows."""
+        return self.blocks_at + self.depth // self.block * 16
+
+    @property
+    def rests_at(self) -> int:
+        """The distance of the first rest."""
+        return self.count_at + LINE
+
+    @property
+    def positions_at(self) -> int:
+        """The distance of the position of the first rest."""
+        return self.rests_at + 4 * (self.depth + self.lanes)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes from one row to the next."""
+        return odd_lines((self.positions_at + 4 * (self.depth + self.lanes)) // 4)
+
+
+@dataclass(frozen=True, slots=True)
 class OperandA(WalkPattern):
     """The layout of A: micro-panels of `rows` rows, in parts of `depth` products.
 
@@ -129,6 +176,13 @@ class OperandA(WalkPattern):
     storage: Storage
     rows: int
     depth: int
+    block: int = 0
+    """The neighbours along k that share a scale, for DIGITS."""
+
+    def digit_rows(self, lanes: int) -> DigitRows:
+        """Return the layout of rows in digits."""
+        together = next(count for count in (3, 2, 1) if self.rows % count == 0)
+        return DigitRows(self.depth, self.block, lanes, together)
 
     @property
     def amx_row_bytes(self) -> int:
@@ -162,6 +216,8 @@ class OperandA(WalkPattern):
             return bf16_bytes(self.rows, self.depth)
         if self.instructions is Instructions.AMX_INT8:
             return self.rows * (self.amx_row_bytes + 2 * 4)
+        if self.instructions is Instructions.DIGITS:
+            return self.rows * self.digit_rows(lanes).row_bytes
         row, column = self.strides(lanes)
         size = self.rows * row if self.lies_in_rows else (self.groups + lanes) * column
         return -(-size // LINE) * LINE

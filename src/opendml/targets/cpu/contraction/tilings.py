@@ -35,6 +35,7 @@ from opendml.targets.cpu.contraction.tiles import (
     COLUMNS_IN_ROWS,
     COLUMNS_OF_DOTS,
     DEPTH,
+    ITEMS,
     ROWS_TOGETHER,
     VECTORS_TOGETHER,
     Family,
@@ -68,6 +69,11 @@ _FETCHED_PANEL = 1.0
 """Cycles to fetch a vector of a panel of B that was packed ahead, which meets many micro-panels."""
 _LANES_ADDED = 10.0
 """Cycles to add up the lanes of a vector."""
+_DIGITS_OF_ROW, _DIGIT_PRODUCTS = 30.0, 2.5
+"""Cycles to convert a vector of a row to digits, and to multiply an element by the numbers of a panel (Zen
+4)."""
+_MOST_PANELS = 8
+"""The most panels that an item multiplies by the digits of its rows."""
 _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
 """Cycles to read a vector of B in place, and to begin and end with a part of a tile there."""
 
@@ -275,7 +281,15 @@ def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
     item += (columns * k * (_READ_IN_ROWS + far) + m * k * a + m * columns * stored) / lanes
     work = groups_of(roles, roles.b) * n * k / lanes * b
     storage = Storage.NARROW_STREAMED if is_narrow else Storage.STREAMED
-    return Tiles(roles, Instructions.FMA, micro, rows, columns, item, b=storage, packing_work=work)
+    instructions = Instructions.FMA
+    if is_narrow and roles.narrow and roles.narrow[0].is_grouped:
+        instructions = Instructions.DIGITS
+        panels = -(-n // columns)
+        tiles = max(1, min(_MOST_PANELS, panels // ITEMS))
+        columns *= tiles
+        item = STARTED + k * rows * (_DIGITS_OF_ROW / lanes + tiles * _DIGIT_PRODUCTS)
+        item += (m * k * a + m * columns * stored) / lanes
+    return Tiles(roles, instructions, micro, rows, columns, item, b=storage, packing_work=work)
 
 
 class UsualForm(Enum):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu.code import I32 as I32_TYPE
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.narrow import Narrow
+from opendml.targets.cpu.contraction.narrow import GROUP, Narrow
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.loads import Values
-from opendml.targets.cpu.values import intrinsic, llvm_type, number, vector_constant
+from opendml.targets.cpu.values import intrinsic, llvm_type, number, splat, vector_constant
 
 I32 = ScalarType.INT32
 VECTORS = 2
 """The vectors of a packed row. In a byte of two numbers of 4 bits, the low half belongs to the first one."""
-_HALF = 4
+_HALF, _BYTE = 4, 8
+"""The bits of a half of a byte, and of a byte."""
 
 
 class Widening:
@@ -50,11 +54,20 @@ class Widening:
             else:
                 depending.add(id(node))
 
-    def row(self, place: ir.Value) -> list[ir.Value]:
-        """Return the vectors of a row of numbers at an address."""
+    def rows(self, place: ir.Value) -> list[list[ir.Value]]:
+        """Return the vectors of the rows of numbers that lie together at an address: one row or a group."""
+        return [self._values(numbers) for numbers in self._numbers(place)]
+
+    def row_of_group(self, place: ir.Value, row: ir.Value) -> list[ir.Value]:
+        """Return the vectors of one row of the group at an address."""
+        shift = self._builder.mul(self._builder.trunc(row, I32_TYPE), I32_TYPE(_BYTE))
+        return self._values(self._of_words(self._words(place), splat(self._builder, shift, self._lanes)))
+
+    def _values(self, numbers: Sequence[Values]) -> list[ir.Value]:
+        """Return the vectors of a row."""
         result = []
-        for known, numbers in zip(self._known, self._numbers(place), strict=True):
-            values = known | numbers
+        for known, own in zip(self._known, numbers, strict=True):
+            values = known | own
             for node in self._nodes:
                 self._emit(node, values)
             result.append(values[id(self._root)])
@@ -67,19 +80,39 @@ class Widening:
             if node.operation is not Operation.SOURCE:
                 values[id(node)] = emit(self._builder, node, self._lanes, operands)
 
-    def _numbers(self, place: ir.Value) -> list[Values]:
-        """Return the numbers of a row, as they are and, if they are 4 bits, as floats."""
+    def _numbers(self, place: ir.Value) -> list[list[Values]]:
+        """Return the numbers of rows that lie together, as they are and, if they are 4 bits, as floats."""
         type, lanes = self._narrow.type, self._lanes
+        if self._narrow.is_grouped:
+            words = self._words(place)
+            return [self._of_words(words, number(I32, lanes, _BYTE * row)) for row in range(GROUP)]
         if self._narrow.bits == type.bits:
             step = lanes * type.bytes
             return [
-                {id(self._number): self._load(self._further(place, vector * step), type)}
-                for vector in range(VECTORS)
+                [
+                    {id(self._number): self._load(self._further(place, vector * step), type)}
+                    for vector in range(VECTORS)
+                ]
             ]
         builder = self._builder
         both = builder.zext(self._load(place, ScalarType.UINT8), llvm_type(I32, lanes))
         halves = both, builder.lshr(both, number(I32, lanes, _HALF))
-        return [self._of_half(half) for half in halves]
+        return [[self._of_half(half) for half in halves]]
+
+    def _words(self, place: ir.Value) -> list[ir.Value]:
+        """Return the words of a group: those of a vector of columns, or of two if numbers have 4 bits."""
+        count = VECTORS * self._narrow.bits // _BYTE
+        step = self._lanes * I32.bytes
+        return [self._load(self._further(place, number * step), I32) for number in range(count)]
+
+    def _of_words(self, words: Sequence[ir.Value], shift: ir.Value) -> list[Values]:
+        """Return the numbers in the bytes of a group's words, from bit `shift` on."""
+        builder, lanes, type = self._builder, self._lanes, self._narrow.type
+        bytes = [builder.lshr(word, shift) for word in words]
+        if self._narrow.bits == type.bits:
+            return [{id(self._number): builder.trunc(each, llvm_type(type, lanes))} for each in bytes]
+        (both,) = bytes
+        return [self._of_half(half) for half in (both, builder.lshr(both, number(I32, lanes, _HALF)))]
 
     def _of_half(self, half: ir.Value) -> Values:
         """Return the values of the numbers in the lowest 4 bits of lanes: a number and its conversion, or
