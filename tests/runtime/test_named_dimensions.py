@@ -23,7 +23,7 @@ from opendml.runtime.saved.read import loaded
 from opendml.targets.cpu import engine, planning
 from opendml.targets.cpu.executable import CpuInstance, CpuSizedInstance
 from tests.frontends.test_saved_models import file_of, program_of
-from tests.plans import check_words, exactly, plans_of
+from tests.plans import check_words, exactly, plans_of, traces_of
 
 Array = np.ndarray[Any, Any]
 
@@ -357,6 +357,48 @@ def test_hints_lie_in_their_ranges() -> None:
     for least, greatest in itertools.combinations_with_replacement(range(2, 40), 2):
         for size, multiple in itertools.product({least, greatest}, (1, 8)):
             assert least <= hints_in({"n": (least, greatest)}, {"n": size}, multiple)["n"] <= greatest
+
+
+@pytest.mark.parametrize("sizes", [(100, 101, 128), (101, 128, 100), (128, 100, 101)])
+def test_the_plan_of_a_size_does_not_depend_on_which_size_came_first(sizes: tuple[int, ...]) -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["length", 8])
+    model = graph.compile({"y": dml.activation_softmax1(x @ x.permute(1, 0), axes=[1])}, "cpu")
+    for size in sizes:
+        model(values(size, 8))
+    for traced in traces_of(model):
+        for size in sizes:
+            plan = traced.plan_at({"length": size})
+            assert plan is not None
+            assert plan.hints == {"length": 255}
+
+
+def test_the_only_size_of_images_has_a_plan_of_its_own_with_the_bits_of_the_plan_for_all_sizes() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 16, "height", "width"])
+    filters = graph.constant(values(32, 16, 3, 3))
+    padding = {"start_padding": [1, 1], "end_padding": [1, 1]}
+    y = dml.convolution(x[:, :, ::8, ::8], filters, **padding)
+    first, second = values(3, 16, 80, 80), values(2, 16, 96, 72)
+    results = []
+    for order in ((first, second), (second, first)):
+        model = graph.compile({"y": y}, "cpu")
+        results.append({given.shape: model(given)["y"] for given in order})
+        own, usual = plans_of(model)
+        sizes = [
+            dict(zip(("batch", "height", "width"), shape[::2] + shape[3:], strict=True))
+            for shape in (order[0].shape, order[1].shape)
+        ]
+        assert [[plan.serves(each) for each in sizes] for plan in (own, usual)] == [
+            [True, False],
+            [True, True],
+        ]
+        assert own.executable.parts.job.sizes != usual.executable.parts.job.sizes
+        assert own.serves({**sizes[0], "batch": 5 - sizes[0]["batch"]})
+        assert len(plans_of(model)) == 2
+    for shape, result in results[0].items():
+        np.testing.assert_array_equal(result, results[1][shape])
+    assert own.hints == usual.hints
 
 
 def test_a_size_that_guards_fix_has_its_plan() -> None:

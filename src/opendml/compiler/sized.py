@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache, partial
+from functools import cache
 from operator import is_
 from typing import Any, TypeVar
 
 from opendml.program.node import Node, ordered
-from opendml.program.sizes import hint_of, is_traced, value_at
+from opendml.program.sizes import Size, hint_of, is_traced, value_at
 
 T = TypeVar("T")
 
@@ -23,8 +23,20 @@ def plain(data: T) -> T:
 
 
 def at_sizes(data: T, sizes: Mapping[str, int]) -> T:
-    """Return kernels and their parts, as of `plain`, for dimensions by name."""
-    return _Replaced(partial(value_at, sizes=sizes))(data)  # type: ignore[no-any-return]
+    """Return kernels and their parts, as of `plain`, for dimensions by name.
+
+    A dimension may be the size of a trace, so that some dimensions become plain numbers and others stay.
+    """
+    known = dict[Any, Any]()
+
+    def value(size: Any) -> Any:
+        if type(size) is not Size:
+            return value_at(size, sizes)
+        if size.polynomial not in known:
+            known[size.polynomial] = value_at(size, sizes)
+        return known[size.polynomial]
+
+    return _Replaced(value)(data)  # type: ignore[no-any-return]
 
 
 def numbers_in(data: Any) -> list[int]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 from opendml.compiler.domains import operand_sizes
 from opendml.compiler.prices import (
@@ -48,7 +48,7 @@ from opendml.program.node import (
     rebuild,
     with_operands,
 )
-from opendml.program.sizes import are_same
+from opendml.program.sizes import are_same, is_traced
 
 _FIXED = COLLECTIVE | STORED | {Operation.INDEX}
 """Operations below which no reshape moves."""
@@ -311,6 +311,9 @@ def _contracted_over(node: Node, reshaped: Node) -> Node | None:
         parts = [fine[part] for part in group]
         if math.prod(parts) != domain[axis]:
             parts = [domain[axis]]
+        elif axis in axes:
+            for operand in node.operands:
+                parts = _parts_of_both(parts, _merged_sizes(operand, axis)) or parts
         numbers = range(len(sizes), len(sizes) + len(parts))
         groups_of_sizes.append(numbers)
         summed += [part for part, size in zip(numbers, parts, strict=True) if axis in axes and size > 1]
@@ -319,6 +322,33 @@ def _contracted_over(node: Node, reshaped: Node) -> Node | None:
     kept = tuple(1 if part in summed else size for part, size in enumerate(sizes))
     found = tuple(operand for operand in operands if operand is not None)
     return Node(node.operation, node.type, kept, found, tuple(summed)) if len(found) == 2 else None
+
+
+def _merged_sizes(operand: Node, axis: int) -> list[int]:
+    """Return the sizes of the dimensions that an axis of an operand is merged of; none if it is not."""
+    if operand.operation is not Operation.RESHAPE:
+        return []
+    sizes = operand.operands[0].sizes
+    groups = split_groups(sizes, operand.sizes)
+    return [] if groups is None else [sizes[part] for part in groups[axis]]
+
+
+def _parts_of_both(first: Sequence[int], second: Sequence[int]) -> list[int] | None:
+    """Return the largest sizes that split both of two sequences of sizes with one product.
+
+    The heads of attention and the blocks of weights may split one axis, for example. None if there are none,
+    or if a size is traced.
+    """
+    if any(map(is_traced, (*first, *second))) or math.prod(first) != math.prod(second):
+        return None
+    steps = {math.prod(sizes[place:]) for sizes in (first, second) for place in range(len(sizes) + 1)}
+    ordered_steps = sorted(steps, reverse=True)
+    parts = []
+    for step, below in pairwise(ordered_steps):
+        if step % below:
+            return None
+        parts.append(step // below)
+    return parts
 
 
 def _in_sizes(node: Node, sizes: tuple[int, ...], merges: bool) -> tuple[Node, ...] | None:

@@ -1117,6 +1117,26 @@ def value_at(value: N, sizes: Mapping[str, int]) -> N:
     return value
 
 
+def names_of(size: int) -> frozenset[str]:
+    """Return the names of the dimensions that a size follows from; none for plain numbers.
+
+    >>> trace = Trace({"length": Dimension(50), "batch": Dimension(2)})
+    >>> sorted(names_of((trace.size("length") + 7) // 8 * 3))
+    ['length']
+    """
+    if type(size) is not Size:
+        return frozenset()
+    found, pending = set[str](), [size.polynomial]
+    while pending:
+        for monomial, _ in pending.pop():
+            for atom in [size.trace.atoms[number] for number in monomial]:
+                if atom.above is None:
+                    found.add(atom.name)
+                else:
+                    pending += [atom.above, atom.below or ()]
+    return frozenset(found)
+
+
 def as_number(value: float) -> float:
     """Return `float(value)`, which keeps how it follows from sizes."""
     if type(value) is Size:

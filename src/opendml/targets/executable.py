@@ -106,6 +106,17 @@ class TracedExecutable(Executable, Protocol):
 class TracedProgram(Protocol):
     """A program with traced sizes, as kernels. It is compiled for one bucket of sizes after another."""
 
+    @property
+    def image_dimensions(self) -> frozenset[str]:
+        """The dimensions of images whose height and width both vary, if plans for one size of images pay."""
+
+    def at(self, sizes: Mapping[str, int]) -> TracedProgram:
+        """Return the program for plain numbers of some dimensions, whose results have the same bits.
+
+        Args:
+            sizes: a plain number or a traced size for each dimension.
+        """
+
     def compile(self, is_wanted: Callable[[], bool]) -> TracedExecutable | None:
         """Choose schedules for the hints of the trace, and construct launches with traced sizes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,8 +61,15 @@ class StoredPlans:
         """Return the plans of a program. None: the device or the settings keep none."""
         return cls(backend, threads, program, trace) if backend.keeps_plans and plans_are_kept() else None
 
-    def read(self, bucket: Bucket) -> Iterator[StoredPlan]:
-        """Yield the plans of a bucket whose machine code is in the cache."""
+    def read(
+        self, bucket: Bucket, is_wanted: Callable[[Mapping[str, int], Sequence[Any]], bool]
+    ) -> Iterator[StoredPlan]:
+        """Yield the plans of a bucket whose machine code is in the cache.
+
+        Args:
+            bucket: the bucket.
+            is_wanted: whether a plan of some hints and guards is wanted.
+        """
         for key in numbered_keys(self._key_of(bucket)):
             content = read_object(key, "plan")
             if content is None:
@@ -71,9 +78,12 @@ class StoredPlans:
                 data = json.loads(content)
                 with self._trace._lock:
                     read = ReadSizes(data["sizes"], self._trace)
+                guards, hints = read.guards(data["guards"]), dict(data["hints"])
+                if not is_wanted(hints, guards):
+                    continue
                 executable = self._backend.from_stored(data["plan"], read)
                 if executable is not None:
-                    yield StoredPlan(executable, read.guards(data["guards"]), dict(data["hints"]))
+                    yield StoredPlan(executable, guards, hints)
             except _DAMAGED as error:
                 log.debug("plan %s cannot be read: %s", key, error)
 

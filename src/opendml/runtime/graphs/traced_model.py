@@ -6,9 +6,10 @@ all sizes of its bucket that meet its guards. Costs change little within a bucke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from opendml.budget import meter
@@ -17,7 +18,7 @@ from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
 from opendml.locked import Locked
 from opendml.logs import log
-from opendml.program.buckets import Bucket, bucket_of, ranges_of
+from opendml.program.buckets import WIDE, Bucket, bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
 from opendml.program.size_values import Conditions, IntegerArray, Values
@@ -215,6 +216,12 @@ class TracedModel(Locked):
         self._stored: StoredPlans | None = None
         self._traced: TracedProgram | None = None
         self._is_fused = False
+        self._only_sizes: dict[str, int] = {}
+        """The size of each dimension so far; 0: there were several."""
+        self._fixed: tuple[TracedProgram, Mapping[str, int]] | None = None
+        """The program for the only size of images so far, and this size."""
+        self._refused: dict[tuple[Bucket, tuple[tuple[str, int], ...]], Conditions] = {}
+        """The guards of plans that were not made, because they did not serve the sizes that were called."""
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if len(work.stages) == 1:
             require_parts(work)
@@ -310,8 +317,13 @@ class TracedModel(Locked):
 
     def plan_at(self, sizes: Mapping[str, int]) -> Plan | None:
         """Return the plan that serves some sizes; None: it has been dropped."""
-        plans = self._plans.get(bucket_of([sizes[name] for name in self._dimensions]), ())
-        return next((plan for plan in list(plans) if plan.serves(sizes)), None)
+        key = [sizes[name] for name in self._dimensions]
+        plans = list(self._plans.get(bucket_of(key), ()))
+        served = [plan for plan in plans if plan.serves(sizes)]
+        if len(served) < 2:
+            return served[0] if served else None
+        first = list(self._candidates(self._ranges(key), sizes))
+        return min(served, key=lambda plan: first.index(plan.hints) if plan.hints in first else len(first))
 
     def _planned(self, sizes: Mapping[str, int], key: tuple[int, ...]) -> Model | None:
         """Return a new model for some sizes, made by a plan of their bucket."""
@@ -319,40 +331,79 @@ class TracedModel(Locked):
         plans = self._plans.setdefault(bucket, [])
         if len(self._plans) > MOST_BUCKETS:
             del self._plans[next(iter(self._plans))]
-        for plan in plans:
-            values = plan.values(sizes)
-            if values is not None:
-                return self._of(plan, values)
         if not self._conditions(sizes):
             return None
-        if self._stored is not None:
-            for stored in self._stored.read(bucket):
-                guards = [*self._guards, *stored.guards]
-                plan = Plan(stored.executable, self._work, guards, stored.hints, self._steps)
+        for name, size in sizes.items():
+            if self._only_sizes.setdefault(name, size) != size:
+                self._only_sizes[name] = 0
+        ranges = self._ranges(key)
+        for hints in self._candidates(ranges, sizes):
+            for plan in [each for each in plans if each.hints == hints]:
                 values = plan.values(sizes)
                 if values is not None:
-                    return self._of(self._added(plan, plans), values)
+                    return self._of(plan, values)
+            new = self._read_plan(bucket, hints, sizes) or self._new_plan(bucket, ranges, hints, sizes)
+            values = None if new is None else new.values(sizes)
+            if new is not None and values is not None:
+                return self._of(self._added(new, plans), values)
+        return None
+
+    def _candidates(
+        self, ranges: Mapping[str, tuple[int, int]], sizes: Mapping[str, int]
+    ) -> Iterator[Mapping[str, int]]:
+        """Yield the hints of the plans that may serve some sizes, in the order in which they are tried.
+
+        They follow from the sizes alone, so the plan of a size does not depend on which size came first. The
+        hints of a bucket serve most of its sizes. Others have a plan for their powers of two, or their own.
+        """
+        tried = list[Mapping[str, int]]()
+        for alike in ({}, sizes):
+            hints = hints_in(ranges, alike, self._multiple)
+            for candidate in (hints, self._equated(hints, ranges)):
+                # The graph is another one for hints that do not meet its guards.
+                if candidate not in tried and self._conditions(candidate):
+                    yield candidate
+                tried.append(candidate)
+        if sizes not in tried:
+            yield dict(sizes)
+
+    def _read_plan(self, bucket: Bucket, hints: Mapping[str, int], sizes: Mapping[str, int]) -> Plan | None:
+        """Return a stored plan for hints that serves some sizes; None: there is none."""
+
+        def is_wanted(own: Mapping[str, int], guards: Sequence[Any]) -> bool:
+            return own == hints and Conditions([*self._guards, *guards])(sizes)
+
+        for stored in () if self._stored is None else self._stored.read(bucket, is_wanted):
+            guards = [*self._guards, *stored.guards]
+            return Plan(stored.executable, self._work, guards, stored.hints, self._steps)
+        return None
+
+    def _new_plan(
+        self,
+        bucket: Bucket,
+        ranges: Mapping[str, tuple[int, int]],
+        hints: Mapping[str, int],
+        sizes: Mapping[str, int],
+    ) -> Plan | None:
+        """Return a new plan for hints; None if it does not serve some sizes, or there are no plans.
+
+        While a model has met one size of images, the plan is for this size alone. Its results have the bits
+        that those of a plan for all sizes have.
+        """
         if not self._is_fused:
             self._fuse_later()
         if self._traced is None or not self._conditions(sizes):
             return None
-        ranges = {
-            name: self._within(name, *range)
-            for name, range in zip(self._dimensions, ranges_of(key), strict=True)
-        }
-        # The hints of a bucket serve most of its sizes. Where they do not, a size has a plan with its own.
-        usual, tried = hints_in(ranges, sizes, self._multiple), list[Mapping[str, int]]()
-        for hints in (usual, self._equated(usual, ranges), dict(sizes)):
-            if hints in tried or not self._conditions(hints):
-                continue  # The graph is another one for hints that do not meet its guards.
-            tried.append(hints)
-            new = None if self._traced is None else self._plan(self._traced, ranges, hints, sizes)
-            values = None if new is None else new.values(sizes)
-            if new is not None and values is not None:
-                if self._stored is not None:
-                    self._stored.write(bucket, StoredPlan(new.executable, new.guards, dict(hints)))
-                return self._of(self._added(new, plans), values)
-        return None
+        refused = self._refused.get((bucket, tuple(hints.items())))
+        if refused is not None and not refused(sizes):
+            return None
+        fixed = self._fixed_images()
+        plan = None if fixed is None else self._plan(*fixed, ranges, hints, sizes)
+        if plan is None and self._traced is not None:
+            plan = self._plan(self._traced, {}, ranges, hints, sizes)
+        if plan is not None and self._stored is not None:
+            self._stored.write(bucket, StoredPlan(plan.executable, plan.guards, dict(hints)))
+        return plan
 
     def _added(self, plan: Plan, plans: list[Plan]) -> Plan:
         """Add a plan to those of its bucket, in place of the oldest if there are many."""
@@ -393,6 +444,28 @@ class TracedModel(Locked):
                     break
         return found
 
+    def _fixed_images(self) -> tuple[TracedProgram, Mapping[str, int]] | None:
+        """Return the program for the only size of images so far, and the dimensions that are plain in it.
+
+        None: there were several sizes, or no images of two large dimensions that vary.
+        """
+        if self._traced is None:
+            return None
+        only = {name: size for name, size in self._only_sizes.items() if size >= WIDE}
+        names = self._traced.image_dimensions
+        if len(names) < 2 or not names <= only.keys():
+            return None
+        fixed = {name: only[name] for name in names}
+        if self._fixed is None or self._fixed[1] != fixed:
+            others = {name: self._trace.size(name) for name in self._dimensions}
+            self._fixed = self._traced.at({**others, **fixed}), fixed
+        return self._fixed
+
+    def _ranges(self, key: Sequence[int]) -> dict[str, tuple[int, int]]:
+        """Return the ranges of the bucket of some sizes, by the names of dimensions."""
+        named = zip(self._dimensions, ranges_of(key), strict=True)
+        return {name: self._within(name, *range) for name, range in named}
+
     def _within(self, name: str, least: int, greatest: int) -> tuple[int, int]:
         """Return the part of a range that the dimension may have."""
         own = self._trace.range(self._trace.size(name).polynomial)
@@ -401,27 +474,36 @@ class TracedModel(Locked):
     def _plan(
         self,
         traced: TracedProgram,
+        fixed: Mapping[str, int],
         ranges: Mapping[str, tuple[int, int]],
         hints: Mapping[str, int],
         sizes: Mapping[str, int],
     ) -> Plan | None:
-        """Return a plan for hints; None if its guards do not hold for some sizes, or there are no plans."""
+        """Return a plan for hints; None if its guards do not hold for some sizes, or there are no plans.
+
+        Args:
+            traced: the program.
+            fixed: the dimensions that are plain numbers in it.
+            ranges: the ranges of the bucket.
+            hints: the sizes for which launches are chosen.
+            sizes: the sizes that are called.
+        """
         if self._before_plan is not None:
             self._before_plan()
         dimensions = {name: Dimension(hints[name], *ranges[name]) for name in ranges}
 
         def is_wanted() -> bool:
-            failed = (
-                []
-                if Conditions(guards)(sizes)
-                else [each for each in guards if not Conditions([each])(sizes)]
+            conditions = Conditions(guards)
+            if conditions(sizes):
+                return True
+            failed = [each for each in guards if not Conditions([each])(sizes)]
+            reasons = "; ".join(
+                [f"{size} {relation.name} at {guards[relation, size]}" for relation, size in failed]
             )
-            if failed:
-                reasons = "; ".join(
-                    [f"{size} {relation.name} at {guards[relation, size]}" for relation, size in failed]
-                )
-                log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
-            return not failed
+            log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
+            if not fixed:
+                self._refused[bucket_of(tuple(sizes.values())), tuple(hints.items())] = conditions
+            return False
 
         with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
             try:
@@ -429,11 +511,14 @@ class TracedModel(Locked):
                     executable = traced.compile(is_wanted)
             except UNTRACED as error:
                 log.warning("sizes cannot be traced through launches: %s: %s", type(error).__name__, error)
-                self._traced = executable = None
+                executable = None
+                if not fixed:
+                    self._traced = None
             if executable is None:
                 return None
-            plan = Plan(executable, self._work, [*self._guards, *guards], hints, self._steps)
-        log.debug("planned a graph for %s with %d guards", dimensions, len(guards))
+            only = [(Relation.ZERO, self._trace.size(name) - size) for name, size in fixed.items()]
+            plan = Plan(executable, self._work, [*self._guards, *guards, *only], hints, self._steps)
+        log.debug("planned a graph for %s and %s with %d guards", dimensions, dict(fixed), len(guards))
         return plan
 
     def _of(self, plan: Plan, values: IntegerArray) -> Model:
@@ -491,21 +576,22 @@ def kept(models: dict[Any, Model], key: Any, model: Model) -> None:
 
 
 def hints_in(
-    ranges: Mapping[str, tuple[int, int]], sizes: Mapping[str, int], multiple: int = 1
+    ranges: Mapping[str, tuple[int, int]], alike: Mapping[str, int] = MappingProxyType({}), multiple: int = 1
 ) -> dict[str, int]:
     """Return hints within ranges that differ from each other where the ranges allow it.
 
-    A hint has the powers of two that its size has, up to 32, because schedules ask whether vectors fill rows
-    and strides halve sizes. Otherwise hints are odd.
+    Hints are odd, unless some sizes are given. Then a hint has the powers of two that its size has, up to 32,
+    because schedules ask whether vectors fill rows and strides halve sizes.
 
     Args:
         ranges: the ranges.
-        sizes: the sizes that are called.
+        alike: sizes whose powers of two the hints have.
         multiple: hints are multiples of it where their ranges are large enough.
     """
     hints: dict[str, int] = {}
     for name, (least, greatest) in ranges.items():
-        step = max(multiple, min(sizes[name] & -sizes[name], _MOST_ALIGNED))
+        size = alike.get(name, 1)
+        step = max(multiple, min(size & -size, _MOST_ALIGNED))
         while step > 1 and greatest - least < 2 * step:
             step //= 2
         wanted = (greatest // step | 1) * step

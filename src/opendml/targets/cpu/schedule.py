@@ -39,7 +39,10 @@ _launches = Launches()
 
 
 def schedule(
-    kernel: Kernel, hints: Hints | None = None, constructed: Launches | None = None
+    kernel: Kernel,
+    hints: Hints | None = None,
+    constructed: Launches | None = None,
+    whole: Kernel | None = None,
 ) -> list[CpuLaunch]:
     """Return the launches that run `kernel`, in order. Kernels of equal form are scheduled once.
 
@@ -49,6 +52,8 @@ def schedule(
         hints: returns a kernel with all sizes of the traced run, for which the launches are chosen. Constants
             are then packed in one layout for all sizes, also if nothing of the kernel is traced.
         constructed: the traced launches of kernels that are scheduled for the same hints.
+        whole: the kernel with all sizes that vary. Some of them are plain numbers in `kernel`, for which the
+            launches are chosen, as far as results keep the bits that they have for traced sizes.
     """
     check_time()
     host = machine()
@@ -58,17 +63,36 @@ def schedule(
         launches = _launches.get(form, circumstances, lambda: scheduled(form)[1])
         return [launch.bound(binding) for launch in launches]
     traced, binding = form_of(kernel, hints(replace(kernel, values=(), numbers=())))
+    varying = still = _traced_dimensions(traced)
+    usual = traced
+    if whole is not None:
+        usual, _ = form_of(whole, hints(replace(whole, values=(), numbers=())))
+        varying = _traced_dimensions(usual)
 
     def constructed_now() -> list[CpuLaunch]:
-        varying = tuple([number for number, size in enumerate(traced.domain) if is_traced(size)])
-        form = hints(traced)
+        form, own = hints(traced), still
+        if still != varying and not keeps_bits(form, varying):
+            form, own = hints(usual), varying
         decision = _decisions.get(
-            form, (*circumstances, varying), lambda: decide(*table_of(form, None, varying))
+            form, (*circumstances, varying, own), lambda: decide(*table_of(form, None, varying, own))
         )
         return construct_traced(decision, traced, form)
 
     memo = Launches() if constructed is None else constructed
-    return [launch.bound(binding) for launch in memo.get(traced, None, constructed_now)]
+    others = None if whole is None else (usual.domain, usual.loads, usual.stores)
+    return [launch.bound(binding) for launch in memo.get(traced, others, constructed_now)]
+
+
+def _traced_dimensions(kernel: Kernel) -> tuple[int, ...]:
+    return tuple([number for number, size in enumerate(kernel.domain) if is_traced(size)])
+
+
+def keeps_bits(kernel: Kernel, varying: Varying) -> bool:
+    """Return whether all that may be chosen for a kernel with sizes that vary computes the same bits."""
+    kind = kind_of(kernel)
+    if kind is KernelKind.CONTRACTION:
+        return ProductQuery(kernel, machine(), None, varying).adds_one_way
+    return kind is KernelKind.ELEMENT_WISE
 
 
 def construct_traced(decision: CpuDecision, kernel: Kernel, hints: Kernel) -> list[CpuLaunch]:
@@ -86,16 +110,22 @@ def scheduled(kernel: Kernel, varying: Varying = None) -> tuple[CpuDecision, lis
     return decision, decision.construct(query)
 
 
-def table_of(kernel: Kernel, inner: int | None = None, varying: Varying = None) -> tuple[Table, Any]:
+def table_of(
+    kernel: Kernel, inner: int | None = None, varying: Varying = None, still: Varying = None
+) -> tuple[Table, Any]:
     """Return the candidates for a kernel, and the query that they answer.
 
-    The number `inner` of the innermost loop is that of `innermost_loop_of`; None chooses it.
+    Args:
+        kernel: the kernel.
+        inner: the number of the innermost loop, as of `innermost_loop_of`; None chooses it.
+        varying: the dimensions whose sizes vary.
+        still: those of them whose sizes vary still in launches that are chosen; None: all.
     """
     kind = kind_of(kernel)
     if kind in (KernelKind.SCATTER, KernelKind.POSITIONS, KernelKind.TOP):
         return _TABLES[kind], placing_query(kernel)
     if kind in (KernelKind.CONTRACTION, KernelKind.ATTENTION):
-        return _TABLES[kind], ProductQuery(kernel, machine(), inner, varying)
+        return _TABLES[kind], ProductQuery(kernel, machine(), inner, varying, still)
     query = query_of(kernel, inner)
     if kind is KernelKind.REDUCTION:
         return reductions(query)

@@ -180,6 +180,13 @@ class CudaTracedProgram:
         self._program, self._index = program, device_index
         self._kernels = fused(program, device(device_index).machine)
 
+    image_dimensions: frozenset[str] = frozenset()
+    """None: sizes of images cost nothing as launch parameters."""
+
+    def at(self, sizes: Mapping[str, int]) -> CudaTracedProgram:
+        """Return the program itself: its plans serve all sizes."""
+        return self
+
     def compile(self, is_wanted: Callable[[], bool] = lambda: True) -> CudaTracedExecutable | None:
         """Choose launches for the hints of the trace, and construct them with traced sizes.
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from operator import index
 
 from opendml.across_forks import cached_property
-from opendml.compiler.kernel import Access, Kernel, number_of
+from opendml.compiler.kernel import Access, Kernel, number_of, operations_of
 from opendml.compiler.loops import Loop, LoopNest, loops_over, merged_neighbours
+from opendml.compiler.sized import plain
 from opendml.program.node import Operation, ordered
-from opendml.program.sizes import hint_of
+from opendml.program.sizes import hint_of, is_traced, names_of
 from opendml.targets.cpu.contraction.arithmetic import F32
-from opendml.targets.cpu.contraction.roles import Roles
+from opendml.targets.cpu.contraction.roles import Roles, roles_of
 from opendml.targets.cpu.contraction.tiling import BF16_PARTS, STEP, Image, ImageWindow, Packing
 from opendml.targets.cpu.launch import pattern_of
 from opendml.targets.cpu.machine import machine
@@ -152,6 +153,20 @@ def seen_by(roles: Roles, broadcast: bool, in_bf16: bool = False) -> Seen | None
     roles = replace(roles, outer=outer, depth=(*channels, *taps, *sharing))
     roles = replace(roles, rows=image) if broadcast else replace(roles, columns=image)
     return Seen(roles, broadcast, found[0], found[1], tuple(channels), sharing, in_bf16)
+
+
+def image_dimensions_of(kernel: Kernel) -> frozenset[str]:
+    """Return the dimensions of the image whose windows a kernel multiplies; none unless its height and its
+    width vary both."""
+    if not any(map(is_traced, kernel.domain)) or Operation.CONTRACTION not in operations_of(kernel.values):
+        return frozenset()
+    roles = roles_of(plain(kernel), False)
+    seen = None if roles is None else seen_by(roles, False)
+    if seen is None:
+        return frozenset()
+    sizes = [kernel.domain[number] for _, number, _ in (seen.rows, seen.columns) if number is not None]
+    names = [names_of(size) for size in sizes]
+    return frozenset().union(*names) if len(names) == 2 and all(names) else frozenset()
 
 
 def _fills_groups(roles: Roles, channel: int, group: int) -> bool:

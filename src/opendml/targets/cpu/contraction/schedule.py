@@ -40,6 +40,7 @@ from opendml.targets.cpu.contraction.tiles import (
 )
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.contraction.tilings import (
+    MOST_ROWS,
     PackedAheadB,
     UsualForm,
     has_usual_height,
@@ -216,6 +217,8 @@ class ProductQuery:
     """The number of the innermost loop of a reduction without tiles; None chooses it."""
     varying: Varying = None
     """The dimensions whose sizes vary."""
+    still: Varying = None
+    """Those whose sizes vary still in launches that are chosen; None: all of them."""
 
     @cached_property
     def threads(self) -> int:
@@ -242,6 +245,37 @@ class ProductQuery:
         return any_reduction(self.kernel)
 
     @cached_property
+    def families(self) -> list[Priced]:
+        """The families of tilings."""
+        if self.still is None or self.still == self.varying:
+            return self.usual_families
+        return list(families_of(self.kernel, self.varying, self.roles, self.still))
+
+    @cached_property
+    def usual_families(self) -> list[Priced]:
+        """The families of tilings for all sizes that vary."""
+        return list(families_of(self.kernel, self.varying, self.roles))
+
+    @cached_property
+    def adds_one_way(self) -> bool:
+        """True if sizes vary, and all tiles for them add the products of a result in the same order.
+
+        Many constant filters always meet windows of an image, or the pixels themselves, in parts of the same
+        depth. Tiles then win in any size, and a choice for one size keeps the bits of all others.
+        """
+        if self.varying is None or self.few_rows is not None:
+            return False
+        usual = [each.family for each in self.usual_families]
+        kinds = {_kind(each) for each in usual}
+        is_alike = len(kinds) == 1 and not usual[0].instructions.are_amx and usual[0].roles.types[0] is F32
+        return is_alike and all(
+            is_fixed(each.roles.a)
+            and each.roles.count(each.roles.rows) > MOST_ROWS
+            and not varies(self.varying, each.roles.rows, each.roles.depth)
+            for each in usual
+        )
+
+    @cached_property
     def stays_narrow(self) -> bool:
         """True if an operand is a constant that is packed in its narrow type. A reduction without tiles would
         widen it for each row."""
@@ -262,8 +296,9 @@ def chosen_tiles(query: ProductQuery) -> Estimate[Tiles] | Refusal:
     """
     if query.few_rows is not None:
         return query.few_rows
-    families = list(families_of(query.kernel, query.varying, query.roles))
-    best = _least_tiles(families, (sys.maxsize, 0.0) if query.stays_narrow else query.any_reduction)
+    families = query.families
+    is_any = not query.stays_narrow and not query.adds_one_way
+    best = _least_tiles(families, query.any_reduction if is_any else (sys.maxsize, 0.0))
     if best is None:
         return Refusal(f"no tiles take less than {query.any_reduction[0]:,} cycles")
     tiles = _best_of_equal_bits(
@@ -286,6 +321,8 @@ def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
         return Refusal("few rows read a large constant, which is packed as for many rows")
     if query.stays_narrow:
         return Refusal("a narrow constant is widened once for many rows")
+    if query.adds_one_way:
+        return Refusal("many filters meet pixels in tiles, whatever the sizes are")
     cycles, work = query.any_reduction
     return Estimate(None, {"products": cycles}, work)
 
@@ -362,10 +399,9 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
                 if priced.fixed_b_ahead and tiles.packed_ahead is None:
                     offer(priced, priced.fixed_b_ahead.of(tiles), (1, number, count))
     # Weights stay in as few forms as possible, whatever the other operand's size.
-    for nearest in usual.values():
-        if nearest.cost[0] <= nearly * cheapest.cost[0]:
-            return nearest.found
-    return cheapest.found
+    near = [each for each in usual.values() if each.cost[0] <= nearly * cheapest.cost[0]]
+    limit = NEARLY * min([each.cost[0] for each in near], default=0.0)
+    return next((each.found for each in near if each.cost[0] <= limit), cheapest.found)
 
 
 def sums_alike(tiles: Tiles, others: Tiles) -> bool:
@@ -413,17 +449,31 @@ def estimates(kernel: Kernel, varying: Varying = None) -> Iterator[Estimate[Tile
 
 
 def families_of(
-    kernel: Kernel, varying: Varying = None, every: Sequence[Roles] | None = None
+    kernel: Kernel, varying: Varying = None, every: Sequence[Roles] | None = None, still: Varying = None
 ) -> Iterator[Priced]:
     """Yield the families of tilings that may compute a kernel's sums of products.
 
     If sizes of matrices vary, there are only those that pack constants alike for all sizes. Constant filters
     are A, and meet windows of an image, in AMX if possible. Images of 14x14 and more take 1.0 to 1.1 times as
     long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for these broadcast
-    windows in tiles whose rows divide the width of the image.
+    windows in tiles whose rows divide the width of the image. They are among the families if the width is
+    none of the sizes that vary `still`. Then there are only those whose sums have the bits of the others.
     """
     families = list(_all_families(both_roles(kernel) if every is None else every, varying))
-    yield from families if varying is None else _with_one_layout(families, varying)
+    if varying is None:
+        yield from families
+        return
+    usual = _with_one_layout(families, varying)
+    if still is None or still == varying:
+        yield from usual
+        return
+    kinds = {_kind(each.family) for each in usual}
+    yield from [each for each in _with_one_layout(families, still) if _kind(each.family) in kinds]
+
+
+def _kind(family: Family) -> tuple[Instructions, bool, bool]:
+    """Return what the order of sums depends on, beside the depth of parts, which few rows alone change."""
+    return family.instructions, family.seen is not None, family.seen is None and family.roles.exchanged
 
 
 def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Sequence[Priced]:

@@ -50,7 +50,7 @@ from opendml.targets.cpu.contraction.tiles import (
 from opendml.targets.cpu.contraction.tiling import FEW_ROWS, Instructions, MicroKernel, Storage
 from opendml.targets.cpu.machine import machine
 
-_MOST_ROWS, _MOST_VECTORS = 8, 4
+MOST_ROWS, _MOST_VECTORS = 8, 4
 """The most rows and vectors of a tile of few rows."""
 USUAL_VECTORS = 2
 """The vectors of a panel of B in its usual form. Tiles of other widths cost about as much, and would need
@@ -157,7 +157,7 @@ def _can_be_read_in_place(roles: Roles) -> bool:
 def tilings_in_rows(roles: Roles) -> Iterator[Family]:
     """Yield the families of few rows that read B in place, in tiles of all rows."""
     outer, m, n, k = roles.sizes
-    if not 1 < m <= _MOST_ROWS or not _lies_in_rows(roles):
+    if not 1 < m <= MOST_ROWS or not _lies_in_rows(roles):
         return
     (a, b), lanes = packing_cycles(roles), lane_count()
     stored = stored_cycles(roles)
@@ -190,11 +190,11 @@ def _lies_in_rows(roles: Roles) -> bool:
 def tilings_of_dots(roles: Roles) -> Iterator[Family]:
     """Yield the family of few rows whose operands both lie along k."""
     outer, m, n, k = roles.sizes
-    if m > _MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
+    if m > MOST_ROWS or not a_along_depth(roles) or not _lies_in_columns(roles):
         return
     (a, _), lanes = packing_cycles(roles), lane_count()
     stored = stored_cycles(roles)
-    together = max(1, min(_MOST_ROWS, lanes, _SUMS[machine().registers] // m))
+    together = max(1, min(MOST_ROWS, lanes, _SUMS[machine().registers] // m))
     vector = max(m / 2, (m / together + 1) / 2) + _READ_IN_ROWS
     vector += far_cycles(roles.b, roles.b.loads, in_rows=True)
     parts = -(-k // (VECTORS_TOGETHER * lanes))
@@ -268,7 +268,7 @@ def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
     _, m, n, k = roles.sizes
     far, lanes = far_cycles(roles.b, roles.b.loads, in_rows=True), lane_count()
     is_constant = is_fixed(roles.b) and not is_fixed(roles.a) and steps_of(roles.b) == 1
-    if m > _MOST_ROWS or not is_constant or roles.types[0] is not F32 or not roles.columns:
+    if m > MOST_ROWS or not is_constant or roles.types[0] is not F32 or not roles.columns:
         return None
     is_narrow = stays_narrow(roles, varying)
     if not is_narrow and ((not far and varying is None) or not _has_panels(roles)):
