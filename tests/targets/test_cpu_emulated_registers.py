@@ -9,7 +9,7 @@ import pytest
 
 from opendml.compiler.kernel import Kernel
 from opendml.targets.cpu.contraction.launches import launches_of
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates
+from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Tiling
 from opendml.targets.cpu.machine import machine
 from tests.targets.emulated_registers import emulated_registers
@@ -47,7 +47,7 @@ def of_an_image(kernel: Kernel) -> list[Tiles]:
     """Return the smallest and the largest blocks of windows in bfloat16 parts."""
     ways = [
         way.choice
-        for way in estimates(kernel)
+        for way in estimates(ProductQuery(kernel, machine()))
         if way.choice.instructions is Instructions.AMX_BF16 and way.choice.seen
     ]
     return [smallest(ways), max(ways, key=lambda tiles: tiles.rows * tiles.columns)]
@@ -85,7 +85,11 @@ def test_parts_that_are_packed_ahead_are_multiplied(fixed: str) -> None:
     m, n, k = 40, 70, 300
     a, b, out = values("float32", m, 1, k), values("float32", 1, n, k), np.zeros((m, n, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
-    ways = [way.choice for way in estimates(kernel) if way.choice.instructions is Instructions.AMX_BF16]
+    ways = [
+        way.choice
+        for way in estimates(ProductQuery(kernel, machine()))
+        if way.choice.instructions is Instructions.AMX_BF16
+    ]
     packed = {"a": (True, False), "b": (False, True), "neither": (False, False)}[fixed]
     tiles = smallest([tiles for tiles in ways if (tiles.a.is_ahead, tiles.b.is_ahead) == packed])
     run_launches(launches_of(tiles), [a, b, out])

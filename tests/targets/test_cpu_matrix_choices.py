@@ -13,7 +13,7 @@ import opendml as dml
 from opendml.compiler.kernel import Kernel, operations_of
 from opendml.program.node import Operation
 from opendml.targets.common.candidates import Estimate
-from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles, families_of
+from opendml.targets.cpu.contraction.schedule import ProductQuery, chosen_tiles
 from opendml.targets.cpu.machine import CpuMachine, assumed
 from opendml.targets.cpu.planning import _fused
 
@@ -110,7 +110,7 @@ def test_no_layer_is_slower_with_matrix_registers_than_without(layer: Measured) 
 def test_estimated_times_are_within_a_factor_of_those_that_were_measured(layer: Measured) -> None:
     """The factor is 1.6, and 2.5 below 200 microseconds, where waking threads and registers takes a part."""
     least = {True: np.inf, False: np.inf}
-    for priced in families_of(layer.kernel()):
+    for priced in ProductQuery(layer.kernel(), XEON).families:
         for tiles in priced.tiles():
             cycles = priced.cycles_on(tiles, THREADS)
             least[tiles.instructions.are_amx] = min(least[tiles.instructions.are_amx], cycles)

@@ -33,7 +33,6 @@ from opendml.targets.cpu.contraction.schedule import (
     chosen_tiles,
     columns_of_all,
     estimates,
-    families_of,
     sums_alike,
 )
 from opendml.targets.cpu.contraction.tiling import ImageWindow, Storage, Tiling
@@ -99,7 +98,7 @@ def ways_with_an_image(kernel: Kernel, all: bool = False) -> list[Tiles]:
     """One of each kind with two vectors in a tile, in the smallest blocks; `all`: those where an operand is
     packed ahead too, and the largest blocks."""
     kinds: dict[str, list[Tiles]] = {}
-    for way in estimates(kernel):
+    for way in estimates(ProductQuery(kernel, machine())):
         tiles = way.choice
         if tiles.seen and tiles.micro.vectors == 2 and (all or not tiles.a.is_ahead):
             kinds.setdefault(way.name, []).append(tiles)
@@ -319,7 +318,7 @@ def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
     few = [streamed_tiles(roles) for roles in both_roles if roles]
     if any(few):
         return [next(filter(None, few)) for _ in all_threads]
-    families = list(families_of(kernel))
+    families = ProductQuery(kernel, machine()).families
     ways = [(priced, list(map(priced.estimate, priced.tiles()))) for priced in families]
     for priced, found in ways:
         assert all(priced.family.least <= way.work for way in found)
@@ -412,7 +411,9 @@ def test_bytes_whose_zero_point_is_subtracted_are_not_read_in_place() -> None:
         (kernel,) = kernels_of(total)
         assert facts(chosen(kernel, 8)) == facts(tried(kernel, [8])[0])
         assert not any(
-            tiles.a is Storage.IN_PLACE for priced in families_of(kernel) for tiles in priced.tiles()
+            tiles.a is Storage.IN_PLACE
+            for priced in ProductQuery(kernel, machine()).families
+            for tiles in priced.tiles()
         )
 
 
@@ -434,7 +435,7 @@ def test_few_of_all_candidates_are_priced(name: str, monkeypatch: pytest.MonkeyP
     with assumed(PROCESSORS[name]):
         for _, kernel in kernels(name):
             if Operation.CONTRACTION in operations_of(kernel.values):
-                everything += sum(1 for _ in estimates(kernel))
+                everything += sum(1 for _ in estimates(ProductQuery(kernel, machine())))
                 with monkeypatch.context() as patch:
                     patch.setattr(Priced, "order", counted)
                     patch.setattr(Priced, "on_threads", counted_on_threads)

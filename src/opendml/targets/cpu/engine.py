@@ -145,15 +145,13 @@ class KernelCompiler:
 def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
     """Return the machine code of objects in the cache by their keys. None: one is absent or damaged."""
     with compiling:
-        for key in keys:
-            if key not in _codes:
-                check_time()
-                with deferred_signals():
-                    _require_memory()
-                    addresses = _cached(key, _SYMBOLS)
-                    if addresses is None:
-                        return None
-                    _codes[key] = _code_at(addresses, key)
+        # To defer signals takes as long as to link a small kernel.
+        for some in _batched([key for key in dict.fromkeys(keys) if key not in _codes], _BATCH):
+            check_time()
+            with deferred_signals():
+                _find_kernels(some)
+            if any(key not in _codes for key in some):
+                return None
         return [_codes[key] for key in keys]
 
 

@@ -71,11 +71,11 @@ def schedule(
 
     def constructed_now() -> list[CpuLaunch]:
         form, own = hints(traced), still
-        if still != varying and not keeps_bits(form, varying):
+        table, query = table_of(form, None, varying, own)
+        if own != varying and not keeps_bits(form, query):
             form, own = hints(usual), varying
-        decision = _decisions.get(
-            form, (*circumstances, varying, own), lambda: decide(*table_of(form, None, varying, own))
-        )
+            table, query = table_of(form, None, varying, own)
+        decision = _decisions.get(form, (*circumstances, varying, own), lambda: decide(table, query))
         return construct_traced(decision, traced, form)
 
     memo = Launches() if constructed is None else constructed
@@ -87,12 +87,16 @@ def _traced_dimensions(kernel: Kernel) -> tuple[int, ...]:
     return tuple([number for number, size in enumerate(kernel.domain) if is_traced(size)])
 
 
-def keeps_bits(kernel: Kernel, varying: Varying) -> bool:
-    """Return whether all that may be chosen for a kernel with sizes that vary computes the same bits."""
-    kind = kind_of(kernel)
-    if kind is KernelKind.CONTRACTION:
-        return ProductQuery(kernel, machine(), None, varying).adds_one_way
-    return kind is KernelKind.ELEMENT_WISE
+def keeps_bits(kernel: Kernel, query: Any) -> bool:
+    """Return whether all that may be chosen for a kernel with sizes that vary computes the same bits.
+
+    Args:
+        kernel: the kernel.
+        query: its query.
+    """
+    return (
+        query.adds_one_way if isinstance(query, ProductQuery) else kind_of(kernel) is KernelKind.ELEMENT_WISE
+    )
 
 
 def construct_traced(decision: CpuDecision, kernel: Kernel, hints: Kernel) -> list[CpuLaunch]:

@@ -246,15 +246,30 @@ class ProductQuery:
 
     @cached_property
     def families(self) -> list[Priced]:
-        """The families of tilings."""
+        """The families of tilings that may compute the sums of products.
+
+        If sizes of matrices vary, there are only those that pack constants alike for all sizes. Constant
+        filters are A, and meet windows of an image, in AMX if possible. Images of 14x14 and more take 1.0 to
+        1.1 times as long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for
+        these broadcast windows in tiles whose rows divide the width of the image. They are among the families
+        if the width is none of the sizes that vary `still`. Then there are only those whose sums have the
+        bits of the others.
+        """
         if self.still is None or self.still == self.varying:
-            return self.usual_families
-        return list(families_of(self.kernel, self.varying, self.roles, self.still))
+            return self._usual_families
+        kinds = {_kind(each.family) for each in self._usual_families}
+        alike = [each for each in self._all_families if _kind(each.family) in kinds]
+        return list(_with_one_layout(alike, self.still))
 
     @cached_property
-    def usual_families(self) -> list[Priced]:
-        """The families of tilings for all sizes that vary."""
-        return list(families_of(self.kernel, self.varying, self.roles))
+    def _all_families(self) -> list[Priced]:
+        return list(_all_families(self.roles, self.varying))
+
+    @cached_property
+    def _usual_families(self) -> list[Priced]:
+        """The families for all sizes that vary."""
+        every = self._all_families
+        return every if self.varying is None else list(_with_one_layout(every, self.varying))
 
     @cached_property
     def adds_one_way(self) -> bool:
@@ -265,7 +280,7 @@ class ProductQuery:
         """
         if self.varying is None or self.few_rows is not None:
             return False
-        usual = [each.family for each in self.usual_families]
+        usual = [each.family for each in self._usual_families]
         kinds = {_kind(each) for each in usual}
         is_alike = len(kinds) == 1 and not usual[0].instructions.are_amx and usual[0].roles.types[0] is F32
         return is_alike and all(
@@ -329,7 +344,7 @@ def _price_any_reduction(query: ProductQuery) -> Estimate[None] | Refusal:
 
 def _alternatives(query: ProductQuery) -> Iterator[Estimate[TileChoice]]:
     """Yield the estimates of all tiles."""
-    every = [query.few_rows] if query.few_rows else estimates(query.kernel, query.varying)
+    every = [query.few_rows] if query.few_rows else estimates(query)
     return map(_in_plain_numbers, every)
 
 
@@ -442,33 +457,10 @@ def columns_of_all(best: Tiles, families: Sequence[Priced]) -> int:
     return min(by_columns, key=cycles)
 
 
-def estimates(kernel: Kernel, varying: Varying = None) -> Iterator[Estimate[Tiles]]:
+def estimates(query: ProductQuery) -> Iterator[Estimate[Tiles]]:
     """Yield the estimates of all tiles that can compute a kernel's sums of products."""
-    for priced in families_of(kernel, varying):
+    for priced in query.families:
         yield from map(priced.estimate, priced.tiles())
-
-
-def families_of(
-    kernel: Kernel, varying: Varying = None, every: Sequence[Roles] | None = None, still: Varying = None
-) -> Iterator[Priced]:
-    """Yield the families of tilings that may compute a kernel's sums of products.
-
-    If sizes of matrices vary, there are only those that pack constants alike for all sizes. Constant filters
-    are A, and meet windows of an image, in AMX if possible. Images of 14x14 and more take 1.0 to 1.1 times as
-    long then, and those of 7x7 1.4 to 1.6 times (two cores of Zen 4). The fastest ways for these broadcast
-    windows in tiles whose rows divide the width of the image. They are among the families if the width is
-    none of the sizes that vary `still`. Then there are only those whose sums have the bits of the others.
-    """
-    families = list(_all_families(both_roles(kernel) if every is None else every, varying))
-    if varying is None:
-        yield from families
-        return
-    usual = _with_one_layout(families, varying)
-    if still is None or still == varying:
-        yield from usual
-        return
-    kinds = {_kind(each.family) for each in usual}
-    yield from [each for each in _with_one_layout(families, still) if _kind(each.family) in kinds]
 
 
 def _kind(family: Family) -> tuple[Instructions, bool, bool]:
