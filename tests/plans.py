@@ -13,12 +13,12 @@ from opendml.compiler.sized import at_sizes
 from opendml.program.buckets import bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Program
-from opendml.program.sizes import Dimension, Trace, hint_of
+from opendml.program.sizes import Dimension, Trace, value_at
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel
 from opendml.targets.cpu.engine import KernelCompiler
-from opendml.targets.cpu.executable import CpuExecutable, CpuSizedInstance
+from opendml.targets.cpu.executable import CpuExecutable, CpuSizedInstance, Job
 from opendml.targets.cpu.native import (
     _DONE,
     _NEXT,
@@ -55,30 +55,27 @@ def check_words(model: dml.Model, **sizes: int) -> int:
     Return the number of plans.
     """
     open_sizes = {name: size for name, size in sizes.items() if size > 1}
+    alike = [each for each in traces_of(model) if each._dimensions == tuple(open_sizes)]
+    return sum(check_words_of(each, open_sizes) for each in alike)
+
+
+def check_words_of(traced: TracedModel, open_sizes: Mapping[str, int]) -> int:
+    """Compare the words of a traced graph's plans as `check_words` does."""
     bucket, count = bucket_of(open_sizes.values()), 0
-    every = [(each, plan) for each in traces_of(model) for plan in each._plans.get(bucket, ())]
-    for traced, plan in every:
-        is_alike = traced._dimensions == tuple(open_sizes)
-        work = plan.at(open_sizes, traced.device) if is_alike else None
+    for plan in traced._plans.get(bucket, ()):
+        work = plan.at(open_sizes, traced.device)
         if work is None:
             continue
         count += 1
         if traced._traced is None:  # The plan is a stored one.
             traced._fuse_later()
-        program = traced._traced
-        assert isinstance(program, CpuTracedProgram)
         assert isinstance(work.executable, CpuExecutable)
-        hints = partial(at_sizes, sizes=plan.hints)
-        buckets = zip(open_sizes.items(), ranges_of(open_sizes.values()), strict=True)
-        ranges = {name: Dimension(size, *range) for (name, size), range in buckets}
-        with traced._trace.within(ranges):
-            # All decisions are made for these sizes, except the choices.
-            scheduled = _scheduled(program._kernels, hints)
-            with KernelCompiler() as compiler:
-                made = _parts(program._program, program._kernels, None, compiler, scheduled, hints)
-            wanted = made.job
-            arena_bytes = hint_of(wanted.arena_bytes)
+        # All decisions are made for these sizes, except the choices.
+        wanted, arena_bytes = _constructed(traced, plan, open_sizes, open_sizes)
         job = work.executable._job
+        if not np.array_equal(_code(job.words), _code(wanted.words)):
+            # A bucket decides, too, whether stores bypass the caches, and whether short loops are unrolled.
+            wanted, arena_bytes = _constructed(traced, plan, open_sizes, plan.hints)
         # How many threads take part, and whether they look for signals, is decided for a bucket.
         if job.words[THREADS] == wanted.words[THREADS]:
             assert job.arena_bytes == arena_bytes
@@ -87,6 +84,28 @@ def check_words(model: dml.Model, **sizes: int) -> int:
         np.testing.assert_array_equal(job.words, wanted.words)
         np.testing.assert_array_equal(words_in_place(plan, open_sizes), job.words)
     return count
+
+
+def _constructed(
+    traced: TracedModel, plan: Plan, sizes: Mapping[str, int], hints: Mapping[str, int]
+) -> tuple[Job, int]:
+    """Return the launches that a plan's choices construct with hints in the bucket of some sizes, and the
+    bytes of their arena."""
+    program = traced._traced
+    assert isinstance(program, CpuTracedProgram)
+    chosen = partial(at_sizes, sizes=plan.hints)
+    ranges = zip(sizes, ranges_of(sizes.values()), strict=True)
+    with traced._trace.within({name: Dimension(hints[name], *range) for name, range in ranges}):
+        scheduled = _scheduled(program._kernels, chosen)
+        with KernelCompiler() as compiler:
+            made = _parts(program._program, program._kernels, None, compiler, scheduled, chosen)
+        made.job.words[made.job.positions] = [value_at(size, sizes) for size in made.job.sizes]
+        return made.job, value_at(made.job.arena_bytes, sizes)
+
+
+def _code(words: Array) -> Array:
+    """Return the addresses of machine code among the words of a job."""
+    return words[HEADER : HEADER + LAUNCH * int(words[0]) : LAUNCH]
 
 
 def words_in_place(plan: Plan, sizes: Mapping[str, int]) -> Array:

@@ -80,7 +80,7 @@ def drafted(choices: Choices) -> Draft:
     draft = Draft(choices, choices.of(OPSETS))
     count = 0
     while not count or (count < MOST_NODES and not choices.rarely(7)):
-        _add(draft, choices.of(MAKERS)(draft))
+        add(draft, choices.of(MAKERS)(draft))
         count += 1
     return draft
 
@@ -100,10 +100,10 @@ def model_of(draft: Draft) -> onnx.ModelProto:
         [onnx.ValueInfoProto(name=name) for name in outputs],
         [numpy_helper.from_array(each.content, each.name) for each in draft.stored],
     )
-    return helper.make_model(graph, opset_imports=_opsets(draft), ir_version=10)
+    return helper.make_model(graph, opset_imports=opsets(draft), ir_version=10)
 
 
-def _opsets(draft: Draft) -> list[onnx.OperatorSetIdProto]:
+def opsets(draft: Draft) -> list[onnx.OperatorSetIdProto]:
     return [helper.make_opsetid("", draft.opset), helper.make_opsetid("com.microsoft", 1)]
 
 
@@ -134,7 +134,7 @@ def run_by_onnxruntime(model: onnx.ModelProto, feed: dict[str, Array]) -> list[A
         return None
 
 
-def _add(draft: Draft, made: Made) -> None:
+def add(draft: Draft, made: Made) -> None:
     """Adds a node, if ONNX's evaluator can run it, or ONNX Runtime that of its own domain."""
     names = [draft.name() for _ in range(made.outputs)]
     node = helper.make_node(made.operator, made.inputs, names, domain=made.domain, **made.attributes)
@@ -153,7 +153,7 @@ def _add(draft: Draft, made: Made) -> None:
         [_info(each, is_symbolic=False) for each in reads.values()],
         [onnx.ValueInfoProto(name=name) for name in names],
     )
-    model = helper.make_model(graph, opset_imports=_opsets(draft), ir_version=10)
+    model = helper.make_model(graph, opset_imports=opsets(draft), ir_version=10)
     run = run_by_onnxruntime if made.domain else evaluated
     results = run(model, given)
     if results is None or not all(isinstance(each, np.ndarray | np.generic) for each in results):
@@ -199,7 +199,7 @@ def _assert_one_of(
             for name, each in wanted.items()
             if name == "ONNX Runtime" or (value.name not in draft.ends and each[number] is not None)
         }
-        problem = _difference(result, trusted, is_exact=value.name in exact, is_finite=is_finite)
+        problem = difference(result, trusted, is_exact=value.name in exact, is_finite=is_finite)
         if problem:
             operators = [node.op_type for node in model.graph.node if value.name in node.output]
             raise AssertionError(
@@ -231,7 +231,7 @@ def shown(draft: Draft, names: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _difference(result: Array, wanted: dict[str, Array], *, is_exact: bool, is_finite: bool) -> str | None:
+def difference(result: Array, wanted: dict[str, Array], *, is_exact: bool, is_finite: bool) -> str | None:
     """Where a result is what none of the others says; None: nowhere."""
     alike = [each for each in wanted.values() if each.dtype == result.dtype and each.shape == result.shape]
     if wanted and not alike:

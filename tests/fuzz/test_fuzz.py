@@ -22,6 +22,7 @@ CASES = {
     "nodes": 15,
     "onnx": 25,
     "peers": 20,
+    "sizes": 2,
     "saved": 20,
     "serialized": 30,
     "faults": 10,
@@ -31,7 +32,7 @@ SHRINKING = 40
 
 @pytest.mark.parametrize("fuzzer", FUZZERS)
 def test_fuzzers_find_nothing(fuzzer: str, worker: Worker) -> None:
-    if fuzzer == "nodes":
+    if fuzzer in ("nodes", "sizes"):
         pytest.importorskip("onnxruntime", reason="ONNX's evaluator alone is not trusted")
     campaign = Campaign([fuzzer], shrinking=SHRINKING)
     campaign.try_seeds(worker, fuzzer, range(CASES[fuzzer]))

@@ -70,6 +70,12 @@ MODELS = {
         => (float[a, b, q, d] y, float[a, b, c, d] new) {
         new = Concat <axis = 2> (past, x)  t = Transpose <perm = [0, 1, 3, 2]> (new)
         s = MatMul (x, t)  w = Softmax (s)  y = MatMul (w, new) }""",
+    "causal attention over other keys": """(float[1, 2, n, 4] q, float[1, 2, m, 4] k)
+        => (float[1, 2, n, 4] y) { y = Attention <is_causal = 1> (q, k, k) }""",
+    "causal attention behind a cache": """
+        (float[1, 2, n, 4] q, float[1, 2, m, 4] k, float[1, 2, p, 4] c)
+        => (float[1, 2, n, 4] y, float[1, 2, t, 4] d)
+        { y, d = Attention <is_causal = 1> (q, k, k, , c, c) }""",
     "tables of integers cut and repeated to lengths": """(float[n, m] x) => (float[n, m] y, int64[n, k] r)
         <int64[1, 64] table = {"""
     + ", ".join(map(str, range(64)))
@@ -103,7 +109,7 @@ STEP = """(int64[1, length] tokens, float[1, past, 8] keys, float[16, 8] words, 
 
 
 def loaded(text: str) -> dml_onnx.OnnxModel:
-    head = '<ir_version: 10, opset_import: ["" : 18]> g '
+    head = '<ir_version: 10, opset_import: ["" : 23]> g '
     return dml_onnx.load(onnx.parser.parse_model(head + text))
 
 

@@ -286,6 +286,16 @@ def test_quotients_are_bounded_by_what_they_divide() -> None:
     assert not trace.guards
 
 
+def test_a_quotient_of_one_range_may_have_no_divisor_in_another() -> None:
+    trace = Trace({"n": Dimension(40)})
+    rest = greatest(trace.size("n") - 31, 0)
+    with trace.within({"n": Dimension(40, 32, 63)}):
+        assert hint_of(1000 // rest) == 111
+    with trace.within({"n": Dimension(20, 16, 31)}) as guards:
+        assert trace.size("n") > 15
+    assert not guards
+
+
 def test_guards_narrow_ranges_if_a_trace_says_so() -> None:
     trace, sizes = of(narrows=True)
     batch, length = sizes["batch"], sizes["length"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable
 
 import numpy as np
@@ -50,6 +51,24 @@ def test_a_state_grows_by_new_rows(type: str) -> None:
     assert state.length == 0
     state.run({"past": rows(2, 5, kind), "new": rows(1, 6, kind)})
     assert state["past"][0, :, 0].tolist() == [5, 5, 6]
+
+
+def test_a_state_that_was_warmed_up_plans_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    model = cached()
+    state = model.state()
+    state.run({"past": rows(2, 1), "new": rows(1, 2)})
+    with caplog.at_level(logging.DEBUG, "opendml"):
+        state.warm_up({"length": [8, 70], "count": 1})
+        assert (
+            "planned a graph for sizes {'length': 8, 'capacity of caches': 64}, which no plan" in caplog.text
+        )
+        caplog.clear()
+        for length in (9, 71):
+            state.run({"past": rows(length, 3), "new": rows(1, 4)})
+        assert "planned" not in caplog.text
+    assert state.length == 72
+    with pytest.raises(dml.InvalidArgument, match="warm_up: length: 0; a size from 1 on"):
+        state.warm_up({"length": 0, "count": 1})
 
 
 def test_only_new_rows_of_a_state_are_written() -> None:

@@ -71,7 +71,13 @@ def write_a_buffer(net: Any) -> None:
     net[1].running_mean.fill_(2)
 
 
-@pytest.mark.parametrize("change", [add, load, take_other_memory, replace, write_a_buffer])
+def take_other_strides(net: Any) -> None:
+    net[0].weight.data = torch.randn(6, 8).mT
+
+
+@pytest.mark.parametrize(
+    "change", [add, load, take_other_memory, take_other_strides, replace, write_a_buffer]
+)
 def test_parameters_that_changed_are_read_again(change: Any, prepared: Prepared) -> None:
     net, x = network(), torch.randn(4, 6)
     function = compiled(net, options=FREEZING)

@@ -19,7 +19,7 @@ from opendml.frontends.onnx.tensor_info import TensorInfo
 from opendml.locked import Locked
 from opendml.logs import log, progress_shown, tell
 from opendml.runtime.graphs.model_cache import ModelCache
-from opendml.runtime.graphs.warming import SizesToWarm, combinations
+from opendml.runtime.graphs.warming import SizesToWarm, size_combinations, zeros_of
 from opendml.spec.wording import shown
 from opendml.targets.compiled_files import reading
 
@@ -181,13 +181,7 @@ class OnnxModel(Locked):
     def state(self, pairs: Mapping[str, str] | None = None, *, capacity: int = 0) -> ModelState:
         """Return the memory of inputs that are outputs of the run before, as caches of keys and values.
 
-        Args:
-            pairs: the names of these inputs by those of the outputs. None: an output whose name has "present"
-                is the input whose name has "past", "past_key_values" or "past_key_value" there.
-            capacity: rows for which there is room from the beginning.
-
-        Raises:
-            InvalidArgument: an unknown name, or sizes that do not differ in one open size.
+        `ModelState` says what the arguments are, and which raise InvalidArgument.
         """
         with importing:
             from opendml.runtime.graphs.caches import Declared, ModelState
@@ -216,8 +210,8 @@ class OnnxModel(Locked):
             Error: as of a call.
         """
         dimensions = [each for info in self.inputs for each in info.sizes or () if isinstance(each, str)]
-        for each in combinations(sizes, tuple(dict.fromkeys(dimensions))):
-            self.run({info.name: info._zeros(each) for info in self.inputs})
+        for each in size_combinations(sizes, tuple(dict.fromkeys(dimensions))):
+            self.run({info.name: zeros_of(info.name, info.type, info.sizes, each) for info in self.inputs})
 
     def parts(self, inputs: Mapping[str, Any]) -> tuple[Model | str, ...]:
         """Run the model, and return its compiled graphs and the names of nodes outside of them, in order.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from opendml.across_forks import importing
-from opendml.errors import InvalidArgument
 
 
 @dataclass(frozen=True)
@@ -30,24 +29,6 @@ class TensorInfo:
     def _assumed_sizes(self) -> tuple[int, ...]:
         """The sizes, with 1 for each open one, as in DxDispatch."""
         return tuple(size if isinstance(size, int) and size > 0 else 1 for size in self.sizes or ())
-
-    def _zeros(self, named: Mapping[str, int]) -> np.ndarray[Any, Any]:
-        """Return an input of zeros, for sizes of named dimensions.
-
-        Raises:
-            InvalidArgument: the type or the sizes are not known, or there is no memory for the input.
-        """
-        declared = (None,) if self.sizes is None else self.sizes
-        sizes = [named.get(each, each) if isinstance(each, str) else each for each in declared]
-        if self.type is None or not all(isinstance(each, int) and each >= 0 for each in sizes):
-            problem = (
-                f"{self.sizes} of {self.type}; a tensor of numbers, and a name for each open size, are needed"
-            )
-            raise InvalidArgument(f"warm_up: input {self.name!r}: {problem}")
-        try:
-            return np.zeros([each for each in sizes if isinstance(each, int)], self.type)
-        except (MemoryError, ValueError) as error:
-            raise InvalidArgument(f"warm_up: input {self.name!r}: no memory for sizes {sizes}") from error
 
     def to_json(self) -> list[Any]:
         """Return the declaration as JSON."""

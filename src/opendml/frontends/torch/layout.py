@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import torch
+
 
 def written_order(sizes: Sequence[int], strides: Sequence[int]) -> list[int]:
     """Return the dimensions from the greatest stride to the smallest."""
@@ -26,3 +28,16 @@ def overlaps(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     # PyTorch's symbolic strides are not 0; to ask would add guards to its graph.
     steps = zip(sizes, strides, strict=True)
     return any(isinstance(stride, int) and stride == 0 and size > 1 for size, stride in steps)
+
+
+def with_strides(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
+    """Return a tensor with these strides, and with its elements in memory."""
+    lying = zip(tensor.shape, tensor.stride(), strides, strict=True)
+    # The memory of a lazy tensor has the negatives of its elements, or there is none for its zeros.
+    is_lazy = tensor.is_neg() or tensor._is_zerotensor()
+    if not is_lazy and all(size == 1 or own == stride for size, own, stride in lying):
+        return tensor
+    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    first = tuple(slice(None if stride else 1) for stride in strides)  # what is repeated is written once
+    copy[first].copy_(tensor[first])
+    return copy

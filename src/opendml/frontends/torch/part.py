@@ -10,13 +10,12 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from opendml.errors import InvalidArgument
 from opendml.frontends.common.types import computed_type_of
 from opendml.frontends.torch.conversion import TorchConversion
-from opendml.frontends.torch.layout import is_dense, written_order
+from opendml.frontends.torch.layout import is_dense, with_strides, written_order
 from opendml.frontends.torch.symbols import TENSORS, Tracing, values_at
 from opendml.frontends.torch.views import base_of
-from opendml.frontends.torch.weights import FrozenParameters
+from opendml.frontends.torch.weights import FrozenParameters, require_memory
 from opendml.runtime.graphs.compiled_work import Prepared
 from opendml.runtime.graphs.graph import Graph
 from opendml.runtime.graphs.model import Model
@@ -117,8 +116,9 @@ class PartRun:
     """
 
     def __init__(self, part: Part, model: Model | None, layout: Any) -> None:
-        self._strides, made, views = layout
+        strides, made, views = layout
         self._part, self._model = part, model
+        self._strides = [strides[number] for number in part.given]
         self._made = [
             _ResultLayout(sizes, strides, type, device)
             for (sizes, strides), (type, device) in zip(made, part.types, strict=True)
@@ -127,7 +127,8 @@ class PartRun:
             (place, [_View(view, *each) for view, each in zip(operators, arguments, strict=True)])
             for (place, operators), arguments in zip(part.views, views, strict=True)
         ]
-        self._weights = FrozenParameters(model) if model is not None and part.held else None
+        held = [strides[number] for number in part.held]
+        self._weights = FrozenParameters(model, held) if model is not None and held else None
 
     @property
     def prepared(self) -> list[Prepared]:
@@ -147,25 +148,28 @@ class PartRun:
         tensors: Sequence[Any] = given
         if part.tensors is not None:
             tensors = [given[number] for number in part.tensors]
-        laid = [
-            tensor if tensor.stride() == strides and not tensor.is_neg() else _laid(tensor, strides)
-            for tensor, strides in zip(tensors, self._strides, strict=True)
-        ]
         made = [each.empty() for each in self._made]
         if self._model is not None:
+            laid = [
+                tensor
+                if tensor.stride() == strides and not tensor.is_neg()
+                else with_strides(tensor, strides)
+                for tensor, strides in zip(
+                    [tensors[number] for number in part.given], self._strides, strict=True
+                )
+            ]
             written = [each.packed(tensor) for each, tensor in zip(self._made, made, strict=True)]
             addresses = [each.data_ptr() for each in laid]
             if 0 in addresses:
-                laid = [_laid(*each) for each in zip(laid, self._strides, strict=True)]
+                laid = [with_strides(*each) for each in zip(laid, self._strides, strict=True)]
                 addresses = [each.data_ptr() for each in laid]
-                if 0 in addresses:
-                    raise InvalidArgument("torch.compile: an input without memory, such as a fake tensor")
-            held = [laid[number] for number in part.held]
+                require_memory(addresses)
+            weights = self._weights
             self._model._run_at(
-                [addresses[number] for number in part.given],
+                addresses,
                 [each.data_ptr() for each in written],
                 _stream_of(made[0]),
-                self._weights.prepared(held) if self._weights is not None else None,
+                None if weights is None else weights.prepared([tensors[number] for number in part.held]),
             )
             for tensor, packed in zip(made, written, strict=True):
                 if packed is not tensor:
@@ -256,19 +260,6 @@ def _as_written(tensor: GraphTensor, value: Any) -> GraphTensor:
         return tensor
     permuted = tensor.permute(order)
     return permuted.rounded() if value.dtype is torch.bfloat16 else permuted
-
-
-def _laid(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
-    """Return a tensor with the strides of the trace, and with its elements in memory."""
-    lying = zip(tensor.shape, tensor.stride(), strides, strict=True)
-    # The memory of a lazy tensor has the negatives of its elements, or there is none for its zeros.
-    is_lazy = tensor.is_neg() or tensor._is_zerotensor()
-    if not is_lazy and all(size == 1 or own == stride for size, own, stride in lying):
-        return tensor
-    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
-    first = tuple(slice(None if stride else 1) for stride in strides)  # what is repeated is written once
-    copy[first].copy_(tensor[first])
-    return copy
 
 
 def _stream_of(tensor: torch.Tensor) -> int | None:

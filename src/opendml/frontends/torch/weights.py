@@ -8,6 +8,8 @@ from collections.abc import Hashable, Sequence
 
 import torch
 
+from opendml.errors import InvalidArgument
+from opendml.frontends.torch.layout import with_strides
 from opendml.locked import Locked
 from opendml.runtime.graphs.compiled_work import Prepared
 from opendml.runtime.graphs.model import Model
@@ -21,19 +23,24 @@ class FrozenParameters(Locked):
 
     Args:
         model: holds the parameters as constants, in their order.
+        strides: those that the model expects.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, strides: Sequence[tuple[int, ...]]) -> None:
         super().__init__()
-        self._model = model
+        self._model, self._strides = model, strides
         self._kept: dict[tuple[int, ...], _Prepared] = {}
+        self._last: _Prepared | None = None
 
     def prepared(self, tensors: Sequence[torch.Tensor]) -> Prepared:
         """Return the model over the parameters as they are now.
 
         Args:
-            tensors: the parameters, with the strides that the model expects.
+            tensors: the parameters, which may have other strides than the model expects.
         """
+        last = self._last
+        if last is not None and last.is_of(tensors):
+            return last.prepared
         key = tuple(map(id, tensors))
         with self._lock:
             kept = self._kept.get(key)
@@ -42,6 +49,7 @@ class FrozenParameters(Locked):
                 identities = [_identity(each) for each in tensors]
                 prepared = self._model._prepare(self._memories(tensors), identities)
                 kept = self._kept[key] = _Prepared(tensors, prepared)
+            self._last = kept
         return kept.prepared
 
     @property
@@ -53,10 +61,22 @@ class FrozenParameters(Locked):
     def _memories(self, tensors: Sequence[torch.Tensor]) -> list[TensorMemory]:
         place = self._model.device._backend.place
         layouts = [self._model._input_layouts[number] for number in self._model._deferred_constants]
+        laid = [with_strides(*each) for each in zip(tensors, self._strides, strict=True)]
+        require_memory([each.data_ptr() for each in laid])
         return [
             TensorMemory(tensor.data_ptr(), layout, False, tensor, place)
-            for tensor, layout in zip(tensors, layouts, strict=True)
+            for tensor, layout in zip(laid, layouts, strict=True)
         ]
+
+
+def require_memory(addresses: Sequence[int]) -> None:
+    """Check that tensors lie in memory.
+
+    Raises:
+        InvalidArgument: one does not.
+    """
+    if 0 in addresses:
+        raise InvalidArgument("torch.compile: an input without memory, such as a fake tensor")
 
 
 class _Prepared:
@@ -65,7 +85,9 @@ class _Prepared:
     def __init__(self, tensors: Sequence[torch.Tensor], prepared: Prepared) -> None:
         self.prepared = prepared
         self._tensors = [weakref.ref(each) for each in tensors]
-        self._states = [_state(each) for each in tensors]
+        # PyTorch does not count the writes of inference tensors.
+        is_counted = not any(each.is_inference() for each in tensors)
+        self._states = [_state(each) for each in tensors] if is_counted else None
 
     def is_alive(self) -> bool:
         """Return whether all parameters are still there."""
@@ -73,10 +95,20 @@ class _Prepared:
 
     def is_of(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Return whether these are the parameters, unchanged."""
-        return all(
-            known() is each and state == _state(each)
-            for known, state, each in zip(self._tensors, self._states, tensors, strict=True)
-        )
+        if self._states is None:
+            return False
+        # This runs before each call, for all parameters.
+        for known, (version, address, strides), each in zip(
+            self._tensors, self._states, tensors, strict=True
+        ):
+            if (
+                each._version != version
+                or each.data_ptr() != address
+                or each.stride() != strides
+                or known() is not each
+            ):
+                return False
+        return True
 
 
 _names: dict[int, tuple[weakref.ref[torch.Tensor], int]] = {}
@@ -91,12 +123,9 @@ def _identity(tensor: torch.Tensor) -> Hashable:
         for key in [key for key, (each, _) in list(_names.items()) if each() is None]:
             _names.pop(key, None)
         known = _names[id(tensor)] = weakref.ref(tensor), next(_numbers)
-    return known[1], _state(tensor)
+    return known[1], object() if tensor.is_inference() else _state(tensor)
 
 
-def _state(tensor: torch.Tensor) -> object:
-    """Return a key that changes with each write and each move of a tensor.
-
-    PyTorch does not count the writes of inference tensors, so their keys are never equal.
-    """
-    return object() if tensor.is_inference() else (tensor._version, tensor.data_ptr())
+def _state(tensor: torch.Tensor) -> tuple[int, int, tuple[int, ...]]:
+    """Return a key that changes with each write and each move of a tensor."""
+    return tensor._version, tensor.data_ptr(), tensor.stride()

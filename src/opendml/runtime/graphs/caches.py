@@ -15,6 +15,7 @@ import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
 from opendml.runtime.graphs.traced_model import CAPACITY
+from opendml.runtime.graphs.warming import SizesToWarm, size_combinations, zeros_of
 from opendml.runtime.memory.foreign import as_numpy
 from opendml.runtime.memory.host_array import Array, share_elements
 from opendml.spec.tensor_desc import same_strides
@@ -248,6 +249,19 @@ class ModelState:
     rows. The buffers grow by doubling. A run that fails leaves the rows as they were. One state is used by
     one thread at a time; several states of a model are independent.
 
+    The arguments of `model.state` are `pairs` and `capacity`.
+
+    Args:
+        run: runs the model.
+        inputs, outputs: the declarations of the model.
+        pairs: the names of inputs by those of the outputs that become them. None: an output whose name has
+            "present" is the input whose name has "past", "past_key_values" or "past_key_value" there.
+        capacity: rows for which there is room from the beginning.
+        takes_empty: whether the model takes caches without rows.
+
+    Raises:
+        InvalidArgument: an unknown name, or sizes that do not differ in one open size.
+
     >>> import numpy as np, opendml as dml
     >>> graph = dml.Graph()
     >>> past = graph.input("past", dml.FLOAT32, [2, "length", 4])
@@ -290,10 +304,16 @@ class ModelState:
 
     def __copy__(self) -> ModelState:
         """Return a state with the same rows in memory of its own."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
+        other = self._without_rows()
         other._buffers = {name: buffer.copy() for name, buffer in self._buffers.items()}
         other._lengths = self._lengths.copy()
+        return other
+
+    def _without_rows(self) -> ModelState:
+        """Return a state without memory."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._buffers, other._lengths = {}, {}
         return other
 
     def __repr__(self) -> str:
@@ -313,6 +333,28 @@ class ModelState:
     def clear(self) -> None:
         """Forget all rows. The memory remains."""
         self._lengths = dict.fromkeys(self._lengths, 0)
+
+    def warm_up(self, sizes: SizesToWarm) -> None:
+        """Compile the model for runs of a state with some sizes now, and not when they come.
+
+        The model runs once on zeros for each combination of sizes. The rows of the state stay as they are.
+
+        Args:
+            sizes: for each named dimension of the inputs a size, or several. That of a cache is its length
+                before a run, from 0 on if the model takes empty caches.
+
+        Raises:
+            InvalidArgument: a dimension is unknown or has no size.
+            Error: as of a run.
+        """
+        declared = self._inputs.values()
+        names = dict.fromkeys(
+            [size for each in declared for size in each.sizes or () if isinstance(size, str)]
+        )
+        lengths = {(self._inputs[name].sizes or ())[axis] for name, axis in self._axes.items()}
+        for each in size_combinations(sizes, names, lengths if self._takes_empty else ()):
+            zeros = {info.name: zeros_of(info.name, info.type, info.sizes, each) for info in declared}
+            self._without_rows().run(zeros)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Run the model on its other inputs, and return its other outputs by name.

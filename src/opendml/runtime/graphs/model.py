@@ -31,7 +31,7 @@ from opendml.runtime.graphs.layout_copies import (
 )
 from opendml.runtime.graphs.shared import ConstantStore, Footprint, SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData
-from opendml.runtime.graphs.warming import SizesToWarm, combinations
+from opendml.runtime.graphs.warming import SizesToWarm, size_combinations
 from opendml.runtime.memory.foreign import as_numpy, like
 from opendml.runtime.memory.host_array import (
     Array,
@@ -169,7 +169,7 @@ class Model(Locked):
         Raises:
             InvalidArgument: a dimension that the graph does not have, or one without a size.
         """
-        for each in combinations(sizes, self._dimension_names):
+        for each in size_combinations(sizes, self._dimension_names):
             self._warm(each)
 
     @property

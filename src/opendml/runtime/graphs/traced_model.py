@@ -6,6 +6,7 @@ all sizes of its bucket that meet its guards. Costs change little within a bucke
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from opendml.compiler.in_place import joined_inputs
 from opendml.compiler.simplify import simplify
 from opendml.floating_point import default_mode
 from opendml.locked import Locked
-from opendml.logs import log
+from opendml.logs import log, tell
 from opendml.program.buckets import WIDE, Bucket, bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
@@ -505,6 +506,7 @@ class TracedModel(Locked):
                 self._refused[bucket_of(tuple(sizes.values())), tuple(hints.items())] = conditions
             return False
 
+        began = time.perf_counter()
         with self._trace.within(dimensions) as guards, meter().timed("compile_seconds", "a graph"):
             try:
                 with default_mode():
@@ -518,7 +520,13 @@ class TracedModel(Locked):
                 return None
             only = [(Relation.ZERO, self._trace.size(name) - size) for name, size in fixed.items()]
             plan = Plan(executable, self._work, [*self._guards, *guards, *only], hints, self._steps)
-        log.debug("planned a graph for %s and %s with %d guards", dimensions, dict(fixed), len(guards))
+        tell(
+            "planned a graph for sizes %s, which no plan serves; for all of %s with %d guards, in %.2f s",
+            dict(sizes),
+            ", ".join([f"{name} {first} to {last}" for name, (first, last) in ranges.items()]),
+            len(plan.guards),
+            time.perf_counter() - began,
+        )
         return plan
 
     def _of(self, plan: Plan, values: IntegerArray) -> Model:

@@ -13,7 +13,7 @@ from opendml.frontends.common.types import FLOATS, NotExpressible, data_type_of
 from opendml.frontends.onnx.conversion import OnnxConversion, Result
 from opendml.frontends.onnx.registry import converts
 from opendml.frontends.onnx.values import BOOLEAN
-from opendml.program.sizes import is_traced
+from opendml.program.sizes import are_same, is_traced
 from opendml.runtime.graphs.repeat import repeated
 from opendml.runtime.graphs.tensor import GraphTensor
 from opendml.spec.enums import TensorDataType
@@ -95,11 +95,10 @@ def _bias(node: OnnxConversion, rows: int, columns: int) -> tuple[GraphTensor | 
     result, given = _mask(node, columns)
     added = [] if result is None else [result]
     if is_traced(rows) or is_traced(columns):
-        # Places are counted from the ends, because numbers in a graph do not change with sizes.
+        distance = _distance(node, rows, columns, past)
+        hidden.extend([] if most is None else [distance > most])
+        hidden.extend([] if least is None else [distance < -least])
         behind = shaped(node.sequence(columns, np.int32)[::-1], (1, 1, 1, columns))
-        place = shaped(node.sequence(rows, np.int32)[::-1], (1, 1, rows, 1)) - behind
-        hidden.extend([] if most is None else [place > most])
-        hidden.extend([] if least is None else [place < -least])
         hidden.extend([] if given == columns else [behind < columns - given])
     else:
         # Positions alone determine a causal mask, so no tensor is read. Each query sees the first key.
@@ -113,6 +112,21 @@ def _bias(node: OnnxConversion, rows: int, columns: int) -> tuple[GraphTensor | 
             added.append(node.constant(np.where(seen, 0.0, -np.inf)[None, None], np.float32))
     added.extend(map(hiding, hidden))
     return (sum(added[1:], start=added[0]) if added else None), causal, hides_all
+
+
+def _distance(node: OnnxConversion, rows: int, columns: int, past: int) -> GraphTensor:
+    """Return how far each key lies behind the place of each query; `past` keys lie in front of the first one.
+
+    Places are tensors that sizes make, because numbers in a graph do not change with sizes.
+    """
+    if are_same(columns - past, rows):
+        # Counted from the ends, queries and keys have the same places.
+        own, places = (node.sequence(each, np.int32)[::-1] for each in (rows, columns))
+        return shaped(own, (1, 1, rows, 1)) - shaped(places, (1, 1, 1, columns))
+    places = node.sequence(columns - past, np.int32)
+    if past:
+        places = dml.join([-1 - node.sequence(past, np.int32)[::-1], places], axis=0)
+    return shaped(places, (1, 1, 1, columns)) - shaped(node.sequence(rows, np.int32), (1, 1, rows, 1))
 
 
 def _bounds(node: OnnxConversion) -> tuple[int | None, int | None]:
