@@ -24,6 +24,7 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.cuda import driver
 from opendml.targets.cuda.executable import CudaExecutable, Scheduler
+from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.reference.backend import ReferenceExecutable
 from tools.cuda_case import Case
@@ -104,7 +105,7 @@ def _arguments() -> argparse.Namespace:
 def runs() -> Iterator[tuple[Case, str, Scheduler]]:
     """Yield all cases, each in the tile that is chosen (the way is empty), contractions also in two of the
     tiles of each kind, in turn, and a softmax between products in each tile that takes it."""
-    modes = ("fma", "mma", "imma", "wgmma", "wgmma_windows", "wgmma_bytes", "wgmma_parts")
+    modes = tuple(mode.value for mode in (CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA, *WARPGROUP_MODES))
     ways = {mode: cycle([way for way in schedulers() if way[0].split()[0] == mode]) for mode in modes}
     for case in all_cases():
         yield case, "", schedule

@@ -265,6 +265,42 @@ def _integers() -> Iterator[Case]:
     signed = {"filter": "INT8", "filter_zero_point": "INT8"}
     form = Form("CONVOLUTION_INTEGER", "", tensors, ones | {"group_count": 2}, types=signed)
     yield Case("contraction of bytes of windows", form.case("UINT8").program, special=True)
+    for images, filters, padding, has_zeros in (
+        ((2, 144, 9, 11), (40, 3, 3), 0, True),
+        ((1, 80, 7, 13), (72, 3, 2), 1, False),
+    ):
+        case = byte_convolution(images, filters, padding, has_zeros, lies_last=("input", "filter"))
+        yield Case(f"contraction of bytes moved windows {images} {filters}", case, special=True)
+
+
+def byte_convolution(
+    images: tuple[int, ...],
+    filters: tuple[int, ...],
+    padding: int = 0,
+    zeros: bool = True,
+    stride: int = 1,
+    lies_last: Sequence[str] = (),
+) -> Program:
+    """Return a convolution of UINT8 with INT8.
+
+    Args:
+        images: their sizes.
+        filters: outputs, and the sizes of the window.
+        padding: in front of and behind images.
+        zeros: both have zero points, the filters one for each output.
+        stride: of the window.
+        lies_last: the tensors whose channels lie innermost.
+    """
+    outputs, *window = filters
+    tensors: dict[str, Any] = {"input": images, "filter": (outputs, images[1], *window)}
+    tensors |= {name: channels_last(tensors[name]) for name in lies_last}
+    if zeros:
+        tensors |= {"input_zero_point": (1, 1, 1, 1), "filter_zero_point": (1, outputs, 1, 1)}
+    signed = dict.fromkeys(("filter", *["filter_zero_point"] * zeros), "INT8")
+    attributes = {"strides": (stride,) * 2, "dilations": (1, 1), "group_count": 1}
+    attributes |= {"start_padding": (padding,) * 2, "end_padding": (padding,) * 2}
+    form = Form("CONVOLUTION_INTEGER", "", tensors, attributes, types=signed)
+    return form.case("UINT8").program
 
 
 def _byte_product(

@@ -20,6 +20,7 @@ from opendml.targets.cuda.schedule_chain import CHAIN_TILES, ChainShape, ChainTi
 from opendml.targets.cuda.schedule_contraction import TILES, CudaTileChoice, Shape, Tile, launch_of
 from opendml.targets.cuda.schedule_warpgroups import (
     BYTE_TILES,
+    BYTE_WINDOW_TILES,
     PARTS_TILES,
     WARPGROUP_TILES,
     WINDOW_TILES,
@@ -35,6 +36,8 @@ def modes_of(case: str) -> tuple[str, ...]:
     """Return the modes of tiles that the case of a contraction, or of a softmax between them, is for, by its
     name; of warpgroups only those that the copy engine can load."""
     if "of bytes" in case:
+        if "moved windows" in case:
+            return "imma", "wgmma_byte_windows"
         return ("imma", "wgmma_bytes") if "copied" in case else ("imma",)
     if "FLOAT16" not in case:
         return ("fma", "wgmma_parts") if "copied" in case else ("fma",)
@@ -97,7 +100,7 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
         for splits in SPLITS:
             name = f"{tile.mode.value} {tile.rows}x{tile.columns} by {tile.threads} / {splits}"
             yield name + " of copies" * tile.copied, partial(in_tiles, tile, splits)
-    for each in (*WARPGROUP_TILES, *WINDOW_TILES, *BYTE_TILES, *PARTS_TILES):
+    for each in (*WARPGROUP_TILES, *WINDOW_TILES, *BYTE_TILES, *BYTE_WINDOW_TILES, *PARTS_TILES):
         for splits in SPLITS:
             name = f"{each.mode.value} {each.rows}x{each.columns} by {each.threads}"
             name += " in turn" * each.turns

@@ -47,7 +47,7 @@ from tests.programs import initialize
 from tools.contraction_cases import channels_last as channels_last_of
 from tools.cuda_case import Case
 from tools.cuda_check import worst_of
-from tools.cuda_contraction_cases import moved_windows
+from tools.cuda_contraction_cases import byte_convolution, moved_windows
 from tools.cuda_emulator import COMPILER, emulated
 from tools.cuda_tiles import in_tiles
 from tools.machines import planned
@@ -72,7 +72,8 @@ def shape_of(images: Images, filters: Filters, **form: int) -> ConvolutionShape:
 
 def maps_of(images: Images, filters: Filters, **form: int) -> tuple[WindowMap, TensorMap]:
     """Return the tensor maps of images and filters, in tiles of 128 x 64."""
-    tile = next(each for each in WINDOW_TILES if (each.rows, each.columns, each.cluster) == (128, 64, 1))
+    alone = (each for each in WINDOW_TILES if each.blocks_of_cluster == 1)
+    tile = next(each for each in alone if (each.rows, each.columns) == (128, 64))
     a, b = shape_of(images, filters, **form).launch(tile, 1, MACHINE).maps
     return (a, b) if isinstance(a, WindowMap) else (b, a)  # type: ignore[return-value]
 
@@ -329,12 +330,16 @@ def test_few_channels_and_other_devices_copy_nothing(images: Images, capability:
 
 
 def test_images_of_few_channels_are_copied_so_that_rows_of_windows_are_contiguous() -> None:
-    """Copies pad 3 channels to 4, so that windows begin 16 bytes apart. Without the copy k has 49 taps."""
+    """Squares of 2 x 2 pixels become one pixel, as strides are 2. Copies pad 3 channels to 4, so that windows
+    begin multiples of 16 bytes apart. Without the copy k has 49 taps."""
     program = fuse(packed_convolution((32, 3, 224, 224), (64, 7, 7), stride=2, before=3, after=3))
     copies = with_channels_last(program, MACHINE).kernels
-    assert [kernel.domain for kernel in copies[:-1]] == [(32, 229, 229, 4), (64, 7, 7, 4)]
+    assert [kernel.domain for kernel in copies[:-1]] == [
+        (32, 115, 115, 2, 2, 4),
+        (64, 4, 4, 2, 2, 4),
+    ]
     shape = ConvolutionShape(Shape(copies[-1], aligned(copies[-1])))
-    assert (shape.m, shape.n, shape.k) == (64, 32 * 112 * 112, 7 * 64)
+    assert (shape.m, shape.n, shape.k) == (64, 32 * 112 * 112, 4 * 64)
     assert not guards_of(copies[-1].values)
 
 
@@ -380,6 +385,36 @@ def test_convolutions_over_copies_compute_what_the_reference_does(
     # Two copies, the convolution, then maybe copies for tensors that are aligned to fewer bytes.
     assert used[2] in ("wgmma_windows", "reduction")
     assert error <= 1
+
+
+@pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize(
+    ("images", "filters", "form"),
+    [
+        ((2, 24, 9, 11), (40, 3, 3), {"padding": 1}),
+        ((2, 3, 20, 22), (24, 7, 7), {"padding": 3, "stride": 2}),
+    ],
+    ids=str,
+)
+def test_convolutions_of_bytes_have_their_zero_points_around_copies(
+    monkeypatch: pytest.MonkeyPatch, images: Images, filters: Filters, form: dict[str, int]
+) -> None:
+    """Images are filled with their zero point, and filters with theirs: one for each output."""
+    copy_always(monkeypatch)
+    program = byte_convolution(images, filters, **form)
+    with emulated():
+        error, used = worst_of(Case("convolution of bytes", program, special=True), schedule)
+    assert used[2] in ("wgmma_byte_windows", "reduction")
+    assert error == 0
+
+
+def test_zero_points_of_constant_filters_belong_to_the_recipe_of_their_copy() -> None:
+    program = byte_convolution((32, 64, 28, 28), (64, 3, 3), 1)
+    names = {1: "input zero point", 2: "filter", 3: "filter zero point"}
+    for fixed, prepared in ((names.keys(), [(2, 3)]), ({2}, [])):
+        kernels = with_channels_last(fuse(replace(program, constants=frozenset(fixed))), MACHINE)
+        assert [each.recipe.constants for each in kernels.prepared] == prepared
+        assert len(kernels.kernels) == 3 - len(prepared)
 
 
 def _residual_block(x: Any, *filters: Any, pooled: bool) -> Any:

@@ -192,6 +192,18 @@ def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:
     tile = next(each for each in WARPGROUP_TILES if each.cluster == 2)
     a, b = launch_in(tile, half_product((512, 512, 512), False, True)).maps
     assert (a.box, b.box) == ((64, tile.rows), (64, tile.columns // 2))
+    tile = next(each for each in WARPGROUP_TILES if each.across == 4)
+    a, b = launch_in(tile, half_product((512, 512, 512), False, True)).maps
+    assert (a.box, b.box) == ((64, tile.rows // 4), (64, tile.columns))
+
+
+def test_slices_meet_in_global_memory_if_their_clusters_do_not_run_at_once() -> None:
+    """32 tiles of 128 x 96, by 4 slices: an H100 runs 29 clusters of 4 blocks."""
+    (kernel,) = fuse(program(half_product((512, 768, 3072), False, True))).kernels
+    ways = list(warpgroup_tiles(Shape(kernel, aligned(kernel)), MACHINE))
+    tile = WarpgroupTile(128, 96, 2, 1)
+    assert [way.joined for way, splits, _ in ways if (way, splits) in ((tile, 2), (tile, 4))] == [True]
+    assert (replace(tile, joined=False), 4) in [(way, splits) for way, splits, _ in ways]
 
 
 def test_a_block_of_a_cluster_ends_when_no_peer_can_arrive_any_more() -> None:
@@ -201,7 +213,7 @@ def test_a_block_of_a_cluster_ends_when_no_peer_can_arrive_any_more() -> None:
     text = file_text("sm90/contraction")
     begin = text.index("DEVICE void produce(")
     after_loads = text[begin : text.index("\n}\n", begin)].rpartition("loader.load(")[2]
-    block = after_loads.partition("if constexpr (CLUSTER > 1) {")[2]
+    block = after_loads.partition("if constexpr (BLOCKS_OF_CLUSTER > 1) {")[2]
     assert "for (int i = 0; i < STAGES; i++, ring.next())" in block
     assert "wait_for_phase(empty + ring.slot * BARRIER_BYTES, ring.parity ^ 1);" in block
 
@@ -230,9 +242,10 @@ def test_tiles_fit_a_multiprocessor(tile: WarpgroupTile) -> None:
     entry = REGISTERS // tile.blocks // tile.threads // 8 * 8
     assert 128 * (producer + tile.consumers * consumer) <= entry * tile.threads
     assert tile.blocks * (launch.shared_bytes + 1024) <= SHARED_BYTES
-    assert dict(launch.pattern.constants)["STAGES"] >= 3
+    assert dict(launch.pattern.constants)["STAGES"] >= 2
     parts = 1 if tile.turns else tile.consumers
-    assert tile.rows % (64 * parts) == tile.columns % 32 == tile.columns % (8 * tile.cluster) == 0
+    assert tile.rows % (64 * parts) == tile.rows % (8 * tile.across) == 0
+    assert tile.columns % (16 if tile.exchanged else 32) == tile.columns % (8 * tile.cluster) == 0
 
 
 @pytest.mark.parametrize("splits", [1, 2, 3, 7, 12])
@@ -256,7 +269,7 @@ def test_blocks_of_a_cluster_share_tiles_along_k_without_global_memory() -> None
                 tiles = -(-512 // tile.rows) * -(-768 // tile.columns)
                 assert (launch.grid, launch.values["items"]) == (tiles * slices, tiles)
     assert [slices for slices in (2, 8, 9) if WARPGROUP_TILES[-1].joins(slices, MACHINE)] == [2, 8]
-    (kernel,) = fuse(program(product)).kernels
+    (kernel,) = fuse(program(half_product((128, 768, 3072), False, True))).kernels
     assert dict(schedule(kernel, MACHINE, aligned(kernel)).pattern.constants)["SLICES"] > 1
 
 
@@ -299,9 +312,9 @@ def test_bytes_are_copied_so_that_sums_run_along_memory(
 def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
     for tile in WARPGROUP_TILES:
         launch = launch_in(tile, half_product((8192, 8192, 256), False, True))
-        assert launch.grid % tile.cluster == 0
+        assert launch.grid % tile.blocks_of_cluster == 0
         assert launch.grid <= MACHINE.multiprocessors * tile.blocks
-        items = math.ceil(8192 / tile.rows / tile.cluster) * math.ceil(8192 / tile.columns)
+        items = math.ceil(8192 / tile.rows / tile.cluster) * math.ceil(8192 / tile.columns / tile.across)
         assert launch.values["items"] == items
 
 

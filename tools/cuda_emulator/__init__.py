@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import re
 import shutil
 import struct
@@ -180,7 +181,7 @@ def _launcher(
 ) -> Callable[[], None]:
     parameters = ctypes.c_void_p(ctypes.addressof(content))
     constants = dict(launch.pattern.constants)
-    cluster = constants.get("CLUSTER", 1) * constants.get("SLICES", 1)
+    cluster = math.prod(constants.get(name, 1) for name in ("CLUSTER", "CLUSTER_ACROSS", "SLICES"))
 
     def blocks(run: Any, begin: int, end: int) -> threading.Thread:
         size = launch.grid, launch.kernels
@@ -220,7 +221,7 @@ def _with_products(pattern: CudaPattern, text: str) -> str:
     constants = dict(pattern.constants)
     if pattern.mode is CudaMode.WGMMA_PARTS:
         instructions = {PartsPrinter(pattern).products(): "_of_tf32"}
-    elif pattern.mode is CudaMode.WGMMA_BYTES:
+    elif pattern.mode in (CudaMode.WGMMA_BYTES, CudaMode.WGMMA_BYTE_WINDOWS):
         types = ", ".join(TYPES[pattern.loads[constants[f"{name}_LOAD"]].type] for name in "AB")
         instructions = {BytesPrinter(pattern).products(): f"_of_bytes<{types}>"}
     elif pattern.mode in WARPGROUP_MODES:

@@ -163,6 +163,13 @@ DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
     for (int i = 0; i < 4; i++) memcpy((char*)rows[8 * i + lane / 4] + lane % 4 * 4, &from[i], 4);
 }
 
+DEVICE void store_matrices_transposed(char* row, const unsigned (&from)[4]) {
+    unsigned long long rows[emulator::LANES];
+    emulator::exchange((unsigned long long)row, rows);
+    const int lane = threadIdx.x % 32;
+    for (int i = 0; i < 8; i++) memcpy((char*)rows[8 * (i / 2) + lane % 4 * 2 + i % 2] + lane / 4 * 2, (const char*)&from[i / 2] + i % 2 * 2, 2);
+}
+
 // All lanes are done before one says so, since others may still read what it frees.
 template <int REST>
 DEVICE void wait_for_products() { __syncwarp(); }

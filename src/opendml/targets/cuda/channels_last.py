@@ -6,10 +6,14 @@ Images are copied before the convolution. Weights are copied once if they are co
 convolution of packed images uses tensor cores without the copy engine, and reads each pixel again for each
 tap. That often takes longer than the copies and the faster product.
 
-Images of few channels, such as those of a first layer, are copied with their padding. Their channels are
-padded, so that windows begin multiples of 16 bytes apart. Then a row of a window is contiguous: its taps and
-channels are one loop along k. Windows of 7 x 7 over 3 channels have 7 steps along k, of which 28 in 64
-elements exist. Otherwise they have 49 steps, of which 3 elements exist.
+Images of few channels, such as those of a first layer, are copied with their padding. Strides become
+channels: with a stride of 2, a square of 2 x 2 pixels is one pixel of the copy ("space to depth"). Channels
+are padded, so that windows begin multiples of 16 bytes apart. Then a row of a window is contiguous: its taps
+and channels are one loop along k. Windows of 7 x 7 over 3 channels with strides of 2 have 4 steps along k, of
+which 37 in 64 elements exist in the mean. Otherwise they have 49 steps, of which 3 elements exist.
+
+Images of bytes are copied in this way whatever their channels. The copy engine fills with zeros, but around
+bytes lies their zero point.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ from opendml.compiler.sized import plain
 from opendml.program.node import COLLECTIVE, Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest
-from opendml.targets.common.differences import difference
+from opendml.targets.common.differences import BYTES, difference
 from opendml.targets.common.forms import Memo, form_of
 from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
@@ -77,8 +81,9 @@ class _Copy:
         source_strides: the strides of the operand, in bytes.
         kernel_strides: the strides of the load in the kernel, once it reads the copy.
         before: the bytes from the first address of the load to the copy: the padding in front of images.
-        bounds: for some dimensions the index in the operand of the first element, and the size of the
-            operand. Elements outside are zeros.
+        bounds: for some axes of the operand how each dimension of the copy moves along it, the index there of
+            the first element, and its size. Elements outside are zeros, or `fill`.
+        fill: the load of the number that elements outside are, and its strides.
     """
 
     number: int
@@ -88,12 +93,24 @@ class _Copy:
     source_strides: tuple[int, ...]
     kernel_strides: tuple[int, ...]
     before: int
-    bounds: tuple[tuple[int, int, int], ...] = ()
+    bounds: tuple[tuple[tuple[int, ...], int, int], ...] = ()
+    fill: tuple[int, tuple[int, ...]] | None = None
 
     @property
     def bytes(self) -> int:
         """Return the size of the copy."""
         return self.sizes[0] * self.strides[0]
+
+    def filled_by(self, kernel: Kernel) -> Access | None:
+        """Return the load of the number that elements outside are."""
+        if self.fill is None:
+            return None
+        number, strides = self.fill
+        return replace(kernel.loads[number], strides=strides)
+
+    def is_fixed(self, kernel: Kernel) -> bool:
+        """Return whether the copy is made of constants alone."""
+        return kernel.loads[self.number].fixed and (self.fill is None or kernel.loads[self.fill[0]].fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +119,12 @@ class _Copies:
 
     Args:
         each: the copies.
-        padded: if the images, which are the first copy, have their padding there, the dimension of the kernel
-            over channels, and their number in the copies.
+        resized: if the images, which are the first copy, have their padding there, the dimensions of the
+            kernel over channels and taps, and their sizes in the copies.
     """
 
     each: tuple[_Copy, ...] = ()
-    padded: tuple[int, int] | None = None
+    resized: tuple[tuple[int, int], ...] = ()
 
     def read_by(self, kernel: Kernel, places: Sequence[tuple[int | None, int]]) -> Kernel:
         """Return the kernel over the copies, which lie at offsets of buffers."""
@@ -117,22 +134,27 @@ class _Copies:
                 loads[copy.number], buffer=buffer, offset=offset - copy.before, strides=copy.kernel_strides
             )
         kernel = replace(kernel, loads=tuple(loads))
-        if self.padded is None:
+        if not self.resized:
             return kernel
-        return _without_guard(kernel, self.each[0].number, *self.padded)
+        return _without_guard(kernel, self.each[0].number, dict(self.resized))
 
 
-def _without_guard(kernel: Kernel, load: int, dimension: int, count: int) -> Kernel:
-    """Return a kernel of which a load needs no guard, with another size of a dimension."""
+def _without_guard(kernel: Kernel, load: int, counts: Mapping[int, int]) -> Kernel:
+    """Return a kernel of which a load needs no guard, with other sizes of some dimensions."""
 
     def resized(sizes: tuple[int, ...]) -> tuple[int, ...]:
-        is_moved = len(sizes) > dimension and sizes[dimension] > 1
-        return (*sizes[:dimension], count, *sizes[dimension + 1 :]) if is_moved else sizes
+        return tuple(
+            counts.get(dimension, size) if size > 1 else size for dimension, size in enumerate(sizes)
+        )
 
     def changed(node: Node) -> Node:
-        is_images = node.operation is Operation.SOURCE and number_of(node) == load
-        operands = () if is_images else node.operands
+        if node.operation is Operation.SELECT and is_source(node.operands[1]):
+            return node.operands[1]
+        operands = () if is_source(node) else node.operands
         return Node(node.operation, node.type, resized(node.sizes), operands, node.attribute, node.origin)
+
+    def is_source(node: Node) -> bool:
+        return node.operation is Operation.SOURCE and number_of(node) == load
 
     values = rebuild(kernel.values, changed)
     numbers = {old: new for new, old in enumerate(sorted(loads_of(values)))}
@@ -159,12 +181,13 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
         own = dict[tuple[object, ...], int]()
         for copy in copies.each:
             load = kernel.loads[copy.number]
-            key = load.buffer, load.offset + copy.offset, copy.sizes, copy.source_strides, copy.bounds
-            if load.fixed:
+            fill = copy.filled_by(kernel)
+            key = load.buffer, load.offset + copy.offset, copy.sizes, copy.source_strides, copy.bounds, fill
+            if copy.is_fixed(kernel):
                 if key not in known:
                     known[key] = program.first_prepared + len(prepared)
-                    initializers.append(_copying(load, copy, known[key], 0))
-                    prepared.append(PreparedTensor(copy.bytes, _recipe(program, load, copy)))
+                    initializers.append(_copying(load, copy, fill, known[key], 0))
+                    prepared.append(PreparedTensor(copy.bytes, _recipe(program, load, copy, fill)))
                 places.append((known[key], 0))
             elif key in own:
                 places.append((program.arena, own[key]))
@@ -172,7 +195,7 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
                 own[key] = offset
                 places.append((program.arena, offset))
                 temporaries.append(Temporary(offset, copy.bytes, len(kernels), len(kernels)))
-                kernels.append(_copying(load, copy, program.arena, offset))
+                kernels.append(_copying(load, copy, fill, program.arena, offset))
                 offset += -(-copy.bytes // _ALIGNMENT) * _ALIGNMENT
         # The convolution reads all its copies.
         temporaries[first:] = [replace(each, last=len(kernels)) for each in temporaries[first:]]
@@ -193,33 +216,35 @@ def with_channels_last(program: KernelProgram, machine: CudaMachine) -> KernelPr
     )
 
 
-def _copying(load: Access, copy: _Copy, buffer: int, offset: int) -> Kernel:
+def _copying(load: Access, copy: _Copy, fill: Access | None, buffer: int, offset: int) -> Kernel:
     """Return the kernel that makes a copy."""
     loads = [replace(load, offset=load.offset + copy.offset, strides=copy.source_strides)]
     guards = list[Node]()
-    for dimension, first, size in copy.bounds:
-        steps = tuple(int(each == dimension) for each in range(len(copy.sizes)))
+    for steps, first, size in copy.bounds:
         index, limit = (source(len(loads) + number, ScalarType.UINT32, copy.sizes) for number in (0, 1))
         loads.append(Access(None, ScalarType.UINT32, first, steps))
         loads.append(Access(None, ScalarType.UINT32, size, (0,) * len(steps)))
         guards.append(apply(Operation.LESS, index, limit))
     guard = [reduce(partial(apply, Operation.AND), guards)] if guards else []
-    return Kernel(
-        copy.sizes,
-        (),
-        tuple(loads),
-        (Access(buffer, load.type, offset, copy.strides),),
-        (source(0, load.type, copy.sizes, guard),),
-    )
+    value = source(0, load.type, copy.sizes, guard)
+    if fill is not None:
+        loads.append(fill)
+        value = apply(Operation.SELECT, *guard, value, source(len(loads) - 1, load.type, copy.sizes))
+    store = Access(buffer, load.type, offset, copy.strides)
+    return Kernel(copy.sizes, (), tuple(loads), (store,), (value,))
 
 
-def _recipe(program: KernelProgram, load: Access, copy: _Copy) -> Recipe:
+def _recipe(program: KernelProgram, load: Access, copy: _Copy, fill: Access | None) -> Recipe:
     """Return the recipe by which a copy is made of constants."""
     assert load.buffer is not None
     text = f"channels last of {load.type} {load.offset + copy.offset} {copy.sizes} {copy.source_strides}"
     text += f" within {copy.bounds}" if copy.bounds else ""
+    more = tuple[int, ...]()
+    if fill is not None and fill.buffer is not None:
+        more = (fill.buffer,)
+        text += f" else {fill.offset} {fill.strides}"
     if load.buffer < program.first_prepared:
-        return Recipe(text, (load.buffer,))
+        return Recipe(text, (load.buffer, *more))
     of = program.prepared[load.buffer - program.first_prepared].recipe
     return Recipe(None if of.text is None else f"{text} of\n{of.text}", of.constants)
 
@@ -249,7 +274,7 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
         return _Copies(), -1
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
-    is_loaded = all(each.operation is Operation.SOURCE for each in shape.operands)
+    is_loaded = all(_padded_source(each) for each in shape.operands)
     is_of_type = shape.mode in (CudaMode.MMA, CudaMode.IMMA) and shape.is_summed
     is_suitable = is_loaded and is_of_type and not shape.loops["batch"]
     if not is_suitable or any(True for _ in warpgroup_tiles(shape, machine)):
@@ -260,7 +285,7 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
         after = min(
             (cycles for _, _, cycles in warpgroup_tiles(Shape(moved, aligned), machine)), default=math.inf
         )
-        own = [copy for copy in copies.each if not kernel.loads[copy.number].fixed]
+        own = [copy for copy in copies.each if not copy.is_fixed(kernel)]
         return after + sum(_COPY_CYCLES + _COPY_FACTOR * reading(machine, 2 * copy.bytes) for copy in own)
 
     before = WINDOW_FACTOR * min((each.cycles for each in estimates(shape, machine)), default=math.inf)
@@ -279,11 +304,27 @@ def _ways_to_copy(kernel: Kernel) -> Iterator[_Copies]:
     operands = contraction_of(kernel.values).operands
     bytes = [difference(each) for each in operands]
     if all(bytes):
-        yield from _ways_to_sum_along_memory(kernel, [number_of(each[0]) for each in bytes if each])
-        return
-    a, b = map(half_of, operands)
-    yield from _ways_to_copy_images(kernel, a, b)
-    yield from _ways_to_copy_images(kernel, b, a)
+        sides = [each for each in bytes if each]
+        if not any(value.operands for value, *_ in sides):
+            yield from _ways_to_sum_along_memory(kernel, [number_of(value) for value, *_ in sides])
+    else:
+        sides = [(half_of(each),) for each in operands]
+    for images, weights in (sides, reversed(sides)):
+        convolution = _convolution_of(kernel, images, weights)
+        if convolution is not None and not all(bytes):
+            copies = tuple(filter(None, (convolution.image_copy(), convolution.weights_copy())))
+            if copies:
+                yield _Copies(copies)
+        if convolution is not None:
+            yield from convolution.rows_of_windows()
+
+
+def _padded_source(value: Node) -> Node | None:
+    """Return the tensor that an operand is, with another number around it or not; None for others."""
+    if value.operation is not Operation.SELECT:
+        return value if value.operation is Operation.SOURCE else None
+    condition, inside, _ = value.operands
+    return inside if inside.operation is Operation.SOURCE and inside.operands == (condition,) else None
 
 
 def _ways_to_copy_filters(kernel: Kernel) -> Iterator[_Copies]:
@@ -359,9 +400,23 @@ def _ways_to_sum_along_memory(kernel: Kernel, numbers: Sequence[int]) -> Iterato
         yield _Copies(tuple(copies))
 
 
-def _ways_to_copy_images(kernel: Kernel, image: Node, weights: Node) -> Iterator[_Copies]:
-    """Yield the ways to copy the operands of a convolution with these images and weights."""
-    load, other = number_of(image), number_of(weights)
+def _convolution_of(kernel: Kernel, images: Sequence[Node], weights: Sequence[Node]) -> _Convolution | None:
+    """Return the convolution that a kernel is with these images and weights, each with what is subtracted
+    from it; None if it is none."""
+    (value, *of_images), (filters, *of_filters) = images, weights
+    image = _padded_source(value)
+    if image is None or filters.operation is not Operation.SOURCE or filters.operands:
+        return None
+    load, other = number_of(image), number_of(filters)
+    zero, zero_of_filters = (
+        _loaded_zero(kernel, each[0]) if each else None for each in (of_images, of_filters)
+    )
+    if (of_images and not zero) or (of_filters and not zero_of_filters):
+        return None
+    if value is not image and value.operands[2] is not zero:
+        return None
+    if zero is not None and any(kernel.loads[number_of(zero)].strides):
+        return None
     guarding = loads_of(image.operands)
     every = enumerate(loops_over(kernel, range(len(kernel.domain))))
     loops = {dimension: loop for dimension, loop in every if loop.count > 1}
@@ -371,21 +426,24 @@ def _ways_to_copy_images(kernel: Kernel, image: Node, weights: Node) -> Iterator
         key=lambda loop: loop.strides[load],
         default=None,
     )
-    if weights.operands or channels is None or not channels.strides[load] or not channels.strides[other]:
-        return
+    if channels is None or not channels.strides[load] or not channels.strides[other]:
+        return None
     taps = [loop for loop in summed if loop is not channels]
     rows = [loop for dimension, loop in loops.items() if dimension not in kernel.axes and loop.strides[load]]
     windows = windows_of(kernel.accesses, image, rows, taps)
     if windows is None:
-        return
+        return None
     axes = (windows.images, *windows.axes)
     if any(each < 1 for axis in axes for each in (axis.bytes, axis.stride, axis.dilation, axis.size)):
-        return
-    convolution = _Convolution(kernel, loops, load, other, channels, taps, windows)
-    copies = tuple(filter(None, (convolution.image_copy(), convolution.weights_copy())))
-    if copies:
-        yield _Copies(copies)
-    yield from convolution.rows_of_windows()
+        return None
+    return _Convolution(kernel, loops, load, other, channels, taps, windows, (zero, zero_of_filters))
+
+
+def _loaded_zero(kernel: Kernel, subtracted: Node) -> Node | None:
+    """Return the load of a zero point before it is widened; None if it is computed."""
+    (value,) = subtracted.operands if subtracted.operation is Operation.CONVERT else (subtracted,)
+    is_loaded = value.operation is Operation.SOURCE and not value.operands
+    return value if is_loaded and kernel.loads[number_of(value)].buffer is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +457,7 @@ class _Convolution:
         channels: the loop over channels.
         taps: the other loops along k.
         windows: the windows in which images are read.
+        zeros: the loads of the zero points of images and of weights, if they have any.
     """
 
     kernel: Kernel
@@ -408,6 +467,7 @@ class _Convolution:
     channels: Loop
     taps: list[Loop]
     windows: Windows
+    zeros: tuple[Node | None, Node | None] = (None, None)
 
     @property
     def _axes(self) -> list[Axis]:
@@ -441,58 +501,110 @@ class _Convolution:
             sum(axis.before * stride for axis, stride in zip(axes, strides, strict=False)),
         )
 
-    def weights_copy(self, padded: int = 0) -> _Copy | None:
-        """Return the copy of the weights with channels last, or `padded` channels; None if there is none."""
+    def weights_copy(self) -> _Copy | None:
+        """Return the copy of the weights with channels last; None if they lie so that it needs none."""
         own, type, channels = self._own_weights, self.kernel.loads[self.other].type, self.channels
         is_aligned = not any(loop.strides[self.other] % ADDRESS_ALIGNMENT for loop in own)
-        if channels.strides[self.other] == type.bytes and is_aligned and not padded:
+        if channels.strides[self.other] == type.bytes and is_aligned:
             return None
-        count, sizes = padded or channels.count, [loop.count for loop in own]
-        strides = _strides(sizes, count, type.bytes, 2 if padded else 1)
+        sizes = [loop.count for loop in own]
+        strides = _strides(sizes, channels.count, type.bytes)
         return _Copy(
             self.other,
-            (*sizes, count),
+            (*sizes, channels.count),
             strides,
             0,
             (*(loop.strides[self.other] for loop in own), channels.strides[self.other]),
             self._strides_of_kernel(dict(zip(map(id, (*own, channels)), strides, strict=True))),
             0,
-            ((len(own), 0, channels.count),) if padded else (),
         )
 
     def rows_of_windows(self) -> Iterator[_Copies]:
         """Yield the copies in which the rows of windows are contiguous, if that is possible."""
         type, own = self.kernel.loads[self.load].type, self._own_weights
         along, across = self.windows.axes
-        axes = (self.windows.images, across, along)
         is_row = along.along_k is not None and along.dilation == 1
-        if not is_row or own[-1] is not along.along_k or self.channels.count * type.bytes >= ROW_BYTES:
+        has_few_channels = type in BYTES or self.channels.count * type.bytes < ROW_BYTES
+        if not is_row or own[-1] is not along.along_k or not has_few_channels:
             return
-        unit = ADDRESS_ALIGNMENT // math.gcd(ADDRESS_ALIGNMENT, along.stride * type.bytes)
-        count = -(-self.channels.count // unit) * unit
-        row = along.taps * count * type.bytes
+        # The pixels of a square become one pixel of the copy.
+        square = across.stride if across.along_k and across.dilation == 1 else 1, along.stride
+        unit = ADDRESS_ALIGNMENT // math.gcd(ADDRESS_ALIGNMENT, math.prod(square) * type.bytes)
+        channels = -(-self.channels.count // unit) * unit
+        count = math.prod(square) * channels
+        taps = {
+            id(axis.along_k): -(-axis.taps // side)
+            for axis, side in zip((across, along), square, strict=True)
+        }
+        row = taps[id(along.along_k)] * count * type.bytes
         if -(-row // ROW_BYTES) * ROW_BYTES > _MOST_PADDING * row:
             return
-        sizes = [(axis.outputs - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1 for axis in axes]
-        strides = _strides(sizes, count, type.bytes, 2)
-        dimension = next(key for key, loop in self.loops.items() if loop is self.channels)
-        copy = _Copy(
+        dimensions = {id(loop): dimension for dimension, loop in self.loops.items()}
+        resized = ((dimensions[each], size) for each, size in taps.items() if each in dimensions)
+        yield _Copies(
+            (self._squares(square, channels, taps), self._weights_of_squares(square, channels, taps)),
+            (*resized, (dimensions[id(self.channels)], count)),
+        )
+
+    def _squares(self, square: tuple[int, int], channels: int, taps: Mapping[int, int]) -> _Copy:
+        """Return the copy of the images with their padding, whose pixels are squares of pixels."""
+        (along, across), (zero, _) = self.windows.axes, self.zeros
+        axes, type = (self.windows.images, across, along), self.kernel.loads[self.load].type
+        moved, sizes = list[Axis](), list[int]()
+        for axis, side in zip(axes, (1, *square), strict=True):
+            step, dilation = axis.stride // side, axis.dilation
+            moved.append(replace(axis, stride=step))
+            sizes.append((axis.outputs - 1) * step + (taps.get(id(axis.along_k), 1) - 1) * dilation + 1)
+        strides = _strides([*sizes, *square], channels, type.bytes, 4)
+        sides = square[0] * across.bytes, square[1] * along.bytes
+        return _Copy(
             self.load,
-            (*sizes, count),
+            (*sizes, *square, channels),
             strides,
             0,
-            (*(axis.bytes for axis in axes), self.channels.strides[self.load]),
-            self._moving(axes, strides),
+            (axes[0].bytes, *sides, across.bytes, along.bytes, self.channels.strides[self.load]),
+            self._moving(moved, (*strides[:3], strides[-1])),
             0,
             (
-                (1, -across.before, across.size),
-                (2, -along.before, along.size),
-                (3, 0, self.channels.count),
+                ((0, square[0], 0, 1, 0, 0), -across.before, across.size),
+                ((0, 0, square[1], 0, 1, 0), -along.before, along.size),
+                ((0, 0, 0, 0, 0, 1), 0, self.channels.count),
             ),
+            None if zero is None else (number_of(zero), (0,) * 6),
         )
-        weights = self.weights_copy(count)
-        assert weights is not None
-        yield _Copies((copy, weights), (dimension, count))
+
+    def _weights_of_squares(self, square: tuple[int, int], channels: int, taps: Mapping[int, int]) -> _Copy:
+        """Return the copy of the weights for images whose pixels are squares of pixels."""
+        own, type = self._own_weights, self.kernel.loads[self.other].type
+        (along, across), (_, zero) = self.windows.axes, self.zeros
+        sides = {id(across.along_k): square[0], id(along.along_k): square[1]}
+        sizes = [taps.get(id(loop), loop.count) for loop in own]
+        strides = _strides([*sizes, *square], channels, type.bytes, 4)
+        steps = {id(loop): loop.strides[self.other] for loop in own}
+        places, length = {id(loop): place for place, loop in enumerate(own)}, len(own)
+        bounds = [(_unit_steps(length + 3, {length + 2: 1}), 0, self.channels.count)]
+        for number, axis in enumerate((across, along)):
+            if axis.along_k is not None:
+                place = places[id(axis.along_k)]
+                moved = _unit_steps(length + 3, {place: square[number], length + number: 1})
+                bounds.append((moved, 0, axis.taps))
+        return _Copy(
+            self.other,
+            (*sizes, *square, channels),
+            strides,
+            0,
+            (
+                *(sides.get(each, 1) * step for each, step in steps.items()),
+                *(steps.get(id(axis.along_k), 0) for axis in (across, along)),
+                self.channels.strides[self.other],
+            ),
+            self._strides_of_kernel(
+                dict(zip(map(id, own), strides, strict=False)) | {id(self.channels): strides[-1]}
+            ),
+            0,
+            tuple(bounds),
+            None if zero is None else (number_of(zero), (*_strides_of(own, number_of(zero)), 0, 0, 0)),
+        )
 
     def _moving(self, axes: Sequence[Axis], strides: Sequence[int]) -> tuple[int, ...]:
         """Return the strides of the kernel over a copy of the images."""
@@ -506,6 +618,16 @@ class _Convolution:
         """Return the strides along the dimensions of the kernel, from those along loops by their ids."""
         dimensions = range(len(self.kernel.domain))
         return tuple(new.get(id(self.loops.get(dimension)), 0) for dimension in dimensions)
+
+
+def _strides_of(loops: Sequence[Loop], number: int) -> tuple[int, ...]:
+    """Return how loops move an access."""
+    return tuple(loop.strides[number] for loop in loops)
+
+
+def _unit_steps(dimensions: int, steps: Mapping[int, int]) -> tuple[int, ...]:
+    """Return the steps along all dimensions, from those of some."""
+    return tuple(steps.get(dimension, 0) for dimension in range(dimensions))
 
 
 def _strides(sizes: Sequence[int], channels: int, element: int, packed: int = 1) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from opendml.targets.cuda.scan_source import ScanPrinter
 from opendml.targets.cuda.source import Printer
 from opendml.targets.cuda.top_source import TopPrinter
 from opendml.targets.cuda.warpgroup_source import (
+    ByteConvolutionPrinter,
     BytesPrinter,
     ConvolutionPrinter,
     PartsPrinter,
@@ -41,6 +42,7 @@ _FILES = {
     CudaMode.WGMMA: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.WGMMA_BYTES: ("sm90/tiles", "sm90/product"),
+    CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     CudaMode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
@@ -50,6 +52,7 @@ _FILES = {
 
 _MAIN_LOOPS = {
     CudaMode.WGMMA_BYTES: ("sm90/shifts", "sm90/mainloop"),
+    CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/shifts", "sm90/mainloop"),
     CudaMode.WGMMA_PARTS: ("sm90/tf32_parts",),
 }
 """The main loops of warpgroups' modes, but for those of FLOAT16."""
@@ -78,6 +81,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.WGMMA: WarpgroupPrinter,
     CudaMode.WGMMA_WINDOWS: ConvolutionPrinter,
     CudaMode.WGMMA_BYTES: BytesPrinter,
+    CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionPrinter,
     CudaMode.WGMMA_PARTS: PartsPrinter,
     CudaMode.FMA_CHAIN: ChainPrinter,
     CudaMode.MMA_CHAIN: ChainPrinter,
@@ -100,10 +104,17 @@ def own_source(pattern: CudaPattern) -> str:
     """Return the code that follows the shared declarations."""
     headers, files = _HEADERS.get(pattern.mode, ()), _FILES[pattern.mode]
     if pattern.mode in WARPGROUP_MODES:
-        staged = dict(pattern.constants)["STAGED_BYTES"]
-        files += "sm90/staged_results" if staged else "sm90/results", "sm90/ring", "sm90/cluster_slices"
+        files += _results_file(pattern), "sm90/ring", "sm90/cluster_slices"
         files += (*_MAIN_LOOPS.get(pattern.mode, ("sm90/unshifted", "sm90/mainloop")), "sm90/contraction")
     return "\n".join([*map(file_text, headers), printed(pattern), *map(file_text, files)])
+
+
+def _results_file(pattern: CudaPattern) -> str:
+    """Return the file that stores the results of warpgroups."""
+    constants = dict(pattern.constants)
+    if constants["EXCHANGED"]:
+        return "sm90/exchanged_results"
+    return "sm90/staged_results" if constants["STAGED_BYTES"] else "sm90/results"
 
 
 def printed(pattern: CudaPattern) -> str:

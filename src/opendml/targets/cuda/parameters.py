@@ -59,6 +59,7 @@ MEANINGS = {
     **{f"pixels{axis}": f"results along axis {axis}, the innermost of an image being 0" for axis in (0, 1)},
     "taps0": "taps along the innermost axis of an image",
     "channels": "padded channels of a tap",
+    "own_channels": "channels of a tap that exist",
 }
 """The words that modes declare."""
 
@@ -93,10 +94,16 @@ _WORDS = {
     CudaMode.SORT: ModeWords(("items", "units", "wanted", "line_words", *_TEAM)),
     **dict.fromkeys((CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA), _TILED),
     **dict.fromkeys(WARPGROUP_MODES, replace(_WARPGROUPS, divisors=(*_WARPGROUPS.divisors, "inner_k"))),
-    CudaMode.WGMMA_WINDOWS: ModeWords(
-        (*_WARPGROUPS.plain, "begin0", "begin1", "stride0", "stride1", "dilation0", "dilation1"),
-        (*_WARPGROUPS.divisors, "pixels0", "pixels1", "taps0", "channels"),
-        _WARPGROUPS.maps,
+    **dict.fromkeys(
+        (CudaMode.WGMMA_WINDOWS, CudaMode.WGMMA_BYTE_WINDOWS),
+        ModeWords(
+            (
+                *(*_WARPGROUPS.plain, "own_channels"),
+                *("begin0", "begin1", "stride0", "stride1", "dilation0", "dilation1"),
+            ),
+            (*_WARPGROUPS.divisors, "pixels0", "pixels1", "taps0", "channels"),
+            _WARPGROUPS.maps,
+        ),
     ),
     **dict.fromkeys((CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN), _CHAIN),
     CudaMode.WGMMA_CHAIN: ModeWords(

@@ -43,6 +43,8 @@ class CudaMode(Enum):
     """Convolutions of FLOAT16 in such tiles: the copy engine moves the window over the images."""
     WGMMA_BYTES = "wgmma_bytes"
     """Sums of products of integers of 8 bits in such tiles."""
+    WGMMA_BYTE_WINDOWS = "wgmma_byte_windows"
+    """Convolutions of integers of 8 bits in such tiles."""
     WGMMA_PARTS = "wgmma_parts"
     """Sums of products of FLOAT32 in such tiles, as products of TF32 parts."""
     FMA_CHAIN = "fma_chain"
@@ -59,6 +61,7 @@ WARPGROUP_MODES = (
     CudaMode.WGMMA,
     CudaMode.WGMMA_WINDOWS,
     CudaMode.WGMMA_BYTES,
+    CudaMode.WGMMA_BYTE_WINDOWS,
     CudaMode.WGMMA_PARTS,
 )
 """The modes whose tiles the copy engine loads, as tensor maps say."""

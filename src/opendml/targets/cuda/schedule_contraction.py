@@ -55,6 +55,12 @@ WINDOW_FACTOR = 2.0
 ratio is 1.6 to 3.8 for convolutions, and 2.3 to 2.6 for bytes that are not contiguous along k."""
 _FMA_FACTOR = 1.1
 """Time of a product of FLOAT32 by FMAs over its estimate, fitted on an H100."""
+_FACTORS = {
+    CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR,
+    CudaMode.WGMMA_BYTE_WINDOWS: WINDOW_FACTOR,
+    CudaMode.WGMMA_PARTS: _FMA_FACTOR,
+}
+"""Time of tiles that threads load over their estimates, if warpgroups have tiles of a mode."""
 _MOST_SPLITS = 32
 """Blocks that share a tile along k, at most; an estimate: each leaves a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
@@ -123,7 +129,10 @@ class CudaTileChoice:
         tile = self.tile
         name = f"{tile.mode.value} {tile.rows}x{tile.columns}"
         if isinstance(tile, WarpgroupTile):
-            return name + f" in {tile.cluster}" * (tile.cluster > 1) + " in turn" * tile.turns
+            side_by_side = f" in {tile.cluster}x{tile.across}"
+            name += " exchanged" * tile.exchanged
+            name += side_by_side if tile.across > 1 else f" in {tile.cluster}" * (tile.cluster > 1)
+            return name + " in turn" * tile.turns
         return name + " of copies" * tile.copied
 
 
@@ -151,7 +160,7 @@ def launch_of(shape: Shape, choice: CudaTileChoice, machine: CudaMachine) -> Cud
     """
     tile = choice.tile
     if isinstance(tile, WarpgroupTile):
-        return in_warpgroups(shape, tile.mode).launch(tile, choice.splits, machine)
+        return in_warpgroups(shape, tile).launch(tile, choice.splits, machine)
     return shape.launch(tile, choice.splits)
 
 
@@ -166,9 +175,7 @@ def estimates(shape: Shape, machine: CudaMachine) -> Iterator[Estimate[CudaTileC
     is_product, factor = False, 1.0
     for of_warpgroups, splits, cycles in warpgroup_tiles(shape, machine):
         is_product |= of_warpgroups.mode in (CudaMode.WGMMA, CudaMode.WGMMA_BYTES)
-        factor = {CudaMode.WGMMA_WINDOWS: WINDOW_FACTOR, CudaMode.WGMMA_PARTS: _FMA_FACTOR}.get(
-            of_warpgroups.mode, 1.0
-        )
+        factor = _FACTORS.get(of_warpgroups.mode, 1.0)
         yield _estimate(of_warpgroups, splits, cycles)
     if is_product:
         return

@@ -73,13 +73,13 @@ _MOST_SPLITS = 32
 """Slices of a tile along k, at most; an estimate: each adds a page of sums to write and to read."""
 _LEAST_SPLIT_STEPS = 4
 """Steps along k of each slice of a tile, at least; an estimate."""
-_BEGIN_CYCLES, _CLUSTER_CYCLES = 1250, 220
+_BEGIN_CYCLES, _CLUSTER_CYCLES = 1250, 360
 """Cycles of a launch before the first products are under way (barriers, tensor maps, the first load), and
 more where blocks of a cluster wait for each other. These figures and the next are fitted as
 `WARPGROUP_TILES` says."""
-_LEAST_STEP = 220
+_LEAST_STEP = 214
 """Least cycles of a step along k: the latency of a load over the stages; fitted on an H100."""
-_TILE_CYCLES, _STORE_RATE = 1670, 6.8
+_TILE_CYCLES, _STORE_RATE = 1810, 6.8
 """Cycles between the last products of a tile and the first of the next, without storing results, and results
 that a block stores in a cycle; fitted on an H100."""
 _MOST_JOINED = 8
@@ -97,13 +97,27 @@ _SLICE_CYCLES, _SLICE_RATE = 3100, 7.7
 H100."""
 _LINE_BYTES, _BROKEN_LINES = 128, 1.15
 """Bytes of a cache line, and bytes read over bytes needed for rows that do not begin at a line."""
-_BEYOND = 1.68
-"""Time to load the columns' operand if the last box reaches beyond the tensor, over the time if none does."""
+_BEYOND = 1.56
+"""Time to load the columns' operand if its only box reaches beyond the tensor, over that if it does not."""
 _RATES = {
-    64: {32: 0.89, 64: 0.50, 96: 0.515, 128: 0.67, 160: 0.86, 192: 0.86, 256: 0.83},
-    128: {64: 0.65, 128: 0.56, 192: 1.0},
+    64: {32: 0.77, 64: 0.48, 96: 0.53, 128: 0.78, 160: 0.80, 192: 0.84, 256: 1.0},
+    128: {32: 0.55, 64: 0.60, 128: 0.64, 160: 0.86, 192: 0.91},
 }
 """Fraction of the tensor cores' rate that is reached along k, by the rows of a warpgroup and the columns."""
+_RATES_IN_CLUSTERS = {
+    (64, 64, 2, 1): 0.53,
+    (64, 96, 4, 1): 0.83,
+    (64, 128, 4, 1): 0.67,
+    (64, 256, 4, 1): 0.79,
+    (128, 64, 1, 2): 0.61,
+    (128, 64, 1, 4): 0.71,
+    (128, 96, 1, 4): 0.77,
+    (128, 128, 1, 2): 0.83,
+    (192, 96, 1, 2): 0.66,
+    (192, 128, 1, 2): 0.84,
+    (256, 160, 2, 1): 0.96,
+}
+"""That fraction for some tiles in clusters, by rows, columns, and the tiles of a cluster down and across."""
 _RATES_OF_PARTS = {(128, 128): 0.56, (128, 96): 0.55, (128, 64): 0.48, (64, 128): 0.42, (64, 64): 0.39}
 """Fraction of the rate that TF32 parts reach, by the rows and the columns of a tile.
 
@@ -129,6 +143,10 @@ class WarpgroupTile:
         cluster: the blocks, with tiles below each other, that share the columns' operand.
         turns: each consumer multiplies whole tiles, in turn ("ping-pong"); else they share each tile.
         mode: how the operands are loaded and multiplied.
+        across: the blocks, with tiles side by side, that share the rows' operand.
+        exchanged: results are contiguous along the rows of tiles; else along their columns, which are then
+            multiples of 32.
+        joined: slices along k meet in clusters where that is possible; else in global memory.
     """
 
     rows: int
@@ -138,6 +156,14 @@ class WarpgroupTile:
     cluster: int = 1
     turns: bool = False
     mode: CudaMode = CudaMode.WGMMA
+    across: int = 1
+    exchanged: bool = False
+    joined: bool = True
+
+    @property
+    def blocks_of_cluster(self) -> int:
+        """Blocks of a cluster, each with a tile of its own."""
+        return self.cluster * self.across
 
     @property
     def threads(self) -> int:
@@ -149,8 +175,9 @@ class WarpgroupTile:
         """Return the fraction of the tensor cores' rate that is reached along k."""
         if self.mode is CudaMode.WGMMA_PARTS:
             return _RATES_OF_PARTS[self.rows, self.columns]
+        own = _RATES_IN_CLUSTERS.get((self.rows, self.columns, self.cluster, self.across))
         rows = self.rows // (1 if self.turns else self.consumers)
-        return _RATES[rows][self.columns]
+        return own or _RATES[rows][self.columns]
 
     @property
     def stage_bytes(self) -> int:
@@ -170,7 +197,13 @@ class WarpgroupTile:
 
     def joins(self, slices: int, machine: CudaMachine) -> bool:
         """Return whether blocks of a cluster can share a tile along k."""
-        is_possible = self.cluster == 1 and not self.turns and clusters_at_once(slices, machine) > 0
+        is_possible = (
+            self.joined
+            and self.blocks_of_cluster == 1
+            and not self.turns
+            and not self.exchanged
+            and clusters_at_once(slices, machine) > 0
+        )
         if not 1 < slices <= _MOST_JOINED or not is_possible:
             return False
         more_bytes = self.received_bytes(slices) + self.staged(_STAGED_BYTES)
@@ -183,7 +216,7 @@ class WarpgroupTile:
         TF32 parts of the columns' operand are of two kinds, in each buffer. Bytes have two numbers for each
         row and column.
         """
-        if self.mode is CudaMode.WGMMA_BYTES:
+        if self.mode in (CudaMode.WGMMA_BYTES, CudaMode.WGMMA_BYTE_WINDOWS):
             return _SHIFT_BYTES * (self.rows + self.columns) * (self.consumers if self.turns else 1)
         buffers = 3 if self.consumers > 1 else 2
         return 2 * buffers * self.columns * ROW_BYTES if self.mode is CudaMode.WGMMA_PARTS else 0
@@ -199,40 +232,53 @@ class WarpgroupTile:
 
 WARPGROUP_TILES = (
     WarpgroupTile(256, 192, 2, 1),
+    WarpgroupTile(256, 160, 2, 1, 2),
     WarpgroupTile(256, 128, 2, 1),
     WarpgroupTile(256, 64, 2, 1),
+    WarpgroupTile(256, 32, 2, 2),
     WarpgroupTile(192, 192, 3, 1),
     WarpgroupTile(192, 128, 3, 1),
+    WarpgroupTile(192, 128, 3, 1, across=2),
+    WarpgroupTile(192, 96, 3, 1, across=2),
     WarpgroupTile(192, 64, 3, 1),
     WarpgroupTile(128, 256, 2, 1, 2),
     WarpgroupTile(128, 256, 2, 1),
     WarpgroupTile(128, 192, 2, 1, 2),
     WarpgroupTile(128, 192, 2, 1),
     WarpgroupTile(128, 160, 2, 1),
+    WarpgroupTile(128, 160, 2, 1, turns=True, across=2),
     WarpgroupTile(128, 128, 2, 1, 4),
     WarpgroupTile(128, 128, 2, 1),
     WarpgroupTile(128, 128, 2, 1, 2, turns=True),
+    WarpgroupTile(128, 128, 2, 1, turns=True, across=2),
     WarpgroupTile(128, 128, 2, 1, turns=True),
     WarpgroupTile(128, 96, 2, 1, 2),
+    WarpgroupTile(128, 96, 2, 1, across=4),
     WarpgroupTile(128, 96, 2, 1),
     WarpgroupTile(128, 64, 2, 1, 2),
+    WarpgroupTile(128, 64, 2, 1, across=2),
+    WarpgroupTile(128, 64, 2, 1, turns=True, across=4),
     WarpgroupTile(128, 64, 2, 1),
     WarpgroupTile(128, 64, 2, 2),
+    WarpgroupTile(64, 256, 2, 1, 4, turns=True),
     WarpgroupTile(64, 256, 2, 1, turns=True),
+    WarpgroupTile(64, 128, 2, 1, 4, turns=True),
     WarpgroupTile(64, 128, 2, 1, 2, turns=True),
+    WarpgroupTile(64, 96, 2, 1, 4, turns=True),
+    WarpgroupTile(64, 64, 2, 1, 2, turns=True),
     WarpgroupTile(64, 64, 2, 1, turns=True),
     WarpgroupTile(64, 64, 1, 2),
     WarpgroupTile(64, 64, 1, 3),
     WarpgroupTile(64, 32, 1, 1),
 )
-"""The candidates. The figures above are fitted to their times for 63 convolutions and 22 products on an H100.
-The chosen tile takes 1.5 percent longer than the fastest in the mean, and 21 percent at most. In 132 tiles
-of 192 x 192, one for each multiprocessor, three products with 6304 x 768 results take 0.75 of the time of
-256 x 192. Tiles of 128 x 96 take 0.81 of the time of 64 x 256 for 512 x 2304 results of 768 summands."""
+"""The candidates. The figures above are fitted to 986 times of 28 convolutions and products on an H100. The
+chosen tile takes 0.6 percent longer than the fastest in the mean, and 11 percent at most."""
 WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_WINDOWS) for tile in WARPGROUP_TILES)
 """The candidates of convolutions."""
 BYTE_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTES) for tile in WARPGROUP_TILES)
 """The candidates of products of bytes."""
+BYTE_WINDOW_TILES = tuple(replace(tile, mode=CudaMode.WGMMA_BYTE_WINDOWS) for tile in WARPGROUP_TILES)
+"""The candidates of convolutions of bytes."""
 PARTS_TILES = (
     WarpgroupTile(128, 128, 2, 1, mode=CudaMode.WGMMA_PARTS),
     WarpgroupTile(128, 96, 2, 1, mode=CudaMode.WGMMA_PARTS),
@@ -247,17 +293,21 @@ def warpgroup_tiles(shape: Shape, machine: CudaMachine) -> Iterator[tuple[Warpgr
     """Yield the tiles that can compute a contraction, the numbers of slices along k, and their cycles."""
     if not machine.multiplies_by_warpgroups:
         return
-    for tiles in (WARPGROUP_TILES, WINDOW_TILES, BYTE_TILES, PARTS_TILES):
-        warpgroups = in_warpgroups(shape, tiles[0].mode)
+    for tiles in (WARPGROUP_TILES, WINDOW_TILES, BYTE_TILES, BYTE_WINDOW_TILES, PARTS_TILES):
+        kinds = {tile.exchanged: tile for tile in tiles}
+        ways = {exchanged: in_warpgroups(shape, tile) for exchanged, tile in kinds.items()}
+        warpgroups = ways[False]
         if not warpgroups.is_loadable:
             continue
-        for tile in filter(warpgroups.takes, tiles):
-            if not clusters_at_once(tile.cluster, machine):
+        for tile in tiles:
+            warpgroups = ways[tile.exchanged]
+            if not warpgroups.takes(tile) or not clusters_at_once(tile.blocks_of_cluster, machine):
                 continue
             steps = -(-warpgroups.k // warpgroups.depth)
             splits = 1
             while True:
-                yield tile, splits, warpgroups.cycles(tile, splits, machine)
+                way = tile if warpgroups.fits_clusters(tile, splits, machine) else replace(tile, joined=False)
+                yield way, splits, warpgroups.cycles(way, splits, machine)
                 splits *= 2
                 if splits > _MOST_SPLITS or steps < splits * _LEAST_SPLIT_STEPS:
                     break
@@ -272,22 +322,25 @@ def clusters_at_once(size: int, machine: CudaMachine) -> int:
     return int(machine.multiprocessors * fraction) // size
 
 
-def in_warpgroups(shape: Shape, mode: CudaMode) -> WarpgroupShape:
-    """Return a contraction as warpgroups compute it: as a product of matrices, or over windows."""
-    shapes = {
+def in_warpgroups(shape: Shape, tile: WarpgroupTile) -> WarpgroupShape:
+    """Return a contraction as warpgroups compute it in a tile: as a product of matrices, or over windows."""
+    if tile.exchanged:
+        return WarpgroupShape(shape, exchanged=True)
+    shapes: dict[CudaMode, type[WarpgroupShape]] = {
         CudaMode.WGMMA_WINDOWS: ConvolutionShape,
         CudaMode.WGMMA_BYTES: BytesShape,
+        CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionShape,
         CudaMode.WGMMA_PARTS: PartsShape,
     }
-    return shapes.get(mode, WarpgroupShape)(shape)
+    return shapes.get(tile.mode, WarpgroupShape)(shape)
 
 
 class WarpgroupShape:
     """A contraction as a batch of matrix products.
 
     The innermost loops over rows and columns span the matrices; the loops around them are part of the batch.
-    Results are contiguous along the columns. So if they are contiguous along the rows of the first operand,
-    the operands change places, and the second one is `A`.
+    Results are contiguous along the columns, or along the rows if these are `exchanged`. The operands change
+    places where that is necessary, and the second one is `A`.
     """
 
     depth = _DEPTH
@@ -296,12 +349,14 @@ class WarpgroupShape:
     """Products of FLOAT16 that take as long as one product of this kind."""
     least_step, tile_cycles, store_rate = _LEAST_STEP, _TILE_CYCLES, _STORE_RATE
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, exchanged: bool = False) -> None:
         self._shape, self.kernel, self.accesses = shape, shape.kernel, shape.accesses
+        self._exchanged = exchanged
         a, b = shape.operands
         m, n, k = (shape.loops[role] for role in ("m", "n", "k"))
         first = len(self.kernel.loads)
-        if m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1]):
+        is_along_m = m and n and self._is_contiguous(first, m[-1]) and not self._is_contiguous(first, n[-1])
+        if bool(is_along_m) is not exchanged:
             a, b, m, n = b, a, n, m
         self._operands = a, b
         self._rows, self._columns, self._k = tuple(m[-1:]), tuple(n[-1:]), k
@@ -343,6 +398,8 @@ class WarpgroupShape:
         Boxes have as many columns as a tile is deep if columns are contiguous. If k is contiguous, they have
         any number of columns.
         """
+        if tile.exchanged is not self._exchanged or not self._stores_as_given:
+            return False
         return tile.columns % self.depth == 0 or self._along_k(number_of(self._operands[1]))
 
     @property
@@ -374,13 +431,20 @@ class WarpgroupShape:
     def _along_k(self, load: int) -> bool:
         return self._is_contiguous(load, self._k[-1])
 
+    def fits_clusters(self, tile: WarpgroupTile, slices: int, machine: CudaMachine) -> bool:
+        """Return whether all clusters run at once if each has the slices of one tile. If they do not, slices
+        that meet in global memory take less time: 45 us in place of 65 for 512 x 768 results of 3072 summands
+        in FLOAT32 (H100)."""
+        tiles = self.batch_count * -(-self.m // tile.rows) * -(-self.n // tile.columns)
+        return slices == 1 or tiles <= clusters_at_once(slices, machine)
+
     def cycles(self, tile: WarpgroupTile, splits: int, machine: CudaMachine) -> float:
         """Return the estimated cycles of all tiles."""
         down = -(-self.m // (tile.rows * tile.cluster))
-        items = self.batch_count * down * -(-self.n // tile.columns) * splits
+        items = self.batch_count * down * -(-self.n // (tile.columns * tile.across)) * splits
         is_joined = tile.joins(splits, machine)
-        cluster = splits if is_joined else tile.cluster
-        places = clusters_at_once(cluster, machine) * cluster // tile.cluster
+        cluster = splits if is_joined else tile.blocks_of_cluster
+        places = clusters_at_once(cluster, machine) * cluster // tile.blocks_of_cluster
         steps = math.ceil(math.ceil(self.k / self.depth) / splits)
         rounds = -(-items // (places * tile.blocks))
         # Blocks on a multiprocessor share its tensor cores and its way to the L2 cache.
@@ -388,10 +452,10 @@ class WarpgroupShape:
         area = tile.rows * tile.columns
         products = area * self.depth * self.products / (tile.rate * machine.half_products)
         a, b = map(number_of, self._operands)
-        columns = tile.columns * (_BEYOND if self.n % tile.columns else 1) / tile.cluster
-        lines = tile.rows * self._line_factor(a) + columns * self._line_factor(b)
+        columns = tile.columns * (_BEYOND if self.n < tile.columns else 1) / tile.cluster
+        lines = tile.rows / tile.across * self._line_factor(a) + columns * self._line_factor(b)
         # All multiprocessors share the bandwidth of the L2 cache.
-        busy = min(items, places) * tile.cluster / machine.multiprocessors
+        busy = min(items, places) * tile.blocks_of_cluster / machine.multiprocessors
         reading = lines * ROW_BYTES * busy / machine.cache_rate
         step = max(together * max(products, reading), self.least_step)
         between = self.tile_cycles + area / self.store_rate + area * self._operations / machine.operation_rate
@@ -428,9 +492,9 @@ class WarpgroupShape:
         steps = -(-self.k // self.depth)
         slice_steps = -(-steps // splits)
         splits = -(-steps // slice_steps)
-        down, across = -(-self.m // (tile.rows * tile.cluster)), -(-self.n // tile.columns)
+        down, across = -(-self.m // (tile.rows * tile.cluster)), -(-self.n // (tile.columns * tile.across))
         clusters = self.batch_count * down * across
-        tiles = clusters * tile.cluster
+        tiles = clusters * tile.blocks_of_cluster
         producer, consumer = tile.registers()
         a, b = map(number_of, self._operands)
         rows, columns = self._rows, self._columns
@@ -453,6 +517,8 @@ class WarpgroupShape:
             "STAGED_UNIT": staged_unit,
             "CONSUMERS": tile.consumers,
             "CLUSTER": tile.cluster,
+            "CLUSTER_ACROSS": tile.across,
+            "EXCHANGED": int(tile.exchanged),
             "PRODUCER_REGISTERS": producer,
             "CONSUMER_REGISTERS": consumer,
             "TURNS": int(tile.turns),
@@ -480,10 +546,10 @@ class WarpgroupShape:
             matrix_tiles=down * across,
             **self._more_values(),
         )
-        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(columns[-1].strides)}
-        places = clusters_at_once(tile.cluster, machine) * tile.blocks
+        steps_of_lanes = {f"step{number}": stride for number, stride in enumerate(self._fast[-1].strides)}
+        places = clusters_at_once(tile.blocks_of_cluster, machine) * tile.blocks
         # Blocks that share a tile along k have one tile each.
-        blocks = tiles * slices if slices > 1 else least(clusters * splits, places) * tile.cluster
+        blocks = tiles * slices if slices > 1 else least(clusters * splits, places) * tile.blocks_of_cluster
         loops, largest = (*self.groups, *rows, *columns), tiles * splits * max(tile.rows, tile.columns)
         return CudaLaunch(
             tiled_pattern(tile.mode, self.kernel, patterns, loops, largest, constants),
@@ -499,24 +565,40 @@ class WarpgroupShape:
             scratch_bytes=tiles * splits * tile.rows * tile.columns * 4 if splits > 1 else 0,
             # Boxes that reach beyond the tensor load more slowly. The kernel expects the bytes of this box.
             maps=self._maps(
-                least(tile.rows, -(-self.m // ROWS_OF_BOX) * ROWS_OF_BOX), tile.columns // tile.cluster
+                least(tile.rows // tile.across, -(-self.m // ROWS_OF_BOX) * ROWS_OF_BOX),
+                tile.columns // tile.cluster,
             ),
         )
 
+    @cached_property
+    def _stores_as_given(self) -> bool:
+        """Return whether results can be stored if rows and columns are exchanged, where they are."""
+        return not self._exchanged or self._staged_unit() > 0
+
+    @property
+    def _fast(self) -> tuple[Loop, ...]:
+        """Return the loops along the last of which results are contiguous."""
+        return self._rows if self._exchanged else self._columns
+
+    @property
+    def _slow(self) -> tuple[Loop, ...]:
+        return self._columns if self._exchanged else self._rows
+
     def _staged_unit(self) -> int:
         """Return how many results move together if all go through shared memory; 0 if they do not. These
-        results are FLOAT16 and contiguous along columns, and what they need beside the sum is read in the
-        same units."""
+        results are FLOAT16 and contiguous, and what they need beside the sum is read in the same units."""
         return next(filter(self._is_staged, (UNIT, UNIT // 2, UNIT // 4, 1)), 0)
 
     def _is_staged(self, unit: int) -> bool:
-        """Return whether results, and what they need, lie in whole units along columns."""
+        """Return whether results, and what they need, lie in whole units."""
         patterns, loads = self._patterns(unit), len(self.kernel.loads)
         values, total = self.kernel.values, self._shape.contraction
         beside = [node for node in ordered(values, {id(total)}) if node.operation is Operation.SOURCE]
-        kinds = [residual_kind(patterns[number_of(node)], len(self._rows)) for node in beside]
+        kinds = [
+            residual_kind(patterns[number_of(node)], len(self._rows), self._exchanged) for node in beside
+        ]
         return (
-            self._columns[-1].count % unit == 0
+            self._fast[-1].count % unit == 0
             and all(
                 each.type is ScalarType.FLOAT16 and each.step is Step.CONTIGUOUS for each in patterns[loads:]
             )
@@ -559,7 +641,8 @@ class WarpgroupShape:
         return tuple(self._pattern(number, unit) for number in range(len(self.accesses)))
 
     def _pattern(self, number: int, unit: int) -> CudaAccess:
-        """Return how an access moves: in units along the columns where it is contiguous and aligned there."""
+        """Return how an access moves: in units where it is contiguous and aligned along the loop along which
+        results are contiguous."""
         access, rows, columns = self.accesses[number], self._rows, self._columns
         return CudaAccess(
             access.type,
@@ -570,10 +653,10 @@ class WarpgroupShape:
         )
 
     def _step(self, number: int, access: Access, unit: int) -> Step:
-        *others, columns = *self.groups, *self._rows, *self._columns
-        if not columns.strides[number]:
+        *others, along = *self.groups, *self._slow, *self._fast
+        if not along.strides[number]:
             return Step.NONE
-        if access.buffer is None or not self._is_contiguous(number, columns):
+        if access.buffer is None or not self._is_contiguous(number, along):
             return Step.STRIDED
         bytes = min(VECTOR_BYTES, unit * access.type.bytes)
         aligned = self._shape.alignments[number] % bytes == 0
@@ -677,7 +760,7 @@ class ConvolutionShape(WarpgroupShape):
             self._windows = None
             return
         self._channels, self._filters = channels[0].count, filters
-        self._padded = -(-self._channels // _DEPTH) * _DEPTH
+        self._padded = -(-self._channels // self.depth) * self.depth
         self.batch_count = math.prod(loop.count for loop in self.groups)
         self.m, self.n = (math.prod(loop.count for loop in loops) for loops in (self._rows, self._columns))
         self.k = self._padded * math.prod(axis.taps for axis in windows.axes)
@@ -708,7 +791,7 @@ class ConvolutionShape(WarpgroupShape):
     def _more_values(self) -> Mapping[str, int]:
         """Return the parameters that say how the window moves."""
         assert self._windows is not None
-        return parameters(self._windows, self._padded)
+        return parameters(self._windows, self._channels, self._padded)
 
     def _maps(self, *box_rows: int) -> tuple[TensorMap, ...]:
         """Return the tensor maps of images and weights, as operands are ordered."""
@@ -730,7 +813,7 @@ class ConvolutionShape(WarpgroupShape):
                 type,
                 (self._channels, first.size, second.size, images.size),
                 (first.bytes, second.bytes, images.bytes),
-                (_DEPTH, pixels),
+                (self.depth, pixels),
                 windows.offset,
                 (-first.before, -second.before),
                 (first.upper, second.upper),
@@ -741,6 +824,18 @@ class ConvolutionShape(WarpgroupShape):
                 type,
                 (self._channels, first.taps, second.taps, self._filters.count),
                 (*taps, self._filters.strides[other]),
-                (_DEPTH, 1, 1, filters),
+                (self.depth, 1, 1, filters),
             ),
         )
+
+
+class ByteConvolutionShape(ConvolutionShape):
+    """A convolution of integers of 8 bits, over images around which there are zeros or nothing."""
+
+    depth = ROW_BYTES
+    products = 0.5
+    least_step, tile_cycles, store_rate = _OF_BYTES
+
+    @property
+    def _is_of_type(self) -> bool:
+        return self._shape.mode is CudaMode.IMMA and self._shape.is_summed

@@ -32,11 +32,17 @@ class ResidualKind(Enum):
     RESULT = "both, along units of FLOAT16 like those of the results"
 
 
-def residual_kind(access: CudaAccess, row_loops: int) -> ResidualKind | None:
+def residual_kind(access: CudaAccess, row_loops: int, exchanged: bool = False) -> ResidualKind | None:
     """Return what moves a load beside a sum, of which `row_loops` loops are over the rows of tiles; None if
-    its results cannot go through shared memory."""
+    its results cannot go through shared memory. Results are contiguous along columns, or along rows if these
+    are `exchanged`."""
     if access.counter or access.guarded:
         return None
+    if exchanged:
+        if not any(access.rows[row_loops:]):
+            return ResidualKind.ROW
+        is_result = access.step is Step.CONTIGUOUS and access.type is ScalarType.FLOAT16
+        return ResidualKind.RESULT if is_result else None
     if access.step is Step.NONE:
         # The innermost loop over columns does not move it, but those around that may.
         return None if any(access.rows[row_loops:]) else ResidualKind.ROW
@@ -101,9 +107,11 @@ class WarpgroupPrinter(TilePrinter):
         """Print the results of two neighbouring sums, and what they need: of their row, of their columns, and
         at each result."""
         roots = [root for _, _, root in self.stores]
-        rows = dict(self.pattern.constants)["LOOPS_M"]
+        constants = dict(self.pattern.constants)
+        rows, exchanged = constants["LOOPS_M"], bool(constants["EXCHANGED"])
         kinds = {
-            number: residual_kind(self.pattern.loads[number], rows) for number in loads_beside(total, roots)
+            number: residual_kind(self.pattern.loads[number], rows, exchanged)
+            for number in loads_beside(total, roots)
         }
         of_row, of_columns, residuals = (
             [number for number, kind in kinds.items() if kind is each] for each in ResidualKind
@@ -159,6 +167,7 @@ class ConvolutionPrinter(WarpgroupPrinter):
                 f"struct {name} {{",
                 f"    typedef {TYPES[self.pattern.loads[load].type]} Element;",
                 f"    static constexpr bool ALONG_K = {name}_ALONG_K;",
+                *(f"    {line}" for line in self._more_of(name, load)),
                 "};",
             ]
         )
@@ -181,6 +190,10 @@ class BytesPrinter(WarpgroupPrinter):
         place = "m" if name == "A" else "n"
         at_row = f"DEVICE_MEMBER static Offsets at_row({POSITIONS}) {{ return ::at_{place}(p, to, at); }}"
         return [*self._shift(subtracted), at_row]
+
+
+class ByteConvolutionPrinter(ConvolutionPrinter, BytesPrinter):
+    """A printer of convolutions of integers of 8 bits."""
 
 
 class PartsPrinter(WarpgroupPrinter):

@@ -220,10 +220,12 @@ def _distance(rows: Loop, taps: Loop, load: int) -> int:
     return sum(abs(stride) for stride in strides) // common if common else 2**62
 
 
-def parameters(windows: Windows, channels: int) -> Mapping[str, int]:
-    """Return the parameters of a kernel that say how the window moves; `channels` are those of each tap."""
+def parameters(windows: Windows, channels: int, padded: int) -> Mapping[str, int]:
+    """Return the parameters of a kernel that say how the window moves. Each tap has `channels`, and `padded`
+    elements along k."""
     first, second = windows.axes
-    found = {"pixels0": first.outputs, "pixels1": second.outputs, "taps0": first.taps, "channels": channels}
+    found = {"pixels0": first.outputs, "pixels1": second.outputs, "taps0": first.taps}
+    found |= {"channels": padded, "own_channels": channels}
     for number, axis in enumerate(windows.axes):
         found[f"begin{number}"] = -axis.before
         found[f"stride{number}"] = axis.stride

@@ -4,7 +4,8 @@
 // tile's operands are loaded during the epilogue of the last one. Where consumers take TURNS, each multiplies whole tiles, one
 // after the other: the products of one hide the epilogue of the other.
 //
-// Blocks of a cluster have tiles below each other, and share the columns' operand: each loads a part of it for all of them.
+// A cluster has CLUSTER tiles below each other by CLUSTER_ACROSS side by side. Blocks with the same rows share the rows' operand, and those with the
+// same columns share the columns': each loads a part of it for all of them.
 //
 // A launch runs KERNELS kernels, which differ in their parameters alone: the blocks of one beside those of the others.
 //
@@ -13,7 +14,7 @@
 
 DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty, Index first_item, Index items_step, int block) {
     // With fewer rows than a tile, the box has only these, in groups of 8. The rest of the tile is not initialized, and not stored.
-    const int rows = A::ALONG_K && (Index)p.m < ROWS ? ((int)p.m + 7) / 8 * 8 : ROWS;
+    const int rows = A::ALONG_K && (Index)p.m < ROWS / CLUSTER_ACROSS ? ((int)p.m + 7) / 8 * 8 * CLUSTER_ACROSS : ROWS;
     const int bytes = rows * DEPTH_BYTES + B_BYTES;
     Ring ring;
 #pragma unroll 1
@@ -28,7 +29,7 @@ DEVICE void produce(const Parameters& p, Shared tiles, Shared full, Shared empty
             loader.load(p, tiles + ring.slot * STAGE_BYTES, full + ring.slot * BARRIER_BYTES, block);
         }
     }
-    if constexpr (CLUSTER > 1) {
+    if constexpr (BLOCKS_OF_CLUSTER > 1) {
         // This block must not end while others may still arrive at its barriers. Arrivals may be in flight after all threads of the
         // cluster have synchronized.
 #pragma unroll 1
@@ -111,7 +112,7 @@ struct AllParameters {
     Parameters of_kernel[KERNELS];
 };
 
-extern "C" __global__ void __cluster_dims__(CLUSTER * SLICES, 1, 1) __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ AllParameters all) {
+extern "C" __global__ void __cluster_dims__(BLOCKS_OF_CLUSTER * SLICES, 1, 1) __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ AllParameters all) {
     const Parameters& p = all.of_kernel[KERNELS > 1 ? blockIdx.y : 0];
     extern __shared__ uint4 shared[];
     // Swizzled tiles begin at multiples of 1024 bytes.
@@ -133,11 +134,11 @@ extern "C" __global__ void __cluster_dims__(CLUSTER * SLICES, 1, 1) __launch_bou
         for (int i = 0; i < 3; i++) last[CONSUMERS + i] = 0;
         publish_barriers();
     }
-    if constexpr (CLUSTER * SLICES > 1) synchronize_cluster();
+    if constexpr (BLOCKS_OF_CLUSTER * SLICES > 1) synchronize_cluster();
     else __syncthreads();
     begin_kernel();
-    const int block = CLUSTER > 1 ? block_of_cluster() : 0;
-    const Index first_item = blockIdx.x / (CLUSTER * SLICES), items_step = gridDim.x / (CLUSTER * SLICES);
+    const int block = BLOCKS_OF_CLUSTER > 1 ? block_of_cluster() : 0;
+    const Index first_item = blockIdx.x / (BLOCKS_OF_CLUSTER * SLICES), items_step = gridDim.x / (BLOCKS_OF_CLUSTER * SLICES);
     if (threadIdx.x < 128) {
         give_registers<PRODUCER_REGISTERS>();
         if (threadIdx.x == 0) produce(p, tiles, layout.full, layout.empty, first_item, items_step, block);

@@ -117,7 +117,7 @@ DEVICE void load_windows(Shared to, const TensorMap& map, Shared barrier, const 
 // The rank of this block in its cluster.
 DEVICE int block_of_cluster() {
     unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return (int)rank;
 }
 
@@ -152,6 +152,12 @@ DEVICE void wait_for_products() { asm volatile("wgmma.wait_group.sync.aligned %0
 // Stores four matrices of 8 x 8 halves. Each lane has the address of one of their rows, and two neighbours of each matrix, like sums.
 DEVICE void store_matrices(char* row, const unsigned (&from)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
+                 "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
+                 : "memory");
+}
+
+DEVICE void store_matrices_transposed(char* row, const unsigned (&from)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared_address(row)),
                  "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3])
                  : "memory");
 }

@@ -16,11 +16,14 @@ struct Ring {
     }
 };
 
-// Tells all blocks of the cluster that a warp has done with a place in the ring.
+// Tells the blocks that share an operand with this one that a warp has done with a place in the ring.
 DEVICE void release(Shared empty) {
     const int lane = threadIdx.x % 32;
-    if constexpr (CLUSTER > 1) {
-        if (lane < CLUSTER) arrive_at(empty, lane);
+    if constexpr (BLOCKS_OF_CLUSTER > 1) {
+        const int own = CLUSTER_ACROSS > 1 && CLUSTER > 1 ? block_of_cluster() : 0, down = lane - CLUSTER_ACROSS;
+        // First those with the same rows, then the others with the same columns.
+        const int peer = CLUSTER_ACROSS == 1 ? lane : lane < CLUSTER_ACROSS ? own / CLUSTER_ACROSS * CLUSTER_ACROSS + lane : (down + (down >= own / CLUSTER_ACROSS)) * CLUSTER_ACROSS + own % CLUSTER_ACROSS;
+        if (lane < PEERS) arrive_at(empty, peer);
     } else {
         if (lane == 0) arrive_at(empty);
     }

@@ -62,7 +62,7 @@ struct Shifts {
     DEVICE_MEMBER void subtract(Sum (&sums)[DOWN][HALF], const Parameters& p, const Work& work, int first_row) {
         if constexpr (!A::SHIFTED && !B::SHIFTED) return;
         const Offsets at = at_group(p, work.batch);
-        const unsigned count = (unsigned)(work.end < (Index)p.k ? work.end : (Index)p.k) - (unsigned)work.first;
+        const unsigned count = elements_before(p, work.end) - elements_before(p, work.first);
         // Wait until all threads have read the pairs of the previous tile.
         synchronize_warpgroups(barrier, PARTS);
 #pragma unroll
