@@ -7,9 +7,9 @@ from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
-from llvmlite import ir
 
 from opendml.program.node import Node, Operation, ordered
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.expression import emit, llvm_type
 from tests.program.evaluate import Array, evaluate
 from tests.running import same_bits
@@ -27,16 +27,16 @@ def run_compiled(root: Node, lanes: int, x: Array) -> Array:
 
 def compiled(root: Node, lanes: int) -> tuple[Any, Any]:
     """A loop over vectors as an optimized module, and the machine that it is for."""
-    index, pointer = ir.IntType(64), ir.PointerType()
+    index, pointer = ir.I64, ir.POINTER
     module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer, index]), "kernel")
+    function = ir.Function(module, ir.VOID, [pointer, pointer, index], "kernel")
     entry, loop, done = (function.append_basic_block() for _ in range(3))
     ir.IRBuilder(entry).branch(loop)
     builder = ir.IRBuilder(loop)
     position = builder.phi(index)
     position.add_incoming(index(0), entry)
     vector = llvm_type(root.type, lanes)
-    addresses = [builder.gep(array, [position], source_etype=ir.FloatType()) for array in function.args[:2]]
+    addresses = [builder.gep(array, [position], source_etype=ir.FLOAT) for array in function.args[:2]]
     values: dict[int, ir.Value] = {}
     for node in ordered([root]):
         if node.operation is Operation.SOURCE:

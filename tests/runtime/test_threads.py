@@ -215,7 +215,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
     [
         "opendml.targets.cpu.backend",
         "opendml.targets.cpu.executable",
-        "llvmlite.ir",
+        "opendml.targets.cpu.emit_kernel",
         "opendml.operators.activation",
     ],
 )

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
-from opendml.targets.cpu import values
+from opendml.targets.cpu import ir, values
 from opendml.targets.cpu.code import I8, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction import amx
 from opendml.targets.cpu.contraction.bf16_parts import LANES
@@ -35,9 +34,8 @@ class _Emulation:
         """Return where the register with the number in an argument lies."""
         module, name = self.function.module, "registers"
         if name not in module.globals:
-            memory = ir.GlobalVariable(module, ir.ArrayType(I8, REGISTERS * REGISTER_BYTES), name)
-            memory.linkage, memory.align = "internal", LINE
-            memory.initializer = ir.Constant(memory.value_type, None)
+            content = ir.zero(ir.ArrayType(I8, REGISTERS * REGISTER_BYTES))
+            ir.GlobalVariable(module, content, name, "internal global", alignment=LINE)
         index = self.builder.zext(self.function.args[argument], I64)
         first = self.builder.ptrtoint(module.globals[name], I64)
         place = self.builder.add(first, self.builder.mul(index, I64(REGISTER_BYTES)))
@@ -108,7 +106,7 @@ def _call(builder: ir.IRBuilder, name: str, result: ir.Type, operands: Sequence[
     if instruction not in _FUNCTIONS:
         return values.intrinsic(builder, name, result, list(operands))
     own = f"emulated.{instruction}"
-    function = builder.module.globals.get(own)
+    function = builder.module.function(own)
     if function is None:
         function = internal_function(builder.module, own, [each.type for each in operands])
         emulation = _Emulation(function)

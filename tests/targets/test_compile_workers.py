@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
 
 import opendml as dml
-from opendml.targets.cpu import compile_workers, engine, planning
+from opendml.targets.cpu import compile_workers, engine, ir, planning
 from opendml.targets.cpu.compile_workers import Worker, WorkerLostError, WorkerPool, worker_count
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.object_code import Effort

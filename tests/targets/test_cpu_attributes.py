@@ -14,7 +14,6 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
-from llvmlite import ir
 
 import opendml as dml
 from opendml import TensorDesc, descs
@@ -27,7 +26,7 @@ from opendml.runtime.program import program_of
 from opendml.spec.enums import MultiheadAttentionMaskType, TensorDataType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.schema import operator
-from opendml.targets.cpu import engine
+from opendml.targets.cpu import engine, ir
 from opendml.targets.cpu.emit_kernel import emit_kernel
 from opendml.targets.cpu.engine import compile_object, effort_for
 from opendml.targets.cpu.executable import CpuExecutable
@@ -196,8 +195,7 @@ def target_machine(processor: Processor) -> llvm.TargetMachine:
 
 def compiled(pattern: CpuPattern, processor: Processor) -> bytes:
     """The pattern's object file."""
-    module = ir.Module()
-    module.triple = processor.triple
+    module = ir.Module(processor.triple)
     described = CpuMachine(
         processor.name, processor.features, processor.triple, processor.vector_bytes, *_CACHE_BYTES
     )

@@ -25,7 +25,7 @@ from opendml.runtime.calls.operator_call import (
     type_of_number,
 )
 from opendml.runtime.described import tensor_text
-from opendml.runtime.graphs.stages import Stages, Value
+from opendml.runtime.graphs.stages import StagedValue, Stages
 from opendml.runtime.graphs.steps import (
     ConstantStep,
     GraphData,
@@ -65,7 +65,7 @@ class GraphBase:
     def __init__(self, feature_level: FeatureLevel, *, in_buffers: bool = True) -> None:
         self.feature_level = feature_level
         self._steps: list[Step] = []
-        self._values: list[Value] = []
+        self._values: list[StagedValue] = []
         """The tensors by their numbers."""
         self._operator_count = 0
         self._stages = Stages(in_buffers)
@@ -125,7 +125,7 @@ class GraphBase:
     def _number(self, value: float, data_type: TensorDataType) -> GraphTensor:
         """Add a number, which fills the tensors that operators read it as."""
         node, tensor = constant(value, ScalarType.of(data_type)), TensorDesc(data_type, ())
-        return self._added(NumberStep(value, data_type), [Value(node, tensor)])[0]
+        return self._added(NumberStep(value, data_type), [StagedValue(node, tensor)])[0]
 
     def _view(self, step: ViewStep) -> GraphTensor | None:
         """Add a view. Return None if it leaves its tensor."""
@@ -188,7 +188,7 @@ class GraphBase:
             raise InvalidArgument(f"{reader}: reads {wanted} of {tensor!r}, which has fewer bytes")
         return view
 
-    def _added(self, step: Step, values: Sequence[Value]) -> list[GraphTensor]:
+    def _added(self, step: Step, values: Sequence[StagedValue]) -> list[GraphTensor]:
         """Add a step, and return its tensors."""
         first = len(self._values)
         self._steps.append(step)

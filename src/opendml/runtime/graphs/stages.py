@@ -24,7 +24,7 @@ from opendml.spec.tensor_desc import TensorDesc, packed_strides
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value:
+class StagedValue:
     """A tensor of a graph within its programs.
 
     Args:
@@ -79,11 +79,13 @@ class Stages:
         self.buffers: list[Layout] = []
         """The memory of inputs and constants."""
         self._stages = [_Stage()]
-        self._stored: dict[Value, int] = {}
+        self._stored: dict[StagedValue, int] = {}
         self._between: list[int] = []
         """The bytes of stored tensors."""
 
-    def source(self, tensor: TensorDesc, layout: Layout | None = None, memory: Layout | None = None) -> Value:
+    def source(
+        self, tensor: TensorDesc, layout: Layout | None = None, memory: Layout | None = None
+    ) -> StagedValue:
         """Add an input or a constant.
 
         Args:
@@ -95,14 +97,16 @@ class Stages:
         self.buffers.append(memory or layout)
         return self._load(0, len(self.buffers) - 1, layout, tensor)
 
-    def rounded(self, value: Value) -> Value:
+    def rounded(self, value: StagedValue) -> StagedValue:
         """Return a tensor of FLOAT32 rounded to BFLOAT16."""
         if value.rounded is not None:
             return value
         rounded = _as_bfloat16(value.node)
-        return Value(convert(rounded, value.node.type), value.tensor, value.stage, rounded=rounded)
+        return StagedValue(convert(rounded, value.node.type), value.tensor, value.stage, rounded=rounded)
 
-    def operator(self, desc: OperatorDesc, values: Sequence[Value | None], name: str) -> list[Value]:
+    def operator(
+        self, desc: OperatorDesc, values: Sequence[StagedValue | None], name: str
+    ) -> list[StagedValue]:
         """Add an operator, and return the outputs that are present.
 
         Raises:
@@ -127,16 +131,16 @@ class Stages:
             Watched(f"{prefix}.{field.name}", desc.operator, field.name, node, tensor.sizes)
             for (field, tensor), node in zip(outputs, results, strict=True)
         ]
-        return [Value(node, tensor, number) for (_, tensor), node in zip(outputs, results, strict=True)]
+        return [StagedValue(node, tensor, number) for (_, tensor), node in zip(outputs, results, strict=True)]
 
-    def view(self, value: Value, view: ViewStep) -> Value | None:
+    def view(self, value: StagedValue, view: ViewStep) -> StagedValue | None:
         """Add a view. Return None if it leaves the tensor's elements."""
         given = packed(value.node.type, value.tensor.sizes)
         tensor = TensorDesc(view.data_type, view.sizes)
         if (window := window_of(given.sizes, view)) is not None:
             if not value.node.sizes:
-                return Value(value.node, tensor, value.stage)
-            return Value(sliced(value.node, window[0], view.sizes, window[1]), tensor, value.stage)
+                return StagedValue(value.node, tensor, value.stage)
+            return StagedValue(sliced(value.node, window[0], view.sizes, window[1]), tensor, value.stage)
         if view.offset or any(stride < 0 for stride in view.strides or ()):
             return None
         read = tensor if view.strides is None else TensorDesc(view.data_type, view.sizes, view.strides)
@@ -146,7 +150,7 @@ class Stages:
                 return None
             # Every element of a number is the number.
             moved = reinterpreted(value.node, given, layout) or value.node
-            return Value(moved, tensor, value.stage)
+            return StagedValue(moved, tensor, value.stage)
         if read.size_in_bytes > value.tensor.size_in_bytes:
             return None
         if value.buffer is not None and value.rounded is None:
@@ -154,7 +158,7 @@ class Stages:
             return self._load(value.stage, value.buffer, layout, read)
         node = reinterpreted(value.node, layout_of(value.tensor), layout)
         if node is not None:
-            return Value(node, read, value.stage)
+            return StagedValue(node, read, value.stage)
         if value.stage + 1 == len(self._stages):
             self._stages.append(_Stage())
         return self._load(value.stage + 1, self._store(value), buffer_layout_of(read), read)
@@ -162,14 +166,14 @@ class Stages:
     def _layout(self, tensor: TensorDesc) -> Layout:
         return buffer_layout_of(tensor) if self.in_buffers else layout_of(tensor)
 
-    def _load(self, stage: int, buffer: int, layout: Layout, tensor: TensorDesc) -> Value:
+    def _load(self, stage: int, buffer: int, layout: Layout, tensor: TensorDesc) -> StagedValue:
         node = self._stages[stage].load(buffer, layout)
         if layout.type is ScalarType.BFLOAT16:
-            return Value(convert(node, ScalarType.FLOAT32), tensor, stage, buffer, layout, node)
+            return StagedValue(convert(node, ScalarType.FLOAT32), tensor, stage, buffer, layout, node)
         node = loaded(tensor, node) if self.in_buffers or buffer < 0 else node
-        return Value(node, tensor, stage, buffer, layout)
+        return StagedValue(node, tensor, stage, buffer, layout)
 
-    def _node(self, value: Value, stage: int) -> Node:
+    def _node(self, value: StagedValue, stage: int) -> Node:
         """Return a value in the program of a stage."""
         if value.stage == stage or value.node.operation is Operation.CONSTANT:
             return value.node
@@ -177,7 +181,7 @@ class Stages:
             return self._load(stage, value.buffer, value.layout, value.tensor).node
         return self._load(stage, self._store(value), buffer_layout_of(value.tensor), value.tensor).node
 
-    def _store(self, value: Value) -> int:
+    def _store(self, value: StagedValue) -> int:
         """Return the buffer through which later stages read a value."""
         if value not in self._stored:
             self._stored[value] = ~len(self._between)
@@ -188,7 +192,7 @@ class Stages:
             stage.written.append(self._stored[value])
         return self._stored[value]
 
-    def work(self, outputs: Sequence[Value], fixed: Collection[int], only_needed: bool) -> Work:
+    def work(self, outputs: Sequence[StagedValue], fixed: Collection[int], only_needed: bool) -> Work:
         """Return the programs that compute some tensors, packed unless the graph is over buffers.
 
         Args:

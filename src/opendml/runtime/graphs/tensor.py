@@ -14,7 +14,7 @@ from opendml.runtime.calls.arguments import validate_tensor
 from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.indexing import selection
 from opendml.runtime.graphs.repeat import repeated
-from opendml.runtime.graphs.stages import Value
+from opendml.runtime.graphs.stages import StagedValue
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.spec.enums import TensorDataType
 from opendml.spec.schema import operator
@@ -51,7 +51,7 @@ class GraphTensor:
     __array_ufunc__ = None
     """Tells NumPy's arrays to leave their operators to this class."""
 
-    def __init__(self, graph: GraphBase, value: Value, number: int) -> None:
+    def __init__(self, graph: GraphBase, value: StagedValue, number: int) -> None:
         self.graph = graph
         self._value, self._number = value, number
         self.data_type = TensorDataType(value.tensor.data_type)

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from llvmlite import ir
-
 from opendml.program.node import SEARCHES, Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common import accumulations
 from opendml.targets.common.passes import MOMENTS
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.values import intrinsic, number, overloaded, splat, vector_constant
 
@@ -71,7 +70,7 @@ class AccumulationCode:
         given = list(state)
         if self.nodes[0].operation in MOMENTS:
             one = number(ScalarType.FLOAT64, 1, 1.0)
-            share = builder.fdiv(one, builder.sitofp(count, ir.DoubleType()))
+            share = builder.fdiv(one, builder.sitofp(count, ir.DOUBLE))
             given.append(splat(builder, share, lanes))
         values = emitted(builder, self._graphs.results, lanes, given)
         return {id(node): value for node, value in zip(self.nodes, values, strict=True)}
@@ -147,7 +146,7 @@ def _halves(builder: ir.IRBuilder, vector: ir.Value, lanes: int) -> tuple[ir.Val
     """Return the lower and the upper half of a vector of `lanes`. The halves of two lanes are scalars."""
     if lanes == 2:
         return builder.extract_element(vector, _I32(0)), builder.extract_element(vector, _I32(1))
-    undefined = ir.Constant(vector.type, ir.Undefined)
+    undefined = ir.undefined(vector.type)
     low, high = (
         builder.shuffle_vector(
             vector,

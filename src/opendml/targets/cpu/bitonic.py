@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.lines import POSITION, word_is_less
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I32, I64, Code, internal_function
 from opendml.targets.cpu.values import number, splat, vector_constant
@@ -64,7 +63,7 @@ class BitonicNetwork:
     ) -> None:
         """Call a function over words. `emit` fills it at the first call."""
         module, arguments = self.builder.module, [*words, self.width, *more]
-        function = module.globals.get(name)
+        function = module.function(name)
         if function is None:
             function = internal_function(module, name, [argument.type for argument in arguments])
             network = BitonicNetwork(Code(function, self.lanes), self.types[0], function.args[2])
@@ -85,9 +84,9 @@ class BitonicNetwork:
 
     def clear(self, words: Words) -> None:
         """Make all words greater than those of elements."""
-        greatest = tuple(number(type, self.lanes, -1) for type in self.types)
+        key, position = (number(type, self.lanes, -1) for type in self.types)
         with self._vectors(I64(0), self.width) as place:
-            self.store(words, place, greatest)
+            self.store(words, place, (key, position))
 
     def positions(self, first: ir.Value) -> ir.Value:
         """Return a vector of positions from the first on."""

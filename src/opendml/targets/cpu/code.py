@@ -1,4 +1,4 @@
-"""A thin layer over llvmlite's builder: integers, counted loops, vectors in memory."""
+"""A thin layer over the builder of assembly: integers, counted loops, vectors in memory."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.values import (
     Literal,
     intrinsic,
@@ -22,18 +21,16 @@ from opendml.targets.cpu.values import (
     vector_type,
 )
 
-I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
-POINTER = ir.PointerType()
+I1, I8, I32, I64, POINTER = ir.I1, ir.I8, ir.I32, ir.I64, ir.POINTER
 
 Body = Callable[[ir.Value, ir.Value | None], None]
 
 
 def internal_function(module: ir.Module, name: str, arguments: Sequence[ir.Type]) -> ir.Function:
     """Declare a function that only this module calls, and that returns nothing."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), name)
+    function = ir.Function(module, ir.VOID, arguments, name)
     function.linkage = "internal"
-    for attribute in ("nounwind", "noinline"):
-        function.attributes.add(attribute)
+    function.attributes += ["nounwind", "noinline"]
     return function
 
 
@@ -51,9 +48,7 @@ class Code:
 
     def local(self, type: ir.Type, initial: ir.Value | None = None) -> ir.Value:
         """Return a variable that lives as long as the function."""
-        slot = self.once(lambda: self.builder.alloca(type))
-        slot.align = 64
-        slot.type = POINTER
+        slot = self.once(lambda: self.builder.alloca(type, align=64))
         if initial is not None:
             self.builder.store(initial, slot)
         return slot
@@ -61,7 +56,6 @@ class Code:
     def once(self, emit: Callable[[], ir.Value]) -> ir.Value:
         """Return what `emit` emits, before everything else in the function."""
         with self.builder.goto_block(self.entry):
-            self.builder.position_before(self.entry.terminator)
             return emit()
 
     def array(self, type: ScalarType, count: int) -> ir.Value:
@@ -84,7 +78,7 @@ class Code:
         self.builder.branch(head)
         self.builder.position_at_end(head)
         index = self.get(counter)
-        following = self.builder.add(index, I64(step), flags=("nsw",))
+        following = self.builder.add_without_overflow(index, I64(step))
         self.builder.cbranch(self.builder.icmp_signed("<=", following, stop), body, done)
         self.builder.position_at_end(body)
         yield index
@@ -104,7 +98,7 @@ class Code:
 
     def hidden(self, index: ir.Value) -> ir.Value:
         """Return an index without LLVM's knowledge of how it changes."""
-        return self.builder.asm(ir.FunctionType(index.type, [index.type]), "", "=r,0", [index], False)
+        return self.builder.asm(index.type, "=r,0", [index], has_effects=False)
 
     def elements_to_boundary(self, pointer: ir.Value, type: ScalarType, width: int = 1) -> ir.Value:
         """Return the number of elements, or bundles of `width` elements, up to the next address that is a
@@ -202,8 +196,7 @@ class Code:
             lanes = self.lanes // 2
             pairs = self.builder.bitcast(value, llvm_type(ScalarType.FLOAT32, lanes))
             value = overloaded(self.builder, "arithmetic.fence", ScalarType.FLOAT32, lanes, [pairs])
-        store = self.builder.store(value, pointer, align=type.bytes * self.lanes)
-        store.set_metadata("nontemporal", self.builder.module.add_metadata([I32(1)]))
+        self.builder.store(value, pointer, align=type.bytes * self.lanes, is_streamed=True)
 
     def store(
         self, pointer: ir.Value, value: ir.Value, type: ScalarType, mask: ir.Value | None = None
@@ -218,13 +211,13 @@ class Code:
         bits = vector_type(ir.IntType(type.bits), self.lanes)
         name = f"llvm.masked.store.v{self.lanes}i{type.bits}.p0"
         operands = [self.builder.bitcast(value, bits), pointer, mask]
-        intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
+        intrinsic(self.builder, name, ir.VOID, operands, alignment=(1, type.bytes))
 
     def prefetch(self, pointer: ir.Value, written: bool = False, level: int = 1) -> None:
         """Prefetch the cache line of an address that will be read, or written. The address need not be
         valid."""
         operands = [pointer, I32(int(written)), I32(4 - level), I32(1)]
-        intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
+        intrinsic(self.builder, "llvm.prefetch.p0", ir.VOID, operands)
 
     def gather(
         self,
@@ -387,7 +380,7 @@ class Code:
             self._addresses(pointer, self._distances(stride, distance)),
             self._mask(mask),
         ]
-        intrinsic(self.builder, name, ir.VoidType(), operands, alignment=(1, type.bytes))
+        intrinsic(self.builder, name, ir.VOID, operands, alignment=(1, type.bytes))
 
     def narrowed(self, value: ir.Value, type: ir.Type) -> ir.Value:
         """Return a 64-bit integer in a type that holds it."""
@@ -420,9 +413,7 @@ class Code:
         """Return the addresses of lanes."""
         if distances is None:
             return self.broadcast(pointer)
-        addresses = self.builder.gep(pointer, [distances], source_etype=I8)
-        addresses.type = vector_type(POINTER, self.lanes)
-        return addresses
+        return self.builder.gep(pointer, [distances], source_etype=I8)
 
     def _mask(self, mask: ir.Value | None) -> ir.Value:
         return mask if mask is not None else Literal(vector_type(I1, self.lanes), "splat (i1 true)")

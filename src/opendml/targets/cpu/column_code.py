@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
-from llvmlite import ir
-
 from opendml.compiler.bounds import bounds_of
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.accumulation import AccumulationCode, State
-from opendml.targets.cpu.code import I64, Body, Code
+from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.conversion import conversion
-from opendml.targets.cpu.group_code import GroupCode, Index
+from opendml.targets.cpu.group_code import GroupBody, GroupCode, Index
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, ColumnWalk, CpuMode, CpuPattern, RowOrder
 from opendml.targets.cpu.stash import STASHED
@@ -80,7 +79,7 @@ class ColumnCode(GroupCode):
         self._of_tile = self.of_tile(pointers)
         return pointers
 
-    def each_vector(self, body: Body) -> None:
+    def each_vector(self, body: GroupBody) -> None:
         """Emit code for every vector of groups in the tile."""
         self.code.vector_loop(self.start, self.stop, body)
 
@@ -104,7 +103,7 @@ class ColumnCode(GroupCode):
         stores = self.stores(of_groups=True) if stores_groups else []
         roots = [node for node, _ in new.values()] + [root for _, root in stores]
 
-        def settle(index: ir.Value, mask: ir.Value | None) -> None:
+        def settle(index: Index, mask: ir.Value | None) -> None:
             values = dict(self._of_tile)
             for number in range(stage + 1):
                 for accumulation in self.passes[number]:
@@ -154,6 +153,7 @@ class ColumnCode(GroupCode):
         return self.reserve(type, self.walk.tile + self.lanes)
 
     def _at(self, scratch: ir.Value, type: ScalarType, index: Index) -> ir.Value:
+        assert index is not None  # Groups are in lanes.
         return self.code.element_at(scratch, self.builder.sub(index, self.start), I64(type.bytes))
 
     def _read(self, tiles: _States, accumulation: AccumulationCode, index: Index) -> State:
@@ -223,7 +223,7 @@ class ColumnCode(GroupCode):
             self._add_many_rows(stage, pointers, *self.chunk_range(chunk, self.units))
             is_first = self.builder.icmp_signed("==", chunk, I64(0))
 
-            def merge(index: ir.Value, mask: ir.Value | None) -> None:
+            def merge(index: Index, mask: ir.Value | None) -> None:
                 for accumulation in accumulations:
                     state, before = (
                         self._read(tiles, accumulation, index) for tiles in (self._states, totals)
@@ -270,7 +270,8 @@ class ColumnCode(GroupCode):
             pairs = zip(accumulations, elements, strict=True)
             return [each.start(self.builder, self.lanes, element) for each, element in pairs]
 
-        def add(index: ir.Value, mask: ir.Value | None) -> None:
+        def add(index: Index, mask: ir.Value | None) -> None:
+            assert index is not None
             if fresh:
                 states = started(operands(pointers, outer_first, index, mask))
             else:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
 
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.values import intrinsic, llvm_type, number, overloaded, type_suffix
 
 _F16, _F32, _F64 = ScalarType.FLOAT16, ScalarType.FLOAT32, ScalarType.FLOAT64

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.errors import Unsupported
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.conversion import rounded_to_float32
 from opendml.targets.cpu.values import any_lane, intrinsic, llvm_type, number, type_suffix
 
@@ -66,13 +65,13 @@ def _float_remainder(module: ir.Module, type: ScalarType, lanes: int) -> ir.Func
     if type is not _F32:
         raise Unsupported(f"{Operation.REMAINDER.name} of {type.name} on the CPU")
     name = f"remainder.{type_suffix(type, lanes)}"
-    if name in module.globals:
-        return module.globals[name]
+    if (known := module.function(name)) is not None:
+        return known
     narrow, wide = llvm_type(type, lanes), llvm_type(_F64, lanes)
     suffix = type_suffix(_F64, lanes)
-    function = ir.Function(module, ir.FunctionType(narrow, [narrow, narrow]), name)
+    function = ir.Function(module, narrow, [narrow, narrow], name)
     function.linkage = "internal"
-    function.attributes.add("nounwind")
+    function.attributes.append("nounwind")
     entry, head, step, done = (
         function.append_basic_block(part) for part in ("entry", "head", "step", "done")
     )

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, POINTER, Code
 from opendml.targets.cpu.kernel_code import KernelCode, RunningPosition
 from opendml.targets.cpu.loads import (

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
-
-from llvmlite import ir
 
 from opendml.program import half_math, vector_math
 from opendml.program.narrow import is_narrow
 from opendml.program.node import FUNCTIONS, Node, rebuild
-from opendml.targets.cpu import exponential_math, table_math
+from opendml.targets.cpu import exponential_math, ir, table_math
 from opendml.targets.cpu.code import I64, POINTER, Code
 from opendml.targets.cpu.column_code import BoundedColumnCode, ColumnCode
 from opendml.targets.cpu.contraction.dispatch import chain_code, contraction_code
@@ -62,25 +59,11 @@ _CODE: dict[CpuMode, Callable[[Code, CpuPattern], KernelCode]] = {
 """The code of each mode. A contraction's depends on its tiling too."""
 
 
-class _Numbers:
-    """A scope that names values by numbers. Unlike llvmlite's, it need not look whether a name is free."""
-
-    def __init__(self) -> None:
-        self._names = map(str, count())
-
-    def register(self, name: str, deduplicate: bool = False) -> str:
-        """Return a new name, whatever `name` is."""
-        return next(self._names)
-
-
 def emit_kernel(module: ir.Module, name: str, pattern: CpuPattern, lanes: int) -> None:
     """Add the function kernel(begin, end, parameters, buffers, scratch) of `pattern` to the module."""
-    signature = ir.FunctionType(ir.VoidType(), [I64, I64, POINTER, POINTER, POINTER])
-    function = ir.Function(module, signature, name)
-    function.scope = _Numbers()
-    function.attributes.add("nounwind")
-    # Loops that fill or copy stay loops. llvmlite knows no attribute of this kind, but writes it as it is.
-    set.add(function.attributes, '"no-builtins"')
+    function = ir.Function(module, ir.VOID, [I64, I64, POINTER, POINTER, POINTER], name)
+    # Loops that fill or copy stay loops.
+    function.attributes += ["nounwind", '"no-builtins"']
     for argument in function.args[2:]:
         argument.add_attribute("noalias")
     _code_of(pattern)(Code(function, lanes), _with_expanded(pattern)).emit()

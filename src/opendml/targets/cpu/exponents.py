@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.program.node import Operation
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.tables import in_registers
 from opendml.targets.cpu.values import Literal, intrinsic, llvm_type

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from llvmlite import ir
-
 from opendml.program.node import LookupTable, Node, Operation, Precision
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.language import (
@@ -20,6 +18,7 @@ from opendml.targets.common.language import (
     Row,
     Writer,
 )
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.conversion import conversion
 from opendml.targets.cpu.division import quotient, remainder
 from opendml.targets.cpu.exponents import EXPONENT_OPERATIONS, exponent_operation

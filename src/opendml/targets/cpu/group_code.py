@@ -8,16 +8,15 @@ MAP stores elements. States lie in the arena: [group][chunk, and the group itsel
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from llvmlite import ir
-
 from opendml.program.node import REDUCTIONS, Node, Operation
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.accumulation import AccumulationCode, State, accumulations_of
-from opendml.targets.cpu.code import I64, Body, Code
+from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.kernel_code import KernelCode, KnownAt
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern, GroupWalk
@@ -31,6 +30,8 @@ PART_BYTES = 8
 
 Index: TypeAlias = ir.Value | None
 """The index of a vector of neighbouring groups. None where lanes run within a group."""
+GroupBody: TypeAlias = Callable[[Index, ir.Value | None], None]
+"""Adds the code for a vector of groups, of which a mask may leave some out."""
 
 
 class GroupCode(KernelCode):
@@ -134,7 +135,7 @@ class GroupCode(KernelCode):
         """Return the addresses of the accesses at the first element of a tile."""
         return self.group_pointers(group)
 
-    def each_vector(self, body: Body) -> None:
+    def each_vector(self, body: GroupBody) -> None:
         """Emit code for every vector of groups in the tile."""
         raise NotImplementedError
 
@@ -165,7 +166,7 @@ class GroupCode(KernelCode):
 
     def variables(self, accumulation: AccumulationCode, lanes: int, initial: State | None = None) -> State:
         """Return variables for a state."""
-        values = initial or [None] * len(accumulation.parts)
+        values: Sequence[ir.Value | None] = initial or [None] * len(accumulation.parts)
         return [
             self.code.local(llvm_type(part, lanes), value)
             for part, value in zip(accumulation.parts, values, strict=True)

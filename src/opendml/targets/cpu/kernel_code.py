@@ -11,13 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
-from llvmlite import ir
-
 from opendml.compiler.kernel import number_of
 from opendml.program.node import REDUCTIONS, Node, Operation, always_needed, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.language import Walk
 from opendml.targets.common.pattern import Level, Step, levels_of
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, POINTER, Body, Code
 from opendml.targets.cpu.expression import emit
 from opendml.targets.cpu.loads import At, Loads, Pointers, Values
@@ -93,8 +92,8 @@ class KernelCode:
         """Emit the function: the loop over the items."""
         self.items(self.function.args[0], self.function.args[1])
         self.builder.ret_void()
-        scratch_bytes = ir.GlobalVariable(self.function.module, I64, SCRATCH_SYMBOL)
-        scratch_bytes.initializer, scratch_bytes.global_constant = I64(self.scratch_bytes), True
+        size = I64(self.scratch_bytes)
+        ir.GlobalVariable(self.function.module, size, SCRATCH_SYMBOL, "constant", alignment=8)
 
     def items(self, first: ir.Value, last: ir.Value) -> None:
         """Emit the items first..last."""
@@ -194,7 +193,10 @@ class KernelCode:
         for first in set(alike):
             steps = [self.parameter(stride(first, loop)) for loop in range(len(indices))]
             distances[first] = self.code.sum(map(self.builder.mul, indices, steps))
-        return [self.code.offset(*each) for each in zip(pointers, map(distances.get, alike), strict=True)]
+        return [
+            self.code.offset(pointer, distances[first])
+            for pointer, first in zip(pointers, alike, strict=True)
+        ]
 
     def _base(self, access: int) -> ir.Value:
         if self.accesses[access].counter:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.launch import BLOCK_BYTES
 from opendml.targets.cpu.pattern import LINE, ElementWalk, Reading, crossed_block
@@ -115,7 +114,7 @@ class Loads:
             value = self.read(access, lanes, address, at.mask, None, distance)
             inside = self.builder.block
         result = self.builder.phi(value.type)
-        result.add_incoming(ir.Constant(value.type, None), before)
+        result.add_incoming(ir.zero(value.type), before)
         result.add_incoming(value, inside)
         return result
 
@@ -128,7 +127,7 @@ class Loads:
         differ by more than the step."""
         access = number_of(node)
         address = at.pointers[access]
-        if self.moves(access, at):
+        if at.index is not None and self.moves(access, at):
             address = self.code.element_at(address, at.index, self.steps[access])
         vectors = []
         for each in self.distances(node):
@@ -183,7 +182,7 @@ class Loads:
         type = llvm_type(self.accesses[access].type, 1)
         first, step = self.builder.ptrtoint(at.pointers[access], I64), self.steps[access]
         moves = self.moves(access, at)
-        if moves:
+        if at.index is not None and moves:
             first = self.builder.add(first, self.builder.mul(at.index, step))
         first, step = (self.code.narrowed(each, type) for each in (first, step))
         if not moves or at.lanes == 1:
@@ -216,7 +215,7 @@ class RegularLoads(Loads):
         with self.builder.if_else(self._all_regular(values, at)) as (regular, other):
             with regular:
                 self._regular = self._guarded
-                guards = {id(node.operands[0]): ir.Constant(I1, 1) for node in self._guarded.values()}
+                guards = {id(node.operands[0]): I1(1) for node in self._guarded.values()}
                 emit(values | guards)
                 self._regular = {}
             with other:
@@ -271,7 +270,7 @@ class RegularLoads(Loads):
             if at.mask is not None:
                 together = self.builder.or_(together, self.builder.not_(at.mask))
             bits = self.builder.bitcast(together, ir.IntType(at.lanes))
-            scalars.append(self.builder.icmp_unsigned("==", bits, ir.Constant(bits.type, -1)))
+            scalars.append(self.builder.icmp_unsigned("==", bits, bits.type(-1)))
         return reduce(self.builder.and_, scalars)
 
     def _along(self, node: Node, like: ir.Value) -> ir.Value:

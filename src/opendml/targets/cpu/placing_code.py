@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
-from llvmlite import ir
-
 from opendml.program.node import Operation
 from opendml.targets.common.lines import placing_in
 from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I64, Body, Code
 from opendml.targets.cpu.kernel_code import KernelCode
 from opendml.targets.cpu.loads import Pointers, Values

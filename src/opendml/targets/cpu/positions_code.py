@@ -5,11 +5,10 @@ Threads find the positions of a chunk each, before it is known how many the chun
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.program.node import REDUCTIONS
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import CpuMode, CpuPattern

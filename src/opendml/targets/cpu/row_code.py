@@ -6,15 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from llvmlite import ir
-
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.accumulations import TOGETHER
 from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.accumulation import AccumulationCode, State
-from opendml.targets.cpu.code import I64, Body, Code
-from opendml.targets.cpu.group_code import GroupCode, Index
+from opendml.targets.cpu.code import I64, Code
+from opendml.targets.cpu.group_code import GroupBody, GroupCode, Index
 from opendml.targets.cpu.loads import Pointers, Values
 from opendml.targets.cpu.pattern import LINE, CpuMode, CpuPattern, ParameterTable, RowWalk
 from opendml.targets.cpu.values import llvm_type, splat
@@ -90,7 +89,7 @@ class RowCode(GroupCode):
 
     # Layout
 
-    def each_vector(self, body: Body) -> None:
+    def each_vector(self, body: GroupBody) -> None:
         """Emit code for the group."""
         body(None, None)
 

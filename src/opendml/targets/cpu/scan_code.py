@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from llvmlite import ir
-
 from opendml.targets.common.lines import scan_in
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64, Code
 from opendml.targets.cpu.column_code import ColumnCode
 from opendml.targets.cpu.conversion import conversion

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.machine import machine
 from opendml.targets.cpu.values import Literal, float32_literal, intrinsic, llvm_type, vector_constant
 
@@ -57,7 +56,8 @@ def in_registers(
     ]
     while len(parts) > 1:
         joined = vector_constant(_I32, range(2 * parts[0].type.count))
-        parts = [builder.shuffle_vector(*parts[at : at + 2], joined) for at in range(0, len(parts), 2)]
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [builder.shuffle_vector(first, second, joined) for first, second in pairs]
     return parts[0]
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.bitonic import BitonicNetwork, Words, word_bytes
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.loads import Pointers, Values

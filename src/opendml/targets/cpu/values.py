@@ -6,19 +6,15 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 
 _FLOATS = {
-    ScalarType.FLOAT16: ir.HalfType(),
-    ScalarType.FLOAT32: ir.FloatType(),
-    ScalarType.FLOAT64: ir.DoubleType(),
+    ScalarType.FLOAT16: ir.HALF,
+    ScalarType.FLOAT32: ir.FLOAT,
+    ScalarType.FLOAT64: ir.DOUBLE,
 }
 _SUFFIXES = {ScalarType.FLOAT16: "f16", ScalarType.FLOAT32: "f32", ScalarType.FLOAT64: "f64"}
-
-
-# llvmlite writes each type and constant object once, so kernels share the objects.
 
 
 @cache
@@ -40,25 +36,20 @@ def vector_type(element: ir.Type, lanes: int) -> ir.Type:
     return ir.VectorType(element, lanes)
 
 
-def vector_constant(element: ir.Type, values: Iterable[int]) -> ir.Constant:
+def vector_constant(element: ir.Type, values: Iterable[int]) -> ir.Value:
     """Return a constant vector of integers."""
     return _vector_constant(element, tuple(values))
 
 
 @cache
-def _vector_constant(element: ir.Type, values: tuple[int, ...]) -> ir.Constant:
-    return ir.Constant(vector_type(element, len(values)), values)
+def _vector_constant(element: ir.Type, values: tuple[int, ...]) -> ir.Value:
+    return ir.vector_of(element, values)
 
 
-class Literal(ir.Constant):  # type: ignore[misc]
-    """A constant in LLVM's own notation. llvmlite writes the elements of vectors one by one, which takes long
-    to parse."""
+class Literal(ir.Value):
+    """A constant in LLVM's own notation."""
 
-    def __init__(self, type: ir.Type, text: str) -> None:
-        self.type, self.constant = type, text
-
-    def _get_reference(self) -> str:
-        return self.constant
+    __slots__ = ()
 
 
 def number(type: ScalarType, lanes: int, value: float) -> ir.Value:
@@ -119,17 +110,10 @@ def intrinsic(
 ) -> ir.Value:
     """Call LLVM's intrinsic `name`, which is declared on first use. `alignment` is an operand's number and
     its alignment."""
-    function = builder.module.globals.get(name)
+    function = builder.module.function(name)
     if function is None:
-        function = ir.Function(
-            builder.module, ir.FunctionType(result, [value.type for value in operands]), name
-        )
-    call = builder.call(
-        function, operands, arg_attrs={alignment[0]: ()} if alignment else None, fastmath=flags
-    )
-    if alignment:
-        call.arg_attributes[alignment[0]].align = alignment[1]
-    return call
+        function = ir.Function(builder.module, result, [value.type for value in operands], name)
+    return builder.call(function, operands, alignment, flags)
 
 
 def overloaded(

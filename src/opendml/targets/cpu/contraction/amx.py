@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I8, I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.bf16_parts import (
     LANES,
@@ -59,20 +58,20 @@ def configure(code: Code) -> None:
     for register in range(REGISTERS):
         content[16 + 2 * register] = LINE
         content[48 + register] = REGISTER_ROWS
-    builder.store(ir.Constant(ir.ArrayType(I8, _CONFIGURATION_BYTES), content), place)
-    intrinsic(builder, "llvm.x86.ldtilecfg", ir.VoidType(), [place])
+    builder.store(ir.array_of(I8, content), place)
+    intrinsic(builder, "llvm.x86.ldtilecfg", ir.VOID, [place])
 
 
 def release(code: Code) -> None:
     """Release the matrix registers."""
-    intrinsic(code.builder, "llvm.x86.tilerelease", ir.VoidType(), [])
+    intrinsic(code.builder, "llvm.x86.tilerelease", ir.VOID, [])
 
 
 def keep_awake(code: Code) -> None:
     """Multiply whatever is in matrix registers. The unit sleeps after some 1,000 idle cycles, and takes as
     long to be as fast again."""
     registers = [I8(0), I8(REGISTERS - 2), I8(REGISTERS - 1)]
-    intrinsic(code.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), registers)
+    intrinsic(code.builder, "llvm.x86.tdpbf16ps", ir.VOID, registers)
 
 
 class RegisterTile:
@@ -131,7 +130,7 @@ class RegisterTile:
 
     def _on_registers(self, name: str, registers: Sequence[int], *operands: ir.Value) -> None:
         numbers = [I8(register) for register in registers]
-        intrinsic(self._builder, f"llvm.x86.{name}", ir.VoidType(), [*numbers, *operands])
+        intrinsic(self._builder, f"llvm.x86.{name}", ir.VOID, [*numbers, *operands])
 
     def _load(self, register: int, at: ir.Value, row_bytes: int) -> None:
         self._on_registers("tileloadd64", [register], at, I64(row_bytes))
@@ -205,7 +204,7 @@ class Bf16Kernel(RegisterTile):
         builder = self._builder
         states = [builder.load(place, typ=I32) for place in (a, b)]
         is_split = builder.icmp_unsigned("==", builder.or_(*states), I32(0))
-        unscaled, place = self._code.local(ir.FloatType()), self._sums()
+        unscaled, place = self._code.local(ir.FLOAT), self._sums()
         with builder.if_else(is_split) as (parts, floats):
             with parts:
                 self._multiply_parts((a, b), depth, place)
@@ -213,7 +212,7 @@ class Bf16Kernel(RegisterTile):
             with floats:
                 self._multiply_floats((a, b), states, depth, place)
                 builder.store(number(_F32, 1, 1.0), unscaled)
-        self._put_sums(self._code.broadcast(builder.load(unscaled, typ=ir.FloatType())))
+        self._put_sums(self._code.broadcast(builder.load(unscaled, typ=ir.FLOAT)))
         builder.ret_void()
 
     def _sums(self) -> Rows:

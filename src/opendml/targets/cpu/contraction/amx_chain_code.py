@@ -3,8 +3,9 @@ bfloat16 parts. Scores and weights are computed in vectors."""
 
 from __future__ import annotations
 
-from llvmlite import ir
+from collections.abc import Sequence
 
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64
 from opendml.targets.cpu.contraction.amx import ChainBf16Kernel, configure, keep_awake, release
 from opendml.targets.cpu.contraction.arithmetic import F32
@@ -100,7 +101,7 @@ class AmxChainCode(ChainCode):
         distance = self.builder.add(distance, self.builder.mul(within, I64(LINE)))
         place = self.code.offset(self._weights_scratch, self.builder.add(distance, I64(LINE)))
 
-        def put(index: ir.Value, masks: list[ir.Value | None]) -> None:
+        def put(index: ir.Value, masks: Sequence[ir.Value | None]) -> None:
             halves = [
                 self._splitter.split(weigh(self.builder.add(index, I64(half * self.lanes)), mask))
                 for half, mask in enumerate(masks)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.targets.common.pattern import Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.amx import Bf16Kernel, configure, emit_copy_windows, release
 from opendml.targets.cpu.contraction.amx_int8 import Int8Kernel

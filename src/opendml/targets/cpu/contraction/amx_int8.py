@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.amx import RegisterTile
 from opendml.targets.cpu.contraction.tiling import REGISTER_ROWS, MicroKernel, OperandA

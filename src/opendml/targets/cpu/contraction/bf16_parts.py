@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.tiling import BF16_PARTS, REGISTER_BYTES, REGISTER_ROWS, STEP
 from opendml.targets.cpu.pattern import LINE
@@ -146,8 +145,8 @@ class Splitter:
         """Return the upper halves of two vectors' lanes, one vector after the other."""
         short = vector_type(ir.IntType(16), 2 * LANES)
         lanes = vector_constant(I32, range(1, 4 * LANES, 2))
-        halves = [self.builder.bitcast(each, short) for each in (first, second)]
-        return self.builder.shuffle_vector(*halves, lanes)
+        first, second = (self.builder.bitcast(each, short) for each in (first, second))
+        return self.builder.shuffle_vector(first, second, lanes)
 
     def separate(self, both: ir.Value) -> list[ir.Value]:
         """Return the two vectors whose upper halves are given, one after the other."""

@@ -16,13 +16,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from llvmlite import ir
-
 from opendml.compiler.kernel import number_of
 from opendml.program import vector_math
 from opendml.program.node import Node, Operation, apply, source
 from opendml.program.softmax_math import WIDEST, weight, weight_by
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.accumulation import emitted
 from opendml.targets.cpu.code import I1, I32, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32

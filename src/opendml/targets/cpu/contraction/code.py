@@ -8,11 +8,10 @@ the sums. If it only stores them, whole tiles are stored where they belong at on
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.compiler.kernel import number_of
 from opendml.program.node import Node, Operation
 from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.fma import Strides, emit_micro_kernel

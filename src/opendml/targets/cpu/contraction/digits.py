@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, Code, internal_function
 from opendml.targets.cpu.contraction.arithmetic import F32, dot_bytes
 from opendml.targets.cpu.contraction.narrow import GROUP, Narrow

@@ -3,8 +3,7 @@ they lie, and multiplied by those of all rows. Lanes are added up at the end of 
 
 from __future__ import annotations
 
-from llvmlite import ir
-
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.code import ContractionCode

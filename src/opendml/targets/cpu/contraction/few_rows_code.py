@@ -14,8 +14,7 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from llvmlite import ir
-
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.chain_code import ChainCode, greater
@@ -48,7 +47,7 @@ class FewRowsCode(ChainCode):
         else:
             group, part = self.code.split(item, [I64(0), self.chunks])
             pointers, known = self.begin_group(group)
-            never = ir.Constant(ir.IntType(1), 0)
+            never = ir.I1(0)
             self.weigh_by = self.begin_weights(never)
             span = self.chunk_range(part, self.elements)
             self.attend(item, (I64(0), self.units), span, pointers, known, never)

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I1, I32, I64, POINTER, internal_function
 from opendml.targets.cpu.contraction.arithmetic import BYTES, F32, multiply_add, total_type
 from opendml.targets.cpu.contraction.narrow import Narrow
@@ -104,7 +103,7 @@ class _MicroCode:
         further = iter(function.args[7:])
         self.distances = next(further) if None in (strides.a_depth, strides.b_depth) else None
         self.stream = (next(further),) if strides.prefetched else ()
-        self.stream_step = next(further) if strides.prefetched else None
+        self.stream_step = (next(further),) if strides.prefetched else ()
         self.a_row = next(further) if strides.a_row is None else None
         self.b_row = next(further) if strides.b_in_place else None
         self.widening = None
@@ -148,12 +147,14 @@ class _MicroCode:
 
     def _first(self) -> _Places:
         """Return the places of the operands of the first product."""
+        a: ir.Value
+        b: ir.Value
         a, b = self.function.args[:2]
-        if self.strides.a_depth is None:
+        if self.distances is not None and self.strides.a_depth is None:
             a = self.distances
-        if self.strides.b_depth is None:
+        if self.distances is not None and self.strides.b_depth is None:
             b = self.distances
-        bases = [a]
+        bases: list[ir.Value] = [a]
         if self.a_row is not None:
             distances = [self.builder.mul(self.a_row, I64(row)) for row in self.rows[::_BASE_ROWS]]
             bases = [self._further(a, distance) for distance in distances]
@@ -174,7 +175,7 @@ class _MicroCode:
         self._at(name)
         counter = self.builder.phi(I64)
         variables = [self.builder.phi(value.type) for value in initial]
-        places, totals = places.of(variables), variables[-self.products :]
+        places, totals = places.of(variables), list[ir.Value](variables[-self.products :])
         for _ in range(unrolled):
             self._prefetch_next(places)
             totals = self._take_in(places, totals)
@@ -224,10 +225,13 @@ class _MicroCode:
 
     def _elements(self, bases: Sequence[ir.Value], row: int) -> list[ir.Value]:
         """Return a row's element of A, for each vector."""
-        if self.strides.a_row is None:
+        if self.a_row is not None:
             bases, distance = [bases[row // _BASE_ROWS]], self.builder.mul(self.a_row, I64(row % _BASE_ROWS))
         else:
-            bases, distance = bases if self._is_read_again(row) else bases[:1], I64(row * self.strides.a_row)
+            bases, distance = (
+                bases if self._is_read_again(row) else bases[:1],
+                I64(row * (self.strides.a_row or 0)),
+            )
         places = [self._further(base, distance) for base in bases]
         loads = [self.builder.load(place, typ=llvm_type(self.type, 1), align=4) for place in places]
         values = [splat(self.builder, load, self.lanes) for load in loads]
@@ -242,7 +246,7 @@ class _MicroCode:
         return _Places(
             tuple(self._hidden(self._offset(place, a)) for place in places.a),
             self._hidden(self._further(places.b, I64(b) if self.b_row is None else self.b_row)),
-            tuple(self._further(place, self.stream_step) for place in places.stream),
+            tuple(self._further(place, step) for place in places.stream for step in self.stream_step),
         )
 
     def _less_subtracted(self, totals: Sequence[ir.Value], a: ir.Value, b: ir.Value) -> list[ir.Value]:
@@ -273,7 +277,7 @@ class _MicroCode:
             for line in range(self.strides.prefetched):
                 at, level = self._offset(place, line * LINE), 3 if self.strides.b_in_place else 2
                 operands = [at, I32(0), I32(level), I32(1)]
-                intrinsic(self.builder, "llvm.prefetch.p0", ir.VoidType(), operands)
+                intrinsic(self.builder, "llvm.prefetch.p0", ir.VOID, operands)
 
     def _found(self, argument: int, pointer: ir.Value, depth: int | None) -> ir.Value:
         """Return the place of an operand of the next product. With a table, the pointer is that to its
@@ -303,8 +307,7 @@ class _MicroCode:
 
     def _hidden(self, place: ir.Value) -> ir.Value:
         """Return a place of which LLVM knows nothing. Reads stay before or behind it."""
-        signature = ir.FunctionType(POINTER, [POINTER])
-        return self.builder.asm(signature, "", "=r,0,~{memory}", [place], True)
+        return self.builder.asm(POINTER, "=r,0,~{memory}", [place], has_effects=True)
 
     def _places(self, tile: ir.Value, row_bytes: ir.Value) -> list[ir.Value]:
         """Return the places of the vectors of a tile whose rows are `row_bytes` apart."""
@@ -325,11 +328,11 @@ class _MicroCode:
         self, first: str, values: Sequence[ir.Value], second: str, others: Sequence[ir.Value]
     ) -> list[ir.Value]:
         """Return the values of whichever of two blocks comes before this one."""
-        result = []
+        result = list[ir.Value]()
         for value, other in zip(values, others, strict=True):
-            result.append(self.builder.phi(value.type))
-            result[-1].add_incoming(value, self.blocks[first])
-            result[-1].add_incoming(other, self.blocks[second])
+            result.append(merged := self.builder.phi(value.type))
+            merged.add_incoming(value, self.blocks[first])
+            merged.add_incoming(other, self.blocks[second])
         return result
 
     def _at(self, block: str) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32, dot_bytes
 from opendml.targets.cpu.contraction.bf16_parts import Splitter

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import zip_longest
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
 from opendml.targets.common.pattern import Level
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.arithmetic import dot_bytes
 from opendml.targets.cpu.contraction.packing import AHEAD, PackingCode, Place, Range
@@ -154,7 +153,7 @@ class IntegerPackingCode(PackingCode):
     def _part(self, vector: ir.Value, first: int) -> ir.Value:
         """Return a vector's lanes from `first` on."""
         lanes = vector_constant(I32, range(first, first + self.lanes))
-        return self.builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), lanes)
+        return self.builder.shuffle_vector(vector, ir.undefined(vector.type), lanes)
 
     def narrow(
         self, rows: Sequence[Pointers], known: Sequence[Values], index: ir.Value, mask: ir.Value | None
@@ -251,7 +250,7 @@ class IntegerPackingCode(PackingCode):
             sums = reduce(self.builder.add, [self.builder.load(total, typ=vector) for total in totals])
             if not is_signed:
                 at = place(self.builder.add(groups, I64(1)), column)
-                each = splat(self.builder, self.builder.trunc(count, I32), self.lanes)
-                whole = self.builder.mul(self.code.load(at, _GROUP, self.lanes), each)
+                scale = splat(self.builder, self.builder.trunc(count, I32), self.lanes)
+                whole = self.builder.mul(self.code.load(at, _GROUP, self.lanes), scale)
                 sums = self.builder.sub(sums, whole)
             self.code.store(place(groups, column), sums, _GROUP)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.amx_int8 import emit_transpose_groups
 from opendml.targets.cpu.contraction.arithmetic import F32

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
 
-from llvmlite import ir
-
 from opendml.targets.common.pattern import Level, Step
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64, Code
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.tiling import STEP, Instructions, OperandA, OperandB, bf16_bytes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llvmlite import ir
-
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32, I64
 from opendml.targets.cpu.contraction.arithmetic import F32
 from opendml.targets.cpu.contraction.narrow_code import NarrowCode

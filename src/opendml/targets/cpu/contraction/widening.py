@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from llvmlite import ir
-
 from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I32 as I32_TYPE
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.arithmetic import F32

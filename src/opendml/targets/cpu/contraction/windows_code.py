@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from llvmlite import ir
-
 from opendml.program.scalar_type import ScalarType
+from opendml.targets.cpu import ir
 from opendml.targets.cpu.code import I64
 from opendml.targets.cpu.contraction.arithmetic import BYTES, F32
 from opendml.targets.cpu.contraction.code import ContractionCode
