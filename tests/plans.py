@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ from opendml.compiler.sized import at_sizes
 from opendml.program.buckets import bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Program
-from opendml.program.sizes import Dimension, Trace, value_at
+from opendml.program.sizes import Dimension, Trace, hint_of, value_at
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.steps import resized
 from opendml.runtime.graphs.traced_model import Plan, TracedModel
@@ -32,6 +33,7 @@ from opendml.targets.cpu.native import (
     THREADS,
 )
 from opendml.targets.cpu.planning import CpuTracedProgram, _parts, _scheduled
+from opendml.targets.cpu.schedule import KnownLaunches
 from opendml.targets.memory import address_of
 
 Array = np.ndarray[Any, Any]
@@ -48,15 +50,40 @@ def plans_of(model: dml.Model) -> list[Plan]:
     return [plan for traced in traces_of(model) for plans in traced._plans.values() for plan in plans]
 
 
+class Chosen(KnownLaunches):
+    """The launches of a plan's choices, constructed anew for other sizes."""
+
+    def __init__(self, known: KnownLaunches, plan: Plan, ranges: Mapping[str, Dimension]) -> None:
+        super().__init__()
+        self._of_plan = known
+        self._hints = {name: replace(each, hint=plan.hints[name]) for name, each in ranges.items()}
+
+    def find(self, key: Any, trace: Trace | None, sizes: tuple[int, ...]) -> Any:
+        """Find the launches that the plan has."""
+        if trace is None:
+            return self._of_plan.find(key, trace, sizes)
+        with trace.within(self._hints):
+            found = self._of_plan.find(key, trace, tuple(map(hint_of, key[1])))
+        if found is None:
+            return None
+        made = found.construct()
+        # The bucket of the choice decides, too, whether stores bypass the caches.
+        is_alike = [each.pattern for each in made] == [each.pattern for each in found.launches]
+        return replace(found, launches=made) if is_alike else found
+
+
 def check_words(model: dml.Model, **sizes: int) -> int:
     """Compare the words of all plans that serve some sizes with those of launches that are constructed by the
     same choices for these sizes.
 
     Return the number of plans.
     """
-    open_sizes = {name: size for name, size in sizes.items() if size > 1}
-    alike = [each for each in traces_of(model) if each._dimensions == tuple(open_sizes)]
-    return sum(check_words_of(each, open_sizes) for each in alike)
+    count = 0
+    for traced in traces_of(model):
+        open_sizes = {name: sizes[name] for name in traced._dimensions}
+        if all(size == 1 for name, size in sizes.items() if name not in open_sizes):
+            count += check_words_of(traced, open_sizes)
+    return count
 
 
 def check_words_of(traced: TracedModel, open_sizes: Mapping[str, int]) -> int:
@@ -69,6 +96,8 @@ def check_words_of(traced: TracedModel, open_sizes: Mapping[str, int]) -> int:
         count += 1
         if traced._traced is None:  # The plan is a stored one.
             traced._fuse_later()
+        if 1 in open_sizes.values():
+            continue  # Launches of larger sizes keep a loop over one element.
         assert isinstance(work.executable, CpuExecutable)
         # All decisions are made for these sizes, except the choices.
         wanted, arena_bytes = _constructed(traced, plan, open_sizes, open_sizes)
@@ -95,8 +124,10 @@ def _constructed(
     assert isinstance(program, CpuTracedProgram)
     chosen = partial(at_sizes, sizes=plan.hints)
     ranges = zip(sizes, ranges_of(sizes.values()), strict=True)
-    with traced._trace.within({name: Dimension(hints[name], *range) for name, range in ranges}):
-        scheduled = _scheduled(program._kernels, chosen)
+    dimensions = {name: Dimension(hints[name], *range) for name, range in ranges}
+    with traced._trace.within(dimensions):
+        known = Chosen(program._known, plan, dimensions)
+        scheduled = _scheduled(program._kernels, chosen, known=known)
         with KernelCompiler() as compiler:
             made = _parts(program._program, program._kernels, None, compiler, scheduled, chosen)
         made.job.words[made.job.positions] = [value_at(size, sizes) for size in made.job.sizes]

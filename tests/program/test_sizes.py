@@ -24,6 +24,7 @@ from opendml.program.sizes import (
     hint_of,
     in_float_type,
     is_traced,
+    is_unit,
     least,
     square_root,
     value_at,
@@ -284,6 +285,51 @@ def test_quotients_are_bounded_by_what_they_divide() -> None:
         assert (length // step) // 4 == length // (step * 4)
         assert (length * 6 + 3) // (3 * step) == (length * 2 + 1) // step
     assert not trace.guards
+
+
+def test_a_block_that_treats_1_as_any_size_records_no_guard_for_it() -> None:
+    trace = Trace({"batch": Dimension(5, 1)})
+    batch = trace.size("batch")
+    with trace.passing_units():
+        assert not any((batch == 1, batch < 2, batch <= 1))
+        assert batch > 1
+        assert batch != 1
+        assert not trace.guards
+        assert batch - 1 > 1  # Another question.
+    assert [Conditions(trace.guards)({"batch": size}) for size in (1, 2, 3)] == [False, False, True]
+    assert Values([greatest(batch - 1, 1)])({"batch": 1}).tolist() == [1]
+    assert not is_unit(batch)
+    assert len(trace.guards) == 1
+    assert batch > 1
+    assert len(trace.guards) == 2
+
+
+def test_answers_to_questions_about_sizes_say_whether_others_give_the_same() -> None:
+    trace = Trace({"batch": Dimension(3, 1), "length": Dimension(100, 1)})
+    batch, length = trace.size("batch"), trace.size("length")
+
+    def made() -> list[int]:
+        rows = batch if batch > 1 else 1
+        return [rows, greatest(length - 64, 0), (length + 7) // length, length if length < 512 else 512]
+
+    sizes = {}
+    with trace.within({"length": Dimension(100, 64, 255)}), trace.recording() as answers:
+        sizes[100] = made()
+    for size, is_alike in ((200, True), (400, True), (600, False), (64, True), (63, False), (7, False)):
+        with trace.within({"batch": Dimension(1, 1, 1), "length": Dimension(size, size, size)}) as guards:
+            assert trace.answers_alike(answers) is is_alike, size
+            assert not guards
+    with trace.within({"length": Dimension(300, 1, 1000)}) as guards:
+        assert trace.answers_alike(answers)
+    dimensions = {"batch": 2, "length": 511}
+    values = Conditions(guards, sizes[100]).values(dimensions)
+    assert values is not None
+    assert values.tolist() == [2, 447, 1, 511]
+    assert not Conditions(guards)({**dimensions, "length": 512})
+    assert not Conditions(guards)({**dimensions, "length": 60})
+    with trace.recording() as answers:
+        assert length * 0.5 > 3
+    assert not trace.answers_alike(answers)
 
 
 def test_a_quotient_of_one_range_may_have_no_divisor_in_another() -> None:

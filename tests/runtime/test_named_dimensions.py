@@ -20,7 +20,7 @@ from opendml.runtime.graphs import traced_model
 from opendml.runtime.graphs.named_model import NamedModel
 from opendml.runtime.graphs.traced_model import hints_in
 from opendml.runtime.saved.read import loaded
-from opendml.targets.cpu import engine, planning
+from opendml.targets.cpu import engine, planning, schedule
 from opendml.targets.cpu.executable import CpuInstance, CpuSizedInstance
 from tests.frontends.test_saved_models import file_of, program_of
 from tests.plans import check_words, exactly, plans_of, traces_of
@@ -72,6 +72,50 @@ def test_a_new_size_in_a_known_bucket_neither_fuses_nor_schedules_nor_compiles(
         x = values(batch, 7, 3)
         np.testing.assert_allclose(model(x)["y"], expected(x), atol=1e-6)
     assert len(plans_of(model)) == 3
+
+
+def test_the_trace_of_larger_sizes_serves_1_if_no_operator_repeats_it() -> None:
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 3, 8, 8])
+    y: Any = dml.activation_relu(dml.convolution(x, values(4, 3, 3, 3), values(1, 4, 1, 1)))
+    model = graph.compile({"y": dml.join([y, y * 2], axis=1).reshape(x.sizes[0], -1) + values(1, 288)})
+    for batch in (3, 1, 2):
+        given = {"x": values(batch, 3, 8, 8)}
+        np.testing.assert_allclose(model(given["x"])["y"], exactly(model, given)["y"], atol=1e-5)
+        assert check_words(model, batch=batch) == 1
+    assert len(traces_of(model)) == 1
+    first = model_of()  # A trace that begins with 1 is for 1 alone.
+    assert [first(values(batch, 7, 3))["y"].shape[0] for batch in (1, 3, 1)] == [1, 3, 1]
+    assert len(traces_of(first)) == 2
+
+
+def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counter[str]()
+
+    def counting(module: Any, name: str) -> None:
+        function = getattr(module, name)
+
+        def call(*arguments: Any) -> Any:
+            counted[name] += 1
+            return function(*arguments)
+
+        monkeypatch.setattr(module, name, call)
+
+    counting(schedule, "decide")
+    counting(schedule, "construct_traced")
+    counting(engine, "kernel_assembly")
+    graph = dml.Graph()
+    x = graph.input("x", dml.FLOAT32, ["batch", 16, "height", "width"])
+    y: Any = dml.activation_relu(dml.convolution(x, values(32, 16, 3, 3)))
+    model = graph.compile({"y": dml.activation_sigmoid(y) * y})
+    for batch in (3, 5, 13):
+        given = {"x": values(batch, 16, 20, 20)}
+        results, made = model(given["x"]), dict(counted)
+        np.testing.assert_allclose(results["y"], exactly(model, given)["y"], atol=1e-5, rtol=1e-5)
+        assert check_words(model, batch=batch, height=20, width=20) >= 1
+        assert bool(made.keys() & {"decide", "construct_traced"}) is (batch == 3)
+        counted.clear()
+    assert len(plans_of(model)) >= 3
 
 
 def test_words_of_plans_are_those_of_exact_launches() -> None:

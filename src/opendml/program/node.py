@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from opendml.program.scalar_type import ScalarType, counting
-from opendml.program.sizes import as_number, is_traced
+from opendml.program.sizes import as_number, is_traced, is_unit
 
 
 class Operation(Enum):
@@ -391,7 +391,7 @@ def expanded(value: Node, sizes: tuple[int, ...]) -> Node:
 
 def index(type: ScalarType, sizes: Sequence[int], offset: int, strides: Sequence[int]) -> Node:
     """Return offset + i . strides at each index i of a tensor, wrapped in an integer type."""
-    moving = [stride if size > 1 else 0 for size, stride in zip(sizes, strides, strict=True)]
+    moving = [0 if is_unit(size) else stride for size, stride in zip(sizes, strides, strict=True)]
     return Node(Operation.INDEX, type, tuple(sizes), attribute=(offset, *moving))
 
 
@@ -434,7 +434,7 @@ def position(sizes: Sequence[int], axes: Sequence[int]) -> Node:
     """Return the row-major index over `axes` of each element of a tensor of `sizes`, of a type that holds
     their number too."""
     counted = [size if axis in axes else 1 for axis, size in enumerate(sizes)]
-    strides = [math.prod(counted[axis + 1 :]) if size > 1 else 0 for axis, size in enumerate(counted)]
+    strides = [0 if is_unit(size) else math.prod(counted[axis + 1 :]) for axis, size in enumerate(counted)]
     return index(counting(math.prod(counted)), sizes, 0, strides)
 
 
@@ -498,15 +498,22 @@ def broadcast(shapes: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the common sizes of operands; a size of 1 repeats, operands without dimensions fit all."""
     result: tuple[int, ...] = ()
     for sizes in shapes:
-        if not result or not sizes or sizes == result:
+        if not result or not sizes or sizes is result:
             result = result or sizes
             continue
-        if len(sizes) != len(result) or any(
-            a != b and 1 not in (a, b) for a, b in zip(sizes, result, strict=True)
-        ):
+        known = [_common_size(*each) for each in zip(sizes, result, strict=False)]
+        common = [each for each in known if each is not None]
+        if len(common) < len(sizes) or len(sizes) != len(result):
             raise TypeError(f"sizes {list(result)} and {list(sizes)} do not broadcast")
-        result = tuple([b if a == 1 else a for a, b in zip(sizes, result, strict=True)])
+        result = tuple(common)
     return result
+
+
+def _common_size(first: int, second: int) -> int | None:
+    """Return the size to which two broadcast; None: they differ. A traced size may be 1 beside a plain 1."""
+    if first is second or (type(second) is int and second == 1):
+        return first
+    return second if first == 1 or first == second else first if second == 1 else None
 
 
 def ordered(roots: Iterable[Node], known: Container[int] = ()) -> list[Node]:

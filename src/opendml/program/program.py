@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from opendml.program.node import Node
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import index_range
+from opendml.program.sizes import hint_of, index_range, is_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,20 @@ class Layout:
     def reshaped(self, sizes: Sequence[int]) -> Layout | None:
         """Return the same elements in row-major order as a tensor of other sizes; None if they lie such that
         it has no strides."""
-        old = [(size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if size > 1]
+        old = [
+            (size, stride) for size, stride in zip(self.sizes, self.strides, strict=True) if not is_unit(size)
+        ]
         strides = [0] * len(sizes)
         position = len(sizes) - 1
         while old:
             size, stride = old.pop()
             step, left = stride, size
-            while left > 1:
-                while position >= 0 and sizes[position] == 1:
+            while not is_unit(left):
+                while position >= 0 and is_unit(sizes[position]):
                     position -= 1
                 wanted = sizes[position]
                 strides[position] = step
-                while left % wanted:
+                while hint_of(left % wanted) or left % wanted:
                     # The next outer dimension must go on where this one ends.
                     if not old or left * step != old[-1][1]:
                         return None

@@ -67,11 +67,13 @@ else:
 GREATEST = 2**31 - 1
 """The greatest size of a dimension, unless its range says another."""
 LEAST_TRACED = 2
-"""The least size that is traced. A size of 0 means no elements, and operators repeat dimensions of 1."""
+"""The least hint. A size of 0 means no elements, and operators repeat dimensions of 1."""
 _EXACT = 2**53
 """The magnitude up to which a float has all whole numbers."""
 _MOST_TERMS = 4
 """Terms of a polynomial whose quotients are eliminated for its bounds, at most."""
+Answers = dict[tuple["Relation", Polynomial | None], bool]
+"""Answers to questions about sizes, by hints or by ranges. A question about floats has no polynomial."""
 Guards = dict[tuple["Relation", "Size | TracedFloat"], str]
 """Guards, and where in the code each was recorded first."""
 
@@ -90,8 +92,7 @@ class Dimension:
 
     Args:
         hint: its value in the run that is traced.
-        least, greatest: the values for which the trace may be used. Sizes of 0 and 1 have traces of their
-            own.
+        least, greatest: the values for which the trace may be used. A size of 0 has a trace of its own.
     """
 
     hint: int
@@ -122,7 +123,7 @@ class _State(NamedTuple):
     hints: list[int]
     ranges: list[Interval]
     known_ranges: dict[Polynomial, Interval]
-    known_quotients: dict[tuple[Polynomial, Polynomial], Polynomial]
+    known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]]
 
 
 class Trace(Locked):
@@ -148,7 +149,9 @@ class Trace(Locked):
         self._hints: list[int] = []
         self._ranges: list[Interval] = []
         self._known_ranges: dict[Polynomial, Interval] = {}
-        self._known_quotients: dict[tuple[Polynomial, Polynomial], Polynomial] = {}
+        self._known_quotients: dict[tuple[Polynomial, Polynomial], tuple[Polynomial, Answers]] = {}
+        self._passes_units = False
+        self._answers: Answers | None = None
         self._outermost: tuple[int, _State] | None = None
         """The thread that is in a block, and what the block replaced."""
         for name in self.dimensions:
@@ -177,6 +180,59 @@ class Trace(Locked):
         """Use other hints and narrower ranges in a block, and yield the guards of the block alone."""
         with self._lock:
             yield from self._within(dimensions)
+
+    @contextmanager
+    def passing_units(self) -> Iterator[None]:
+        """Record no guards in a block that dimensions of larger hints are not 1.
+
+        The block must treat such dimensions in a way that is right for 1, too. Their expressions are: 1 is in
+        their ranges.
+        """
+        with self._lock:
+            before, self._passes_units = self._passes_units, True
+            try:
+                yield
+            finally:
+                self._passes_units = before
+
+    @contextmanager
+    def recording(self) -> Iterator[Answers]:
+        """Yield a table that receives the answers to all questions about sizes in a block.
+
+        They determine what the block makes of sizes. Whether a dimension of a larger hint is 1 is left out,
+        as by `passing_units`.
+        """
+        with self._lock:
+            before, self._answers = self._answers, {}
+            try:
+                yield self._answers
+            finally:
+                self._answers = before
+
+    def answers_alike(self, answers: Answers) -> bool:
+        """Return whether all questions have these answers for the present hints; then record guards for
+        them."""
+        for (relation, polynomial), answer in answers.items():
+            if polynomial is None:
+                return False
+            value = self.hint(polynomial)
+            if (value >= 0 if relation is Relation.NOT_NEGATIVE else value == 0) is not answer:
+                return False
+        for relation, polynomial in answers:
+            assert polynomial is not None
+            self.holds(relation, polynomial)
+        return True
+
+    def is_surely_at_least(self, polynomial: Polynomial, bound: int) -> bool:
+        """Return whether a range decides a comparison at once, and its answer is not to be noted."""
+        return self._answers is None and self.range(polynomial)[0] >= bound
+
+    def note(self, relation: Relation, polynomial: Polynomial | None, answer: bool = True) -> None:
+        """Note the answer to a question in a block of `recording`."""
+        if self._answers is None or (polynomial is not None and not any(each for each, _ in polynomial)):
+            return
+        if polynomial is None or not self._asks_for_unit(relation, polynomial):
+            self._answers[relation, polynomial] = answer
 
     def _within(self, dimensions: Mapping[str, Dimension]) -> Iterator[Guards]:
         before = self._state()
@@ -377,12 +433,16 @@ class Trace(Locked):
         """Return a polynomial for a quotient, rounded down. `below` is not 0 for any sizes in range."""
         known = self._known_quotients.get((above, below))
         if known is None:
-            known = self._known_quotients[above, below] = self._quotient(above, below)
-        return known
+            with self.recording() as answers:
+                known = self._known_quotients[above, below] = self._quotient(above, below), answers
+        if self._answers is not None:
+            self._answers.update(known[1])
+        return known[0]
 
     def _quotient(self, above: Polynomial, below: Polynomial) -> Polynomial:
         if self.range(below)[1] < 0:
             above, below = scaled(above, -1), scaled(below, -1)
+        self.note(Relation.NOT_NEGATIVE, polynomial_sum(below, constant_polynomial(-1)))
         whole, rest = divided(above, below)
         divisor = plain_value(below)
         if divisor and rest and rest[-1][1] < 0:
@@ -405,6 +465,9 @@ class Trace(Locked):
             rest, below = self._without_common_factors(rest, below)
         bounds, divisors = self.range(rest), self.range(below)
         if not rest or (bounds[0] >= 0 and bounds[1] < divisors[0]):
+            self.note(Relation.NOT_NEGATIVE, rest)
+            less = polynomial_sum(below, scaled(rest, -1))
+            self.note(Relation.NOT_NEGATIVE, polynomial_sum(less, constant_polynomial(-1)))
             return whole
         number = self.number("", rest, below)
         return polynomial_sum(whole, (((number,), 1),))
@@ -414,6 +477,7 @@ class Trace(Locked):
         for atom in set(below[0][0]):
             terms = (*above, *below)
             while self._ranges[atom][0] > 0 and all(atom in monomial for monomial, _ in terms):
+                self.note(Relation.NOT_NEGATIVE, (((), -1), ((atom,), 1)))
                 above, below = (
                     from_terms({without(monomial, (atom,)) or (): c for monomial, c in each})
                     for each in (above, below)
@@ -425,6 +489,7 @@ class Trace(Locked):
         """Return a polynomial for the greater one of a polynomial and 0."""
         least, greatest = self.range(polynomial)
         if least >= 0 or greatest <= 0:
+            self.note(Relation.NOT_NEGATIVE, polynomial if least >= 0 else scaled(polynomial, -1))
             return polynomial if least >= 0 else ()
         if polynomial[-1][1] < 0:
             turned = scaled(polynomial, -1)
@@ -439,10 +504,20 @@ class Trace(Locked):
             return polynomial is not None
         if polynomial[-1][1] < 0:
             polynomial = scaled(polynomial, -1)
-        return self.range(polynomial) == (0, 0) or (Relation.ZERO, self.of(polynomial)) in self.guards
+        is_zero = self.range(polynomial) == (0, 0) or (Relation.ZERO, self.of(polynomial)) in self.guards
+        if is_zero:
+            self.note(Relation.ZERO, polynomial)
+        return is_zero
 
     def holds(self, relation: Relation, polynomial: Polynomial) -> bool:
         """Return whether a polynomial meets a relation, by its range or else by the hints and a guard."""
+        answer = self._holds(relation, polynomial)
+        if self._answers is not None:
+            is_zero = relation is Relation.NOT_ZERO
+            self.note(Relation.ZERO if is_zero else relation, polynomial, answer is not is_zero)
+        return answer
+
+    def _holds(self, relation: Relation, polynomial: Polynomial) -> bool:
         least, greatest = self.range(polynomial)
         if relation is Relation.NOT_NEGATIVE:
             if least >= 0 or greatest < 0:
@@ -452,8 +527,11 @@ class Trace(Locked):
         elif least == greatest == 0:
             return relation is Relation.ZERO
         value = self.hint(polynomial)
+        passes = self._passes_units and self._asks_for_unit(relation, polynomial)
         if relation is Relation.NOT_NEGATIVE:
             is_met = value >= 0
+            if passes:
+                return is_met
             if not is_met:
                 polynomial = polynomial_sum(scaled(polynomial, -1), constant_polynomial(-1))
             self.guard(Relation.NOT_NEGATIVE, self.of(polynomial))
@@ -461,8 +539,19 @@ class Trace(Locked):
         is_zero = value == 0
         if polynomial[-1][1] < 0:
             polynomial = scaled(polynomial, -1)
-        self.guard(Relation.ZERO if is_zero else Relation.NOT_ZERO, self.of(polynomial))
+        if not passes:
+            self.guard(Relation.ZERO if is_zero else Relation.NOT_ZERO, self.of(polynomial))
         return is_zero is (relation is Relation.ZERO)
+
+    def _asks_for_unit(self, relation: Relation, polynomial: Polynomial) -> bool:
+        """Return whether a relation tells 1 from all other sizes of a dimension whose hint is larger."""
+        *constant, (monomial, factor) = polynomial
+        if len(monomial) != 1 or abs(factor) != 1 or not constant or constant[0][0] or len(constant) > 1:
+            return False
+        root = -constant[0][1] * factor
+        is_first = relation is Relation.NOT_NEGATIVE and factor > 0
+        is_dimension = self.atoms[monomial[0]].above is None
+        return is_dimension and root == 1 + is_first and self._hints[monomial[0]] > 1
 
     def guard(self, relation: Relation, value: Size | TracedFloat) -> None:
         """Record a guard, which the hints meet."""
@@ -689,7 +778,7 @@ class Size(_Integer):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if type(other) is int:
+        if type(other) is int and self.trace._answers is None:
             least, greatest = self.trace.range(self.polynomial)
             if not least <= other <= greatest:
                 return False
@@ -708,7 +797,7 @@ class Size(_Integer):
     def __ge__(self, other: Any) -> Any:
         if type(other) is float and math.isfinite(other):
             other = math.ceil(other)
-        if type(other) is int and self.trace.range(self.polynomial)[0] >= other:
+        if type(other) is int and self.trace.is_surely_at_least(self.polynomial, other):
             return True
         difference = self._minus(other)
         if difference is None:
@@ -722,7 +811,7 @@ class Size(_Integer):
     def __le__(self, other: Any) -> Any:
         if type(other) is float and math.isfinite(other):
             other = math.floor(other)
-        if type(other) is int and self.trace.range(self.polynomial)[0] > other:
+        if type(other) is int and self.trace.is_surely_at_least(self.polynomial, other + 1):
             return False
         difference = self._minus(other)
         if difference is None:
@@ -851,6 +940,7 @@ class TracedFloat(_Float):
         return self._hash
 
     def __float__(self) -> float:
+        self.trace.note(Relation.ZERO, None)
         if not self._is_alike(self.hint):
             self.trace.guard(Relation.ZERO, TracedFloat("-", self, self.hint))
         return self.hint
@@ -902,6 +992,7 @@ class TracedFloat(_Float):
         return self if self >= 0 else -self
 
     def __eq__(self, other: object) -> bool:
+        self.trace.note(Relation.ZERO, None)
         if self is other or self._is_alike(other):
             return True
         if not _is_number(other):
@@ -942,6 +1033,7 @@ class TracedFloat(_Float):
 
     def _is_at_least(self, first: Any, second: Any) -> bool:
         """Return whether a number, which is this one or compared with it, is not less than another."""
+        self.trace.note(Relation.NOT_NEGATIVE, None)
         if (known := _compared(first, second)) is not None:
             return known > 0
         is_met: bool = hint_of(first) >= hint_of(second)
@@ -1170,6 +1262,15 @@ def traced_operation(name: str) -> Callable[..., Any]:
     return _TRACED_OPERATIONS.get(name) or FLOAT_OPERATIONS[name]
 
 
+def is_unit(size: int) -> bool:
+    """Return whether a dimension of a size has one element, so that steps along it do not count.
+
+    A size above 1 in the traced run does not count as one, and no guard is recorded. Steps along a dimension
+    are right for one element, too, so what was made serves 1 as well.
+    """
+    return hint_of(size) < 2 and size < 2
+
+
 def greatest(first: int, *others: int) -> int:
     """Return the greatest integer as an expression, without a guard.
 
@@ -1208,7 +1309,10 @@ def is_surely_less(first: int, second: int) -> bool:
         return first < second
     difference = size._polynomial_of(second - first)
     assert difference is not None
-    return size.trace.range(difference)[0] > 0
+    is_less = size.trace.range(difference)[0] > 0
+    if is_less:
+        size.trace.note(Relation.NOT_NEGATIVE, polynomial_sum(difference, constant_polynomial(-1)))
+    return is_less
 
 
 def index_range(sizes: Iterable[int], steps: Iterable[int]) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from opendml.program.node import REDUCTIONS, Node, Operation, Recurrence, ordered
+from opendml.program.node import REDUCTIONS, Node, Operation, Recurrence, broadcast, ordered
 
 _FREE = frozenset(
     {
@@ -44,4 +44,4 @@ def _steps(node: Node) -> int:
         return math.prod(node.sizes)
     ranks = {len(operand.sizes) for operand in node.operands} - {0}
     full = [operand.sizes for operand in node.operands if operand.sizes]
-    return math.prod(map(max, zip(*full, strict=True))) if len(ranks) == 1 else 1
+    return math.prod(broadcast(full)) if len(ranks) == 1 else 1

@@ -12,7 +12,7 @@ from functools import partial, reduce
 
 from opendml.program.node import Node, Number, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType, counting
-from opendml.program.sizes import greatest, index_range, is_surely_less
+from opendml.program.sizes import are_same, greatest, index_range, is_surely_less, is_unit
 
 
 def view(
@@ -33,10 +33,14 @@ def view(
             does.
     """
     moving = tuple(
-        tuple(step if size > 1 else 0 for step, size in zip(row, sizes, strict=True)) for row in steps
+        tuple(0 if is_unit(size) else step for step, size in zip(row, sizes, strict=True)) for row in steps
     )
     attribute = View(tuple(offsets), moving)
-    if len(sizes) == len(value.sizes) and is_whole(attribute, value.sizes) and tuple(sizes) == value.sizes:
+    if (
+        len(sizes) == len(value.sizes)
+        and is_whole(attribute, value.sizes)
+        and are_same(tuple(sizes), value.sizes)
+    ):
         return value
     inside = within(attribute, value.sizes, sizes)
     if inside is None or (fill is None and _is_within(attribute, value.sizes, sizes)):
@@ -53,7 +57,8 @@ def is_whole(view: View, sizes: Sequence[int]) -> bool:
     """Return whether a view without a mask, of the sizes of what it sees, is that itself."""
     rows = enumerate(zip(view.offsets, view.steps, sizes, strict=True))
     return not view.indexed and all(
-        offset == 0 and all(step == (row == column and size > 1) for column, step in enumerate(steps))
+        offset == 0
+        and all(step == (row == column and not is_unit(size)) for column, step in enumerate(steps))
         for row, (offset, steps, size) in rows
     )
 
@@ -181,7 +186,7 @@ def windows(
 def repeated(value: Node, sizes: Sequence[int]) -> Node:
     """Return `value` with its dimensions of size 1 repeated to `sizes`."""
     own = zip(value.sizes, sizes, strict=True)
-    steps = _diagonal([0 if size == 1 < wanted else 1 for size, wanted in own])
+    steps = _diagonal([0 if size is not wanted and size == 1 < wanted else 1 for size, wanted in own])
     return view(value, sizes, (0,) * len(sizes), steps)
 
 
@@ -189,7 +194,7 @@ def reshaped(value: Node, sizes: Sequence[int]) -> Node:
     """Return the elements of `value` in row-major order, in other sizes of the same product."""
     if math.prod(sizes) != math.prod(value.sizes):
         raise ValueError(f"{list(value.sizes)} cannot be reshaped to {list(sizes)}")
-    if tuple(sizes) == value.sizes:
+    if are_same(tuple(sizes), value.sizes):
         return value
     return Node(Operation.RESHAPE, value.type, tuple(sizes), (value,))
 

@@ -174,8 +174,11 @@ def common_sizes(*shapes: Sequence[int]) -> tuple[int, ...]:
     result = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, rank - len(shape)):
-            if size != 1 and result[axis] != size:
-                if result[axis] != 1:
+            known = result[axis]
+            if type(known) is int and known == 1:  # A traced size may be 1, too.
+                result[axis] = size
+            elif known is not size and size != 1 and known != size:
+                if known != 1:
                     raise ValueError(f"sizes {list(shape)} do not fit {result}")
                 result[axis] = size
     return tuple(result)

@@ -44,6 +44,8 @@ class DeviceBackend(ABC):
     """True if programs with traced sizes can be compiled (`traced`)."""
     keeps_plans: ClassVar[bool] = False
     """True if executables can be stored (`stored`)."""
+    joins_units: ClassVar[bool] = False
+    """True if plans serve dimensions of 1 too, if their graphs were traced for larger ones."""
     hint_multiple: ClassVar[int] = 1
     """Sizes for which plans are chosen are multiples of it, where their buckets are large enough."""
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 
 from opendml.across_forks import cached_property
 from opendml.program.size_values import Conditions
-from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Trace
+from opendml.program.sizes import GREATEST, LEAST_TRACED, Dimension, Trace, is_traced
 
 
 class UsedDimensions(dict[str, int]):
     """The dimensions that a graph uses, as sizes of a trace of their own or as plain numbers.
+
+    A dimension of 1 is plain, because operators repeat it. Larger ones are traced as sizes that may be 1.
 
     Args:
         dimensions: the values that dimensions are taken to have, by name.
@@ -31,15 +33,15 @@ class UsedDimensions(dict[str, int]):
     def __missing__(self, name: str) -> int:
         """Add a dimension when it is used first."""
         size = self._dimensions[name]
-        if not self._is_exact:
-            size = self.trace.add(name, Dimension(size, *self._ranges.get(name, (LEAST_TRACED, GREATEST))))
+        if not self._is_exact and size >= LEAST_TRACED:
+            size = self.trace.add(name, Dimension(size, *self._ranges.get(name, (1, GREATEST))))
         self[name] = size
         return size
 
     @property
     def exact(self) -> dict[str, int]:
-        """The dimensions that must have the values of this run."""
-        return dict(self) if self._is_exact else {}
+        """The dimensions that must have the values of this run: those of 1, or all."""
+        return {name: size for name, size in self.items() if not is_traced(size)}
 
     def hold(self, dimensions: Mapping[str, int]) -> bool:
         """Return whether the graph serves other values of the dimensions.
@@ -50,7 +52,9 @@ class UsedDimensions(dict[str, int]):
 
     @cached_property
     def _conditions(self) -> Callable[[Mapping[str, int]], bool]:
-        if not self._is_exact:
-            return Conditions(self.trace.guards)
-        exact = dict(self)
-        return lambda dimensions: all(dimensions[name] == size for name, size in exact.items())
+        exact, guards = self.exact, Conditions(self.trace.guards)
+        if not exact:
+            return guards
+        return lambda dimensions: (
+            all(dimensions[name] == size for name, size in exact.items()) and guards(dimensions)
+        )

@@ -54,7 +54,7 @@ def numbers_of(name: str, array: Array, dimensions: Dimensions | None) -> Hashab
 def traced(named: Iterable[int | str], dimensions: Mapping[str, int]) -> tuple[int, ...]:
     """Return sizes for the sizes and the names of a form, with the values of this run as hints."""
     named = tuple(named)
-    trace = Trace({each: Dimension(dimensions[each]) for each in named if isinstance(each, str)})
+    trace = Trace({each: Dimension(dimensions[each], 1) for each in named if isinstance(each, str)})
     return tuple([trace.size(each) if isinstance(each, str) else each for each in named])
 
 

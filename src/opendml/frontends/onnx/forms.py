@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opendml.program.sizes import GREATEST, LEAST_TRACED
+from opendml.program.sizes import GREATEST
 
 Symbols = Sequence[str | None]
 """For each dimension of a tensor the name of the traced dimension, None for a size that does not change."""
@@ -49,7 +49,7 @@ class RunForms:
         found: list[int | str] = list(sizes)
         known = self._dimensions
         for axis, symbol in enumerate(symbols or [""] * len(sizes)):
-            if symbol is None or not LEAST_TRACED <= (size := sizes[axis]) <= GREATEST:
+            if symbol is None or (size := sizes[axis]) > GREATEST:
                 continue
             if symbol and known.setdefault(symbol, size) == size:
                 found[axis] = symbol

@@ -14,7 +14,7 @@ from opendml.errors import InvalidArgument, located
 from opendml.program.node import constant
 from opendml.program.program import Layout, packed
 from opendml.program.scalar_type import ScalarType
-from opendml.program.sizes import Relation, Trace
+from opendml.program.sizes import Relation, Trace, are_same
 from opendml.runtime.calls.arguments import CAST, validate_tensor
 from opendml.runtime.calls.call import Call
 from opendml.runtime.calls.operator_call import (
@@ -317,7 +317,7 @@ def _fit(
     values = [getattr(desc, field.python_name) for field in operator(desc.operator).inputs]
     lengths = tuple((place, len(each)) for place, each in enumerate(values) if isinstance(each, tuple))
     call = Call(desc.operator, tuple(given), {}, None, None, NO_REQUESTS, CAST, lengths)
-    return needed in (sizes, repeated_sizes(call, sizes))
+    return any(are_same(tuple(needed), tuple(each)) for each in (sizes, repeated_sizes(call, sizes)))
 
 
 def call_in_graph(call: Call) -> Any:

@@ -81,7 +81,7 @@ class NamedModel(Model):
         self._is_choice_met = Conditions(self._choices)
         self._by_shapes: dict[Hashable, Model] = {}
         self._exact: dict[Hashable, Model] = {}
-        self._traces: dict[Hashable, list[TracedModel]] = {}
+        self._traces: dict[tuple[int, ...], list[TracedModel]] = {}
         self._has_own = False
 
     @property
@@ -146,12 +146,11 @@ class NamedModel(Model):
     def _grown(self, sizes: Mapping[str, int], caches: Caches) -> Iterator[Grown]:
         """Yield the models of some sizes with outputs in the memory of inputs, after tracing if there is
         none."""
-        traces = self._traces.setdefault(_structure_of(sizes), [])
         for is_new in (False, True):
             if is_new:
                 self._at(sizes)
-            for traced in list(traces):
-                found = grown(traced, _open_of(sizes), caches)
+            for traced, open_sizes in self._traces_for(sizes):
+                found = grown(traced, open_sizes, caches)
                 if found is not None:
                     yield found
 
@@ -294,15 +293,31 @@ class NamedModel(Model):
         if model is not None:
             return model
         self._require_choices(sizes)
-        structure = _structure_of(sizes)
         if has_plans(self.device):
-            for traced in self._traces.get(structure, ()):
-                model = traced.at(_open_of(sizes))
+            for traced, open_sizes in self._traces_for(sizes):
+                model = traced.at(open_sizes)
                 if model is not None:
                     return model
             with self._lock:
-                model = self._newly_traced(sizes, self._traces.setdefault(structure, []))
+                model = self._newly_traced(sizes, self._traces.setdefault(_structure_of(sizes), []))
         return model or self._compiled_exactly(sizes)
+
+    def _traces_for(self, sizes: Mapping[str, int]) -> list[tuple[TracedModel, dict[str, int]]]:
+        """Return the traces that may serve some sizes, each with the sizes of its dimensions.
+
+        Traces of larger sizes, which may serve 1 too, come last.
+        """
+        found = []
+        for structure, traces in sorted(self._traces.items(), reverse=True):
+            own = {
+                name: size for (name, size), exact in zip(sizes.items(), structure, strict=True) if exact < 0
+            }
+            if all(
+                size == exact or (size and exact < 0)
+                for size, exact in zip(sizes.values(), structure, strict=True)
+            ):
+                found += [(traced, own) for traced in traces]
+        return found
 
     def _newly_traced(self, sizes: Mapping[str, int], traces: list[TracedModel]) -> Model | None:
         """Return a model that a new trace makes; None if none does."""
@@ -311,7 +326,7 @@ class NamedModel(Model):
         ranges = {name: self._range_of(name, *range) for name, range in buckets}
         for hints in (hints_in(ranges, open_sizes, self.device._backend.hint_multiple), open_sizes):
             trace = Trace(
-                {name: Dimension(hint, *self._range_of(name, 2, GREATEST)) for name, hint in hints.items()},
+                {name: Dimension(hint, *self._range_of(name, 1, GREATEST)) for name, hint in hints.items()},
                 narrows=True,
             )
             now = {name: trace.size(name) if name in hints else size for name, size in sizes.items()}

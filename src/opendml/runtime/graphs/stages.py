@@ -14,6 +14,7 @@ from opendml.operators.registry import define
 from opendml.program.node import Node, Operation, bitcast, convert, ordered, source
 from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import is_unit
 from opendml.program.view import permuted, reshaped, sliced, view
 from opendml.runtime.graphs.steps import ViewStep
 from opendml.runtime.graphs.work import Watched, Work, WorkStage
@@ -252,7 +253,7 @@ def window_of(sizes: tuple[int, ...], view: ViewStep) -> tuple[tuple[int, ...], 
     first, steps, rest = list[int](), list[int](), view.offset
     for size, step, count, stride in zip(sizes, packed_strides(sizes), view.sizes, view.strides, strict=True):
         begin, rest = divmod(rest, step)
-        by, gap = divmod(stride, step) if count > 1 else (1, 0)
+        by, gap = (1, 0) if is_unit(count) else divmod(stride, step)
         if gap or not by or not 0 <= begin < size or not 0 <= begin + (count - 1) * by < size or count < 1:
             return None
         first.append(begin)
@@ -282,12 +283,13 @@ def reinterpreted(value: Node, written: Layout, read: Layout) -> Node | None:
 def _dense_order(layout: Layout) -> list[int] | None:
     """Return the dimensions by falling strides, or None if elements have gaps or overlap."""
     strides = [
-        stride if size > 1 else math.inf for size, stride in zip(layout.sizes, layout.strides, strict=True)
+        math.inf if is_unit(size) else stride
+        for size, stride in zip(layout.sizes, layout.strides, strict=True)
     ]
     order = sorted(range(len(strides)), key=lambda dimension: -strides[dimension])
     step = layout.type.bytes
     for dimension in reversed(order):
-        if layout.sizes[dimension] > 1:
+        if not is_unit(layout.sizes[dimension]):
             if layout.strides[dimension] != step:
                 return None
             step *= layout.sizes[dimension]

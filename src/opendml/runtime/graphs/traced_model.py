@@ -23,7 +23,17 @@ from opendml.program.buckets import WIDE, Bucket, bucket_of, ranges_of
 from opendml.program.carriers import carried
 from opendml.program.program import Layout, Program, packed
 from opendml.program.size_values import Conditions, IntegerArray, Values
-from opendml.program.sizes import GREATEST, Dimension, Guards, Relation, Size, Trace, is_traced, value_at
+from opendml.program.sizes import (
+    GREATEST,
+    LEAST_TRACED,
+    Dimension,
+    Guards,
+    Relation,
+    Size,
+    Trace,
+    is_traced,
+    value_at,
+)
 from opendml.program.steps import steps_of
 from opendml.runtime.graphs.compiled_work import CompiledWork, Prepared
 from opendml.runtime.graphs.model import Model
@@ -224,6 +234,9 @@ class TracedModel(Locked):
         self._refused: dict[tuple[Bucket, tuple[tuple[str, int], ...]], Conditions] = {}
         """The guards of plans that were not made, because they did not serve the sizes that were called."""
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
+        if not device._backend.joins_units:
+            for name in trace.dimensions:
+                _ = trace.size(name) >= LEAST_TRACED  # A guard.
         if len(work.stages) == 1:
             require_parts(work)
             self._program = carried(work.stages[0].program)
@@ -243,7 +256,7 @@ class TracedModel(Locked):
         """Fuse the program, if there is one."""
         self._is_fused = True
         if self._program is not None:
-            with default_mode(), meter().timed("compile_seconds", "a graph"):
+            with default_mode(), self._trace.passing_units(), meter().timed("compile_seconds", "a graph"):
                 self._traced = self.device._backend.traced(self._program, self.device.threads)
 
     def at(self, sizes: Mapping[str, int]) -> Model | None:

@@ -106,11 +106,12 @@ def _broadcastable(operator: OperatorSchema, name: str, rule: Broadcast, level: 
         if tensor is None or to is None or len(tensor.sizes) != len(to.sizes):
             return
         for i, (size, full) in enumerate(zip(tensor.sizes, to.sizes, strict=True)):
-            if size == full:
-                continue
-            if i == 1 and channels:
-                allowed = f"must be {{{target.name}}}'s channel count {full} below {full_name(channels)}"
-                yield field, Fault(size, allowed, ("Sizes", 1), channels)
+            limited = channels if i == 1 else None
+            if size is full or (type(size) is int and size == 1 and not limited) or size == full:
+                continue  # A traced size may be 1, too.
+            if limited:
+                allowed = f"must be {{{target.name}}}'s channel count {full} below {full_name(limited)}"
+                yield field, Fault(size, allowed, ("Sizes", 1), limited)
             elif size != 1:
                 yield field, Fault(size, f"must be 1 or {{{target.name}}}'s {full}", ("Sizes", i))
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from opendml.across_forks import remembering
 from opendml.compiler.kernel import Access, Kernel
@@ -123,6 +123,11 @@ def _exact(attribute: object) -> Hashable:
     return attribute
 
 
+def key_of(form: Kernel) -> tuple[Any, ...]:
+    """Return a key that is equal for equal forms, whose numbers do not count."""
+    return structure_of(form.values), form.domain, form.axes, form.loads, form.stores
+
+
 class Memo(Generic[Result]):
     """A memo of results for forms of kernels in this process. It forgets the least recently used."""
 
@@ -142,8 +147,8 @@ class Memo(Generic[Result]):
             circumstances: all that the result depends on beside the form.
             find: is called where the result is not known. Two threads may call it at once.
         """
-        structure = structure_of(form.values)
-        key = structure, form.domain, form.axes, form.loads, form.stores, circumstances
+        structure, *_ = own = key_of(form)
+        key = *own, circumstances
         with remembering:
             known = self._found.get(key)
             if known is not None:

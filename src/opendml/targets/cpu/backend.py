@@ -23,6 +23,7 @@ class CpuBackend(HostBackend):
     kind: ClassVar[str] = "cpu"
     has_plans: ClassVar[bool] = True
     keeps_plans: ClassVar[bool] = True
+    joins_units: ClassVar[bool] = True
 
     def open(self) -> None:
         """Check the setting of the number of threads."""

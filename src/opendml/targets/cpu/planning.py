@@ -37,7 +37,7 @@ from opendml.targets.cpu.native import (
     THREADS,
 )
 from opendml.targets.cpu.pattern import ParameterTable
-from opendml.targets.cpu.schedule import Hints, Launches, schedule
+from opendml.targets.cpu.schedule import Hints, KnownLaunches, Launches, schedule
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.kept import Kept, KeptConstants
 from opendml.targets.planned import Planned
@@ -71,6 +71,7 @@ class CpuTracedProgram:
         self._program, self._threads = program, threads
         self._kernels = _fused(program)
         self._whole: KernelProgram | None = None
+        self._known = KnownLaunches()
 
     @cached_property
     def image_dimensions(self) -> frozenset[str]:
@@ -89,6 +90,7 @@ class CpuTracedProgram:
         """
         made = copy(self)
         made._kernels, made._whole = at_sizes(self._kernels, sizes), self._kernels
+        made._known = KnownLaunches()
         return made
 
     def compile(self, is_wanted: Callable[[], bool]) -> CpuExecutable | None:
@@ -99,7 +101,7 @@ class CpuTracedProgram:
         """
         with KernelCompiler() as compiler:
             try:
-                scheduled = _scheduled(self._kernels, plain, compiler, self._whole)
+                scheduled = _scheduled(self._kernels, plain, compiler, self._whole, self._known)
             except LookupError:
                 return None
             if not is_wanted():
@@ -374,6 +376,7 @@ def _scheduled(
     hints: Hints | None = None,
     compiler: KernelCompiler | None = None,
     whole: KernelProgram | None = None,
+    known: KnownLaunches | None = None,
 ) -> list[list[CpuLaunch]]:
     """Return the launches of each kernel. The parameters of all steps of a recurrence follow from the first
     two.
@@ -383,6 +386,7 @@ def _scheduled(
         hints: returns kernels with the sizes for which launches are chosen; None: their own.
         compiler: compiles the launches of a kernel while those of the next are chosen.
         whole: the kernels with all sizes that vary; None: they are `kernels`.
+        known: the launches of the kernels for other hints.
     """
     constructed = Launches()
     result: list[list[CpuLaunch]] = []
@@ -391,7 +395,7 @@ def _scheduled(
         found = []
         for number in range(len(result), until):
             wholly = None if whole is None else whole.kernels[number]
-            found.append(schedule(kernels.kernels[number], hints, constructed, wholly))
+            found.append(schedule(kernels.kernels[number], hints, constructed, wholly, known))
             if compiler is not None:
                 compiler.add([each.pattern for each in found[-1]])
         return found
