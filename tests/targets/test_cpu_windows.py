@@ -25,6 +25,7 @@ from opendml.targets.cpu.contraction.image import Seen, seen_by
 from opendml.targets.cpu.contraction.launches import construct, launches_of
 from opendml.targets.cpu.contraction.roles import roles_of
 from opendml.targets.cpu.contraction.schedule import (
+    ALIKE,
     NEARLY,
     Priced,
     ProductQuery,
@@ -343,12 +344,14 @@ def cheapest_or_usual(ways: Sequence[tuple[Priced, Tiles]], threads: int) -> Til
     """The tiles that cost least, or those with a constant in a usual form that cost little more."""
     costs = [(priced.on_threads(tiles, threads), tiles) for priced, tiles in ways]
     cost, chosen = min(costs, key=lambda each: each[0])
+    near = []
     for form in UsualForm:
         usual = [each for each in costs if usual_form(each[1]) is form]
         nearest, tiles = min(usual, key=lambda each: each[0], default=((math.inf, 0.0), chosen))
         if nearest[0] <= NEARLY * cost[0]:
-            return tiles
-    return chosen
+            near.append((nearest[0], tiles))
+    least = min([each for each, _ in near], default=0.0)
+    return next((tiles for each, tiles in near if each <= ALIKE * least), chosen)
 
 
 def facts(tiles: Tiles | None) -> object:

@@ -71,6 +71,8 @@ _THREADS = (1, 2, 4, 8)
 NEARLY = 1.15
 """The factor by which tiles that pack constants in a usual form may cost more than the cheapest. Each form
 takes as much memory as the constant itself."""
+ALIKE = 1.03
+"""The factor by which the preferred usual form may cost more than the other one."""
 _VARYING = 2.0
 """That factor if sizes vary. Without a launch that packs them ahead, constants would be read twice."""
 _LAUNCHED = 3000.0
@@ -415,7 +417,7 @@ def _best_of_equal_bits(best: Tiles, families: Sequence[Priced], threads: int, n
                     offer(priced, priced.fixed_b_ahead.of(tiles), (1, number, count))
     # Weights stay in as few forms as possible, whatever the other operand's size.
     near = [each for each in usual.values() if each.cost[0] <= nearly * cheapest.cost[0]]
-    limit = NEARLY * min([each.cost[0] for each in near], default=0.0)
+    limit = ALIKE * min([each.cost[0] for each in near], default=0.0)
     return next((each.found for each in near if each.cost[0] <= limit), cheapest.found)
 
 
@@ -463,9 +465,12 @@ def estimates(query: ProductQuery) -> Iterator[Estimate[Tiles]]:
         yield from map(priced.estimate, priced.tiles())
 
 
-def _kind(family: Family) -> tuple[Instructions, bool, bool]:
-    """Return what the order of sums depends on, beside the depth of parts, which few rows alone change."""
-    return family.instructions, family.seen is not None, family.seen is None and family.roles.exchanged
+def _kind(family: Family) -> tuple[Instructions, bool]:
+    """Return what the order of sums depends on, unless few rows are read in place.
+
+    Which operand is B does not count: a product of float32 has the same bits either way.
+    """
+    return family.instructions, family.seen is not None
 
 
 def _with_one_layout(families: Sequence[Priced], varying: Collection[int]) -> Sequence[Priced]:
