@@ -31,6 +31,8 @@ CONTEXT = 1024  # Characters that the model can read, at most.
 TRAINED = 128  # Characters of a text that it is trained on.
 BATCH = 24
 TEMPERATURE = 0.6
+NEEDED = ("torch", "onnx", "onnxscript", "matplotlib")
+"""Packages beside opendml. PyTorch exports with onnxscript."""
 ENGINES = {"opendml": "opendml", "ONNX Runtime": "onnxruntime"}
 
 Arrays = dict[str, NDArray[Any]]
@@ -251,9 +253,9 @@ def main() -> None:
         engine, path, *rest = json.loads(arguments.task)
         print(json.dumps(asdict(generate(engine, Path(path), *rest))))
         return
-    for package, extra in (("torch", "torch"), ("onnxscript", "bench"), ("matplotlib", "demo")):
-        if importlib.util.find_spec(package) is None:
-            parser.exit(1, f"{package} is not installed: pip install 'opendml[{extra}]'\n")
+    missing = [each for each in NEEDED if importlib.util.find_spec(each) is None]
+    if missing:
+        parser.exit(1, f"not installed: {', '.join(missing)}; pip install {' '.join(missing)}\n")
     text = corpus()
     alphabet = sorted(set(text))
     if unknown := sorted(set(arguments.prompt) - set(alphabet)):

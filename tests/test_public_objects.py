@@ -283,7 +283,7 @@ MEMBERS: dict[str, str] = {
     "tensor_elements untrusted",
     "Model": "bind device explain input_names output_names persistent_bytes run save state temporary_bytes "
     "warm_up",
-    "ModelState": "clear length pairs run",
+    "ModelState": "clear length pairs run warm_up",
     "Operator": "desc device name set_name",
     "OperatorDesc": "fields operator replace input_tensor output_tensor",
     "OperatorInitializer": "binding_properties device name operators reset set_name",

@@ -319,6 +319,21 @@ def test_weights_stay_in_the_file(path: Path) -> None:
         assert mapping_of(step.array) is mapping_of(array)
 
 
+def test_models_of_one_file_share_prepared_weights(path: Path) -> None:
+    x, models = random(9, K), [dml_onnx.load(path) for _ in range(2)]
+    expected = models[0](x)["y"]
+    stores = [model._cache.shared.constants for model in models]
+    before = stores[0].bytes
+    assert before >= 4 * K * N
+    assert same_bits(models[1](x)["y"], expected)
+    assert stores[1] is stores[0]
+    assert stores[0].bytes == before
+    onnx.save(product(), path.with_name("other.onnx"))
+    other = dml_onnx.load(path.with_name("other.onnx"))
+    assert other._cache.shared.constants is not stores[0]
+    assert same_bits(other(x)["y"], expected)
+
+
 def test_a_part_of_a_model_in_a_file_can_be_saved(path: Path, tmp_path: Path) -> None:
     x = random(3, K)
     (part,) = dml_onnx.load(path).parts({"x": x})

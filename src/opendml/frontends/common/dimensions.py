@@ -43,7 +43,7 @@ class UsedDimensions(dict[str, int]):
         """The dimensions that must have the values of this run: those of 1, or all."""
         return {name: size for name, size in self.items() if not is_traced(size)}
 
-    def hold(self, dimensions: Mapping[str, int]) -> bool:
+    def serves(self, dimensions: Mapping[str, int]) -> bool:
         """Return whether the graph serves other values of the dimensions.
 
         The guards are read at the first call, so the trace must be complete then.

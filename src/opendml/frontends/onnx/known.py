@@ -166,7 +166,7 @@ class KnownModel(Locked):
         file: CompiledFile | None,
     ) -> None:
         super().__init__()
-        self.content, self._backend, self.file = content, backend, file
+        self.content, self.backend, self.file = content, backend, file
         own = f"{_digest_without_data(content)}\n{circumstances} {threads}"
         text = f"{own}\n{_versions()}\n{backend.circumstances()}"
         self._key = hashlib.sha256(text.encode()).hexdigest()
@@ -276,7 +276,7 @@ class KnownModel(Locked):
             if any(_digest(self._at(*place)) != digest for *place, digest in data["read"]):
                 log.debug("known plan %s: initializers that its trace read have changed", key)
                 return False
-            executable = self._backend.from_stored(data["plan"], read)
+            executable = self.backend.from_stored(data["plan"], read)
             constants = {number: self._constant(place) for number, place, _ in data["constants"]}
             identities = {number: _identity(identity) for number, _, identity in data["constants"]}
         except _DAMAGED as error:
@@ -290,7 +290,7 @@ class KnownModel(Locked):
         def fill(addresses: Sequence[int], wanted: Container[int]) -> None:
             _fill(executable, constants, addresses, wanted)
 
-        kept = kept_memory(executable, self._backend, identities, models.shared.constants, fill)
+        kept = kept_memory(executable, self.backend, identities, models.shared.constants, fill)
         plan.start(executable, kept, models.shared.arenas)
 
         plan.on_forget = partial(self._forget, plan, form)
@@ -331,7 +331,7 @@ class KnownModel(Locked):
             return False
         if sum(each.nbytes for each in read) > _MOST_READ_BYTES or None in map(self._place, read):
             return False
-        data = written.to_json(self._backend)
+        data = written.to_json(self.backend)
         if data is None:
             return False
         data |= {

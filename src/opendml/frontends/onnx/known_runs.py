@@ -11,7 +11,7 @@ import base64
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from opendml.targets.memory import address_of, array_maker
 from opendml.targets.sized_instances import SizedInstances
 
 if TYPE_CHECKING:
-    from opendml.program.program import Layout
     from opendml.runtime.graphs.model_cache import Holder
     from opendml.targets.arenas import Arenas
     from opendml.targets.backend import DeviceBackend
@@ -36,6 +35,65 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Guards = Sequence[tuple[Any, Any]]
+
+
+class PlanTensor(NamedTuple):
+    """A tensor that the graph of a plan reads or computes.
+
+    Attributes:
+        name: its name in the model.
+        buffer: the number of its buffer.
+        type: its type in the graph.
+        sizes: its sizes in the graph, which may be traced.
+    """
+
+    name: str
+    buffer: int
+    type: ScalarType
+    sizes: Sequence[int]
+
+
+class PlanOutput(NamedTuple):
+    """A tensor that the graph of a plan computes, with the type and the sizes of the model's tensor."""
+
+    tensor: PlanTensor
+    type: np.dtype[Any]
+    sizes: Sequence[int]
+
+
+class PlanNumbers(NamedTuple):
+    """An input of a graph whose elements follow from sizes."""
+
+    name: str
+    sizes: Sequence[int]
+    type: np.dtype[Any]
+    elements: Sequence[float]
+
+
+class RunInput(NamedTuple):
+    """A tensor that a run reads, with its type and sizes in the graph."""
+
+    name: str
+    buffer: int
+    type: np.dtype[Any]
+    sizes: tuple[int, ...]
+
+
+class RunOutput(NamedTuple):
+    """A tensor that a run computes.
+
+    Attributes:
+        name: its name in the model.
+        buffer: the number of its buffer.
+        make: makes its array.
+        type, sizes: those of the model's tensor.
+    """
+
+    name: str
+    buffer: int
+    make: Callable[[], Array]
+    type: np.dtype[Any]
+    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -46,9 +104,8 @@ class PlanToWrite:
         executable: the code and the launches, perhaps with traced sizes.
         guards: those of the sizes.
         others: guards over other traces, each with dimensions that must have certain values.
-        inputs: the name, the number of the buffer, and the layout of each tensor that the graph reads.
-        outputs: the same of each tensor that it computes, with the type and the sizes of the model's tensor.
-        numbers: the name, the sizes, the type and the elements of inputs that follow from sizes.
+        inputs, outputs: the tensors that the graph reads and computes.
+        numbers: the inputs that follow from sizes.
         kernel_steps: the kernel steps of a dispatch.
         own_bytes: bytes that a run holds beside constants and temporaries.
         kept: the prepared constants of the executable.
@@ -59,9 +116,9 @@ class PlanToWrite:
     executable: TracedExecutable
     guards: Guards
     others: Sequence[tuple[Mapping[str, int], Guards]]
-    inputs: Sequence[tuple[str, int, Layout]]
-    outputs: Sequence[tuple[str, int, Layout, np.dtype[Any], Sequence[int]]]
-    numbers: Sequence[tuple[str, Sequence[int], np.dtype[Any], Sequence[float]]]
+    inputs: Sequence[PlanTensor]
+    outputs: Sequence[PlanOutput]
+    numbers: Sequence[PlanNumbers]
     kernel_steps: int
     own_bytes: int
     kept: Sequence[PreparedMemory]
@@ -80,23 +137,22 @@ class PlanToWrite:
             listed = own.guards(guards)
             others.append([exact, own.table(), listed])
 
-        def sizes(of: Sequence[int]) -> list[Any]:
+        def sizes(of: Sequence[float]) -> list[Any]:
             return [written(each) for each in of]
+
+        def tensor(of: PlanTensor) -> list[Any]:
+            return [of.name, of.buffer, of.type.name, sizes(of.sizes)]
 
         data = {
             "plan": plan,
             "guards": written.guards(self.guards),
             "others": others,
-            "inputs": [
-                [name, buffer, layout.type.name, sizes(layout.sizes)] for name, buffer, layout in self.inputs
-            ],
+            "inputs": [tensor(each) for each in self.inputs],
             "outputs": [
-                [name, buffer, layout.type.name, sizes(layout.sizes), type_text(type), sizes(shape)]
-                for name, buffer, layout, type, shape in self.outputs
+                [*tensor(each.tensor), type_text(each.type), sizes(each.sizes)] for each in self.outputs
             ],
             "numbers": [
-                [name, shape, type_text(type), [written(each) for each in elements]]
-                for name, shape, type, elements in self.numbers
+                [each.name, each.sizes, type_text(each.type), sizes(each.elements)] for each in self.numbers
             ],
             "kernel_steps": written(self.kernel_steps),
             "own_bytes": self.own_bytes,
@@ -108,11 +164,8 @@ class PlanToWrite:
         plan = KnownPlan(
             self.guards,
             self.others,
-            [(name, buffer, layout.type, layout.sizes) for name, buffer, layout in self.inputs],
-            [
-                (name, buffer, layout.type, layout.sizes, type, shape)
-                for name, buffer, layout, type, shape in self.outputs
-            ],
+            self.inputs,
+            self.outputs,
             self.numbers,
             self.kernel_steps,
             self.own_bytes,
@@ -128,9 +181,8 @@ class KnownPlan:
     Args:
         guards: those of the sizes.
         others: guards over other traces, each with dimensions that must have certain values.
-        inputs: the name, the buffer, the type and the sizes of each tensor that the graph reads.
-        outputs: the same of each tensor that it computes, with the type and the sizes of the model's tensor.
-        numbers: the name, the sizes, the type and the elements of inputs that follow from sizes.
+        inputs, outputs: the tensors that the graph reads and computes.
+        numbers: the inputs that follow from sizes.
         kernel_steps: the kernel steps of a dispatch.
         own_bytes: bytes that a run holds beside constants and temporaries.
     """
@@ -139,19 +191,16 @@ class KnownPlan:
         self,
         guards: Guards,
         others: Sequence[tuple[Mapping[str, int], Guards]],
-        inputs: Sequence[tuple[str, int, ScalarType, Sequence[int]]],
-        outputs: Sequence[tuple[str, int, ScalarType, Sequence[int], np.dtype[Any], Sequence[int]]],
-        numbers: Sequence[tuple[str, Sequence[int], np.dtype[Any], Sequence[float]]],
+        inputs: Sequence[PlanTensor],
+        outputs: Sequence[PlanOutput],
+        numbers: Sequence[PlanNumbers],
         kernel_steps: int,
         own_bytes: int,
     ) -> None:
         self._guards, self._conditions = guards, Conditions(guards)
         self._others = [(exact, Conditions(each)) for exact, each in others]
-        self._inputs = [(name, buffer, type) for name, buffer, type, _ in inputs]
-        self._outputs = [(name, buffer, type, final) for name, buffer, type, _, final, _ in outputs]
-        self._tensors = [*[each[3] for each in inputs], *[each[3] for each in outputs]]
-        self._types = [*[each[2] for each in inputs], *[each[2] for each in outputs]]
-        self._shapes = [each[5] for each in outputs]
+        self._inputs, self._outputs = inputs, outputs
+        self._tensors = [*inputs, *[each.tensor for each in outputs]]
         self._numbers, self._steps, self.own_bytes = numbers, kernel_steps, own_bytes
         self.kept: Sequence[PreparedMemory] | None = None
         """The prepared constants, once the plan is started."""
@@ -177,13 +226,18 @@ class KnownPlan:
         plan = cls(
             read.guards(data["guards"]),
             [(exact, ReadSizes(table).guards(guards)) for exact, table, guards in data["others"]],
-            [(name, buffer, ScalarType[type], sizes(own)) for name, buffer, type, own in data["inputs"]],
             [
-                (name, buffer, ScalarType[type], sizes(own), type_of(final), sizes(shape))
+                PlanTensor(name, buffer, ScalarType[type], sizes(own))
+                for name, buffer, type, own in data["inputs"]
+            ],
+            [
+                PlanOutput(
+                    PlanTensor(name, buffer, ScalarType[type], sizes(own)), type_of(final), sizes(shape)
+                )
                 for name, buffer, type, own, final, shape in data["outputs"]
             ],
             [
-                (name, own, type_of(type), [read(each) for each in elements])
+                PlanNumbers(name, own, type_of(type), [read(each) for each in elements])
                 for name, own, type, elements in data["numbers"]
             ],
             read(data["kernel_steps"]),
@@ -212,11 +266,12 @@ class KnownPlan:
         """
         self.kept, self.arenas, self.source = kept, arenas, None
         self.instances = SizedInstances(executable, [each.memory.address for each in kept], arenas)
-        own, counts = list(executable.sizes), [math.prod(group) for group in self._tensors]
-        total = sum([count * type.bytes for count, type in zip(counts, self._types, strict=True)])
+        own, counts = list(executable.sizes), [math.prod(each.sizes) for each in self._tensors]
+        total = sum([count * each.type.bytes for count, each in zip(counts, self._tensors, strict=True)])
         needs = [self._steps, executable.temporary_bytes, total, *counts]
         self._ends = len(own), len(own) + len(needs)
-        sizes = [size for group in (*self._tensors, *self._shapes) for size in group]
+        self._sizes = [*[each.sizes for each in self._tensors], *[each.sizes for each in self._outputs]]
+        sizes = [size for group in self._sizes for size in group]
         self._conditions = Conditions(self._guards, [*own, *needs, *sizes])
 
     def at(self, dimensions: Mapping[str, int]) -> KnownRun | None:
@@ -232,24 +287,26 @@ class KnownPlan:
         numbers = values[first:].tolist()
         steps, arena_bytes, total, *counts = numbers[: second - first]
         groups, at = list[tuple[int, ...]](), second - first
-        for group in (*self._tensors, *self._shapes):
+        for group in self._sizes:
             groups.append(tuple(numbers[at : at + len(group)]))
             at += len(group)
         tensors, shapes = groups[: len(self._tensors)], groups[len(self._tensors) :]
-        require_run(lambda: map(packed, self._types, tensors), counts, total, arena_bytes, steps)
+        types = [each.type for each in self._tensors]
+        require_run(lambda: map(packed, types, tensors), counts, total, arena_bytes, steps)
         inputs = [
-            (name, buffer, type.numpy, sizes)
-            for (name, buffer, type), sizes in zip(self._inputs, tensors, strict=False)
+            RunInput(each.name, each.buffer, each.type.numpy, sizes)
+            for each, sizes in zip(self._inputs, tensors, strict=False)
         ]
         outputs = [
-            (name, buffer, array_maker(sizes, type.numpy), final, shape)
-            for (name, buffer, type, final), sizes, shape in zip(
-                self._outputs, tensors[len(inputs) :], shapes, strict=True
-            )
+            RunOutput(name, buffer, array_maker(sizes, type.numpy), each.type, shape)
+            for each, sizes, shape in zip(self._outputs, tensors[len(inputs) :], shapes, strict=True)
+            for name, buffer, type, _ in [each.tensor]
         ]
         contents = {
-            name: np.array([value_at(each, dimensions) for each in elements], type).reshape(sizes)
-            for name, sizes, type, elements in self._numbers
+            each.name: np.array(
+                [value_at(element, dimensions) for element in each.elements], each.type
+            ).reshape(each.sizes)
+            for each in self._numbers
         }
         return KnownRun(self, values, inputs, outputs, contents, steps)
 
@@ -269,9 +326,7 @@ class KnownRun:
     Args:
         plan: the plan that it is of.
         values: the values of its expressions.
-        inputs: the name, the number of the buffer, the type and the sizes of each tensor that it reads.
-        outputs: the name and the buffer of each tensor that it computes, a function that makes it, and the
-            type and the sizes of the model's tensor.
+        inputs, outputs: the tensors that it reads and computes.
         numbers: contents of inputs that follow from sizes.
         kernel_steps: the kernel steps of a run.
     """
@@ -280,17 +335,17 @@ class KnownRun:
         self,
         plan: KnownPlan,
         values: IntegerArray,
-        inputs: Sequence[tuple[str, int, np.dtype[Any], tuple[int, ...]]],
-        outputs: Sequence[tuple[str, int, Callable[[], Array], np.dtype[Any], tuple[int, ...]]],
+        inputs: Sequence[RunInput],
+        outputs: Sequence[RunOutput],
         numbers: Mapping[str, Array],
         kernel_steps: int,
     ) -> None:
         self.plan, self._values = plan, values
-        self._inputs = [each for each in inputs if each[0] not in numbers]
+        self._inputs = [each for each in inputs if each.name not in numbers]
         self._numbers = [
-            (buffer, packed_input(numbers[name], type, sizes))
-            for name, buffer, type, sizes in inputs
-            if name in numbers
+            (each.buffer, packed_input(numbers[each.name], each.type, each.sizes))
+            for each in inputs
+            if each.name in numbers
         ]
         self._outputs, self._kernel_steps = outputs, kernel_steps
 
@@ -302,18 +357,18 @@ class KnownRun:
         assert instance is not None  # Plans are kept for the CPU alone.
         try:
             bind = instance.bind
-            for name, buffer, type, sizes in self._inputs:
-                array = packed_input(inputs[name], type, sizes)
+            for input in self._inputs:
+                array = packed_input(inputs[input.name], input.type, input.sizes)
                 held.append(array)
-                bind(buffer, address_of(array))
+                bind(input.buffer, address_of(array))
             for buffer, array in self._numbers:
                 bind(buffer, address_of(array))
-            for name, buffer, make, final, shape in self._outputs:
-                array = make()
-                bind(buffer, address_of(array))
-                if array.shape != shape:
-                    array = array.reshape(shape)
-                results[name] = array if array.dtype is final else array.view(final)
+            for output in self._outputs:
+                array = output.make()
+                bind(output.buffer, address_of(array))
+                if array.shape != output.sizes:
+                    array = array.reshape(output.sizes)
+                results[output.name] = array if array.dtype is output.type else array.view(output.type)
             instance.dispatch()
         finally:
             instances.free.append(instance)

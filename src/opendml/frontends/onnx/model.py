@@ -381,13 +381,15 @@ def load_model(
             facts = None if known is None else known.facts()
         if file is not None and facts is None:
             log.warning("%s: compiled for another machine, version or setting; it is compiled again", name)
-        if facts is not None:
+        if facts is not None and known is not None:
+            cache.shared.share(weights.stamps, known.backend)
             limit.hold(max(facts.held - limit.held, 0), name)
             return OnnxModel(name, device, facts, opened, cache, known, progress)
         limit.held = before
         with progress_shown(progress):
             now = opened()
             tell("%s: parsed and checked in %.2f s", now.name, time.perf_counter() - began)
+        cache.shared.share(weights.stamps, now.tracer.device._backend)
         if known is not None and now.weights.are_within(known.content):
             known.write_facts(now.facts)
         return OnnxModel(now.name, device, now.facts, now, cache, known, progress)

@@ -113,12 +113,10 @@ def _load_external(model: onnx.ModelProto, path: Path, folder: Path | None, weig
                 size = os.fstat(file.fileno()).st_size
                 if not 0 <= offset <= size - needed:
                     raise ValueError(f"{needed:,} bytes at offset {offset:,}; the file has {size:,}")
+                content = weights.mapped(file_path, file).content if needed else b""
                 is_initializer = number < own and needed > 0
-                if not is_initializer or not weights.add(
-                    tensor, weights.mapped(file_path, file).content, offset, needed
-                ):
-                    file.seek(offset)
-                    tensor.raw_data = file.read(needed)
+                if not is_initializer or not weights.add(tensor, content, offset, needed):
+                    tensor.raw_data = bytes(memoryview(content)[offset : offset + needed])
         except Error:
             raise
         except (*ONNX_ERRORS, OSError) as error:

@@ -11,7 +11,7 @@ import onnx
 from opendml.budget import meter
 from opendml.errors import Error
 from opendml.frontends.onnx.known import KnownModel, ModelFacts, identity_to_json
-from opendml.frontends.onnx.known_runs import PlanToWrite
+from opendml.frontends.onnx.known_runs import PlanNumbers, PlanOutput, PlanTensor, PlanToWrite
 from opendml.frontends.onnx.load_checks import require_possible, require_runnable
 from opendml.frontends.onnx.model_file import ModelLike, read_model
 from opendml.frontends.onnx.segment import CompiledSegment
@@ -79,18 +79,20 @@ class Opened:
         buffers = {name: number for number, name in enumerate(model._names) if name is not None}
         first = len(work.inputs)
         outputs = {
-            name: (name, first + place, layout, types[name], sizes)
+            name: PlanOutput(PlanTensor(name, first + place, layout.type, layout.sizes), types[name], sizes)
             for place, (name, layout, sizes) in enumerate(
                 zip(types, work.outputs, segment.sizes.groups, strict=True)
             )
         }
+        layouts = [(name, buffers[name], work.inputs[buffers[name]]) for name in segment.inputs]
+        inputs = [PlanTensor(name, buffer, layout.type, layout.sizes) for name, buffer, layout in layouts]
         written = PlanToWrite(
             executable,
             guards,
             [(exact, list(each)) for exact, each in others if exact or each],
-            [(name, buffers[name], work.inputs[buffers[name]]) for name in segment.inputs],
+            inputs,
             [outputs[name] for name in self.tracer.outputs],
-            numbers,
+            [PlanNumbers(*each) for each in numbers],
             kernel_steps,
             model._own_bytes,
             model._prepared.kept,

@@ -111,7 +111,7 @@ class TraceStep:
 
     def serves(self, dimensions: Dimensions, contents: Contents) -> bool:
         """Return whether the step is right for the dimensions of a run, and for caches in place."""
-        return all(each.hold(dimensions) for each in self.dimensions) and (
+        return all(each.serves(dimensions) for each in self.dimensions) and (
             not isinstance(self.work, CompiledSegment) or self.work.serves(dimensions, contents)
         )
 
@@ -149,7 +149,7 @@ class Tracer(Locked):
         super().__init__()
         self._start, self._inputs, self._outputs = Pending().prepended(nodes), tuple(inputs), tuple(outputs)
         self._known: dict[str, Value] = dict(known)
-        self._functions, self._device = functions, device
+        self._functions, self.device = functions, device
         self._model_cache, self._weights = cache, weights
         self._symbols, self._traces_sizes = symbols or {}, symbols is not None
         self._first_steps: Steps = {}
@@ -374,7 +374,7 @@ class Tracer(Locked):
         read = {
             name: value for name, value in segment.own.items() if name in self._outputs or pending.reads(name)
         }
-        compiled = segment.compile(read, self._device, self._weights.require_unchanged)
+        compiled = segment.compile(read, self.device, self._weights.require_unchanged)
         made = {
             name: RuntimeValue(value.sizes, value.type, is_own=True) if isinstance(value, Computed) else value
             for name, value in read.items()
@@ -390,7 +390,7 @@ class Tracer(Locked):
         if missing:
             raise InvalidArgument(f"output {missing[0]!r}: no node makes it")
         segment.take(self._outputs)
-        compiled = segment.compile(self._outputs, self._device, self._weights.require_unchanged)
+        compiled = segment.compile(self._outputs, self.device, self._weights.require_unchanged)
         values = {name: segment.values[name] for name in self._outputs}
         known = KnownContents(values)
         runtime = {name: value for name, value in values.items() if isinstance(value, RuntimeValue)}
@@ -430,7 +430,7 @@ class Tracer(Locked):
         symbols = None
         if self._traces_sizes:
             symbols = {name: _open(state.values[name]) for name in outside if name in state.values}
-        tracer = Tracer(nodes, names, outputs, known, self._functions, self._device, *shared, symbols)
+        tracer = Tracer(nodes, names, outputs, known, self._functions, self.device, *shared, symbols)
 
         def run(contents: Contents) -> dict[str, Any]:
             captured_contents = {name: contents[name] for name in outside}

@@ -72,6 +72,11 @@ class Weights:
         """Return the initializers whose contents a trace has read."""
         return [self.arrays[name] for name in sorted(self.read)]
 
+    @property
+    def stamps(self) -> frozenset[tuple[int, ...]]:
+        """The mapped files and their states when they were opened. Equal stamps mean equal contents."""
+        return frozenset([file.opened_as for file in self._files.values()])
+
     def require_unchanged(self) -> None:
         """Raise InvalidArgument if somebody has written to a mapped file.
 
@@ -104,18 +109,18 @@ class Weights:
 
 
 class MappedFile:
-    """A mapped file, with its size and time of change when it was opened."""
+    """A mapped file, with its size, its time of change, and its numbers in the system when it was opened."""
 
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
         self._file = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._file)
-        self._opened_as = self._status()
+        self.opened_as = self._status()
         self.content: Content = mmap.mmap(self._file, 0, access=mmap.ACCESS_READ)
 
     def require_unchanged(self) -> None:
         """Raise InvalidArgument if somebody has written to the file since."""
-        if self._status() != self._opened_as:
+        if self._status() != self.opened_as:
             raise InvalidArgument(
                 f"{self._path} has been written to since the model was loaded; load it again (a file that "
                 "replaces another one leaves loaded models as they are)"
@@ -123,12 +128,12 @@ class MappedFile:
 
     def require_whole(self) -> None:
         """Raise InvalidArgument if the file has become shorter."""
-        if os.fstat(self._file).st_size < self._opened_as[0]:
+        if os.fstat(self._file).st_size < self.opened_as[0]:
             self.require_unchanged()
 
-    def _status(self) -> tuple[int, int]:
+    def _status(self) -> tuple[int, ...]:
         status = os.fstat(self._file)
-        return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino
 
 
 def without_weights(content: Content, weights: Weights) -> bytes:

@@ -55,6 +55,22 @@ class ConstantStore(Locked):
             return self._kept.setdefault(key, memory)
 
 
+class _StoresOfFiles(Locked):
+    """The stores of files on devices, as long as a model uses them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stores: WeakValueDictionary[Hashable, ConstantStore] = WeakValueDictionary()
+
+    def shared(self, key: Hashable, own: ConstantStore) -> ConstantStore:
+        """Return the store of a key, or add one."""
+        with self._lock:
+            return self._stores.setdefault(key, own)
+
+
+_stores = _StoresOfFiles()
+
+
 def kept_memory(
     executable: Executable,
     backend: DeviceBackend,
@@ -131,6 +147,16 @@ class SharedMemory:
     def __init__(self) -> None:
         self.constants, self.arenas = ConstantStore(), Arenas()
         self._arrays: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
+
+    def share(self, files: frozenset[Hashable], backend: DeviceBackend) -> None:
+        """Share the constants with other models of the same files on a device.
+
+        Args:
+            files: equal for files of equal contents; empty: the models have no files.
+            backend: the device.
+        """
+        if files:
+            self.constants = _stores.shared((files, backend), self.constants)
 
     def unchanging(self, array: Array, identity: Hashable) -> tuple[Array, Hashable]:
         """Return a packed array for a constant that nobody writes to, and its identity.
