@@ -179,6 +179,17 @@ def test_sizes_of_0_and_those_of_1_that_repeat_have_traces_of_their_own() -> Non
     assert model.run(given(model, n=0, k=1, m=4))["y"].shape == (0, 4)
 
 
+def test_a_slice_that_is_whole_for_one_size_needs_no_trace_of_its_own() -> None:
+    model = loaded("""(float[n, m] x, float[8, m] table) => (float[n, m] y) {
+        zero = Constant <value_ints = [0]> ()  one = Constant <value_ints = [1]> ()
+        s = Shape (x)  n = Slice (s, zero, one)  t = Slice (table, zero, n)
+        r = Relu (t)  y = Add (x, r) }""")
+    for n in (5, 8, 3, 1):
+        inputs = given(model, n=n, m=4)
+        assert same_bits(model.run(inputs)["y"], inputs["x"] + np.maximum(inputs["table"][:n], 0))
+    assert len(traces(model)) == 1
+
+
 def test_sizes_that_were_equal_by_chance_may_differ() -> None:
     model = loaded(
         "(float[n, m] x, float[k] w) => (float[n, m] y, float[k] z) { y = Relu (x)  z = Relu (w) }"

@@ -12,6 +12,7 @@ from operator import add
 
 from opendml.program.node import COLLECTIVE, STORED, Node, Operation, View, apply, constant, convert, index
 from opendml.program.scalar_type import ScalarType
+from opendml.program.sizes import are_same
 from opendml.program.view import is_whole
 
 IN_MEMORY = COLLECTIVE | STORED | {Operation.SOURCE, Operation.RECURRENCE, Operation.VIEW, Operation.RESHAPE}
@@ -127,7 +128,7 @@ class Viewed:
     def _read(self, value: Node, view: View, indices: dict[int, Node], mask: Node | None) -> Node:
         """Return a view of a tensor where this view's mask and another one hold."""
         masks = [each for each in (self.mask, mask) if each is not None]
-        if not masks and is_whole(view, value.sizes) and value.sizes == self.sizes:
+        if not masks and is_whole(view, value.sizes) and are_same(value.sizes, self.sizes):
             return value
         mask = apply(Operation.AND, *masks) if len(masks) == 2 else masks[0] if masks else None
         if mask is None and indices:

@@ -15,6 +15,7 @@ from opendml.frontends.common.types import NotExpressible
 from opendml.frontends.onnx.conversion import NotRunnable, OnnxConversion, Result
 from opendml.frontends.onnx.registry import Converter, converts
 from opendml.frontends.onnx.values import Array, carrier_of
+from opendml.program.sizes import are_same
 from opendml.runtime.graphs.tensor import GraphTensor
 
 
@@ -120,7 +121,8 @@ def _sliced(
     wanted = [each.length for each in slices]
     if 0 in wanted:
         return node.empty(wanted)
-    if not sizes or (wanted == list(sizes) and all(each.step > 0 for each in slices)):
+    # A slice that is whole for some sizes alone stays a slice, without a guard.
+    if not sizes or (are_same(tuple(wanted), tuple(sizes)) and all(each.step > 0 for each in slices)):
         return node.result(node.moved(0), sizes, type)
     return node.result(_window(node.moved(0), slices), wanted, type)
 
