@@ -36,6 +36,7 @@ from opendml.frontends.onnx.protobuf import GROUP_MARKS, LENGTH_DELIMITED, Conte
 from opendml.frontends.onnx.sizes import Sizes
 from opendml.frontends.onnx.tensor_info import TensorInfo, type_of, type_text
 from opendml.frontends.onnx.weights import Weights
+from opendml.garbage import collection_paused
 from opendml.locked import Locked
 from opendml.logs import log, tell
 from opendml.model_files import hold_file, open_file
@@ -219,7 +220,8 @@ class KnownModel(Locked):
         exact = tuple([(name, each.shape, each.dtype) for name, each in inputs.items()])
         found = self._runs.get(exact)
         if found is None:
-            with self._lock:
+            # A plan that is read has so many objects that the collector would go through all of the process.
+            with self._lock, collection_paused():
                 found = self._new_run(inputs, models, reads)
                 if found is not None:
                     while len(self._runs) >= _MOST_RUNS:
