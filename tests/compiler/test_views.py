@@ -294,6 +294,16 @@ def test_heads_of_attention_and_blocks_of_weights_may_split_one_axis() -> None:
     assert_agrees([result], [*arrays, weights], rtol=1e-5)
 
 
+def test_a_view_that_moves_dimensions_of_size_1_is_in_the_way_of_no_other_view() -> None:
+    random = np.random.default_rng(4)
+    arrays = [random.standard_normal(sizes).astype(np.float32) for sizes in ((6, 4, 1, 1), (6, 4, 5))]
+    x, y = sources(*arrays)
+    moved = reshaped(permuted(x, (2, 3, 0, 1)), (24,))
+    result = view(moved, (6, 4, 5), (0,), [[4, 1, 0]]) * y
+    assert len(kernels_of([result], arrays)) == 1
+    assert_agrees([result], arrays)
+
+
 def test_what_a_view_reads_is_written_where_it_takes_the_fewest_bits() -> None:
     x, y = sources(*[np.ones((4, 16), np.float32)] * 2)
     greatest = reduce_maximum(x, (0, 1))

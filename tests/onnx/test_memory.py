@@ -121,14 +121,20 @@ def narrow(kind: str) -> tuple[onnx.ModelProto, float, Array]:
         type = TensorProto.BFLOAT16 if kind == "bfloat16" else TensorProto.FLOAT16
         model.graph.initializer.append(helper.make_tensor("w", type, (K, N), values.tobytes(), raw=True))
         return model, 2, values.astype("f")
-    if kind == "MatMulNBits":
+    if kind.startswith("MatMulNBits"):
         bytes = generator.integers(0, 256, (N, K // 32, 16), np.uint8)
         scale = generator.uniform(0.01, 0.02, (N, K // 32)).astype("f")
         form = {"K": K, "N": N, "bits": 4, "block_size": 32, "domain": "com.microsoft"}
-        model = built(helper.make_node(kind, ["x", "w", "s"], ["y"], **form), w=bytes, s=scale.reshape(-1))
+        given = {"w": bytes, "s": scale.reshape(-1)}
+        zero = np.full_like(scale, 8)
+        if kind.endswith("float zero points"):
+            zero = generator.uniform(0, 15, scale.shape).astype("f")
+            given["z"] = zero.reshape(-1)
+        model = built(helper.make_node("MatMulNBits", ["x", *given], ["y"], **form), **given)
         model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-        halves = np.stack([bytes & 15, bytes >> 4], -1).reshape(N, K // 32, 32)
-        return model, 0.5 + 4 / 32, ((halves.astype("f") - 8) * scale[..., None]).reshape(N, K).T
+        halves = np.stack([bytes & 15, bytes >> 4], -1).reshape(N, K // 32, 32).astype("f")
+        values = halves * scale[..., None] - (zero * scale)[..., None]
+        return model, 0.5 + 4 * (len(given) - 1) / 32, values.reshape(N, K).T
     least, most = (-8, 8) if kind == "int4" else (-128, 128)
     w, zero = (generator.integers(least, most, (rows, N), np.int8) for rows in (K, K // 32))
     scale = generator.uniform(0.01, 0.02, (K // 32, N)).astype("f")
@@ -147,7 +153,13 @@ def narrow(kind: str) -> tuple[onnx.ModelProto, float, Array]:
     return model, 0.5 + 5 / 32, (w - np.repeat(zero, 32, 0).astype("f")) * np.repeat(scale, 32, 0)
 
 
-@pytest.mark.parametrize("kind", ["MatMulNBits", "int4", "int8, transposed", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("MatMulNBits", "MatMulNBits, float zero points", "int4", "int8, transposed"),
+        *("float16", "bfloat16"),
+    ],
+)
 def test_narrow_weights_stay_narrow_in_one_form_for_all_sizes(kind: str) -> None:
     """A DequantizeLinear or a Cast of weights is part of the product that reads them. Graphs keep no array
     with a byte for each number of 4 bits that share a byte."""

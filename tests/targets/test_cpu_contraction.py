@@ -17,7 +17,7 @@ from opendml.program.scalar_type import ScalarType
 from opendml.runtime.memory.host_array import Array
 from opendml.targets.cpu.contraction.costs import block_sizes, largest_tiles
 from opendml.targets.cpu.contraction.launches import launches_of
-from opendml.targets.cpu.contraction.schedule import Tiles, estimates
+from opendml.targets.cpu.contraction.schedule import ProductQuery, Tiles, estimates
 from opendml.targets.cpu.contraction.tiling import Instructions, Storage
 from opendml.targets.cpu.machine import assumed, detected, machine
 from opendml.targets.cpu.pattern import CpuMode
@@ -87,7 +87,7 @@ def every_tiling(
 ) -> dict[str, Tiles]:
     """The ways to compute a kernel in tiles of so many vectors, each with the smallest blocks."""
     ways: dict[str, Tiles] = {}
-    for candidate in estimates(kernel):
+    for candidate in estimates(ProductQuery(kernel, machine())):
         tiles = candidate.choice
         reads = tiles.a.is_ahead, tiles.a is Storage.IN_PLACE
         if tiles.micro.vectors in vectors and reads == (ahead, in_place):
@@ -207,7 +207,7 @@ def tilings_in_rows(kernel: Kernel) -> list[Tiles]:
     """Those that read the operand whose elements are vectors where it lies."""
     return [
         each.choice
-        for each in estimates(kernel)
+        for each in estimates(ProductQuery(kernel, machine()))
         if each.choice.b is Storage.IN_PLACE and each.choice.instructions is Instructions.FMA
     ]
 
@@ -253,12 +253,18 @@ def test_dots_are_only_of_rows_that_lie_along_what_is_summed() -> None:
 
 def dots(kernel: Kernel) -> list[Tiles]:
     """The ways whose vectors lie along what is summed."""
-    return [each.choice for each in estimates(kernel) if each.choice.instructions is Instructions.DOTS]
+    return [
+        each.choice
+        for each in estimates(ProductQuery(kernel, machine()))
+        if each.choice.instructions is Instructions.DOTS
+    ]
 
 
 def test_of_ways_that_take_as_long_the_one_with_less_work_is_taken() -> None:
     a, b = values("float32", 4, 1, 500), laid_out(values("float32", 1, 500, 500), (0, 2, 1))
-    ways = list(estimates(contraction_kernel(a, b, (2,), [np.zeros((4, 500, 1), "f")])))
+    ways = list(
+        estimates(ProductQuery(contraction_kernel(a, b, (2,), [np.zeros((4, 500, 1), "f")]), machine()))
+    )
     best = min(ways, key=lambda way: way.order)
     alike = [way for way in ways if round(way.cycles) == round(best.cycles)]
     assert len(alike) > 1
@@ -339,7 +345,7 @@ def test_results_depend_neither_on_blocks_nor_on_who_computes_them(in_bf16: bool
     out = np.zeros((150, 300, 1), "f")
     kernel = contraction_kernel(a, b, (2,), [out])
     results = set()
-    ways = [way.choice for way in estimates(kernel) if "exchanged" not in way.name]
+    ways = [way.choice for way in estimates(ProductQuery(kernel, machine())) if "exchanged" not in way.name]
     for tiles in ways:
         if (tiles.instructions is Instructions.AMX_BF16) is in_bf16:
             for at_once in (None, 1):

@@ -316,7 +316,7 @@ def chosen(kernel: Kernel, threads: int) -> Tiles | None:
 def tried(kernel: Kernel, all_threads: Sequence[int]) -> list[Tiles | None]:
     """The tiles that win where all are tried, by the number of threads."""
     both_roles = (roles_of(kernel, exchanged) for exchanged in (False, True))
-    few = [streamed_tiles(roles) for roles in both_roles if roles]
+    few = [streamed_tiles(roles, 2) for roles in both_roles if roles]
     if any(few):
         return [next(filter(None, few)) for _ in all_threads]
     families = ProductQuery(kernel, machine()).families

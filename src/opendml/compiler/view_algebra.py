@@ -209,6 +209,25 @@ def split_reshape(node: Node) -> Node | None:
     return Node(Operation.VIEW, node.type, node.sizes, (value,), view)
 
 
+def reads_in_order(node: Node) -> bool:
+    """Return whether a node is a VIEW of all elements in their order, with other dimensions of size 1."""
+    view, value = node.attribute, node.operands[0] if node.operands else node
+    if not isinstance(view, View) or len(node.operands) > 1 or any(view.offsets):
+        return False
+    rows, columns = (
+        [number for number, size in enumerate(sizes) if not are_same(size, 1)]
+        for sizes in (value.sizes, node.sizes)
+    )
+    if len(rows) != len(columns):
+        return False
+    places = dict(zip(rows, columns, strict=True))
+    return all(
+        are_same(value.sizes[row], node.sizes[column])
+        and all(are_same(view.steps[row][each], int(each == column)) for each in columns)
+        for row, column in places.items()
+    )
+
+
 def merged_behind_permutation(node: Node) -> Node | None:
     """Return a VIEW that permutes the dimensions of a RESHAPE as a RESHAPE of a VIEW.
 

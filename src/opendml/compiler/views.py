@@ -31,6 +31,7 @@ from opendml.compiler.view_algebra import (
     Viewed,
     above_memory,
     merged_behind_permutation,
+    reads_in_order,
     split_groups,
     split_reshape,
     walk,
@@ -130,9 +131,12 @@ def _view_below_reshape(node: Node, readers: Readers) -> Node:
 
 
 def _reshape(node: Node) -> Node:
-    """Return a RESHAPE without another one below it, and below views of tensors in memory."""
+    """Return a RESHAPE without another one below it, and below views of tensors in memory.
+
+    A view that only moves dimensions of size 1 is as good as a RESHAPE.
+    """
     value = node.operands[0]
-    if value.operation is Operation.RESHAPE:
+    while value.operation is Operation.RESHAPE or reads_in_order(value):
         value = value.operands[0]
     if value.sizes in (node.sizes, ()):
         return expanded(value, node.sizes)

@@ -236,7 +236,7 @@ class ProductQuery:
     def few_rows(self) -> Estimate[Tiles] | None:
         """The tiles of few rows that stream a large constant. No others are compared with them."""
         for roles in self.roles:
-            few = streamed_tiles(roles, self.varying)
+            few = streamed_tiles(roles, self.threads, self.varying)
             if few is not None:
                 return Estimate(few, {"products": few.item_cycles}, name=name_of(few))
         return None

@@ -73,8 +73,8 @@ _LANES_ADDED = 10.0
 _DIGITS_OF_ROW, _DIGIT_PRODUCTS = 30.0, 2.5
 """Cycles to convert a vector of a row to digits, and to multiply an element by the numbers of a panel (Zen
 4)."""
-_MOST_PANELS = 8
-"""The most panels that an item multiplies by the digits of its rows."""
+_MOST_PANELS, _ITEMS_OF_THREAD = 8, 4
+"""The most panels that an item multiplies by the digits of its rows, and the items of a thread, at least."""
 _READ_IN_ROWS, _TILE_BEGUN = 2.0, 30.0
 """Cycles to read a vector of B in place, and to begin and end with a part of a tile there."""
 
@@ -258,10 +258,14 @@ def _has_panels(roles: Roles) -> bool:
     return b_along_depth(roles) or len(merged_neighbours(loops_over(roles.b, roles.columns))) < 2
 
 
-def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
-    """Return tiles of few rows that read a constant B, larger than a core's own cache, from the panels that
-    many rows read. Each item reads one panel from its beginning to its end. None: there are many rows, or
-    B is another one. If sizes vary, all constants are read so.
+def streamed_tiles(roles: Roles, threads: int, varying: Varying = None) -> Tiles | None:
+    """Return tiles of few rows that read a constant B from the panels that many rows read.
+
+    None: there are many rows, or B is not a constant larger than a core's own cache. If sizes vary, all
+    constants are read so.
+
+    Each item reads one panel from its beginning to its end. Rows in digits are multiplied by several panels,
+    because converting them costs as much as half a panel. `threads` decide how many.
 
     Reading such a matrix in place would need it in memory once more. From panels it comes faster, too: 201 MB
     and 3 to 8 rows take 40 to 60 ms, and 60 to 75 in place (two cores of Zen 4).
@@ -286,7 +290,7 @@ def streamed_tiles(roles: Roles, varying: Varying = None) -> Tiles | None:
     if is_narrow and roles.narrow and roles.narrow[0].is_grouped:
         instructions = Instructions.DIGITS
         panels = -(-n // columns)
-        tiles = max(1, min(_MOST_PANELS, panels // ITEMS))
+        tiles = max(1, min(_MOST_PANELS, panels // max(ITEMS, _ITEMS_OF_THREAD * threads)))
         columns *= tiles
         item = STARTED + k * rows * (_DIGITS_OF_ROW / lanes + tiles * _DIGIT_PRODUCTS)
         item += (m * k * a + m * columns * stored) / lanes
