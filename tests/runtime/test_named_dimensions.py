@@ -107,7 +107,9 @@ def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.Monk
     graph = dml.Graph()
     x = graph.input("x", dml.FLOAT32, ["batch", 16, "height", "width"])
     y: Any = dml.activation_relu(dml.convolution(x, values(32, 16, 3, 3)))
-    model = graph.compile({"y": dml.activation_sigmoid(y) * y})
+    outputs = {"y": dml.activation_sigmoid(y) * y}
+    model = graph.compile(outputs)
+    fresh = graph.compile(outputs)
     for batch in (3, 5, 13):
         given = {"x": values(batch, 16, 20, 20)}
         results, made = model(given["x"]), dict(counted)
@@ -116,6 +118,7 @@ def test_a_new_bucket_takes_the_launches_of_another_one(monkeypatch: pytest.Monk
         assert bool(made.keys() & {"decide", "construct_traced"}) is (batch == 3)
         counted.clear()
     assert len(plans_of(model)) >= 3
+    np.testing.assert_array_equal(fresh(given["x"])["y"], results["y"])
 
 
 def test_words_of_plans_are_those_of_exact_launches() -> None:

@@ -220,7 +220,7 @@ class KnownModel(Locked):
         exact = tuple([(name, each.shape, each.dtype) for name, each in inputs.items()])
         found = self._runs.get(exact)
         if found is None:
-            # A plan that is read has so many objects that the collector would go through all of the process.
+            # Reading a plan makes enough objects for the collector to go through all of the process.
             with self._lock, collection_paused():
                 found = self._new_run(inputs, models, reads)
                 if found is not None:
