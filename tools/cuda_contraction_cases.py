@@ -29,6 +29,7 @@ def contraction_cases() -> Iterator[Case]:
     yield from _windows_of_the_copy_engine()
     yield from _epilogues()
     yield from _convolutions()
+    yield from _depthwise()
     yield from _integers()
 
 
@@ -157,6 +158,23 @@ def _convolutions() -> Iterator[Case]:
         program = convolved("FLOAT16", (2, 24 * groups, *image), window, **form)
         name = f"FLOAT16 CONVOLUTION {image} {side} {stride} {groups} {direction} {is_last:d}"
         yield _case(name, 24 * side ** len(image), program)
+
+
+def _depthwise() -> Iterator[Case]:
+    """Yield convolutions of each channel alone, with channels last."""
+    forms: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
+        ((3, 96, 16, 16), (7, 7), {"before": 3, "after": 3}),
+        ((1, 40, 17, 16), (7, 6), {"stride": 2, "before": 2, "after": 3}),
+        ((3, 10, 19, 20), (6, 7), {"dilation": 2, "before": 5, "after": 5}),
+        ((3, 48, 7, 7), (3, 3), {"before": 1, "after": 1}),
+        ((2, 16, 13, 12), (3, 3), {"stride": 2, "before": 1}),
+        ((1, 136, 6, 9), (5, 5), {}),
+        ((2, 64, 70), (9,), {"before": 4, "after": 4}),
+    )
+    for number, (images, window, form) in enumerate(forms):
+        type, filters = FLOATS[number % 2], (images[1], *window)
+        program = convolved(type, images, filters, groups=images[1], lies_last=("input", "output"), **form)
+        yield Case(f"depthwise {type} {images} {window} {form}", program, absolute=_ERROR * math.prod(window))
 
 
 def _windows_of_the_copy_engine() -> Iterator[Case]:

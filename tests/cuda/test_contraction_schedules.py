@@ -16,7 +16,7 @@ from opendml.program.program import Layout
 from opendml.program.scalar_type import ScalarType
 from opendml.program.view import gathered, padded, reshaped, view
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.executable import _signed
+from opendml.targets.cuda.executable import _signed, plan
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.pattern import CudaMode, CudaPattern
@@ -24,6 +24,8 @@ from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_contraction import TILES, Shape, Tile, estimates
 from tests.cuda.compiled import CASES, MACHINES, aligned
 from tests.nodes import convolution, matrix_product, operands_of, program
+from tools.contraction_cases import convolution as depthwise
+from tools.operator_case import Form
 
 FLOAT32, FLOAT16, INT32 = ScalarType.FLOAT32, ScalarType.FLOAT16, ScalarType.INT32
 
@@ -100,6 +102,23 @@ def test_a_matrix_times_counted_numbers_is_reduced() -> None:
 def test_depthwise_convolutions_of_small_windows_are_element_wise() -> None:
     result = convolution(FLOAT32, (8, 64, 56, 56), (64, 3, 3), groups=64, before=1, after=1)
     assert way(launch_of(result).pattern) == "pointwise"
+
+
+@pytest.mark.parametrize("capability", MACHINES)
+@pytest.mark.parametrize(
+    ("form", "wanted"),
+    [
+        (depthwise((8, 64, 56, 56), 64, 3, groups=64), "pointwise"),
+        (depthwise((8, 64, 56, 56), 64, 3, 2, groups=64, is_channels_last=True), "depthwise"),
+        (depthwise((8, 64, 56, 56), 64, 7, groups=64, is_channels_last=True), "depthwise"),
+        (depthwise((8, 63, 56, 56), 63, 3, groups=63, is_channels_last=True), "pointwise"),
+    ],
+)
+def test_depthwise_convolutions_with_channels_last_have_a_kernel_of_their_own(
+    form: Form, wanted: str, capability: int
+) -> None:
+    planned = plan(form.case("FLOAT16").program, MACHINES[capability])
+    assert planned.launches == ((wanted,),)
 
 
 def test_several_contractions_in_a_kernel_are_reduced() -> None:

@@ -25,13 +25,15 @@ from opendml.runtime.program import program_of
 from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
-from opendml.targets.common.forms import Memo
-from opendml.targets.cuda import channels_last, kernel_source
+from opendml.targets.common.candidates import Decision
+from opendml.targets.cuda import kernel_source
 from opendml.targets.cuda.executable import CudaExecutable, CudaTracedProgram, Scheduler, plan
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode
 from opendml.targets.cuda.schedule import schedule, table_of
+from opendml.targets.cuda.schedule_contraction import CudaProductQuery
+from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
 from opendml.targets.cuda.schedule_scans import LineSpan, construct_scan
 from opendml.targets.cuda.schedule_warpgroups import PARTS_TILES
 from opendml.targets.reference.backend import ReferenceExecutable
@@ -40,10 +42,9 @@ from tests.cuda.compiled import aligned
 from tests.nodes import matrix_product, program
 from tests.plans import NETWORKS, traced_program
 from tests.programs import sources
-from tools.contraction_cases import convolution
 from tools.cuda_case import Case
 from tools.cuda_check import runs, worst_of
-from tools.cuda_contraction_cases import contraction_cases
+from tools.cuda_contraction_cases import contraction_cases, convolved
 from tools.cuda_emulator import COMPILER, MACHINE, emulated
 from tools.cuda_tiles import in_tiles
 
@@ -257,23 +258,35 @@ def test_convolutions_of_operators_compute_what_the_reference_does(form: str, mo
     assert set(used) == {mode.value for mode in modes}
 
 
-@pytest.mark.parametrize(("side", "size"), [(3, 12), (7, 20)])
-def test_depthwise_convolutions_read_copies_of_filters_in_units_of_channels(
-    monkeypatch: pytest.MonkeyPatch, side: int, size: int
+def _as_given(launch: CudaLaunch, *_: object) -> CudaLaunch:
+    return launch
+
+
+@pytest.mark.parametrize(
+    ("type", "images", "window", "form"),
+    [
+        ("FLOAT16", (2, 16, 13, 12), (3, 3), {"stride": 2, "before": 1}),
+        ("FLOAT32", (1, 24, 10, 17), (5, 3), {"dilation": 2, "before": 4, "after": 2}),
+        ("FLOAT16", (2, 24, 9, 11), (7, 7), {"before": 3, "after": 3}),
+    ],
+)
+def test_depthwise_convolutions_with_channels_last_are_summed_in_strips(
+    type: str, images: tuple[int, ...], window: tuple[int, ...], form: dict[str, int]
 ) -> None:
-    """Windows of 3 x 3 are unrolled, so that each tap has a load of its own."""
-    form = convolution((2, 24, size, size), 24, side, groups=24, is_channels_last=True)
-    case = Case(f"depthwise {side}", form.case("FLOAT16").program, absolute=2e-2)
-    monkeypatch.setattr(channels_last, "_FILTER_SHARE", 1)
-    assert len(plan(case.program, MACHINE).kernels.kernels) == 1
-    monkeypatch.setattr(channels_last, "_LEAST_PRODUCTS", 0)
-    # Copies are remembered by the form of a kernel.
-    monkeypatch.setattr(channels_last, "_known", Memo())
-    _, kernel = plan(case.program, MACHINE).kernels.kernels
-    assert schedule(kernel, MACHINE, aligned(kernel)).pattern.vector == 8
+    """Small windows are unrolled at first. Strips of each height are right."""
+    filters, is_last = (images[1], *window), ("input", "output")
+    program = convolved(type, images, filters, groups=images[1], lies_last=is_last, **form)
+    (kernel,) = plan(program, MACHINE).kernels.kernels
+    query = CudaProductQuery(kernel, MACHINE, aligned(kernel))
+    assert DEPTHWISE.alternatives is not None
+    choices = {each.choice.height: each.choice for each in DEPTHWISE.alternatives(query)}
+    assert len(choices) == 3
     with emulated():
-        error, _ = worst_of(case, schedule)
-    assert error <= 1
+        for choice in choices.values():
+            launch = Decision(((DEPTHWISE, choice),)).construct(query)
+            error, used = worst_of(Case(type, program, absolute=1e-3), partial(_as_given, launch))
+            assert error <= 1
+            assert used == ["depthwise"]
 
 
 ALONG, ABREAST = LineSpan(64, 64, 8, team=3, resident=1), LineSpan(128, 4, 8, team=3, resident=1)

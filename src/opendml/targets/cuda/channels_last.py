@@ -1,6 +1,5 @@
 """Copies operands of convolutions to channels-last layout, and those of products of bytes to the layout in
-which sums run along memory. The copy engine and tensor cores of compute capability 9.0 need these. Filters of
-depthwise convolutions are copied so that those of neighbouring channels are neighbours, as in the results.
+which sums run along memory. The copy engine and tensor cores of compute capability 9.0 need these.
 
 Images are copied before the convolution. Weights are copied once if they are constant. Without copies, a
 convolution of packed images uses tensor cores without the copy engine, and reads each pixel again for each
@@ -19,11 +18,9 @@ bytes lies their zero point.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import pairwise
 
 from opendml.compiler.kernel import (
     Access,
@@ -38,12 +35,12 @@ from opendml.compiler.kernel import (
 from opendml.compiler.loops import Loop, loops_over
 from opendml.compiler.memory import Temporary
 from opendml.compiler.sized import plain
-from opendml.program.node import COLLECTIVE, Node, Operation, apply, rebuild, source
+from opendml.program.node import Node, Operation, apply, rebuild, source
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest
 from opendml.targets.common.differences import BYTES, difference
 from opendml.targets.common.forms import Memo, form_of
-from opendml.targets.common.guards import guards_of, loads_of
+from opendml.targets.common.guards import loads_of
 from opendml.targets.cuda.contraction_source import contraction_of, half_of
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.machine import CudaMachine
@@ -61,10 +58,6 @@ _MOST_PADDING = 2.5
 """Most elements of a row of a window, padded to whole rows of tiles, over those that exist. For 3 channels an
 H100 takes 0.73 of the time of `mma.sync` with windows of 7 x 7 and strides of 2 (2.3 times the elements). It
 takes 1.7 times as long with windows of 3 x 3 (2.7)."""
-_FILTER_SHARE, _LEAST_PRODUCTS = 16, 8e6
-"""Least results of a depthwise convolution for each number of its filters, and least products, if these are
-copied in each call; estimates. A copy takes 1 to 2 us. Windows of 3 x 3 with 14.5 million results take 73 us
-on an H100, and 55 with a copy."""
 _ALIGNMENT = 256
 """Bytes to which copies in the arena are aligned, as its temporaries are (`compiler.memory.ALIGNMENT`)."""
 
@@ -257,9 +250,9 @@ def copies_of(kernel: Kernel, machine: CudaMachine) -> _Copies:
 
     Of traced sizes, they are those that are best for the hints.
     """
-    hints = plain(kernel)
-    if Operation.CONTRACTION not in operations_of(kernel.values) and not any(_ways_to_copy_filters(hints)):
+    if Operation.CONTRACTION not in operations_of(kernel.values):
         return _Copies()
+    hints = plain(kernel)
     form, _ = form_of(hints)
     copies, number = _known.get(form, machine, lambda: _copies(form, machine))
     return copies if hints is kernel or number < 0 else list(_ways_to_copy(kernel))[number]
@@ -267,11 +260,6 @@ def copies_of(kernel: Kernel, machine: CudaMachine) -> _Copies:
 
 def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
     """Return the copies of a form, found anew, and their number among the ways to copy; -1 if none pays."""
-    filters = next(_ways_to_copy_filters(kernel), None)
-    if filters is not None:
-        return filters, 0
-    if Operation.CONTRACTION not in operations_of(kernel.values):
-        return _Copies(), -1
     aligned = [ADDRESS_ALIGNMENT] * (len(kernel.loads) + len(kernel.stores))
     shape = Shape(kernel, aligned)
     is_loaded = all(_padded_source(each) for each in shape.operands)
@@ -297,10 +285,6 @@ def _copies(kernel: Kernel, machine: CudaMachine) -> tuple[_Copies, int]:
 
 def _ways_to_copy(kernel: Kernel) -> Iterator[_Copies]:
     """Yield the ways to copy the operands of a kernel, if it is a convolution or a product of bytes."""
-    filters = next(_ways_to_copy_filters(kernel), None)
-    if filters is not None:
-        yield filters
-        return
     operands = contraction_of(kernel.values).operands
     bytes = [difference(each) for each in operands]
     if all(bytes):
@@ -325,52 +309,6 @@ def _padded_source(value: Node) -> Node | None:
         return value if value.operation is Operation.SOURCE else None
     condition, inside, _ = value.operands
     return inside if inside.operation is Operation.SOURCE and inside.operands == (condition,) else None
-
-
-def _ways_to_copy_filters(kernel: Kernel) -> Iterator[_Copies]:
-    """Yield the copy of a depthwise convolution's filters in which the taps of neighbouring results are
-    neighbours. Unrolled windows read each tap by a load of its own."""
-    values, (store, *_) = kernel.values, kernel.stores
-    if not {each for each in operations_of(values) if each in COLLECTIVE} <= {Operation.CONTRACTION}:
-        return
-    loops, bytes = loops_over(kernel, range(len(kernel.domain))), store.type.bytes
-    along = next(
-        (loop for loop in loops if loop.count > 1 and loop.strides[len(kernel.loads)] == bytes), None
-    )
-    if along is None:
-        return
-    results = math.prod(loop.count for loop in loops if loop.strides[len(kernel.loads)])
-    summed = math.prod(loops[axis].count for axis in kernel.axes)
-    guarded, groups = guards_of(values), defaultdict[tuple[object, ...], list[int]](list)
-    for number, load in enumerate(kernel.loads):
-        is_strided = load.buffer is not None and along.strides[number] > load.type.bytes
-        if is_strided and number not in guarded:
-            groups[load.buffer, load.type, load.strides, load.fixed].append(number)
-    copies = []
-    for numbers in groups.values():
-        first = min((kernel.loads[number] for number in numbers), key=lambda load: load.offset)
-        moved = [loop for loop in loops if loop.count > 1 and loop.strides[numbers[0]] and loop is not along]
-        moved.sort(key=lambda loop: loop.strides[numbers[0]], reverse=True)
-        source_strides = [loop.strides[numbers[0]] for loop in (*moved, along)]
-        taps = sorted({kernel.loads[number].offset for number in numbers})
-        steps = {after - before for before, after in pairwise(taps)} or {source_strides[0]}
-        sizes = (len(taps), *(loop.count for loop in moved), along.count)
-        products = results * summed * len(numbers)
-        is_large = math.prod(sizes) * _FILTER_SHARE > results
-        is_quick = not first.fixed and products < _LEAST_PRODUCTS
-        if is_large or is_quick or len(steps) > 1 or min(source_strides) < 1 or len(numbers) * summed < 2:
-            continue
-        strides = _strides(sizes[:-1], along.count, first.type.bytes)
-        new = dict(zip(map(id, (*moved, along)), strides[1:], strict=True))
-        kernel_strides = tuple(new.get(id(loop), 0) for loop in loops)
-        for number in numbers:
-            offset = kernel.loads[number].offset
-            place = -taps.index(offset) * strides[0]
-            own = first.offset - offset, (*steps, *source_strides), kernel_strides, place
-            copies.append(_Copy(number, sizes, strides, *own))
-    shape = Shape(kernel, [ADDRESS_ALIGNMENT] * len(kernel.accesses)) if copies and kernel.axes else None
-    if copies and not (shape and min(shape.m, shape.n) > 1):
-        yield _Copies(tuple(copies))
 
 
 def _ways_to_sum_along_memory(kernel: Kernel, numbers: Sequence[int]) -> Iterator[_Copies]:

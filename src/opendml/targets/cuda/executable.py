@@ -30,6 +30,7 @@ from opendml.targets.cuda.launcher import launcher
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.memory import Memory, scratch
 from opendml.targets.cuda.parameters import ParameterStruct
+from opendml.targets.cuda.rolled_windows import with_windows_rolled
 from opendml.targets.cuda.schedule import schedule
 from opendml.targets.cuda.schedule_chain import is_chained
 from opendml.targets.cuda.stored_operands import stored_operands
@@ -329,7 +330,7 @@ def fused(program: Program, machine: CudaMachine) -> KernelProgram:
         arranged=None if numbers_in(program.inputs) else partial(with_images_channels_last, machine=machine),
         prices=Prices(machine.operations_per_byte),
     )
-    return with_channels_last(fuse(simple, abilities), machine)
+    return with_windows_rolled(with_channels_last(fuse(simple, abilities), machine), machine)
 
 
 class PreparedLaunch:

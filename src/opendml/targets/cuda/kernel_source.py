@@ -9,6 +9,7 @@ from pathlib import Path
 from opendml.targets.cuda.attention_source import AttentionPrinter
 from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
+from opendml.targets.cuda.depthwise_source import DepthwisePrinter
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.reduction_source import ReductionPrinter
@@ -44,6 +45,7 @@ _FILES = {
     CudaMode.WGMMA_BYTES: ("sm90/tiles", "sm90/product"),
     CudaMode.WGMMA_BYTE_WINDOWS: ("sm90/tiles", "sm90/convolution"),
     CudaMode.WGMMA_PARTS: ("sm90/tiles", "sm90/product"),
+    CudaMode.DEPTHWISE: ("depthwise",),
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     CudaMode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
     CudaMode.WGMMA_CHAIN: ("sm90/attention",),
@@ -62,7 +64,15 @@ _HEADERS = {
         (*WARPGROUP_MODES, CudaMode.WGMMA_CHAIN), ("sm90/instructions", "sm90/units", "sm90/quads")
     ),
     **dict.fromkeys(
-        (CudaMode.FMA, CudaMode.MMA, CudaMode.IMMA, CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN), ("sm90/units",)
+        (
+            CudaMode.FMA,
+            CudaMode.MMA,
+            CudaMode.IMMA,
+            CudaMode.DEPTHWISE,
+            CudaMode.FMA_CHAIN,
+            CudaMode.MMA_CHAIN,
+        ),
+        ("sm90/units",),
     ),
 }
 """The files of modes that come before what is printed."""
@@ -83,6 +93,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.WGMMA_BYTES: BytesPrinter,
     CudaMode.WGMMA_BYTE_WINDOWS: ByteConvolutionPrinter,
     CudaMode.WGMMA_PARTS: PartsPrinter,
+    CudaMode.DEPTHWISE: DepthwisePrinter,
     CudaMode.FMA_CHAIN: ChainPrinter,
     CudaMode.MMA_CHAIN: ChainPrinter,
     CudaMode.WGMMA_CHAIN: AttentionPrinter,

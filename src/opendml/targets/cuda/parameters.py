@@ -54,11 +54,15 @@ MEANINGS = {
     "slice_tiles": "tiles of keys that one block takes",
     "run_items": "items that follow each other: of a matrix, or of a band of matrices",
     **{f"begin{axis}": f"first element of the first window along axis {axis}" for axis in (0, 1)},
+    **{f"size{axis}": f"pixels of an image along axis {axis}" for axis in (0, 1)},
     **{f"stride{axis}": f"elements between windows along axis {axis}" for axis in (0, 1)},
     **{f"dilation{axis}": f"elements between taps along axis {axis}" for axis in (0, 1)},
     **{f"pixels{axis}": f"results along axis {axis}, the innermost of an image being 0" for axis in (0, 1)},
     "taps0": "taps along the innermost axis of an image",
     "channels": "padded channels of a tap",
+    "before": "bytes from the first tap of the first window to the first pixel",
+    "line_bytes": "bytes between lines of an image",
+    "step": "strips between those that a thread makes",
     "own_channels": "channels of a tap that exist",
 }
 """The words that modes declare."""
@@ -104,6 +108,13 @@ _WORDS = {
             (*_WARPGROUPS.divisors, "pixels0", "pixels1", "taps0", "channels"),
             _WARPGROUPS.maps,
         ),
+    ),
+    CudaMode.DEPTHWISE: ModeWords(
+        (
+            *("items", "units", "step", "before", "line_bytes", "size0", "size1", "begin0", "begin1"),
+            *("pixels0", "pixels1"),
+        ),
+        ("tiles_across", "tiles_down", "column_tiles"),
     ),
     **dict.fromkeys((CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN), _CHAIN),
     CudaMode.WGMMA_CHAIN: ModeWords(

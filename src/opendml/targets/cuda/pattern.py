@@ -47,6 +47,8 @@ class CudaMode(Enum):
     """Convolutions of integers of 8 bits in such tiles."""
     WGMMA_PARTS = "wgmma_parts"
     """Sums of products of FLOAT32 in such tiles, as products of TF32 parts."""
+    DEPTHWISE = "depthwise"
+    """Convolutions of each channel alone, with channels last."""
     FMA_CHAIN = "fma_chain"
     """A softmax between products, by ordinary arithmetic."""
     MMA_CHAIN = "mma_chain"
@@ -73,7 +75,7 @@ COLLECTIVE = (
         CudaMode.FMA,
         CudaMode.IMMA,
     ),
-    *(CudaMode.FMA_CHAIN, CudaMode.WGMMA_CHAIN),
+    *(CudaMode.DEPTHWISE, CudaMode.FMA_CHAIN, CudaMode.WGMMA_CHAIN),
     *HALF_TILES,
     *WARPGROUP_MODES,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.loops import Loop
@@ -54,34 +54,41 @@ def result_units(
         slow: the loops across.
         around: all loops over results.
     """
+    together = _count_along(fast, VECTOR_BYTES // kernel.stores[0].type.bytes)
+    if together >= _FEWEST_TOGETHER:
+        return units_along(kernel, alignments, fast[-1], around, together)
+    apart = _count_along(slow, _MOST)
+    if apart == 1:
+        return ResultUnits()
+    return replace(units_along(kernel, alignments, slow[-1], around, apart), across=True)
+
+
+def units_along(
+    kernel: Kernel, alignments: Sequence[int], loop: Loop, around: Sequence[Loop], count: int
+) -> ResultUnits:
+    """Return the units of `count` results along a loop; units of one result if others cannot be computed.
+
+    The other arguments are those of `result_units`.
+    """
     contraction, accesses = contraction_of(kernel.values), (*kernel.loads, *kernel.stores)
     beside = set(loads_beside(contraction, kernel.values))
     # Guards are computed for one result at a time, and an operand has steps of its own.
     if beside & (guards_of(kernel.values).keys() | loads_of(contraction.operands)):
         return ResultUnits()
+    others = [each.strides for each in around if each is not loop]
+
+    def step(number: int) -> Step:
+        if not loop.strides[number]:
+            return Step.NONE
+        access = accesses[number]
+        if access.buffer is None or loop.strides[number] != access.type.bytes:
+            return Step.STRIDED
+        bytes = min(VECTOR_BYTES, count * access.type.bytes)
+        aligned = [alignments[number], *(strides[number] for strides in others)]
+        return Step.STRIDED if any(each % bytes for each in aligned) else Step.CONTIGUOUS
+
     moved = [*beside, *range(len(kernel.loads), len(accesses))]
-
-    def units(loops: Sequence[Loop], count: int, across: bool) -> ResultUnits:
-        loop = loops[-1]
-        others = [each.strides for each in around if each is not loop]
-
-        def step(number: int) -> Step:
-            if not loop.strides[number]:
-                return Step.NONE
-            access = accesses[number]
-            if access.buffer is None or loop.strides[number] != access.type.bytes:
-                return Step.STRIDED
-            bytes = min(VECTOR_BYTES, count * access.type.bytes)
-            aligned = [alignments[number], *(strides[number] for strides in others)]
-            return Step.STRIDED if any(each % bytes for each in aligned) else Step.CONTIGUOUS
-
-        return ResultUnits(count, across, {number: step(number) for number in moved}, loop.strides)
-
-    together = _count_along(fast, VECTOR_BYTES // kernel.stores[0].type.bytes)
-    if together >= _FEWEST_TOGETHER:
-        return units(fast, together, across=False)
-    apart = _count_along(slow, _MOST)
-    return units(slow, apart, across=True) if apart > 1 else ResultUnits()
+    return ResultUnits(count, steps={number: step(number) for number in moved}, strides=loop.strides)
 
 
 def _count_along(loops: Sequence[Loop], most: int) -> int:

@@ -18,6 +18,7 @@ from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, CudaQuery, Tab
 from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.schedule_chain import ATTENTION
 from opendml.targets.cuda.schedule_contraction import CudaProductQuery, contractions
+from opendml.targets.cuda.schedule_depthwise import DEPTHWISE
 from opendml.targets.cuda.schedule_elements import ELEMENTS
 from opendml.targets.cuda.schedule_placing import POSITIONS, SCATTER, TOP, placing_query
 from opendml.targets.cuda.schedule_reductions import REDUCE, windows_abreast
@@ -90,7 +91,7 @@ def _reductions_of_product(query: CudaProductQuery, _: None) -> tuple[Table, Cud
 
 
 _PRODUCTS: Mapping[KernelKind, Table] = {
-    KernelKind.CONTRACTION: contractions(_reductions_of_product),
+    KernelKind.CONTRACTION: (*contractions(_reductions_of_product), DEPTHWISE),
     KernelKind.ATTENTION: ATTENTION,
 }
 _PLACING: Mapping[KernelKind, Table] = {

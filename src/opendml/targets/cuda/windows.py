@@ -112,7 +112,7 @@ def windows_of(
         rows: the loops over results that move it.
         along_k: the loops over what is summed, apart from that over channels.
     """
-    bounds = _bounds(accesses, image.operands)
+    bounds = bounds_of(accesses, image.operands)
     if bounds is None:
         return None
     load, rows, along_k = number_of(image), list(rows), list(along_k)
@@ -141,7 +141,7 @@ def windows_of(
     return Windows((first, second), images, offset)
 
 
-def _bounds(accesses: Sequence[Access], guards: Sequence[Node]) -> dict[int, int] | None:
+def bounds_of(accesses: Sequence[Access], guards: Sequence[Node]) -> dict[int, int] | None:
     """Return the counters that a guard compares with limits; None if it is anything else."""
     found: dict[int, int] = {}
     left = list(guards)

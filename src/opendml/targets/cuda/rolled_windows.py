@@ -1,0 +1,212 @@
+"""Makes sums over windows of unrolled ones, which depthwise convolutions are computed from.
+
+The compiler unrolls small windows (`compiler.windows`), as suits element-wise kernels. With channels last, a
+kernel of its own is faster (`schedule_depthwise`): its threads share what neighbouring windows read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+
+from opendml.compiler.kernel import Access, Kernel, KernelProgram, number_of, renumbered
+from opendml.compiler.sized import plain
+from opendml.program.node import Node, Operation, apply, ordered, source
+from opendml.program.scalar_type import ScalarType
+from opendml.targets.common.guards import loads_of
+from opendml.targets.cuda.contraction_source import half_of
+from opendml.targets.cuda.machine import CudaMachine
+from opendml.targets.cuda.schedule_depthwise import is_depthwise
+from opendml.targets.cuda.windows import bounds_of
+
+_LEAST_TAPS = 4
+"""Taps of a window that is summed in a loop, at least."""
+_Steps = tuple[int, int]
+
+
+def with_windows_rolled(program: KernelProgram, machine: CudaMachine) -> KernelProgram:
+    """Return the program with a sum over windows in each kernel that is a depthwise convolution with channels
+    last."""
+    if program.repeats:
+        return program
+    return replace(program, kernels=tuple(_rolled(kernel, machine) for kernel in program.kernels))
+
+
+def _rolled(kernel: Kernel, machine: CudaMachine) -> Kernel:
+    """Return a kernel with a sum over windows if it is such a convolution; else the kernel itself."""
+    return next((each for each in rolled(kernel) if is_depthwise(each, machine)), kernel)
+
+
+def rolled(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield the kernels that sum over windows what an element-wise kernel adds up one by one."""
+    chain = None if kernel.axes else _chain(kernel)
+    if chain is None:
+        return
+    total, products = chain
+    count = len(products)
+    for columns in range(count, 0, -1):
+        if count % columns == 0:
+            factors = [_factor(kernel, [product[side] for product in products], columns) for side in (0, 1)]
+            if factors[0] and factors[1]:
+                yield _summed(kernel, total, (count // columns, columns), factors[0], factors[1])
+
+
+def _chain(kernel: Kernel) -> tuple[Node, list[tuple[Node, Node]]] | None:
+    """Return the sum of products of loads that are added one by one, and these products in order."""
+    nodes = ordered(kernel.values)
+    products = [node for node in nodes if node.operation in (Operation.MULTIPLY, Operation.MULTIPLY_ADD)]
+    loaded = [node for node in products if all(map(_is_loaded, node.operands[:2]))]
+    after = {id(node.operands[2]): node for node in loaded if node.operation is Operation.MULTIPLY_ADD}
+    found = list[Node]()
+    node = next((each for each in loaded if each.operation is Operation.MULTIPLY and id(each) in after), None)
+    while node is not None:
+        found.append(node)
+        node = after.get(id(node))
+    if len(found) < _LEAST_TAPS or found[0].type is not ScalarType.FLOAT32:
+        return None
+    rest, within = ordered(kernel.values, {id(found[-1])}), {id(node) for node in found}
+    if any(id(node) in within for node in rest):
+        return None
+    return found[-1], [(half_of(node.operands[0]), half_of(node.operands[1])) for node in found]
+
+
+def _is_loaded(value: Node) -> bool:
+    return half_of(value).operation is Operation.SOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class _Factor:
+    """A factor of all products.
+
+    Args:
+        load: the load of the first tap.
+        steps: the bytes to the next line, and to the next column of taps.
+        bounds: for each axis along which reads are guarded a counter, its steps, and its limit.
+    """
+
+    load: Access
+    steps: _Steps
+    bounds: tuple[tuple[Access, _Steps, Access], ...]
+
+
+def _factor(kernel: Kernel, values: Sequence[Node], columns: int) -> _Factor | None:
+    """Return what is loaded for products in lines of `columns`; None if loads are not evenly apart."""
+    hints, numbers = plain(kernel).loads, [number_of(value) for value in values]
+    first = hints[numbers[0]]
+    offsets = [hints[number].offset for number in numbers]
+    alike = {replace(hints[number], offset=0) for number in numbers}
+    steps = _step(offsets, columns), _step(offsets, 1) if columns > 1 else 0
+    if first.buffer is None or len(alike) > 1 or first.advance or not _are_even(offsets, columns, steps):
+        return None
+    counted: dict[tuple[int, ...], dict[int, tuple[int, int]]] = {}
+    for place, value in enumerate(values):
+        bounds = bounds_of(hints, value.operands)
+        if bounds is None:
+            return None
+        limits = _limits(value.operands)
+        for counter in bounds:
+            counted.setdefault(hints[counter].strides, {})[place] = counter, limits[counter]
+    found = []
+    for strides, places in counted.items():
+        bound = _bound(kernel, first, steps, columns, strides, places)
+        if bound is None:
+            return None
+        found.append(bound)
+    return _Factor(kernel.loads[numbers[0]], steps, tuple(found))
+
+
+def _bound(
+    kernel: Kernel,
+    first: Access,
+    steps: _Steps,
+    columns: int,
+    strides: tuple[int, ...],
+    places: Mapping[int, tuple[int, int]],
+) -> tuple[Access, _Steps, Access] | None:
+    """Return the counter of an axis of images for the first tap, its steps, and the limit.
+
+    Taps that are always within the image have no counter.
+    """
+    hints = plain(kernel).loads
+    moved = [(first.strides[dimension], step) for dimension, step in enumerate(strides) if step]
+    if len(moved) != 1 or moved[0][0] % moved[0][1]:
+        return None
+    pixel = moved[0][0] // moved[0][1]
+    if pixel < 1 or len({hints[limit].offset for _, limit in places.values()}) > 1:
+        return None
+    for down, across in ((0, steps[1]), (steps[0], 0)):
+        own = down // pixel, across // pixel
+        begins = {
+            hints[counter].offset - place // columns * own[0] - place % columns * own[1]
+            for place, (counter, _) in places.items()
+        }
+        if (down or across) and not (down % pixel or across % pixel) and len(begins) == 1:
+            place, (counter, limit) = next(iter(places.items()))
+            ahead = place // columns * own[0] + place % columns * own[1]
+            load = kernel.loads[counter]
+            return replace(load, offset=load.offset - ahead), own, kernel.loads[limit]
+    return None
+
+
+def _limits(guards: Sequence[Node]) -> dict[int, int]:
+    """Return the number of the limit of each counter of a guard that `bounds_of` understands."""
+    less = [node for node in ordered(guards) if node.operation is Operation.LESS]
+    return {number_of(node.operands[0]): number_of(node.operands[1]) for node in less}
+
+
+def _step(offsets: Sequence[int], apart: int) -> int:
+    return offsets[apart] - offsets[0] if len(offsets) > apart else 0
+
+
+def _are_even(offsets: Sequence[int], columns: int, steps: _Steps) -> bool:
+    return all(
+        offset == offsets[0] + place // columns * steps[0] + place % columns * steps[1]
+        for place, offset in enumerate(offsets)
+    )
+
+
+def _summed(kernel: Kernel, total: Node, taps: _Steps, a: _Factor, b: _Factor) -> Kernel:
+    """Return the kernel with a sum over `taps`, two more dimensions, in place of a chain of products."""
+    rank, loads = len(kernel.domain), [_longer(load, (0, 0)) for load in kernel.loads]
+    sizes, ones = (*kernel.domain, *taps), (1, 1)
+
+    def load_of(factor: _Factor) -> Node:
+        conditions = []
+        for counter, steps, limit in factor.bounds:
+            pair = [
+                source(len(loads) + place, each.type, sizes) for place, each in enumerate((counter, limit))
+            ]
+            loads.extend((_longer(counter, steps), _longer(limit, (0, 0))))
+            conditions.append(apply(Operation.LESS, *pair))
+        guard = [reduce(partial(apply, Operation.AND), conditions)] if conditions else []
+        loads.append(_longer(factor.load, factor.steps))
+        value = source(len(loads) - 1, factor.load.type, sizes, guard)
+        if value.type is ScalarType.FLOAT32:
+            return value
+        return Node(Operation.CONVERT, ScalarType.FLOAT32, sizes, (value,))
+
+    operands = load_of(a), load_of(b)
+    summed = Node(
+        Operation.CONTRACTION, total.type, (*total.sizes, *ones), operands, (rank, rank + 1), total.origin
+    )
+    made = {id(total): summed}
+    for node in ordered(kernel.values, made):
+        own = (*node.sizes, *ones) if node.sizes else ()
+        operands_of = tuple(made[id(each)] for each in node.operands)
+        made[id(node)] = Node(node.operation, node.type, own, operands_of, node.attribute, node.origin)
+    values = tuple(made[id(value)] for value in kernel.values)
+    numbers = {old: new for new, old in enumerate(sorted(loads_of(values)))}
+    return Kernel(
+        sizes,
+        (rank, rank + 1),
+        tuple(loads[old] for old in numbers),
+        tuple(_longer(store, (0, 0)) for store in kernel.stores),
+        renumbered(values, numbers),
+        kernel.numbers,
+    )
+
+
+def _longer(access: Access, steps: _Steps) -> Access:
+    """Return an access that moves along two more dimensions."""
+    return replace(access, strides=(*access.strides, *steps))
