@@ -210,6 +210,15 @@ def test_words_of_stored_plans_are_those_of_exact_launches(cache: Cache) -> None
     assert check_words(model, batch=3, length=25) == check_words(model, batch=2, length=31) == 1
 
 
+def test_images_of_several_processes_share_a_plan_for_all_sizes(cache: Cache) -> None:
+    for height, count in ((72, 1), (80, 2), (96, 2), (72, 2)):
+        graph = dml.Graph()
+        x = graph.input("x", dml.FLOAT32, ["batch", 3, "height", "width"])
+        y = dml.convolution(x, graph.constant(np.ones((10, 3, 3, 3), np.float32)))
+        graph.compile({"y": y})(np.ones((2, 3, height, 100), np.float32))
+        assert len(cache.in_new_process().plans) == count
+
+
 def test_dimensions_of_other_ranges_have_plans_of_their_own(cache: Cache) -> None:
     def run(greatest: int) -> bytes:
         graph = dml.Graph()

@@ -229,10 +229,12 @@ class TracedModel(Locked):
         self._is_fused = False
         self._only_sizes: dict[str, int] = {}
         """The size of each dimension so far; 0: there were several."""
+        self._has_one_size = True
+        """False if the cache has plans for other sizes of images."""
         self._fixed: tuple[TracedProgram, Mapping[str, int]] | None = None
         """The program for the only size of images so far, and this size."""
-        self._refused: dict[tuple[Bucket, tuple[tuple[str, int], ...]], Conditions] = {}
-        """The guards of plans that were not made, because they did not serve the sizes that were called."""
+        self._refused: dict[tuple[tuple[str, int], ...], Conditions] = {}
+        """The guards of plans by hints that were not made, as they did not serve the sizes of a call."""
         self._in_place: dict[tuple[tuple[str, str], ...], GraphInPlace | None] = {}
         if not device._backend.joins_units:
             for name in trace.dimensions:
@@ -385,7 +387,12 @@ class TracedModel(Locked):
         """Return a stored plan for hints that serves some sizes; None: there is none."""
 
         def is_wanted(own: Mapping[str, int], guards: Sequence[Any]) -> bool:
-            return own == hints and Conditions([*self._guards, *guards])(sizes)
+            if own != hints:
+                return False
+            serves = Conditions([*self._guards, *guards])(sizes)
+            # Another process had other sizes of images. A plan for all sizes serves the next one, too.
+            self._has_one_size &= serves
+            return serves
 
         for stored in () if self._stored is None else self._stored.read(bucket, is_wanted):
             guards = [*self._guards, *stored.guards]
@@ -408,7 +415,7 @@ class TracedModel(Locked):
             self._fuse_later()
         if self._traced is None or not self._conditions(sizes):
             return None
-        refused = self._refused.get((bucket, tuple(hints.items())))
+        refused = self._refused.get(tuple(hints.items()))
         if refused is not None and not refused(sizes):
             return None
         fixed = self._fixed_images()
@@ -463,7 +470,7 @@ class TracedModel(Locked):
 
         None: there were several sizes, or no images of two large dimensions that vary.
         """
-        if self._traced is None:
+        if self._traced is None or not self._has_one_size:
             return None
         only = {name: size for name, size in self._only_sizes.items() if size >= WIDE}
         names = self._traced.image_dimensions
@@ -516,7 +523,9 @@ class TracedModel(Locked):
             )
             log.debug("hints %s do not serve %s: %s", dict(hints), dict(sizes), reasons)
             if not fixed:
-                self._refused[bucket_of(tuple(sizes.values())), tuple(hints.items())] = conditions
+                self._refused[tuple(hints.items())] = conditions
+                if len(self._refused) > MOST_BUCKETS:
+                    del self._refused[next(iter(self._refused))]
             return False
 
         began = time.perf_counter()
