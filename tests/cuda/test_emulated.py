@@ -16,7 +16,7 @@ import opendml as dml
 from opendml.compiler.kernel import Kernel
 from opendml.compiler.sized import at_sizes
 from opendml.program.node import contraction, convert, source
-from opendml.program.program import Program, packed
+from opendml.program.program import Layout, Program, packed
 from opendml.program.scalar_type import ScalarType
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import Dimension
@@ -26,7 +26,7 @@ from opendml.spec import descs
 from opendml.spec.enums import AxisDirection, TensorDataType
 from opendml.spec.tensor_desc import TensorDesc
 from opendml.targets.common.candidates import Decision
-from opendml.targets.cuda import kernel_source
+from opendml.targets.cuda import kernel_source, rolled_windows
 from opendml.targets.cuda.executable import CudaExecutable, CudaTracedProgram, Scheduler, plan
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.machine import CudaMachine
@@ -193,6 +193,50 @@ def test_one_traced_program_computes_what_the_reference_does_for_each_size(make:
     assert count >= 2
 
 
+def _depthwise(x: Any, y: Any) -> dict[str, Any]:
+    weights, pair = np.arange(36, dtype=np.float16).reshape(4, 1, 3, 3) / 16, [1, 1]
+    padded = {"start_padding": pair, "end_padding": pair, "group_count": 4}
+    return {"y": dml.convolution(x, weights, strides=pair, dilations=pair, **padded)}
+
+
+def _on_its_side(layout: Layout) -> Layout:
+    """Return a layout with channels last in which the columns of an image follow each other."""
+    _, channels, height, width = layout.sizes
+    pixel = layout.type.bytes * channels
+    return replace(layout, strides=(pixel * width * height, layout.type.bytes, pixel, pixel * height))
+
+
+def test_a_depthwise_convolution_with_channels_last_serves_traced_sizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The distance of the lines of a window is traced."""
+    monkeypatch.setattr(rolled_windows, "_LEAST_PRODUCTS", 0)
+    hints = {"batch": 2, "length": 24, "keys": 40}
+    program, trace = traced_program(_depthwise, "FLOAT16", hints)
+    (x, *others), (y,) = program.inputs, program.outputs
+    inputs, outputs = (_on_its_side(x), *others), (_on_its_side(y),)
+    program = replace(program, inputs=inputs, outputs=outputs, constants=frozenset())
+    generator = np.random.default_rng(1)
+    with emulated():
+        with trace.within({name: Dimension(hints[name], 2, 64) for name in hints}) as guards:
+            executable = CudaTracedProgram(program).compile(lambda: True)
+        assert executable is not None
+        assert [each._launch.pattern.mode for each in executable._traced] == [CudaMode.DEPTHWISE]
+        for sizes in (hints | {"batch": 3, "length": 17}, hints | {"length": 8}):
+            values = Conditions(guards, executable.sizes).values(sizes)
+            assert values is not None
+            exact = at_sizes(program, sizes)
+            layouts = (*exact.inputs, *exact.outputs)
+            tensors = [generator.normal(size=each.element_count).astype(np.float16) for each in layouts]
+            wanted = [tensor.copy() for tensor in tensors]
+            for own, arrays in ((executable.at(values), tensors), (ReferenceExecutable(exact), wanted)):
+                instance = own.instantiate()
+                for number, array in enumerate(arrays):
+                    instance.bind(number, array.ctypes.data)
+                instance.dispatch()
+            np.testing.assert_allclose(tensors[-1], wanted[-1], rtol=1e-2, atol=2e-2)
+
+
 def _is_packed(program: Program) -> bool:
     return all(each == packed(each.type, each.sizes) for each in (*program.inputs, *program.outputs))
 
@@ -271,9 +315,14 @@ def _as_given(launch: CudaLaunch, *_: object) -> CudaLaunch:
     ],
 )
 def test_depthwise_convolutions_with_channels_last_are_summed_in_strips(
-    type: str, images: tuple[int, ...], window: tuple[int, ...], form: dict[str, int]
+    monkeypatch: pytest.MonkeyPatch,
+    type: str,
+    images: tuple[int, ...],
+    window: tuple[int, ...],
+    form: dict[str, int],
 ) -> None:
     """Small windows are unrolled at first. Strips of each height are right."""
+    monkeypatch.setattr(rolled_windows, "_LEAST_PRODUCTS", 0)
     filters, is_last = (images[1], *window), ("input", "output")
     program = convolved(type, images, filters, groups=images[1], lies_last=is_last, **form)
     (kernel,) = plan(program, MACHINE).kernels.kernels
