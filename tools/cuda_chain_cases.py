@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import opendml as dml
@@ -26,6 +27,8 @@ CAUSAL = ((2, 300, 300, 64), (3, 150, 400, 128), (1, 400, 150, 40))
 """Heads, queries, keys, and elements of them all; the first queries of the last one see no key."""
 FEW_QUERIES = ((3, 3, 1, 500, 64, 40), (8, 2, 1, 300, 128, 128), (6, 2, 3, 300, 24, 200))
 """Heads, those of keys, queries, keys, and elements of keys and of values: decoding with a cache."""
+_BLIND = (*(("FLOAT32", (1, 2, rows, 24)) for rows in (2, 70, 70)), ("FLOAT32", (1, 1, 2, 1)))
+"""Queries, keys and values, and what is added to the scores of a query."""
 SCALE = 0.5
 ROUNDED = 2e-4
 """Largest change of results of these cases by rounding weights to FLOAT16."""
@@ -61,9 +64,14 @@ def chain_cases() -> Iterator[Case]:
         yield _case(f"FLOAT16 of {elements} elements", wide)
     misaligned = _attention("FLOAT16", 2, _tensors(2, 150, 200, 256, 40))
     yield _case("FLOAT16 of 256 elements misaligned", misaligned, offset=1)
-    for each in FEW_QUERIES:
-        yield _case(f"FLOAT16 of few queries {each}", _few_queries(*each))
-    biased = _few_queries(*FEW_QUERIES[0], relative_position_bias=(1, 3, 1, 500))
+    for type, each in product(FLOATS, FEW_QUERIES):
+        yield _case(f"{type} of few queries {each}", _few_queries(type, *each))
+    yield _case("FLOAT32 of few queries, misaligned", _few_queries("FLOAT32", *FEW_QUERIES[0]), offset=1)
+    yield _case("FLOAT32 of few queries without NaN", graph_program(_with_blind_queries, *_BLIND))
+    replaced = [("FLOAT32", (1, 2, rows, 24)) for rows in (2, 70, 1, 70, 1)]
+    is_new = "FLOAT32", (1, 1, 70, 1)
+    yield _case("FLOAT32 of few queries over replaced rows", graph_program(_over_replaced, *replaced, is_new))
+    biased = _few_queries("FLOAT16", *FEW_QUERIES[0], relative_position_bias=(1, 3, 1, 500))
     yield _case("FLOAT16 of few queries with a bias", biased)
     yield _case("FLOAT16 of few queries, causal", _causal("FLOAT16", (2, 5, 400, 64), -math.inf))
     wide_results = _causal("FLOAT16", (2, 5, 400, 64), None, result="FLOAT32")
@@ -92,7 +100,7 @@ def _attention(type: str, heads: int, tensors: Mapping[str, Sizes], **further: A
 
 
 def _few_queries(
-    heads: int, shared: int, queries: int, keys: int, depth: int, size: int, **further: Any
+    type: str, heads: int, shared: int, queries: int, keys: int, depth: int, size: int, **further: Any
 ) -> Program:
     tensors = {
         "query": (1, queries, heads * depth),
@@ -101,7 +109,7 @@ def _few_queries(
     }
     counts = {"query_head_count": heads, "key_value_head_count": shared}
     attributes = {"scale": SCALE, "mask_type": "NONE"} | counts
-    return Form("MULTIHEAD_ATTENTION1", "", tensors | further, attributes).case("FLOAT16").program
+    return Form("MULTIHEAD_ATTENTION1", "", tensors | further, attributes).case(type).program
 
 
 def _shared(type: str) -> Program:
@@ -135,6 +143,22 @@ def _causally_attended(q: Any, k: Any, v: Any, *, filter_value: float | None, re
             scores, value=filter_value, diagonal_fill_begin=begin, diagonal_fill_end=columns
         )
     return dml.cast(dml.gemm(dml.activation_softmax1(scores, axes=[3]), v), output_type=result)
+
+
+def _over_replaced(q: Any, k: Any, new_k: Any, v: Any, new_v: Any, is_new: Any) -> Any:
+    """Return attention over a cache of a fixed length, whose rows are replaced if `is_new` is positive."""
+    chosen = is_new > dml.activation_relu(is_new * 0.0)
+    k, v = (dml.element_wise_if(chosen, new, old) for new, old in ((new_k, k), (new_v, v)))
+    scores = dml.gemm(q, k, trans_b="TRANSPOSE", alpha=SCALE)
+    return dml.gemm(dml.activation_softmax1(scores, axes=[3]), v)
+
+
+def _with_blind_queries(q: Any, k: Any, v: Any, added: Any) -> Any:
+    """Return attention in which queries that see no key have zeros, as PyTorch exports it."""
+    scores = dml.gemm(q, k, trans_b="TRANSPOSE", alpha=SCALE)
+    # The logarithm of 0 is -infinity.
+    weights = dml.activation_softmax1(scores + dml.element_wise_log(dml.activation_relu(added)), axes=[3])
+    return dml.gemm(dml.element_wise_if(dml.element_wise_is_nan(weights), 0.0, weights), v)
 
 
 def _attended(q: Any, k: Any, v: Any) -> Any:

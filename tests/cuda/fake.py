@@ -123,6 +123,10 @@ class FakeArray:
         self.values, self.device, self.writable = values, device, writable
         self.streams: list[int | None] = []
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape)
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self.device
 
@@ -166,12 +170,12 @@ def _from_dlpack(array: Any) -> FakeArray:
     return FakeArray(np.frombuffer(raw, layout.type.numpy).reshape(layout.sizes))
 
 
-def install(monkeypatch: pytest.MonkeyPatch) -> list[FakeDevice]:
-    """Two fake devices and the library."""
+def install(monkeypatch: pytest.MonkeyPatch, executable: Any = FakeExecutable) -> list[FakeDevice]:
+    """Two fake devices and the library. Programs become `executable`."""
     devices = [FakeDevice(0), FakeDevice(1)]
     for device in devices:
         monkeypatch.setitem(driver._devices, device.index, device)
-    monkeypatch.setattr(backend, "CudaExecutable", FakeExecutable)
+    monkeypatch.setattr(backend, "CudaExecutable", executable)
     for module in (immediate, streamed_calls):
         monkeypatch.setattr(module, "_plans", Plans())
     success = SimpleNamespace(value=0)

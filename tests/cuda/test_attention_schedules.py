@@ -15,7 +15,7 @@ import opendml as dml
 from opendml.compiler.fuse import Abilities, fuse
 from opendml.compiler.simplify import simplify
 from opendml.program.functions import select
-from opendml.program.node import Node, convert, index
+from opendml.program.node import Node, Operation, apply, bitcast, convert, index
 from opendml.program.program import Program
 from opendml.program.scalar_type import ScalarType
 from opendml.runtime.program import program_of
@@ -242,7 +242,9 @@ def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
 )
 def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int) -> None:
     """Blocks fill the multiprocessors. Each slice of keys of a matrix has a page of sums."""
-    (launch,) = launches(program_of(operator(**({"queries": 1} | given))))  # type: ignore[arg-type]
+    size = given.get("size", 64)
+    tile = next(each for each in ATTENTION_TILES if (each.rows, each.width) == (64, size))
+    (launch,) = launches(program_of(operator(**({"queries": 1} | given))), tile)  # type: ignore[arg-type]
     constants, items = dict(launch.pattern.constants), 2 * given["shared"] * slices
     assert (launch.pattern.mode, constants["ROWS"]) == (CudaMode.WGMMA_CHAIN, 64)
     assert constants["SPLIT"] == (slices > 1)
@@ -252,16 +254,42 @@ def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int
     assert launch.scratch_bytes == (slices > 1) * 4 * items * sums
 
 
+@pytest.mark.parametrize("capability", [80, 90, 100])
+@pytest.mark.parametrize("type", ["FLOAT16", "FLOAT32", "UINT16"])
 @pytest.mark.parametrize(
-    ("given", "capability"),
-    [({"keys": 49, "heads": 4096, "shared": 4096}, 90), ({"keys": 4096}, 80), ({"keys": 4096}, 100)],
-    ids=str,
+    ("queries", "keys", "rows", "slices"), [(1, 4096, 1, True), (3, 4096, 4, True), (15, 16, 15, False)]
 )
-def test_few_queries_stay_three_kernels_where_these_are_faster(
-    given: dict[str, int], capability: int
+def test_few_queries_are_one_kernel_that_reads_keys_in_their_own_type(
+    queries: int, keys: int, rows: int, slices: bool, type: str, capability: int
 ) -> None:
-    found = launches(program_of(operator(queries=1, **given)), capability=capability)  # type: ignore[arg-type]
-    assert len(found) == 3
+    """UINT16 has the bits of BFLOAT16."""
+    q, k, v = (
+        bfloat16(source) if type == "UINT16" else source
+        for source in tensors(ScalarType[type], (8, queries, keys, 64, 64))
+    )
+    (launch,) = launches(program(attended(q, k, v)), capability=capability)
+    if launch.pattern.mode is CudaMode.WGMMA_CHAIN:
+        assert (type, capability) == ("FLOAT16", 90)
+        return
+    constants = dict(launch.pattern.constants)
+    assert launch.pattern.mode is CudaMode.FEW_ROWS_CHAIN
+    assert (constants["ROWS"], bool(constants["SPLIT"])) == (rows, slices)
+    assert [load.type.name for load in launch.pattern.loads] == [type] * 3
+    assert launch.shared_bytes < SHARED_BYTES
+
+
+def bfloat16(bits: Node) -> Node:
+    """Return the FLOAT32 numbers whose upper halves are given."""
+    whole = apply(Operation.SHIFT_LEFT, convert(bits, ScalarType.UINT32), 16)
+    return bitcast(whole, FLOAT32)
+
+
+def test_lengths_of_a_bucket_share_the_code_of_few_queries() -> None:
+    texts = [
+        launches(program(attended(*tensors(FLOAT32, (8, 1, keys, 64, 64)))))[0].pattern.text()
+        for keys in (2100, 2500, 3000)
+    ]
+    assert len(set(texts)) == 1
 
 
 def test_causal_tiles_come_in_bands_whose_keys_fit_the_cache() -> None:
@@ -342,9 +370,11 @@ def test_attention_is_one_kernel_without_temporaries(
 
 
 @pytest.mark.parametrize(
-    "changed", [{"queries": 15, "capability": 80}, {"size": 129, "capability": 80}, {"size": 257}], ids=str
+    "changed",
+    [{"queries": 15, "size": 264}, {"size": 129, "capability": 80}, {"size": 257}],
+    ids=str,
 )
-def test_few_queries_and_wide_heads_are_computed_one_product_after_the_other(changed: dict[str, int]) -> None:
+def test_wide_heads_are_computed_one_product_after_the_other(changed: dict[str, int]) -> None:
     modes = {launch.pattern.mode for launch in launches_of(FLOAT16, **changed)}
     assert len(modes) > 1
     assert not modes & set(CHAINED)

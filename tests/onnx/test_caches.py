@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,12 +13,16 @@ pytest.importorskip("onnx")
 import onnx
 
 from opendml import onnx as dml_onnx
+from opendml.compiler.kernel import KernelProgram
 from opendml.compiler.sized import plain
 from opendml.errors import InvalidArgument
 from opendml.frontends.onnx.segment import CompiledSegment
+from opendml.program.program import Program
 from opendml.runtime.graphs.traced_model import TracedModel
 from opendml.targets.common.kinds import KernelKind, kind_of
 from opendml.targets.cpu.planning import CpuTracedProgram
+from opendml.targets.cuda.executable import fused
+from tests.cuda.compiled import MACHINES
 from tests.onnx.models import Array
 
 HEADS, SIZE = 3, 16
@@ -33,9 +37,11 @@ _NODES = {
 _EXPORTED = """
     present_key = Concat <axis: int = 2> (past_key, k)
     present_value = Concat <axis: int = 2> (past_value, v)
-    mask = Constant <value = float {0.0}> ()
-    zero = Constant <value = float {0.0}> ()
-    factor = Constant <value = float {0.5}> ()
+    nothing = Constant <value = float {0.0}> ()
+    half = Constant <value = float {0.5}> ()
+    mask = CastLike (nothing, q)
+    zero = CastLike (nothing, q)
+    factor = CastLike (half, q)
     turned = Transpose <perm: ints = [0, 1, 3, 2]> (present_key)
     left = Mul (q, factor)
     right = Mul (turned, factor)
@@ -105,9 +111,7 @@ def attended(inputs: dict[str, Array], is_causal: bool = False) -> dict[str, Arr
 
 
 KINDS = ["exported", *_NODES]
-CASES = [
-    (kind, type) for kind in KINDS for type in ("float", "float16") if (kind, type) != ("exported", "float16")
-]
+CASES = [(kind, type) for kind in KINDS for type in ("float", "float16")]
 
 
 MOST_TRACED = {"exported": 8, "MultiHeadAttention": 8, "Attention": 8, "GroupQueryAttention": 12}
@@ -118,7 +122,19 @@ def loaded(kind: str, type: str = "float") -> dml_onnx.OnnxModel:
     return dml_onnx.load(model_of(kind, type))
 
 
-def kinds_of(model: dml_onnx.OnnxModel, inputs: dict[str, Array]) -> list[list[KernelKind]]:
+def cpu_kernels(program: Program) -> KernelProgram:
+    """The kernels of a program on the CPU."""
+    return CpuTracedProgram(program, 1)._kernels
+
+
+def cuda_kernels(program: Program) -> KernelProgram:
+    """The kernels of a program on an H100."""
+    return fused(program, MACHINES[90])
+
+
+def kinds_of(
+    model: dml_onnx.OnnxModel, inputs: dict[str, Array], kernels_of: Callable[[Program], KernelProgram]
+) -> list[list[KernelKind]]:
     """The kinds of the kernels of a model's last graph, as it is and with caches in place."""
     *_, step = model._tracer.steps(dict(inputs), {})
     assert isinstance(step.work, CompiledSegment)
@@ -127,16 +143,19 @@ def kinds_of(model: dml_onnx.OnnxModel, inputs: dict[str, Array]) -> list[list[K
     in_place = traced.in_place({"present_key": "past_key", "present_value": "past_value"})
     assert in_place is not None
     programs = [each._program for each in (traced, in_place.traced)]
-    kernels = [plain(CpuTracedProgram(each, 1)._kernels).kernels for each in programs if each is not None]
+    kernels = [plain(kernels_of(each)).kernels for each in programs if each is not None]
     return [[kind_of(kernel) for kernel in each] for each in kernels]
 
 
+@pytest.mark.parametrize("kernels_of", [cpu_kernels, cuda_kernels])
 @pytest.mark.parametrize(("kind", "type"), CASES)
-def test_attention_of_one_row_is_one_kernel_that_reads_the_cache_in_its_type(kind: str, type: str) -> None:
+def test_attention_of_one_row_is_one_kernel_that_reads_the_cache_in_its_type(
+    kind: str, type: str, kernels_of: Callable[[Program], KernelProgram]
+) -> None:
     """Others copy the cache, and store the new rows. In place, nothing is copied."""
     given = tensors(kind, 1, 37, np.dtype(type if type != "float" else "float32").type)
     elements = KernelKind.ELEMENT_WISE
-    usual, in_place = kinds_of(loaded(kind, type), given)
+    usual, in_place = kinds_of(loaded(kind, type), given, kernels_of)
     assert sorted(usual, key=lambda each: each.value) == [
         KernelKind.ATTENTION,
         *[elements] * (len(usual) - 1),
@@ -266,3 +285,56 @@ def test_bound_caches_that_overlap_otherwise_are_refused(path: Path) -> None:
         with pytest.raises(InvalidArgument, match=problem):
             session.run_with_iobinding(binding)
         assert not buffers.any()
+
+
+def batch_of_two() -> onnx.ModelProto:
+    """GroupQueryAttention of four heads, two of keys, over two texts of lengths of their own."""
+    size, cache = 4 * SIZE, f"2, length, {SIZE}"
+    return onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]> g (
+        float[2, count, {size}] q, float[2, count, {size // 2}] k, float[2, count, {size // 2}] v,
+        float[2, {cache}] past_key, float[2, {cache}] past_value, int32[2] lengths, int32 total_length
+    ) => (float y, float present_key, float present_value) {{
+        y, present_key, present_value = com.microsoft.GroupQueryAttention <num_heads = 4, kv_num_heads = 2>
+            (q, k, v, past_key, past_value, lengths, total_length)
+    }}""")
+
+
+def grouped(x: Array, count: int) -> Array:
+    """Heads of a text, those of keys once for each head of queries that shares them."""
+    heads = x.reshape(len(x), -1, SIZE).swapaxes(0, 1)
+    return np.repeat(heads, 4 // len(heads), axis=0)[None, :, :count]
+
+
+@pytest.mark.parametrize("capacity", [0, 80])
+def test_texts_of_a_batch_have_lengths_of_their_own_which_are_traced(capacity: int) -> None:
+    """Caches are as long as the longest text, or have a fixed length."""
+    model, generator = dml_onnx.load(batch_of_two()), np.random.default_rng(capacity)
+    traced = list[int]()
+    for count, both in (
+        (1, (20, 20)),
+        (1, (22, 15)),
+        (3, (20, 18)),
+        (1, (31, 30)),
+        (4, (9, 33)),
+        (1, (61, 61)),
+    ):
+        rows = {"q": 4, "k": 2, "v": 2}
+        new = {
+            name: generator.standard_normal((2, count, heads * SIZE), np.float32)
+            for name, heads in rows.items()
+        }
+        caches = generator.standard_normal((2, 2, 2, capacity or max(both), SIZE), np.float32)
+        past = dict(zip(_CACHES.split(", "), caches, strict=True))
+        ends = np.array(both, np.int32) + count
+        total = {"lengths": ends - 1, "total_length": ends.max()}
+        found = model.run(new | past | total)
+        for text, length in enumerate(both):
+            given: dict[str, Array] = {name: grouped(each[text], count) for name, each in new.items()}
+            given |= {name: np.repeat(each[text, :, :length], 2, axis=0)[None] for name, each in past.items()}
+            wanted = attended(given, is_causal=True)
+            y = found["y"][text].reshape(count, 4, SIZE).swapaxes(0, 1)
+            np.testing.assert_allclose(y, wanted["y"][0], rtol=1e-4, atol=2e-6)
+            for name in ("present_key", "present_value"):
+                assert np.array_equal(found[name][text, :, : length + count], wanted[name][0, ::2])
+        traced.append(model._tracer.traced_count)
+    assert traced[-1] == traced[2]

@@ -86,6 +86,37 @@ def test_gradients_are_those_of_pytorch() -> None:
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
+def over_growing_cache(q: Any, k: Any, v: Any, past_k: Any, past_v: Any) -> Any:
+    keys, values = torch.cat([past_k, k], 2), torch.cat([past_v, v], 2)
+    return attend(q, keys, values, enable_gqa=True), keys, values
+
+
+def over_static_cache(q: Any, k: Any, v: Any, past_k: Any, past_v: Any) -> Any:
+    place, seen = torch.tensor([39]), torch.arange(past_k.shape[2])[None, None, None] <= 39
+    keys, values = past_k.index_copy(2, place, k), past_v.index_copy(2, place, v)
+    return attend(q, keys, values, seen, enable_gqa=True), keys, values
+
+
+@pytest.mark.parametrize("function", [over_growing_cache, over_static_cache])
+@pytest.mark.parametrize("type", ["float32", "float16", "bfloat16"])
+def test_one_query_over_a_cache_is_one_kernel_of_attention(
+    function: Callable[..., Any], type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU. New rows of a static cache are read beside it. Other kernels write the cache."""
+    torch.manual_seed(0)
+    sizes = [(2, 8, 1, 64), *[(2, 2, 1, 64)] * 2, *[(2, 2, 128, 64)] * 2]
+    given = [torch.randn(each).to(getattr(torch, type)) for each in sizes]
+    torch._dynamo.reset()
+    with torch.no_grad(), planned_modes(monkeypatch) as modes:
+        found = torch.compile(function, backend=backend)(*given)
+        wanted = function(*given)
+    tolerance = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}[type]
+    for own, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(own, other, rtol=tolerance, atol=tolerance)
+    assert sum("chain" in mode for mode in modes) == 1
+    assert {mode for mode in modes if "chain" not in mode} <= {"pointwise", "scatter"}
+
+
 def test_attention_with_dropout_is_left_as_it_is() -> None:
     targets: list[Any] = []
 

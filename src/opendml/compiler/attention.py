@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.kernel import Access, Kernel, KernelSequence, number_of, operations_of
-from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, ordered, rebuild
+from opendml.program.node import COLLECTIVE, REDUCTIONS, Node, Operation, convert, ordered, rebuild
 from opendml.program.scalar_type import ScalarType
 
 
@@ -43,21 +43,38 @@ def attention_of(values: Sequence[Node]) -> Attention | None:
     if any(node.attribute != results.attribute for node in inside if node is not products):
         return None
     for weights, weighted in (results.operands, results.operands[::-1]):
-        weights, blind = _divided(_unwrapped(weights))
-        scores = _scores_of(_unwrapped(weights))
-        if scores is not None:
+        usual, blind = _divided(_unwrapped(weights))
+        exact = _unwrapped(usual)
+        scores = _scores_of(exact)
+        if scores is not None and not _is_rounded_alone(weights, exact, results, values):
             apart = [*values, scores, weighted, *products.operands, *([] if blind is None else [blind])]
             reduced = [node for node in ordered(apart, {id(products), id(results)}) if node in inside]
             return None if reduced else Attention(products, scores, weighted, results, blind)
     return None
 
 
+def _is_rounded_alone(weights: Node, exact: Node, results: Node, values: Sequence[Node]) -> bool:
+    """Return whether weights are rounded to FLOAT16, and some values are made of results that are not."""
+    if not _halves([weights], exact):
+        return False
+    return results in ordered(values, {id(node) for node in _halves(values, results)})
+
+
+def _halves(roots: Sequence[Node], below: Node) -> list[Node]:
+    """Return the conversions to FLOAT16 in values that are made of a node."""
+    nodes = ordered(roots, {id(below)})
+    return [node for node in nodes if node.operation is Operation.CONVERT and node.type is ScalarType.FLOAT16]
+
+
 def _divided(weights: Node) -> tuple[Node, Node | None]:
     """Return weights, and what replaces those that are NaN; None if nothing does."""
     if weights.operation is Operation.SELECT:
         is_number, usual, blind = weights.operands
-        if is_number.operation is Operation.EQUAL and is_number.operands == (usual, usual):
-            return usual, blind
+        own = _unwrapped(usual)
+        if is_number.operation is Operation.EQUAL and all(
+            _unwrapped(each) is own for each in is_number.operands
+        ):
+            return usual, convert(blind, ScalarType.FLOAT32)
     return weights, None
 
 
@@ -84,10 +101,21 @@ def _scores_of(weights: Node) -> Node | None:
 
 
 def _unwrapped(node: Node) -> Node:
-    """Return the value below roundings to its own type."""
-    while node.operation is Operation.ROUND:
+    """Return the value below roundings to its own type, and to FLOAT16.
+
+    Weights that a graph rounds to FLOAT16 stay as they are in one kernel, if its results are FLOAT16, too.
+    They could be rounded only when all keys are known, so that keys would have to be read twice. Rounding
+    the weights moves a result by half a step of 2^-10 of the greatest value at most, as much as rounding the
+    result. Results without it are nearer to exact ones.
+    """
+    while node.operation is Operation.ROUND or (
+        node.operation is Operation.CONVERT and {node.type, node.operands[0].type} <= _ROUNDED
+    ):
         (node,) = node.operands
     return node
+
+
+_ROUNDED = frozenset({ScalarType.FLOAT16, ScalarType.FLOAT32})
 
 
 def with_attention(sequence: KernelSequence, is_computed: Callable[[Kernel], bool]) -> KernelSequence:

@@ -480,7 +480,9 @@ def _is_made_of_reductions(value: Node) -> bool:
 
 
 def _joined_narrow(value: Node) -> Node:
-    """Return stored tensors that are all widened as a widened stored tensor."""
+    """Return stored tensors that are all widened, perhaps reshaped, as a widened stored tensor."""
+    if value.operation is Operation.RESHAPE:
+        return with_operands(value, (_joined_narrow(value.operands[0]),))
     if value.operation not in STORED:
         return value
     narrow = [part.operands[0] for part in value.operands if part.operation is Operation.CONVERT]

@@ -67,8 +67,24 @@ def attend(
         softmax: turns scores into weights.
     """
     batch, heads, rows, _ = query.sizes
-    columns = key.sizes[2]
+    groups, columns = key.sizes[1:3]
     sizes = (batch, heads, rows, columns)
+    if rows == 1 and heads > groups and causal is None:
+        # The heads of a group are queries of one head, so that no sizes are merged and split again.
+        together = (batch, groups, heads // groups)
+        if bias is not None and bias.sizes[1] > 1:
+            bias = shaped(bias, (bias.sizes[0], *together[1:], columns))
+        found = attend(
+            shaped(query, (*together, query.sizes[3])),
+            key,
+            value,
+            scale,
+            bias=bias,
+            softcap=softcap,
+            hides_all=hides_all,
+            softmax=softmax,
+        )
+        return Attended(*(shaped(each, (batch, heads, 1, each.sizes[3])) for each in found))
     shared = _SharedHeads(batch, heads, key.sizes[1], is_apart=bias is None)
     first, second = widened(shared.rows(query)), widened(shared.columns(key))
     capped = products = shared.scores(dml.gemm(first, second, trans_b="TRANSPOSE", alpha=scale), rows)

@@ -6,7 +6,7 @@ memory of its own instead: the input and the output are views of one buffer that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -14,16 +14,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from opendml.errors import InvalidArgument, Unsupported
+from opendml.program.program import packed
+from opendml.program.scalar_type import ScalarType
+from opendml.runtime.graphs.layout_copies import CopiesOnStream
 from opendml.runtime.graphs.traced_model import CAPACITY
 from opendml.runtime.graphs.warming import SizesToWarm, size_combinations, zeros_of
 from opendml.runtime.memory.foreign import as_numpy
-from opendml.runtime.memory.host_array import Array, share_elements
+from opendml.runtime.memory.host_array import Array, array_over, layout_in_graph, share_elements
 from opendml.spec.tensor_desc import same_strides
 from opendml.spec.wording import shown
+from opendml.targets.backend import StreamBackend
+from opendml.targets.memory import Place, TensorMemory
+from opendml.targets.registry import place_of
 
 if TYPE_CHECKING:
     from opendml.runtime.graphs.model import Model
     from opendml.runtime.graphs.traced_model import TracedModel
+    from opendml.runtime.objects.device import Device
 
 _FIRST_CAPACITY = 64
 """Rows of the first buffers of a state, at least."""
@@ -42,13 +49,14 @@ class Declared(NamedTuple):
 class Caches(Protocol):
     """The memory of outputs that begin with an input."""
 
+    _place: Place | None
+    """The device on which it lies; None: in host memory."""
+
     @property
     def pairs(self) -> Mapping[str, str]:
         """The names of the inputs by those of the outputs."""
 
-    def _arrays(
-        self, lengths: Mapping[str, int], axes: Mapping[str, int]
-    ) -> Mapping[str, tuple[Array, Array]]:
+    def _arrays(self, lengths: Mapping[str, int], axes: Mapping[str, int]) -> Mapping[str, tuple[Any, Any]]:
         """Return the arrays of inputs and outputs, by the names of the outputs.
 
         Args:
@@ -58,6 +66,9 @@ class Caches(Protocol):
         Raises:
             InvalidArgument: there is not as much memory.
         """
+
+    def _over(self, array: Any) -> Array:
+        """Return a NumPy array over the addresses of such an array, which the host may be unable to read."""
 
 
 class CachedContents(dict[str, Any]):
@@ -86,8 +97,8 @@ class Grown:
     """A model whose outputs lie in the memory of inputs, and the arrays of both by name."""
 
     model: Model
-    inputs: Mapping[str, Array]
-    outputs: Mapping[str, Array]
+    inputs: Mapping[str, Any]
+    outputs: Mapping[str, Any]
 
     def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """Run the model on its other inputs. None: nothing has run, because these do not lie as expected."""
@@ -104,12 +115,16 @@ def grown(traced: TracedModel, sizes: Mapping[str, int], caches: Caches) -> Grow
         sizes: the sizes of its dimensions.
         caches: the memory.
     """
+    if caches._place != traced.device._backend.place:
+        return None
     graph = traced.in_place(caches.pairs)
     if graph is None:
         return None
     lengths = dict(zip(graph.axes, graph.lengths(sizes).tolist(), strict=True))
     arrays = caches._arrays(lengths, graph.axes)
-    capacity, *others = {_capacity(arrays[output][1], axis) for output, axis in graph.axes.items()}
+    capacity, *others = {
+        _capacity(caches._over(arrays[output][1]), axis) for output, axis in graph.axes.items()
+    }
     model = None if others else graph.traced.at({**sizes, CAPACITY: capacity})
     if model is None:
         return None
@@ -131,10 +146,13 @@ class BoundCaches:
     Args:
         pairs: the names of inputs by those of outputs.
         arrays: the arrays of both, by the names of outputs.
+        place: where they lie; None: in host memory.
     """
 
-    def __init__(self, pairs: Mapping[str, str], arrays: Mapping[str, tuple[Array, Array]]) -> None:
-        self.pairs, self._views = pairs, arrays
+    def __init__(
+        self, pairs: Mapping[str, str], arrays: Mapping[str, tuple[Array, Array]], place: Place | None
+    ) -> None:
+        self.pairs, self._views, self._place = pairs, arrays, place
 
     @property
     def memory(self) -> Mapping[str, Array]:
@@ -157,12 +175,19 @@ class BoundCaches:
                 raise InvalidArgument(f"output {output!r}: sizes {list(present.shape)}; must be {wanted}")
         return {output: self._views[output] for output in lengths}
 
+    def _over(self, array: Array) -> Array:
+        """See Caches."""
+        return array
 
-def bound_caches(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundCaches | None:
+
+def bound_caches(
+    inputs: Mapping[str, Any], outputs: Mapping[str, Any], place: Place | None = None
+) -> BoundCaches | None:
     """Return the outputs that begin with inputs, and share their memory. None: there are none.
 
     Args:
         inputs, outputs: arrays by name; others do not count.
+        place: where all of them lie; None: in host memory.
 
     Raises:
         InvalidArgument: an output shares memory with an input, is not the same array, and does not begin with
@@ -187,7 +212,7 @@ def bound_caches(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Bound
     if not pairs:
         return None
     _require_outputs({name: each for name, each in outputs.items() if isinstance(each, np.ndarray)})
-    return BoundCaches(pairs, found)
+    return BoundCaches(pairs, found, place)
 
 
 def _overlap(a: Array, b: Array) -> bool:
@@ -241,6 +266,100 @@ Run = Callable[[Mapping[str, Any], Caches], Mapping[str, Any]]
 """Runs a model on inputs by name, with caches, and returns all outputs by name."""
 
 
+class CacheArrays(Protocol):
+    """The arrays in which a state keeps caches, in host memory or on a device."""
+
+    place: Place | None
+
+    def given(self, array: Any, name: str) -> Any:
+        """Return an array of the caller as one of these, copied if it lies elsewhere."""
+
+    def empty(self, sizes: Sequence[int], type: np.dtype[Any]) -> Any:
+        """Return a new packed array."""
+
+    def part(self, array: Any, axis: int, length: int) -> Any:
+        """Return the first part of an array along an axis, in its memory."""
+
+    def copy(self, target: Any, source: Any) -> None:
+        """Copy an array into another one."""
+
+    def over(self, array: Any) -> Array:
+        """Return a NumPy array over the addresses of an array."""
+
+
+class HostArrays:
+    """Caches in host memory."""
+
+    place: Place | None = None
+
+    def given(self, array: Any, name: str) -> Array:
+        """See CacheArrays."""
+        return as_numpy(array, name)
+
+    def empty(self, sizes: Sequence[int], type: np.dtype[Any]) -> Array:
+        """See CacheArrays."""
+        return np.empty(sizes, type)
+
+    def part(self, array: Array, axis: int, length: int) -> Array:
+        """See CacheArrays."""
+        return array[(slice(None),) * axis + (slice(length),)]
+
+    def copy(self, target: Array, source: Array) -> None:
+        """See CacheArrays."""
+        target[...] = source
+
+    def over(self, array: Array) -> Array:
+        """See CacheArrays."""
+        return array
+
+
+class DeviceArrays:
+    """Caches on a device with memory of its own.
+
+    Args:
+        device: the device.
+    """
+
+    def __init__(self, device: Device) -> None:
+        assert isinstance(device._backend, StreamBackend)
+        self._backend, self._copies = device._backend, CopiesOnStream(device)
+        self.place: Place | None = self._backend.place
+
+    def given(self, array: Any, name: str) -> Any:
+        """See CacheArrays."""
+        if self._backend.is_own(array):
+            return array
+        if place_of(array) is None:
+            content = as_numpy(array, name)
+            return self._backend.upload(content, layout_in_graph(content, name))
+        memory = self._backend.memory(array, name)
+        made = self._backend.empty(memory.layout)
+        self._copy(made.memory, memory, made)
+        return made
+
+    def empty(self, sizes: Sequence[int], type: np.dtype[Any]) -> Any:
+        """See CacheArrays."""
+        return self._backend.empty(packed(ScalarType[type.name.upper()], sizes))
+
+    def part(self, array: Any, axis: int, length: int) -> Any:
+        """See CacheArrays."""
+        return array.part(axis, length)
+
+    def copy(self, target: Any, source: Any) -> None:
+        """See CacheArrays."""
+        self._copy(target.memory, source.memory, target)
+
+    def over(self, array: Any) -> Array:
+        """See CacheArrays."""
+        return array_over(array.memory)
+
+    def _copy(self, target: TensorMemory, source: TensorMemory, own: Any) -> None:
+        """Copy after earlier work, on the stream of an array of the device."""
+        call = self._backend.call(own)
+        self._copies.copy(call, source, target)()
+        call.end([own])
+
+
 class ModelState:
     """The memory of a model between runs: inputs that are outputs of the run before, as a cache of keys and
     values.
@@ -285,7 +404,10 @@ class ModelState:
         pairs: Mapping[str, str] | None,
         capacity: int,
         takes_empty: bool,
+        arrays: CacheArrays | None = None,
     ) -> None:
+        self._cache_arrays = arrays or HostArrays()
+        self._place = self._cache_arrays.place
         self._run, self._inputs = run, {each.name: each for each in inputs}
         declared = {each.name: each for each in outputs}
         if pairs is not None and not isinstance(pairs, Mapping):
@@ -299,13 +421,15 @@ class ModelState:
         if isinstance(capacity, bool) or not isinstance(capacity, int | np.integer) or capacity < 0:
             raise InvalidArgument(f"state: capacity: {shown(capacity)}; must be an integer, 0 or more")
         self._least, self._takes_empty = max(int(capacity), _FIRST_CAPACITY), takes_empty
-        self._buffers: dict[str, Array] = {}
+        self._buffers: dict[str, Any] = {}
         self._lengths: dict[str, int] = {}
 
     def __copy__(self) -> ModelState:
         """Return a state with the same rows in memory of its own."""
         other = self._without_rows()
-        other._buffers = {name: buffer.copy() for name, buffer in self._buffers.items()}
+        for name, buffer in self._buffers.items():
+            other._buffers[name] = self._cache_arrays.empty(buffer.shape, buffer.dtype)
+            self._cache_arrays.copy(other._buffers[name], buffer)
         other._lengths = self._lengths.copy()
         return other
 
@@ -324,8 +448,11 @@ class ModelState:
         """The rows of the caches so far."""
         return max(self._lengths.values(), default=0)
 
-    def __getitem__(self, name: str) -> Array:
-        """Return the content of a cache by the name of its input, as a view that later runs may write to."""
+    def __getitem__(self, name: str) -> Any:
+        """Return the content of a cache by the name of its input, as a view that later runs may write to.
+
+        It is a NumPy array, or a DeviceArray on a CUDA device.
+        """
         if name not in self._buffers:
             raise InvalidArgument(f"state: {shown(name)}: no such cache, or nothing has run")
         return self._view(name, self._lengths[name])
@@ -374,8 +501,8 @@ class ModelState:
             self._buffers, self._lengths = before
             raise
         for output, name in self.pairs.items():
-            present = results.pop(output)
-            if present.ctypes.data == self._buffers[name].ctypes.data:
+            present, over = results.pop(output), self._cache_arrays.over
+            if over(present).ctypes.data == over(self._buffers[name]).ctypes.data:
                 self._lengths[name] = present.shape[self._axes[name]]
             else:
                 self._adopt(name, present)
@@ -385,9 +512,11 @@ class ModelState:
         """Return inputs with all caches. Those that are given get other memory than the rows of the state,
         which a run that fails leaves as they are."""
         given = dict(inputs)
-        caches = {name: as_numpy(given.pop(name), name) for name in self._axes if name in given}
+        caches = {
+            name: self._cache_arrays.given(given.pop(name), name) for name in self._axes if name in given
+        }
         for name, content in caches.items():
-            if content.ndim != len(self._inputs[name].sizes or ()):
+            if len(content.shape) != len(self._inputs[name].sizes or ()):
                 sizes = shown(list(self._inputs[name].sizes or ()))
                 raise InvalidArgument(
                     f"state: input {name!r} has sizes {list(content.shape)}; must be {sizes}"
@@ -401,9 +530,7 @@ class ModelState:
             given[name] = self[name]
         return given
 
-    def _arrays(
-        self, lengths: Mapping[str, int], axes: Mapping[str, int]
-    ) -> Mapping[str, tuple[Array, Array]]:
+    def _arrays(self, lengths: Mapping[str, int], axes: Mapping[str, int]) -> Mapping[str, tuple[Any, Any]]:
         """Return views of the buffers, after making room for outputs of some lengths."""
         longest = max(lengths.values())
         for output in lengths:
@@ -411,8 +538,12 @@ class ModelState:
         names = {output: self.pairs[output] for output in lengths}
         return {output: (self[name], self._view(name, lengths[output])) for output, name in names.items()}
 
-    def _view(self, name: str, length: int) -> Array:
-        return self._buffers[name][(slice(None),) * self._axes[name] + (slice(length),)]
+    def _over(self, array: Any) -> Array:
+        """Return a NumPy array over the addresses of an array of the caches."""
+        return self._cache_arrays.over(array)
+
+    def _view(self, name: str, length: int) -> Any:
+        return self._cache_arrays.part(self._buffers[name], self._axes[name], length)
 
     def _make_room(self, name: str, length: int) -> None:
         """Make a buffer longer than a length. A full one would have the strides of a packed tensor, for which
@@ -424,12 +555,13 @@ class ModelState:
         sizes[axis] = max(1 << length.bit_length(), 1 << (self._least - 1).bit_length())
         kept = self[name]
         try:
-            self._buffers[name] = np.empty(sizes, old.dtype)
-        except (MemoryError, ValueError) as error:
+            self._buffers[name] = self._cache_arrays.empty(sizes, old.dtype)
+        except (MemoryError, ValueError, Unsupported) as error:
             raise Unsupported(f"state: input {name!r}: no memory for sizes {sizes}") from error
-        self[name][...] = kept
+        if self._lengths[name]:
+            self._cache_arrays.copy(self[name], kept)
 
-    def _adopt(self, name: str, content: Array) -> None:
+    def _adopt(self, name: str, content: Any) -> None:
         """Copy a whole cache into its buffer."""
         axis = self._axes[name]
         length = content.shape[axis]
@@ -437,10 +569,11 @@ class ModelState:
         others = [content.shape[:axis], content.shape[axis + 1 :], content.dtype]
         if buffer is None or [buffer.shape[:axis], buffer.shape[axis + 1 :], buffer.dtype] != others:
             sizes = (*content.shape[:axis], 0, *content.shape[axis + 1 :])
-            self._buffers[name], self._lengths[name] = np.empty(sizes, content.dtype), 0
+            self._buffers[name], self._lengths[name] = self._cache_arrays.empty(sizes, content.dtype), 0
         self._lengths[name] = min(self._lengths[name], length)
         self._make_room(name, length)
-        self._view(name, length)[...] = content
+        if length:
+            self._cache_arrays.copy(self._view(name, length), content)
         self._lengths[name] = length
 
     def _empty(self, name: str, inputs: Mapping[str, Any]) -> Array:

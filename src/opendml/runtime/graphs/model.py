@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
@@ -533,9 +533,15 @@ class Model(Locked):
             return None
         return backend_at(place).call(next(iter((*inputs.values(), *outputs.values()))))
 
-    def _run_on_device(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Add the work to the stream of the call."""
-        memories = self._memories(inputs, outputs, call.memory)
+    def _run_on_device(
+        self,
+        call: StreamCall,
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Any],
+        in_place: Container[str] = (),
+    ) -> None:
+        """Add the work to the stream of the call. The arguments are those of `_memories`."""
+        memories = self._memories(inputs, outputs, call.memory, in_place)
         with self._lock:
             copies = self._copies_on_stream
             self._start_copied(memories, partial(copies.new, call), partial(copies.copy, call), call.stream)
@@ -549,8 +555,15 @@ class Model(Locked):
         inputs: Mapping[str, Any],
         outputs: Mapping[str, Any],
         memory: Callable[[Any, str], TensorMemory],
+        in_place: Container[str] = (),
     ) -> list[TensorMemory | None]:
-        """Check all arrays, and return their memories in the program's order; None for constants."""
+        """Check all arrays, and return their memories in the program's order; None for constants.
+
+        Args:
+            inputs, outputs: the arrays by name.
+            memory: returns the memory of an array.
+            in_place: the names of outputs that begin with inputs, whose memory the caller has checked.
+        """
         self.device._require_present()
         given = self._read(inputs, memory)
         results = [memory(outputs[name], name) for name in self.output_names]
@@ -558,7 +571,12 @@ class Model(Locked):
             require_array(name, result.layout, layout)
             reject_truth_values(outputs[name], name)
         named = [(str(self._names[number]), each) for number, each in given.items()]
-        check_outputs("graph", named, list(zip(self.output_names, results, strict=True)), frozenset())
+        alone = [
+            (name, result)
+            for name, result in zip(self.output_names, results, strict=True)
+            if name not in in_place
+        ]
+        check_outputs("graph", named, alone, frozenset())
         return [*map(given.get, range(len(self._names))), *results]
 
     def _read(

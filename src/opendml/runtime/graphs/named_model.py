@@ -14,11 +14,14 @@ from opendml.program.buckets import ranges_of
 from opendml.program.program import Layout
 from opendml.program.size_values import Conditions
 from opendml.program.sizes import GREATEST, Dimension, Relation, Size, Trace, is_traced, value_at
+from opendml.runtime.calls.operator_call import require_array
 from opendml.runtime.described import sizes_text
 from opendml.runtime.graphs.caches import (
     Caches,
     Declared,
+    DeviceArrays,
     Grown,
+    HostArrays,
     ModelState,
     bound_caches,
     grown,
@@ -29,11 +32,13 @@ from opendml.runtime.graphs.shared import SharedMemory, note_constants
 from opendml.runtime.graphs.steps import GraphData, InputStep, resized
 from opendml.runtime.graphs.traced_model import UNTRACED, TracedModel, has_plans, hints_in, kept
 from opendml.runtime.memory.foreign import as_numpy, like
-from opendml.runtime.memory.host_array import Array
+from opendml.runtime.memory.host_array import Array, array_over
 from opendml.runtime.objects.bound import BoundModel
 from opendml.runtime.objects.device import Device
 from opendml.spec.wording import shown
+from opendml.targets.backend import StreamBackend, StreamCall
 from opendml.targets.compiled_files import Recorder, current_file, reading, recorded
+from opendml.targets.registry import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,16 +124,43 @@ class NamedModel(Model):
         """
         require_names("inputs", inputs, self.input_names)
         require_names("outputs", outputs, self.output_names)
-        caches = None
-        if self.device._backend.place is None:
-            arrays = {name: as_numpy(each, name) for name, each in outputs.items()}
-            caches = bound_caches({name: as_numpy(each, name) for name, each in inputs.items()}, arrays)
+        call = self._call_on_device(inputs, outputs)
+        if call is not None:
+            self._run_on_stream(call, inputs, outputs)
+            return
+        arrays = {name: as_numpy(each, name) for name, each in outputs.items()}
+        caches = bound_caches({name: as_numpy(each, name) for name, each in inputs.items()}, arrays)
         if caches is None:
             self._of(inputs).run(inputs, outputs)
             return
         for name, result in self._run_with(inputs, caches).items():
             if result is not caches.memory.get(name):
                 write_result(name, arrays[name], result)
+
+    def _run_on_stream(self, call: StreamCall, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Add the work over arrays on the device to the stream of a call."""
+        before, after = (
+            {name: array_over(call.memory(each, name)) for name, each in some.items()}
+            for some in (inputs, outputs)
+        )
+        caches = bound_caches(before, after, self.device._backend.place)
+        if caches is None:
+            self._of(inputs).run(inputs, outputs)
+            return
+        if has_plans(self.device):
+            with self._metered():
+                for in_place in self._grown(self._sizes_of(inputs), caches):
+                    if in_place.outputs.keys() != caches.pairs.keys():
+                        continue
+                    in_place.model._run_on_device(call, inputs, outputs, in_place.outputs)
+                    call.end(list(outputs.values()))
+                    return
+        model = self._of(inputs)
+        for name, result in model(**inputs).items():
+            from_, to = (call.memory(each, name) for each in (result, outputs[name]))
+            require_array(name, to.layout, from_.layout)
+            model._copies_on_stream.copy(call, from_, to)()
+        call.end(list(outputs.values()))
 
     def _run_with(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Array]:
         """Return the outputs by name; those of `caches` lie in its memory if the graph allows it."""
@@ -169,7 +201,10 @@ class NamedModel(Model):
                 (self.output_names, self._output_layouts),
             )
         )
-        return ModelState(self._run_state, inputs, outputs, pairs, capacity, takes_empty=False)
+        is_on_host = self.device._backend.place is None
+        arrays = HostArrays() if is_on_host else DeviceArrays(self.device)
+        run = self._run_state if is_on_host else self._run_state_on_device
+        return ModelState(run, inputs, outputs, pairs, capacity, takes_empty=False, arrays=arrays)
 
     def _run_state(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
         """Return the outputs by name. All but caches are arrays of the library of the first other input."""
@@ -177,6 +212,47 @@ class NamedModel(Model):
         return {
             name: result if name in caches.pairs else like(next(iter(others), None), result)
             for name, result in self._run_with(inputs, caches).items()
+        }
+
+    def _run_state_on_device(self, inputs: Mapping[str, Any], caches: Caches) -> dict[str, Any]:
+        """Return the outputs by name. Caches are arrays of the device. All others are arrays of the library
+        of the first other input, where that lies."""
+        require_names("inputs", inputs, self.input_names)
+        backend, kept_names = self.device._backend, caches.pairs.values()
+        assert isinstance(backend, StreamBackend)
+        others = [each for name, each in inputs.items() if name not in kept_names]
+        first = next(iter(others), None)
+        is_hosted = all(place_of(each) is None for each in others)
+        given = DeviceArrays(self.device).given
+        on_device = {name: given(each, name) if is_hosted else each for name, each in inputs.items()}
+        results = self._run_grown(on_device, caches, next(iter(on_device.values())) if is_hosted else first)
+        if not is_hosted:
+            return results
+        return {
+            name: result if name in caches.pairs else like(first, backend.download(result))
+            for name, result in results.items()
+        }
+
+    def _run_grown(self, inputs: Mapping[str, Any], caches: Caches, first: Any) -> dict[str, Any]:
+        """Return the outputs by name, for inputs on the device. New ones are made by the library of `first`,
+        on whose stream the work is."""
+        backend = self.device._backend
+        assert isinstance(backend, StreamBackend)
+        with self._metered():
+            for in_place in self._grown(self._sizes_of(inputs), caches):
+                call, model = backend.call(first), in_place.model
+                made = {
+                    name: call.empty(layout.sizes, layout.type)[0]
+                    for name, layout in zip(model.output_names, model._output_layouts, strict=True)
+                    if name not in in_place.outputs
+                }
+                outputs = {**made, **in_place.outputs}
+                model._run_on_device(call, {**inputs, **in_place.inputs}, outputs, in_place.outputs)
+                call.end([])
+                return {**outputs, **{name: call.finished(array) for name, array in made.items()}}
+        given = DeviceArrays(self.device).given
+        return {
+            name: given(each, name) if name in caches.pairs else each for name, each in self(**inputs).items()
         }
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> BoundModel:

@@ -299,7 +299,7 @@ class TracedModel(Locked):
 
     def _made_in_place(self, pairs: Mapping[str, str]) -> GraphInPlace | None:
         is_untraced = self._is_fused and self._traced is None
-        if self._program is None or is_untraced or self.device._backend.place is not None:
+        if self._program is None or is_untraced:
             return None
         work, (stage,) = self._work, self._work.stages
         count, joined = len(self._program.inputs), dict[str, tuple[int, int, int]]()

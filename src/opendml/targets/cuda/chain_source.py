@@ -25,10 +25,6 @@ class ChainPrinter(TilePrinter):
             queries, keys = keys, queries
         if products in ordered([values]):
             values = weights
-        exponential = function(
-            "float exact_exponential(float x)",
-            ["float result;", *assigned(["result"], [_EXPONENTIAL], ["x"], "e"), "return result;"],
-        )
         return "\n\n".join(
             [
                 *self.head("m", "n", "depth", "keys"),
@@ -36,9 +32,16 @@ class ChainPrinter(TilePrinter):
                 self.operand("K", keys, ("keys", "KEYS"), ("depth", "DEPTH")),
                 self.operand("V", values, ("n", "WIDTH"), ("keys", "KEYS")),
                 self._score(scores, products),
-                exponential,
+                self.exponential(),
                 self._results(results),
             ]
+        )
+
+    def exponential(self) -> str:
+        """Print the exponential with all digits of FLOAT32."""
+        return function(
+            "float exact_exponential(float x)",
+            ["float result;", *assigned(["result"], [_EXPONENTIAL], ["x"], "e"), "return result;"],
         )
 
     def _results(self, total: Node) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from opendml.targets.memory import TensorMemory
 
 
 class DeviceArray:
-    """A packed array on a CUDA device.
+    """An array on a CUDA device: a packed one, or the first part of one along an axis.
 
     `torch.from_dlpack`, `cupy.from_dlpack` and `jax.dlpack.from_dlpack` make it an array of theirs over the
     same memory. New arrays, unless `cleared`, may be used in the order of the device's own stream. What is
@@ -47,6 +49,11 @@ class DeviceArray:
         return self._layout.sizes
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes, by the name that other libraries have for them."""
+        return self.sizes
+
+    @property
     def data_type(self) -> TensorDataType:
         """The type of the elements."""
         return self._layout.type.data_type
@@ -55,6 +62,23 @@ class DeviceArray:
     def nbytes(self) -> int:
         """The bytes of all elements."""
         return self._layout.element_count * self._layout.type.bytes
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the elements, as NumPy has it."""
+        return self._layout.type.numpy
+
+    def part(self, axis: int, length: int) -> DeviceArray:
+        """Return the first elements along an axis, in the same memory.
+
+        Args:
+            axis: the axis.
+            length: the number of elements along it, at most as many as there are.
+        """
+        part = copy(self)
+        sizes = (*self.sizes[:axis], length, *self.sizes[axis + 1 :])
+        part._layout = replace(self._layout, sizes=sizes)
+        return part
 
     @property
     def memory(self) -> TensorMemory:
@@ -68,9 +92,10 @@ class DeviceArray:
 
     def to_host(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Wait for all work on the device, and return a copy in host memory."""
-        result = np.empty(self.sizes, self._layout.type.numpy)
+        layout = self._layout
+        result = np.empty(layout.span[1], np.uint8)
         self._memory.read(result.ctypes.data, result.nbytes)
-        return result
+        return np.ascontiguousarray(np.ndarray(layout.sizes, self.dtype, result, strides=layout.strides))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -78,7 +103,8 @@ class DeviceArray:
         self._device.streams.add(UNKNOWN_STREAM)
         return {
             "shape": self.sizes,
-            "typestr": self._layout.type.numpy.str,
+            "strides": self._layout.strides,
+            "typestr": self.dtype.str,
             "data": (self._memory.address, False),
             "version": 3,
             "stream": int(self._device.stream),

@@ -10,6 +10,7 @@ from opendml.targets.cuda.attention_source import AttentionPrinter
 from opendml.targets.cuda.chain_source import ChainPrinter
 from opendml.targets.cuda.contraction_source import ContractionPrinter
 from opendml.targets.cuda.depthwise_source import DepthwisePrinter
+from opendml.targets.cuda.few_rows_source import FewRowsPrinter
 from opendml.targets.cuda.pattern import WARPGROUP_MODES, CudaMode, CudaPattern
 from opendml.targets.cuda.placing_source import PlacingPrinter, PositionsPrinter
 from opendml.targets.cuda.reduction_source import ReductionPrinter
@@ -49,6 +50,7 @@ _FILES = {
     CudaMode.FMA_CHAIN: ("operands", "computed", "chain_fma", "chain"),
     CudaMode.MMA_CHAIN: ("operands", "computed", "fragments", "chain_mma", "chain"),
     CudaMode.WGMMA_CHAIN: ("sm90/attention",),
+    CudaMode.FEW_ROWS_CHAIN: ("few_rows",),
 }
 """The files of each mode, after what is printed."""
 
@@ -97,6 +99,7 @@ _PRINTERS: dict[CudaMode, type[Printer]] = {
     CudaMode.FMA_CHAIN: ChainPrinter,
     CudaMode.MMA_CHAIN: ChainPrinter,
     CudaMode.WGMMA_CHAIN: AttentionPrinter,
+    CudaMode.FEW_ROWS_CHAIN: FewRowsPrinter,
 }
 """Printers of the modes that need more than the others."""
 

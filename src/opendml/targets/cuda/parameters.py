@@ -52,6 +52,7 @@ MEANINGS = {
     "matrices": "products of a batch",
     "band": "matrices whose tiles follow each other",
     "slice_tiles": "tiles of keys that one block takes",
+    "slice_keys": "keys that one block takes",
     "run_items": "items that follow each other: of a matrix, or of a band of matrices",
     **{f"begin{axis}": f"first element of the first window along axis {axis}" for axis in (0, 1)},
     **{f"size{axis}": f"pixels of an image along axis {axis}" for axis in (0, 1)},
@@ -117,6 +118,7 @@ _WORDS = {
         ("tiles_across", "tiles_down", "column_tiles"),
     ),
     **dict.fromkeys((CudaMode.FMA_CHAIN, CudaMode.MMA_CHAIN), _CHAIN),
+    CudaMode.FEW_ROWS_CHAIN: ModeWords(("m", "n", "keys", "depth", "slice_keys", *_SHARED), ("run_items",)),
     CudaMode.WGMMA_CHAIN: ModeWords(
         ("items", "queries", "n", "keys", "matrices", "band", "slice_tiles", *_SHARED),
         ("tiles_down", "run_items"),

@@ -55,6 +55,8 @@ class CudaMode(Enum):
     """A softmax between products of FLOAT16, on tensor cores."""
     WGMMA_CHAIN = "wgmma_chain"
     """A softmax between products of FLOAT16 in tiles that the copy engine loads and warpgroups multiply."""
+    FEW_ROWS_CHAIN = "few_rows_chain"
+    """A softmax between products of few queries, by ordinary arithmetic."""
 
 
 HALF_TILES = (CudaMode.MMA, CudaMode.MMA_CHAIN)
@@ -75,7 +77,7 @@ COLLECTIVE = (
         CudaMode.FMA,
         CudaMode.IMMA,
     ),
-    *(CudaMode.DEPTHWISE, CudaMode.FMA_CHAIN, CudaMode.WGMMA_CHAIN),
+    *(CudaMode.DEPTHWISE, CudaMode.FMA_CHAIN, CudaMode.WGMMA_CHAIN, CudaMode.FEW_ROWS_CHAIN),
     *HALF_TILES,
     *WARPGROUP_MODES,
 )

@@ -22,6 +22,7 @@ from opendml.targets.cuda.machine import CudaMachine
 from opendml.targets.cuda.pattern import CudaMode
 from opendml.targets.cuda.schedule_chain import ChainShape, chain_cycles
 from opendml.targets.cuda.schedule_contraction import COPIED_LATENCY, Shape, estimates, tile_cycles
+from opendml.targets.cuda.schedule_few_rows import FewRowsShape
 from opendml.targets.cuda.schedule_warpgroups import WarpgroupTile
 
 _LAUNCH_CYCLES = 4500
@@ -76,7 +77,9 @@ def _ways_of_attention(kernel: Kernel, machine: CudaMachine) -> _Ways:
     def cycles(each: Kernel) -> float:
         return chain_cycles(each, machine, _aligned(each))
 
-    return () if shape is None else _computed(kernel, shape.values), cycles
+    # Keys and values of few queries are computed from elements as they lie in memory.
+    is_one_way = FewRowsShape.of(kernel, _aligned(kernel)) is not None
+    return () if shape is None or is_one_way else _computed(kernel, shape.values), cycles
 
 
 def _shape(kernel: Kernel) -> Shape:

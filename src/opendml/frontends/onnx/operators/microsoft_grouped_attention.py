@@ -35,6 +35,11 @@ def _rotated(
     return rotate(heads, cosine, sine, node.flag(flag))
 
 
+def _last(node: OnnxConversion, length: int) -> GraphTensor:
+    """Return the last of some positions, [1, 1]. A number in a graph would not change with sizes."""
+    return shaped(node.sequence(length, np.int32)[::-1][:1], (1, 1))
+
+
 def _following(node: OnnxConversion, first: GraphTensor, batch: int, length: int) -> GraphTensor:
     """Return the positions from the first of each row of the batch on, [batch, sequence]."""
     return repeated(first, (batch, 1)) + shaped(node.sequence(length, np.int32), (1, length))
@@ -80,7 +85,7 @@ def group_query_attention(node: OnnxConversion) -> Result:
     total = node.known_integer(6)
     before = node.constant(np.zeros((batch, 1)), np.int32)
     if total != length:
-        before = shaped(dml.cast(node.tensor(5), output_type="INT32"), (batch, 1)) - (length - 1)
+        before = shaped(dml.cast(node.tensor(5), output_type="INT32"), (batch, 1)) - _last(node, length)
     if node.flag("do_rotary"):
         if node.has(9):
             places = repeated(dml.cast(node.tensor(9), output_type="INT32"), (batch, length))
@@ -139,14 +144,15 @@ def _kept(
     if batch == 1 and old.sizes[2] >= total:
         behind = [old[:, :, total:]] if old.sizes[2] > total else []
         return dml.join([*([old[:, :, :first]] if first else []), fresh, *behind], axis=2)
-    rows = max(old.sizes[2], total)
-    after = node.constant(np.arange(rows)[None], np.int32) - before
-    newer = dml.element_wise_clip(after, min=0, max=length - 1) + old.sizes[2]
-    older = node.constant(np.minimum(np.arange(rows), old.sizes[2] - 1)[None], np.int32)
-    is_new = dml.element_wise_logical_and(after >= 0, after < length)
+    rows = old.sizes[2] if old.sizes[2] >= total else total
+    after, last = shaped(node.sequence(rows, np.int32), (1, rows)) - before, _last(node, length)
+    newer = dml.element_wise_min(dml.element_wise_max(after, 0), last)
+    older = shaped(node.sequence(rows + length, np.int32)[length:], (1, rows))
+    older = dml.element_wise_min(older, _last(node, length + old.sizes[2]))
+    is_new = dml.element_wise_logical_and(after >= 0, after <= last)
     which = shaped(dml.element_wise_if(is_new, newer, older), (batch, 1, rows, 1))
     return dml.gather_nd1(
-        dml.join([old, fresh], axis=2),
+        dml.join([fresh, old], axis=2),
         repeated(which, (batch, heads, rows, 1)),
         input_dimension_count=4,
         indices_dimension_count=4,
