@@ -70,14 +70,15 @@ WARPGROUP_MODES = (
 )
 """The modes whose tiles the copy engine loads, as tensor maps say."""
 COLLECTIVE = (
-    *(
-        CudaMode.SCATTER,
-        CudaMode.SCATTER_LINES,
-        CudaMode.POSITIONS,
-        CudaMode.FMA,
-        CudaMode.IMMA,
-    ),
-    *(CudaMode.DEPTHWISE, CudaMode.FMA_CHAIN, CudaMode.WGMMA_CHAIN, CudaMode.FEW_ROWS_CHAIN),
+    CudaMode.SCATTER,
+    CudaMode.SCATTER_LINES,
+    CudaMode.POSITIONS,
+    CudaMode.FMA,
+    CudaMode.IMMA,
+    CudaMode.DEPTHWISE,
+    CudaMode.FMA_CHAIN,
+    CudaMode.WGMMA_CHAIN,
+    CudaMode.FEW_ROWS_CHAIN,
     *HALF_TILES,
     *WARPGROUP_MODES,
 )
