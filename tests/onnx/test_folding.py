@@ -19,6 +19,7 @@ from onnx import NodeProto, TensorProto, helper
 
 import opendml as dml
 from opendml.frontends.onnx.evaluate import Evaluator
+from opendml.frontends.onnx.folding import folded
 from opendml.frontends.onnx.node import nodes_of
 from opendml.frontends.onnx.states import Pending, Values, extended
 from opendml.frontends.onnx.values import Known
@@ -80,6 +81,50 @@ def test_a_known_result_is_the_callers_own() -> None:
         np.testing.assert_array_equal(result["two"], [2])
         np.testing.assert_array_equal(result["y"], np.full((4, rows), 2))
         result["two"][:] = 7
+
+
+NUMBERS = np.arange(-12, 12, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("operator", "contents", "attributes"),
+    [
+        ("Cast", [NUMBERS], {"to": TensorProto.INT64}),
+        ("Cast", [NUMBERS], {"to": TensorProto.BOOL}),
+        ("Cast", [NUMBERS.astype(np.int64)], {"to": TensorProto.FLOAT16}),
+        ("Concat", [NUMBERS, NUMBERS[:, :1]], {"axis": -2}),
+        ("Constant", [], {"value": onnx.numpy_helper.from_array(NUMBERS)}),
+        ("Gather", [NUMBERS, np.array([[0, -1]])], {}),
+        ("Gather", [NUMBERS, np.array(2)], {"axis": 1}),
+        ("Slice", [NUMBERS, *map(np.array, ([-1, 0], [-(2**63) + 1, 9], [2, 0], [-2, 1]))], {}),
+        ("Slice", [NUMBERS, np.array([1]), np.array([2**63 - 1])], {}),
+        ("Unsqueeze", [NUMBERS, np.array([0, -1])], {}),
+    ],
+)
+def test_numpy_folds_nodes_as_the_evaluator_does(
+    operator: str, contents: list[Any], attributes: dict[str, Any]
+) -> None:
+    names = [f"x{number}" for number in range(len(contents))]
+    message = helper.make_node(operator, names, ["y"], **attributes)
+    (node,) = nodes_of([message], {"": 20})
+    given = dict(zip(names, contents, strict=True))
+    own = folded(node, given)
+    assert own is not None
+    expected = Evaluator(node)._prepared().run(None, given)
+    np.testing.assert_array_equal(own, expected, strict=True)
+
+
+def test_the_evaluator_folds_what_numpy_does_not() -> None:
+    message = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN)
+    (node,) = nodes_of([message], {"": 20})
+    assert folded(node, {"x": NUMBERS}) is None
+    assert Evaluator(node)({"x": NUMBERS})["y"].dtype.itemsize == 1
+
+
+def test_a_gather_behind_the_end_is_an_error() -> None:
+    (node,) = nodes_of([helper.make_node("Gather", ["x", "i"], ["y"])], {"": 20})
+    with pytest.raises(dml.InvalidArgument, match="Gather"):
+        Evaluator(node)({"x": NUMBERS, "i": np.array([2])})
 
 
 def _nodes(*edges: tuple[str, str]) -> Any:

@@ -22,7 +22,9 @@ from opendml.frontends.onnx.evaluate import EvaluatorWarning
 from opendml.frontends.onnx.trace import Tracer
 from opendml.targets import object_cache
 from opendml.targets.cpu import engine, planning
+from opendml.targets.cpu.compile_workers import WorkerPool
 from opendml.targets.cpu.executable import CpuInstance
+from opendml.targets.cpu.native import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(28)
@@ -111,6 +113,35 @@ def test_a_known_model_is_neither_parsed_nor_traced(
     found, second = work.of(lambda: results(source, X, X[:1], X))
     assert second == NOTHING
     assert found == expected
+
+
+def test_workers_start_before_a_new_model_is_traced(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    def noted(owner: Any, name: str) -> None:
+        function = getattr(owner, name)
+
+        def call(*arguments: Any) -> Any:
+            events.append(name)
+            return function(*arguments)
+
+        monkeypatch.setattr(owner, name, call)
+
+    monkeypatch.setenv("OPENDML_THREADS", "2")
+    noted(Tracer, "steps")
+    noted(WorkerPool, "start")
+    noted(WorkerPool, "close")
+    noted(engine, "compile_object")
+    monkeypatch.setattr(engine, "_runtime", {})
+    source = model()
+    expected, _ = work.of(lambda: results(source, X))
+    assert set(engine._runtime) == set(FUNCTIONS)
+    assert events.index("start") < events.index("steps")
+    assert events[-1] == "close"
+    assert "compile_object" not in events  # Workers compile all, and the native runtime.
+    events.clear()
+    assert work.of(lambda: results(source, X))[0] == expected
+    assert events == []
 
 
 def test_declarations_of_a_known_model_are_those_of_the_model(work: Work) -> None:

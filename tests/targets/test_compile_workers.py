@@ -158,3 +158,15 @@ def test_modules_of_assembly_do_not_pile_up(cold: pytest.MonkeyPatch) -> None:
     cold.setattr(engine, "kernel_assembly", counted)
     chain()
     assert alive == [0] * len(alive) != []
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system lists no mapped pages")
+def test_pages_of_llvm_that_its_loader_has_touched_are_released() -> None:
+    engine._release_library()
+    resident, is_code = list[int](), False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split()[0]:
+            is_code = "llvmlite" in line and " r-xp " in line
+        elif is_code and line.startswith("Rss:"):
+            resident.append(int(line.split()[1]))
+    assert resident == [0]

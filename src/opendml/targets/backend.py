@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -66,6 +67,10 @@ class DeviceBackend(ABC):
             program: the program.
             threads: host threads that may share a dispatch, at most. None: all that the process may use.
         """
+
+    def expecting_code(self) -> AbstractContextManager[None]:
+        """Prepare for programs whose code is not in the cache, while they are still traced and fused."""
+        return nullcontext()
 
     def traced(self, program: Program, threads: int | None) -> TracedProgram:
         """Cut a program with traced sizes into kernels, on a device that has plans.

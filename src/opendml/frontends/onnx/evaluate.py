@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
+from opendml.across_forks import importing
 from opendml.budget import meter
 from opendml.errors import Error, InvalidArgument, Unsupported
 from opendml.frontends.onnx.evaluator_facts import fault
 from opendml.frontends.onnx.evaluator_limits import bytes_of, require_work, results_of
-from opendml.frontends.onnx.evaluator_operators import MENDED
+from opendml.frontends.onnx.folding import folded, folds
 from opendml.frontends.onnx.inference import inferred_outputs
 from opendml.frontends.onnx.node import OnnxNode, graphs_of
 from opendml.frontends.onnx.values import Array, Known, sizes_of_type
@@ -50,19 +50,27 @@ class Evaluator:
     def __init__(self, node: OnnxNode) -> None:
         if graphs_of(node.message):
             raise Unsupported(f"{node}: its graphs are no work for onnx's evaluator")
-        self._node = node
-        reads = sorted(node.reads)
+        self._node, self._reads = node, sorted(node.reads)
+        self._last: tuple[list[tuple[Any, ...] | None], dict[str, Any]] | None = None
+        self._evaluator = None if folds(node) else self._prepared()
+
+    def _prepared(self) -> Any:
+        """Return the evaluator of the `onnx` package for the node."""
+        # Few models need it, and it has 230 modules.
+        with importing:
+            from onnx.reference import ReferenceEvaluator
+
+            from opendml.frontends.onnx.evaluator_operators import MENDED
+        node = self._node
         graph = onnx.GraphProto(name="node")
         graph.node.append(node.message)
-        graph.input.extend(onnx.ValueInfoProto(name=name) for name in reads)
+        graph.input.extend(onnx.ValueInfoProto(name=name) for name in self._reads)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.outputs if name)
         model = onnx.ModelProto(ir_version=onnx.IR_VERSION, graph=graph)
         for domain, version in {**node.opsets, node.domain: node.version}.items():
             model.opset_import.append(onnx.OperatorSetIdProto(domain=domain, version=version))
-        self._reads = reads
-        self._last: tuple[list[tuple[Any, ...] | None], dict[str, Any]] | None = None
         try:
-            self._evaluator = ReferenceEvaluator(model, new_ops=MENDED)
+            return ReferenceEvaluator(model, new_ops=MENDED)
         except Exception as error:
             raise Unsupported(f"{node}: onnx's evaluator has no such operator ({error})") from error
 
@@ -86,7 +94,7 @@ class Evaluator:
         require_work(self._node, given, results_of(self._node, values, types))
         try:
             with np.errstate(all="ignore"), meter().timed("evaluator_seconds", self._node):
-                results = self._evaluator.run(None, given)
+                results = self._results(given)
         except Error:
             raise
         except Exception as error:
@@ -97,6 +105,14 @@ class Evaluator:
         for name, content in found.items():
             meter().hold(bytes_of(content), f"{self._node}: output {name!r}")
         return found
+
+    def _results(self, given: dict[str, Any]) -> Any:
+        """Return the node's outputs in order."""
+        found = folded(self._node, given) if self._evaluator is None else None
+        if found is not None:
+            return found
+        self._evaluator = self._evaluator or self._prepared()
+        return self._evaluator.run(None, given)
 
     def folded(self, contents: Mapping[str, Any]) -> dict[str, Any]:
         """Return the outputs, which are cached for the last inputs.

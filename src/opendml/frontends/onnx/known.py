@@ -13,6 +13,7 @@ import json
 import os
 import time
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -178,6 +179,7 @@ class KnownModel(Locked):
         """The plans that this process has read or made, by the forms of runs."""
         self._runs: dict[Hashable, KnownRun] = {}
         """The runs of these plans by the exact sizes and types of their inputs."""
+        self._is_new = False
 
     def facts(self) -> ModelFacts | None:
         """Return the declarations of the model, if they are in the cache."""
@@ -202,8 +204,13 @@ class KnownModel(Locked):
             name: [info.to_json() for info in getattr(facts, name)]
             for name in ("inputs", "outputs", "declared")
         }
-        self._symbols = facts.symbols
+        self._symbols, self._is_new = facts.symbols, True
         _write(self._key, {**every, "held": facts.held})
+
+    def tracing(self) -> AbstractContextManager[None]:
+        """Return the context of a trace. The code of a new model is mostly not in the cache."""
+        is_new, self._is_new = self._is_new, False
+        return self.backend.expecting_code() if is_new else nullcontext()
 
     def run(self, inputs: Mapping[str, Any], models: ModelCache, reads: bool) -> KnownRun | None:
         """Return a run for inputs of these sizes and types. None: no plan in the cache serves them.

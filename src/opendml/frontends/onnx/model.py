@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -153,9 +154,10 @@ class OnnxModel(Locked):
     def _run_traced(self, given: dict[str, Any]) -> list[Any]:
         """Run the traced model. Note the run for other processes if it is new, without caches in place."""
         contents, dimensions, began = given.copy(), dict[str, int](), time.perf_counter()
-        tracer = self._tracer
-        before, planned = tracer.traced_count, tracer.planned_count
-        steps = list(tracer.steps(contents, dimensions))
+        with nullcontext() if self._known is None else self._known.tracing():
+            tracer = self._tracer
+            before, planned = tracer.traced_count, tracer.planned_count
+            steps = list(tracer.steps(contents, dimensions))
         if tracer.traced_count > before:
             tell(
                 "%s: traced for inputs of sizes %s, which it had not met, in %.2f s",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from opendml.across_forks import importing
@@ -35,6 +36,12 @@ class CpuBackend(HostBackend):
             from opendml.targets.cpu.executable import CpuExecutable
             from opendml.targets.cpu.stored_plan import known_plan
         return CpuExecutable(known_plan(program, threads))
+
+    def expecting_code(self) -> AbstractContextManager[None]:
+        """Start the processes that compile machine code."""
+        with importing:
+            from opendml.targets.cpu.engine import expecting_code
+        return expecting_code()
 
     def traced(self, program: Program, threads: int | None) -> TracedProgram:
         """Cut a program with traced sizes into kernels."""

@@ -122,6 +122,17 @@ class WorkerPool:
         """The number of processes that were started."""
         return len(self._workers)
 
+    def start(self, count: int) -> None:
+        """Start workers, up to a number in all.
+
+        Raises:
+            RuntimeError: no thread can be started.
+        """
+        while len(self._threads) < count:
+            thread = threading.Thread(target=self._work, name="opendml compiler", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
     def compile(self, assembly: str, effort: Effort, count: int) -> Future[bytes | None]:
         """Return the later object of some assembly.
 
@@ -134,10 +145,7 @@ class WorkerPool:
         Raises:
             RuntimeError: no thread can be started.
         """
-        while len(self._threads) < count:
-            thread = threading.Thread(target=self._work, name="opendml compiler", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self.start(count)
         found: Future[bytes | None] = Future()
         self._jobs.put((assembly, effort, found))
         return found

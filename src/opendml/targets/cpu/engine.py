@@ -10,7 +10,8 @@ import mmap
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Self
@@ -48,8 +49,13 @@ _COMPILER_BYTES = 64 * 1024 * 1024
 """Bytes of address space that the compilation of one kernel may take. LLVM ends the process if it gets
 none."""
 
+_EXPECTED_KERNELS = 4
+"""Kernels for which workers start before any is known: two workers. More start when more are known."""
+
 _codes: dict[str, MachineCode] = {}
 """Machine code by the keys of objects."""
+_runtime: dict[str, int] = {}
+"""The addresses of the native runtime's functions."""
 _libraries: list[llvm.ResourceTracker] = []
 _numbers = itertools.count()
 
@@ -79,7 +85,8 @@ class KernelCompiler:
     def __init__(self) -> None:
         self._missing: dict[str, CpuPattern] = {}
         self._later: dict[str, Future[bytes | None]] = {}
-        self._pool: WorkerPool | None = None
+        self._expecting = _expecting.get()
+        self._own: WorkerPool | None = None
         self._began = 0.0
 
     def __enter__(self) -> Self:
@@ -87,9 +94,9 @@ class KernelCompiler:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the worker processes."""
-        if self._pool is not None:
-            self._pool.close()
+        """End the worker processes that were started for it."""
+        if self._own is not None:
+            self._own.close()
 
     def add(self, patterns: Iterable[CpuPattern]) -> None:
         """Begin to compile patterns whose code is neither in this process nor in the cache."""
@@ -104,15 +111,22 @@ class KernelCompiler:
         self._began = self._began or time.perf_counter()
         self._missing |= {key: each for key, each in new.items() if key not in _codes}
         workers = worker_count(len(self._missing), available_threads())
-        if not workers:
+        if not workers and self._pool is None:
             return
-        self._pool = self._pool or WorkerPool(machine())
+        pool = self._pool or WorkerPool(machine())
+        if self._expecting is None:
+            self._own = pool
         for key, pattern in self._missing.items():
             if key not in self._later:
                 check_time()
                 with suppress(RuntimeError):  # Without threads, this process compiles all.
                     job = kernel_assembly(pattern), effort_for(pattern)
-                    self._later[key] = self._pool.compile(*job, workers)
+                    self._later[key] = pool.compile(*job, workers)
+
+    @property
+    def _pool(self) -> WorkerPool | None:
+        """The worker processes, if there are any."""
+        return self._expecting.pool if self._expecting else self._own
 
     def codes(self, patterns: Sequence[CpuPattern]) -> list[MachineCode]:
         """Return the machine code of patterns.
@@ -137,6 +151,8 @@ class KernelCompiler:
                 with deferred_signals():
                     _require_memory()
                     _link_kernel(key, next(_compiled([missing[key]])) if found is None else found)
+            if self._expecting is not None:
+                self._expecting.finish()
             if missing:
                 tell(
                     "compiled the machine code of %d kernels, which is not in the cache, in %.2f s "
@@ -146,6 +162,57 @@ class KernelCompiler:
                     max(self._pool.size if self._pool else 0, 1),
                 )
             return [_codes[key] for key in keys]
+
+
+class _Expecting:
+    """Worker processes that have started before the first kernel is known. They compile the native runtime.
+
+    Args:
+        pool: the processes.
+    """
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.pool = pool
+        assembly = runtime_assembly(machine().triple)
+        self._key = _key(assembly)
+        self._runtime: Future[bytes | None] | None = None
+        if not _runtime and read_object(self._key) is None:
+            self._runtime = pool.compile(assembly, Effort.ALL, 0)
+
+    def finish(self) -> None:
+        """Link the native runtime."""
+        found, self._runtime = self._runtime, None
+        code = None if found is None else found.result()
+        if code is not None:
+            with deferred_signals():
+                _require_memory()
+                _runtime.update(_linked(self._key, code, FUNCTIONS))
+
+
+_expecting: ContextVar[_Expecting | None] = ContextVar("opendml_expecting_code", default=None)
+
+
+@contextmanager
+def expecting_code() -> Iterator[None]:
+    """Start worker processes, because a program that comes within the context has most kernels to compile.
+
+    Workers and the native runtime take 0.1 s each of a core that is idle until the first kernel is chosen.
+    """
+    workers = worker_count(_EXPECTED_KERNELS, available_threads())
+    if not workers or _expecting.get() is not None:
+        yield
+        return
+    pool = WorkerPool(machine())
+    token = None
+    try:
+        with suppress(RuntimeError):  # Without threads, this process compiles all.
+            pool.start(workers)
+            token = _expecting.set(_Expecting(pool))
+        yield
+    finally:
+        if token is not None:
+            _expecting.reset(token)
+        pool.close()
 
 
 def codes_of_keys(keys: Sequence[str]) -> list[MachineCode] | None:
@@ -177,14 +244,15 @@ def note_runtime() -> None:
             write_object(_key(assembly), compile_object(assembly))
 
 
-@cache
-def runtime_addresses() -> dict[str, int]:
+def runtime_addresses() -> Mapping[str, int]:
     """Return the addresses of the native runtime's functions."""
-    assembly = runtime_assembly(machine().triple)
-    with compiling, deferred_signals():
-        _require_memory()
-        found = _cached(_key(assembly), FUNCTIONS)
-        return found if found is not None else _linked(_key(assembly), compile_object(assembly), FUNCTIONS)
+    if not _runtime:
+        assembly = runtime_assembly(machine().triple)
+        with compiling, deferred_signals():
+            _require_memory()
+            found = _cached(_key(assembly), FUNCTIONS)
+            _runtime.update(found or _linked(_key(assembly), compile_object(assembly), FUNCTIONS))
+    return _runtime
 
 
 def _find_kernels(keys: Sequence[str]) -> None:
@@ -312,9 +380,24 @@ def _target_machine() -> llvm.TargetMachine:
 def _jit() -> llvm.LLJIT:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    _release_library()
     # It gives an object one piece of memory. RuntimeDyld, LLVM's default, takes one for each section, and
     # ends the process where these lie more than 2 GiB apart.
     return llvm.create_lljit_compiler(_target_machine(), use_jit_link=True)
+
+
+def _release_library() -> None:
+    """Release the pages of LLVM's code that the loader has touched: 22 MB, of which links need few.
+
+    The system maps them again on demand. Other systems than Linux have no such list.
+    """
+    with suppress(OSError, AttributeError):
+        madvise = ctypes.CDLL(None).madvise
+        with open("/proc/self/maps") as maps:
+            found = [line.split()[0] for line in maps if "llvmlite" in line and " r-xp " in line]
+        for part in found:
+            begin, end = (int(address, 16) for address in part.split("-"))
+            madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), mmap.MADV_DONTNEED)
 
 
 def environment() -> str:
