@@ -278,17 +278,20 @@ def test_weights_whose_blocks_have_scales_are_computed_where_they_are_multiplied
     assert_agrees([result], [x, weights, scales], rtol=1e-5)
 
 
-def test_heads_of_attention_and_blocks_of_weights_may_split_one_axis() -> None:
+@pytest.mark.parametrize("rows", [1, 3])
+def test_heads_of_attention_and_blocks_of_weights_may_split_one_axis(rows: int) -> None:
     """The rows are results of products for 6 heads of 4 elements, the blocks of weights have 8."""
     random = np.random.default_rng(4)
-    shapes = (6, 3, 1, 7), (6, 1, 4, 7), (5, 3)
+    shapes = (6, rows, 1, 7), (6, 1, 4, 7), (5, 3)
     arrays = [random.standard_normal(sizes).astype(np.float32) for sizes in shapes]
     weights = random.integers(0, 16, (5, 24)).astype(np.uint8)
     p, v, scale, columns = sources(*arrays, weights)
-    heads = permuted(reshaped(contraction(p, v, (3,)), (6, 3, 4)), (1, 0, 2))
+    heads = contraction(p, v, (3,))
+    if rows > 1:
+        heads = permuted(reshaped(heads, (6, rows, 4)), (1, 0, 2))
     spread = reshaped(view(scale, (5, 3, 8), (0, 0), [[1, 0, 0], [0, 1, 0]]), (5, 24))
     floats = convert(columns, scale.type) * spread
-    result = contraction(reshaped(heads, (3, 1, 24)), reshaped(floats, (1, 5, 24)), (2,))
+    result = contraction(reshaped(heads, (rows, 1, 24)), reshaped(floats, (1, 5, 24)), (2,))
     of_heads, multiplying = kernels_of([result], [*arrays, weights])
     assert (len(of_heads.loads), len(multiplying.loads)) == (2, 3)
     assert_agrees([result], [*arrays, weights], rtol=1e-5)

@@ -322,7 +322,7 @@ def _contracted_over(node: Node, reshaped: Node) -> Node | None:
         groups_of_sizes.append(numbers)
         summed += [part for part, size in zip(numbers, parts, strict=True) if axis in axes and size > 1]
         sizes += parts
-    operands = [_refined(operand, domain, sizes, groups_of_sizes) for operand in node.operands]
+    operands = [_refined(operand, domain, sizes, groups_of_sizes, True) for operand in node.operands]
     kept = tuple(1 if part in summed else size for part, size in enumerate(sizes))
     found = tuple(operand for operand in operands if operand is not None)
     return Node(node.operation, node.type, kept, found, tuple(summed)) if len(found) == 2 else None
@@ -402,11 +402,16 @@ def _merged(
 
 
 def _refined(
-    operand: Node, coarse: Sequence[int], fine: Sequence[int], groups: Sequence[Sequence[int]]
+    operand: Node,
+    coarse: Sequence[int],
+    fine: Sequence[int],
+    groups: Sequence[Sequence[int]],
+    is_multiplied: bool = False,
 ) -> Node | None:
     """Return an operand with dimensions split like the sizes `coarse` of its user into groups of `fine` ones.
 
-    None if that takes more than a view.
+    None if that takes more than a view. If the operand `is_multiplied`, it may be a view of results of
+    reductions, which are stored anyway.
     """
     if not operand.sizes:
         return operand
@@ -419,7 +424,9 @@ def _refined(
     if tuple(sizes) == operand.sizes:
         return _lowered_if_reshaped(operand)
     result = _lowered_if_reshaped(_reshape(Node(Operation.RESHAPE, operand.type, tuple(sizes), (operand,))))
-    return None if result.operation is Operation.RESHAPE else result
+    if result.operation is not Operation.RESHAPE:
+        return result
+    return split_reshape(result) if is_multiplied and result.operands[0].operation in COLLECTIVE else None
 
 
 # Joins

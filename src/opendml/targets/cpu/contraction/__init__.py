@@ -23,8 +23,8 @@ rows and instructions read one copy. A 4096x4096 matrix of 4 bits in blocks of 3
 
 Digits. Up to eight rows multiply packed numbers of 4 and 8 bits as integers (`digits.py`). The processor must
 add products of four bytes, and the element must be (number - zero point) * scale. A block of a row becomes
-integers of 31 bits times a power of two, in four digits of 8 bits. So 64 numbers take four instructions for
-each row, and one or two to unpack them. Digits lose at most 2^-22 of an element, and sums of a block are
+integers of 32 bits times a power of two, in four digits of 8 bits. So 64 numbers take four instructions for
+each row, and one or two to unpack them. Digits lose at most 2^-23 of an element, and sums of a block are
 exact, so the error bound of many rows holds. GPT-2 in blocks of 32 takes half the processor time of widening
 numbers in registers, which others of these rows and constants do.
 
