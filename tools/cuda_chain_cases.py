@@ -59,6 +59,12 @@ def chain_cases() -> Iterator[Case]:
             causal = _causal(type, (heads_of_causal, rows, columns, elements), -math.inf)
             yield _case(f"{type} causal {rows} {columns} of {elements}", causal)
         yield _case(f"{type} causal by a number", _causal(type, (2, 200, 200, 64), -9.0))
+    yield _case("FLOAT16 of windows", _attention("FLOAT16", 6, _tensors(6, 49, 49, 32, 32)))
+    for rows, columns, elements in ((150, 208, 64), (80, 48, 40)):
+        given: dict[str, Sizes] = dict(_tensors(4, rows, columns, elements, elements))
+        given |= {"mask": Strided((1, 4, rows, columns), (0, 0, columns, 1))}
+        masked = _attention("FLOAT16", 4, given, mask_type="BOOLEAN", mask_filter_value=-2.0)
+        yield _case(f"FLOAT16 of heads that share a mask of {columns} keys", masked)
     for elements in (192, 256):
         wide = _attention("FLOAT16", 2, _tensors(2, 150, 200, elements, elements))
         yield _case(f"FLOAT16 of {elements} elements", wide)

@@ -103,5 +103,6 @@ def schedulers() -> Iterator[tuple[str, Scheduler]]:
     for each in (*WARPGROUP_TILES, *WINDOW_TILES, *BYTE_TILES, *BYTE_WINDOW_TILES, *PARTS_TILES):
         for splits in SPLITS:
             name = f"{each.mode.value} {each.rows}x{each.columns} by {each.threads}"
-            name += " in turn" * each.turns
-            yield f"{name} in {each.cluster} / {splits}", partial(in_tiles, each, splits)
+            name += " in turn" * each.turns + " exchanged" * each.exchanged
+            name += f" in {each.cluster}x{each.across} / {splits}"
+            yield name, partial(in_tiles, each, splits)

@@ -23,6 +23,7 @@ from opendml.spec import descs
 from opendml.spec.enums import MultiheadAttentionMaskType as MaskType
 from opendml.spec.operator_desc import OperatorDesc
 from opendml.spec.tensor_desc import TensorDesc
+from opendml.targets.cuda.executable import fused
 from opendml.targets.cuda.kernel_source import kernel_source
 from opendml.targets.cuda.launch import CudaLaunch
 from opendml.targets.cuda.parameters import ParameterStruct
@@ -134,6 +135,37 @@ def test_what_depends_on_keys_alone_is_computed_once_for_each_key(given: dict[st
     assert dict(launch.pattern.constants)["TERMS"] == terms
 
 
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({"mask": (2, 1, 256, 256)}, True),
+        ({"mask": (1, 1, 256, 256)}, True),
+        ({"mask": (2, 4, 256, 256)}, False),
+        ({"mask": (2, 1, 256, 200), "keys": 200}, False),
+        ({"mask": (2, 1, 256, 256), "bias": (1, 4, 256, 256)}, False),
+        ({"mask": (2, 1, 1, 256)}, False),
+    ],
+    ids=str,
+)
+def test_truth_values_that_matrices_share_are_stored_and_read_as_bits(
+    given: dict[str, Any], stored: bool
+) -> None:
+    kernels = fused(program_of(operator(**given)), MACHINE).kernels
+    launch = schedule(kernels[-1], MACHINE, aligned(kernels[-1]))
+    assert dict(launch.pattern.constants)["MASKED"] == stored
+    assert len(kernels) == 1 + stored
+    if stored:
+        (storing,) = kernels[:-1]
+        assert math.prod(storing.domain) == math.prod(given["mask"])
+        assert storing.stores[0].type is ScalarType.BOOLEAN
+
+
+def test_few_keys_take_several_blocks_of_a_multiprocessor() -> None:
+    launch = launch_of((600, 49, 49, 32, 32))
+    assert (dict(launch.pattern.constants)["BLOCKS"], launch.grid) == (3, 3 * MACHINE.multiprocessors)
+    assert dict(launch_of((600, 49, 65, 32, 32)).pattern.constants)["BLOCKS"] == 1
+
+
 def test_a_mask_that_is_gathered_is_read_in_the_kernel() -> None:
     """Under a condition, as masks of transformers' models: an index may lie outside."""
 
@@ -206,10 +238,10 @@ def test_tiles_fit_a_multiprocessor(tile: AttentionTile) -> None:
     launch = launch_of((2, 512, 512, tile.width, tile.width), tile)
     assert launch.pattern.mode is CudaMode.WGMMA_CHAIN
     constants = dict(launch.pattern.constants)
-    entry = REGISTERS // tile.threads // 8 * 8
+    entry = REGISTERS // tile.blocks // tile.threads // 8 * 8
     taken = constants["PRODUCER_REGISTERS"] + tile.rows // 64 * constants["CONSUMER_REGISTERS"]
     assert 128 * taken <= entry * tile.threads
-    assert launch.shared_bytes + 1024 <= SHARED_BYTES
+    assert tile.blocks * (launch.shared_bytes + 1024) <= SHARED_BYTES
     assert constants["STAGES"] >= 2
     assert tile.rows % 64 == tile.keys % 16 == 0
 
@@ -243,7 +275,7 @@ def test_a_grid_has_no_more_blocks_than_run_at_once() -> None:
 def test_blocks_share_the_keys_of_few_queries(given: dict[str, int], slices: int) -> None:
     """Blocks fill the multiprocessors. Each slice of keys of a matrix has a page of sums."""
     size = given.get("size", 64)
-    tile = next(each for each in ATTENTION_TILES if (each.rows, each.width) == (64, size))
+    tile = next(each for each in ATTENTION_TILES if (each.rows, each.width, each.blocks) == (64, size, 1))
     (launch,) = launches(program_of(operator(**({"queries": 1} | given))), tile)  # type: ignore[arg-type]
     constants, items = dict(launch.pattern.constants), 2 * given["shared"] * slices
     assert (launch.pattern.mode, constants["ROWS"]) == (CudaMode.WGMMA_CHAIN, 64)

@@ -61,7 +61,7 @@ def way(pattern: CudaPattern) -> str:
         (FLOAT32, (4096, 1, 4096), "reduction"),
         (FLOAT32, (16, 16, 16), "reduction"),
         (FLOAT16, (4096, 4096, 4096), "wgmma 128x256"),
-        (FLOAT16, (3072, 3072, 3072), "wgmma 128x192"),
+        (FLOAT16, (3072, 3072, 3072), "wgmma 256x144"),
         (FLOAT16, (128, 768, 768), "wgmma 64x64"),
         (FLOAT16, (4100, 4100, 4100), "mma 128x128"),
         (FLOAT16, (8, 4096, 4096), "wgmma 64x64"),

@@ -64,7 +64,7 @@ def scheduled(product: Program, alignments: Sequence[int] = (), capability: int 
 def launch_in(tile: WarpgroupTile, result: Node, splits: int = 1) -> CudaLaunch:
     (kernel,) = fuse(program(result)).kernels
     shape = Shape(kernel, aligned(kernel))
-    return WarpgroupShape(shape).launch(tile, splits, MACHINE)
+    return WarpgroupShape(shape, tile.exchanged).launch(tile, splits, MACHINE)
 
 
 @pytest.mark.parametrize(
@@ -195,6 +195,34 @@ def test_blocks_of_a_cluster_load_parts_of_the_columns() -> None:
     tile = next(each for each in WARPGROUP_TILES if each.across == 4)
     a, b = launch_in(tile, half_product((512, 512, 512), False, True)).maps
     assert (a.box, b.box) == ((64, tile.rows // 4), (64, tile.columns))
+
+
+@pytest.mark.parametrize(
+    ("result", "wanted"),
+    [
+        (half_product((512, 512, 512), False, True), True),
+        (half_product((512, 516, 512), False, True), True),
+        (matrix_product(FLOAT16, (512, 512, 512), False, True), False),
+        (with_more((512, 512, 512), FLOAT32, (1, 1, 512, 1)), True),
+        (with_more((512, 512, 512), FLOAT32, (1, 512, 1, 1)), False),
+        (with_more((512, 512, 512), FLOAT16, (1, 512, 512, 1)), True),
+    ],
+)
+def test_exchanged_tiles_store_halves_that_are_contiguous_along_rows(result: Node, wanted: bool) -> None:
+    """What results need beside the sum lies along rows, or at each result."""
+    (kernel,) = fuse(program(result)).kernels
+    found = [tile for tile, _, _ in warpgroup_tiles(Shape(kernel, aligned(kernel)), MACHINE)]
+    assert any(tile.exchanged for tile in found) is wanted
+
+
+def test_exchanged_tiles_have_any_multiple_of_16_columns() -> None:
+    """11 tiles of 144 hold 1,576 rows of results."""
+    tile = next(each for each in WARPGROUP_TILES if each.exchanged and each.columns == 144)
+    (kernel,) = fuse(program(half_product((1576, 3072, 768), False, True))).kernels
+    shape = Shape(kernel, aligned(kernel))
+    launch = WarpgroupShape(shape, exchanged=True).launch(tile, 1, MACHINE)
+    assert (launch.values["m"], launch.values["n"], launch.grid) == (3072, 1576, 132)
+    assert [map.access for map in launch.maps] == [1, 0]
 
 
 def test_slices_meet_in_global_memory_if_their_clusters_do_not_run_at_once() -> None:

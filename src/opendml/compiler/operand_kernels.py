@@ -7,7 +7,7 @@ to store first. The target compares the prices, since they depend on its tiles.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opendml.compiler.horizontal import are_few_accesses, fused_pair
@@ -38,11 +38,12 @@ def divided(kernel: Kernel, operands: Sequence[Node], buffers: Sequence[int]) ->
         inside = [node for node in ordered([operand]) if node.operation is Operation.SOURCE]
         numbers = {number: place for place, number in enumerate(sorted(set(map(number_of, inside))))}
         loads = tuple(kernel.loads[number] for number in numbers)
+        operand, own = _without_repetition(operand, loads, numbers), operand
         strides, bytes = _strides(operand, loads)
         store = Access(buffer, operand.type, 0, strides)
         stores.append(Kernel(operand.sizes, (), loads, (store,), renumbered([operand], numbers)))
         sizes.append(bytes)
-        changed[id(operand)] = source(len(accesses), operand.type, operand.sizes)
+        changed[id(own)] = source(len(accesses), operand.type, operand.sizes)
         accesses.append(store)
     for node in ordered(kernel.values, changed):
         below = tuple(changed.get(id(each), each) for each in node.operands)
@@ -54,6 +55,19 @@ def divided(kernel: Kernel, operands: Sequence[Node], buffers: Sequence[int]) ->
         kernel, loads=tuple(accesses[number] for number in numbers), values=renumbered(values, numbers)
     )
     return DividedKernel(tuple(stores), reads, tuple(sizes))
+
+
+def _without_repetition(operand: Node, loads: Sequence[Access], numbers: Mapping[int, int]) -> Node:
+    """Return an operand that has one element along dimensions along which no tensor moves."""
+    moved = [any(load.strides[dimension] for load in loads) for dimension in range(len(operand.sizes))]
+    if all(moved):
+        return operand
+
+    def single(node: Node) -> Node:
+        sizes = tuple(size if is_moved else 1 for size, is_moved in zip(node.sizes, moved, strict=False))
+        return Node(node.operation, node.type, sizes, node.operands, node.attribute, node.origin)
+
+    return rebuild([operand], single)[0]
 
 
 def _strides(operand: Node, loads: Sequence[Access]) -> tuple[tuple[int, ...], int]:

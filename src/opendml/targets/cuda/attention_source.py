@@ -57,6 +57,7 @@ class AttentionPrinter(WarpgroupPrinter):
                 self._scale(parts.scaled_by),
                 self._scores(parts.visible, products),
                 *self._terms(parts.visible, products),
+                *self._mask(parts.visible, products),
                 self.unit_of_results(results, UNIT),
             ]
         )
@@ -155,6 +156,23 @@ class AttentionPrinter(WarpgroupPrinter):
             function(f"void finish_scores({arguments})", rest),
         ]
 
+    def _mask(self, visible: Node, products: Node) -> list[str]:
+        """Print two functions if scores have a mask: the address of a truth value, and the scores of two keys
+        from theirs."""
+        constants = dict(self.pattern.constants)
+        mask = mask_of(visible, products, self.pattern.loads) if constants["MASKED"] else None
+        bits, address, rest = {}, ["return nullptr;"], list[str]()
+        if mask is not None:
+            bits = {id(mask): "(bits >> lane & 1)", id(products): "sums[lane]"}
+            address = [f"return {self._address(number_of(mask))};"]
+            lines, name = self._compute([visible], bits, self._group_load)
+            loop = ["#pragma unroll", "for (int lane = 0; lane < 2; lane++) {"]
+            rest = [*loop, *(f"    {line}" for line in lines), f"    sums[lane] = {name(visible)};", "}"]
+        return [
+            function(f"const char* mask_at({_POSITION})", address),
+            function(f"void mask_scores({_POSITION}, float (&sums)[2], unsigned bits)", rest),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class Scores:
@@ -221,6 +239,21 @@ def terms_of(visible: Node, products: Node, loads: Sequence[CudaAccess]) -> Term
     if len(found) > _MOST_TERMS or any(each.type not in _TERM_TYPES for each in found):
         return Terms()
     return Terms(found, tuple(shared))
+
+
+def mask_of(visible: Node, products: Node, loads: Sequence[CudaAccess]) -> Node | None:
+    """Return the load of truth values that scores depend on, if nothing else that they need depends on keys.
+
+    The last loop of the accesses is over keys.
+    """
+    keyed = [
+        node
+        for node in ordered([visible], {id(products)})
+        if node.operation is Operation.SOURCE and loads[number_of(node)].rows[-1]
+    ]
+    if len(keyed) != 1 or keyed[0].type is not ScalarType.BOOLEAN or keyed[0].operands:
+        return None
+    return None if loads[number_of(keyed[0])].counter else keyed[0]
 
 
 def _hiding(scores: Node) -> tuple[Node, Node, Node, bool] | None:

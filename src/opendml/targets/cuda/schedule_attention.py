@@ -22,13 +22,13 @@ from opendml.across_forks import cached_property
 from opendml.compiler.attention import attention_of
 from opendml.compiler.kernel import Access, number_of
 from opendml.compiler.loops import Loop
-from opendml.program.node import Node, Operation
+from opendml.program.node import Node, Operation, ordered
 from opendml.program.scalar_type import ScalarType
 from opendml.program.sizes import greatest, least
-from opendml.targets.common.guards import guards_of
+from opendml.targets.common.guards import guards_of, loads_of
 from opendml.targets.common.launch import loop_words
 from opendml.targets.common.pattern import Step
-from opendml.targets.cuda.attention_source import Scores, terms_of
+from opendml.targets.cuda.attention_source import Scores, mask_of, terms_of
 from opendml.targets.cuda.contraction_source import loads_beside
 from opendml.targets.cuda.costs import reading
 from opendml.targets.cuda.launch import VECTOR_BYTES, CudaLaunch, tiled_pattern
@@ -87,12 +87,14 @@ _IDLE = 0.4
 class AttentionTile:
     """A tile of `rows` queries of a block, 64 for each warpgroup, which reads `keys` keys at a time. Heads
     have at most `width` elements, and more than `width` - 64. `rate` is the percentage of the tensor
-    cores' rate that is reached."""
+    cores' rate that is reached. A multiprocessor has several `blocks` if there are few keys, whose products
+    and weights follow each other."""
 
     rows: int
     keys: int
     width: int
     rate: int
+    blocks: int = 1
 
     mode = CudaMode.WGMMA_CHAIN
 
@@ -103,10 +105,11 @@ class AttentionTile:
 
     def registers(self) -> tuple[int, int]:
         """Return the registers of a thread that loads, and of one that multiplies."""
-        return registers_of(_PRODUCER_REGISTERS, self.rows // 64)
+        return registers_of(_PRODUCER_REGISTERS, self.rows // 64, self.blocks)
 
 
 ATTENTION_TILES = (
+    AttentionTile(_FEW_ROWS, 64, 64, 35, blocks=3),
     AttentionTile(_FEW_ROWS, 128, 64, 35),
     AttentionTile(_FEW_ROWS, 128, 128, 50),
     AttentionTile(_FEW_ROWS, 96, 192, 50),
@@ -240,6 +243,9 @@ class AttentionShape:
         """Return whether a tile is large enough: one warpgroup is for few queries, or for a device that other
         tiles do not fill."""
         tiles = self.batch_count * -(-self._row_count // _MOST_ROWS)
+        # Weights of two parts take more registers than several blocks leave.
+        if tile.blocks > 1 and (self._keys.count > tile.keys or self._parts > 1):
+            return False
         return tile.rows > _FEW_ROWS or self._has_few_rows or tiles < machine.multiprocessors
 
     def takes(self, tile: AttentionTile, machine: CudaMachine) -> bool:
@@ -252,7 +258,9 @@ class AttentionShape:
 
     def _stages(self, tile: AttentionTile, machine: CudaMachine) -> int:
         depth, _ = self.padded
-        free_bytes = machine.shared_bytes - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
+        free_bytes = (
+            machine.shared_bytes // tile.blocks - RESERVED_BYTES - SHARED_SLACK - tile.rows * depth * 2
+        )
         free_bytes -= self._term_bytes(tile)
         return min(_MOST_STAGES, free_bytes // self._stage_bytes(tile))
 
@@ -305,8 +313,8 @@ class AttentionShape:
         def cycles(own: int) -> float:
             slices = -(-blocks // own)
             merging = (_MERGE_CYCLES + slices * sums / _MERGE_BYTES) * (slices > 1)
-            rounds = -(-self.batch_count * slices // machine.multiprocessors)
-            return _BEGIN_CYCLES + rounds * (own * each + _TILE_CYCLES) + merging
+            rounds = -(-self.batch_count * slices // (machine.multiprocessors * tile.blocks))
+            return _BEGIN_CYCLES + rounds * (own * each * tile.blocks + _TILE_CYCLES) + merging
 
         ways = sorted({-(-blocks // slices) for slices in range(1, min(blocks, _MOST_SLICES) + 1)})
         return min(((own, cycles(own)) for own in reversed(ways)), key=lambda way: way[1])
@@ -342,6 +350,7 @@ class AttentionShape:
         q, k, v = self._loads
         constants = {
             "THREADS": tile.threads,
+            "BLOCKS": tile.blocks,
             "ROWS": tile.rows,
             "KEYS": tile.keys,
             "DEPTH": depth,
@@ -351,6 +360,7 @@ class AttentionShape:
             "HIDES": int(self._hides),
             "SPLIT": int(slices > 1),
             "TERMS": self._terms,
+            "MASKED": int(self._is_masked and tile.keys % 64 == 0),
             "PAIRED": sum(1 << number for number in range(len(self.kernel.loads)) if self._is_paired(number)),
             "PRODUCER_REGISTERS": producer,
             "CONSUMER_REGISTERS": consumer,
@@ -385,7 +395,7 @@ class AttentionShape:
         steps = {f"step{number}": stride for number, stride in enumerate(self._columns.strides)}
         return CudaLaunch(
             pattern,
-            least(items, machine.multiprocessors),
+            least(items, machine.multiprocessors * tile.blocks),
             tile.threads,
             loop_words(self.kernel, self.groups, rows) | words | steps,
             counters_bytes=4 + 4 * self.batch_count * (slices > 1),
@@ -408,6 +418,42 @@ class AttentionShape:
         if len(self._rows) > 1:
             return tuple(loop.count for loop in reversed(self._rows))
         return (least(tile.rows, -(-self._row_count // ROWS_OF_BOX) * ROWS_OF_BOX),)
+
+    @property
+    def computed_mask(self) -> Node | None:
+        """Return the truth value of each query and key that scores depend on, if nothing else that they need
+        depends on keys. None if it is not computed of one tensor."""
+        chain = attention_of(self.kernel.values)
+        assert chain is not None
+        nodes = list(ordered([self._scores.visible], {id(chain.products)}))
+        numbers = [number_of(node) for node in nodes if node.operation is Operation.SOURCE]
+        keyed = {number for number in numbers if self._keys.strides[number]}
+        if len(keyed) != 1 or self._guarded:
+            return None
+        (number,) = keyed
+        if self.kernel.loads[number].buffer is None or not any(loop.strides[number] for loop in self._rows):
+            return None
+        # Operands come before what is computed of them.
+        found = next(
+            (each for each in nodes if each.type is ScalarType.BOOLEAN and number in loads_of([each])), None
+        )
+        if found is None or found.operation is Operation.SOURCE or chain.products in ordered([found]):
+            return None
+        return found
+
+    @cached_property
+    def _is_masked(self) -> bool:
+        """Return whether scores depend on truth values that can be read in units of 16 bytes along keys."""
+        chain = attention_of(self.kernel.values)
+        assert chain is not None
+        patterns = [self._pattern(number) for number in range(len(self.kernel.loads))]
+        mask = mask_of(self._scores.visible, chain.products, patterns)
+        if mask is None or self._keys.count % VECTOR_BYTES:
+            return False
+        number = number_of(mask)
+        strides = [loop.strides[number] for loop in (*self.groups, *self._rows)]
+        is_aligned = not any(each % VECTOR_BYTES for each in (self._alignments[number], *strides))
+        return is_aligned and self._keys.strides[number] == 1
 
     def _is_paired(self, number: int) -> bool:
         """Return whether two neighbouring keys can read an access together."""

@@ -15,6 +15,9 @@
 // TERMS: parts of scores that depend on keys, and not on queries, as in a mask of keys. Each warp computes them once for each tile of keys,
 // and keeps them in shared memory. If a term also has loads that depend on queries, only warps whose queries all have the same values do so.
 //
+// MASKED: a truth value in memory for each query and key, whose rows are aligned. While products are in flight, a quad reads those of its
+// queries in units of 16 bytes, and each thread keeps them as bits.
+//
 // SPLIT: all queries of a matrix fit in one tile, and several blocks share its keys, `p.slice_tiles` tiles of keys each. Each leaves its sums in
 // global memory; the last one adds them up in the order of the keys.
 
@@ -27,6 +30,7 @@ constexpr unsigned long long SWIZZLED = 1ull << 62;  // by 128 bytes
 constexpr float LOG2_E = 1.44269504f, WEIGHT_BITS = 14;
 #define LOWEST __int_as_float(0xff800000)
 static_assert(!SPLIT || CONSUMERS == 1);
+static_assert(!MASKED || KEYS % 64 == 0);
 static_assert(ROWS % 64 == 0 && KEYS % 32 == 0 && DEPTH % ELEMENTS == 0 && WIDTH % ELEMENTS == 0);
 
 // Returns how many keys a query sees. `distance_beyond` is linear in keys, and a key is hidden if it is positive.
@@ -255,6 +259,7 @@ struct Softmax {
     float greatest[2], sums[2];
     float* terms;  // of this warp
     bool is_alike;  // Whether the terms are the same for all queries of the warp.
+    unsigned masks[2][(KEYS + 31) / 32];  // of the keys of a tile, from the first pair of this thread on
 
     DEVICE_MEMBER explicit Softmax(float* terms) : terms(terms) {}
 
@@ -284,12 +289,48 @@ struct Softmax {
         __syncwarp();
     }
 
+    // Reads the truth values of the keys from `key` on.
+    DEVICE_MEMBER void find_masks_of(const Parameters& p, Index key) {
+        if constexpr (MASKED) {
+            constexpr int OWN = KEYS / 4;  // of a lane
+            const int lane = threadIdx.x % 4, first = lane * OWN;
+#pragma unroll
+            for (int row = 0; row < 2; row++) {
+                Vector<unsigned, 4> words[OWN / 16];
+#pragma unroll
+                for (int i = 0; i < OWN / 16; i++) {
+                    const Index at_unit = key + first + i * 16;
+                    words[i] = {};
+                    if (at_unit < (Index)p.keys) load(words[i], mask_at(p, at_keys(p, at[row], at_unit)));
+                }
+                unsigned own = 0;
+#pragma unroll
+                // The product moves the lowest bits of four bytes together.
+                for (int i = 0; i < OWN / 4; i++) own |= (words[i / 4].data[i % 4] * 0x01020408u >> 24 & 15) << i * 4;
+#pragma unroll
+                for (int i = 0; i < KEYS / 32; i++) {
+                    unsigned found = 0;
+#pragma unroll
+                    for (int j = 0; j < 32 / OWN; j++) {
+                        found |= __shfl_sync(~0u, own, threadIdx.x % 32 / 4 * 4 + i * (32 / OWN) + j) << j * OWN % 32;
+                    }
+                    masks[row][i] = found >> lane * 2;
+                }
+            }
+        }
+    }
+
     // Makes scores of the products with the keys from `key` on.
     DEVICE_MEMBER void make_scores(const Parameters& p, float (&scores)[SCORES], Index key) {
         if (SCALED) {
             const float scale = scale_of(p);
 #pragma unroll
             for (int i = 0; i < SCORES; i++) scores[i] *= scale;
+        } else if (MASKED) {
+#pragma unroll
+            for (int i = 0; i < SCORES; i += 2) {
+                mask_scores(p, at[row_of(i)], reinterpret_cast<float (&)[2]>(scores[i]), masks[row_of(i)][i / 16] >> i / 4 * 8 % 32);
+            }
         } else if (TERMS > 0 && is_alike) {
 #pragma unroll
             for (int i = 0; i < SCORES; i += 4) {
@@ -519,6 +560,7 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared
         hold_all(results);
         if (work.blocks > 0) {
             softmax.find_terms_of(p, (Index)work.first * KEYS);
+            softmax.find_masks_of(p, (Index)work.first * KEYS);
             wait_for_phase(layout.full_keys + keys.slot * BARRIER_BYTES, keys.parity);
             begin_turn();
             begin_products();
@@ -540,6 +582,7 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared
                 end_turn();
                 const Index key = (Index)(work.first + block) * KEYS;
                 softmax.find_terms_of(p, key);
+                softmax.find_masks_of(p, key);
                 wait_for_products<1>();
                 release_keys(block);
                 softmax.weigh(p, scores, factors, key, is_partial(key));
@@ -569,7 +612,7 @@ DEVICE void consume(const Parameters& p, const SharedLayout& layout, int* shared
     if (group == 0) begin_turn();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) kernel(const __grid_constant__ Parameters p) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) kernel(const __grid_constant__ Parameters p) {
     extern __shared__ uint4 memory[];
     // Swizzled tiles begin at multiples of 1024 bytes.
     Shared begin = (shared_address(memory) + 1023) / 1024 * 1024;
