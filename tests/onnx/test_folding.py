@@ -98,7 +98,9 @@ NUMBERS = np.arange(-12, 12, dtype=np.float32).reshape(2, 3, 4)
         ("Gather", [NUMBERS, np.array(2)], {"axis": 1}),
         ("Slice", [NUMBERS, *map(np.array, ([-1, 0], [-(2**63) + 1, 9], [2, 0], [-2, 1]))], {}),
         ("Slice", [NUMBERS, np.array([1]), np.array([2**63 - 1])], {}),
+        ("Slice", [NUMBERS, *map(np.array, ([-9], [-9], [2], [-1]))], {}),
         ("Unsqueeze", [NUMBERS, np.array([0, -1])], {}),
+        ("Unsqueeze", [NUMBERS, np.array(1)], {}),
     ],
 )
 def test_numpy_folds_nodes_as_the_evaluator_does(
@@ -112,6 +114,12 @@ def test_numpy_folds_nodes_as_the_evaluator_does(
     assert own is not None
     expected = Evaluator(node)._prepared().run(None, given)
     np.testing.assert_array_equal(own, expected, strict=True)
+
+
+def test_a_gathered_string_is_a_tensor() -> None:
+    (node,) = nodes_of([helper.make_node("Gather", ["x", "i"], ["y"])], {"": 20})
+    result = Evaluator(node)({"x": np.array(["a", "b"], object), "i": np.array(1)})["y"]
+    np.testing.assert_array_equal(result, np.array("b", object), strict=True)
 
 
 def test_the_evaluator_folds_what_numpy_does_not() -> None:

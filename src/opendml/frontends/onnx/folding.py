@@ -57,7 +57,8 @@ def _constant(node: OnnxNode) -> Array | None:
 
 
 def _gather(node: OnnxNode, content: Array, indices: Array) -> Array:
-    return np.take(content, indices, node.attribute("axis"))
+    # NumPy takes one string out of its array.
+    return np.asarray(np.take(content, indices, node.attribute("axis")), content.dtype)
 
 
 def _slice(
@@ -73,13 +74,15 @@ def _slice(
     numbers = range(len(starts)) if axes is None else axes.tolist()
     strides = [1] * len(starts) if steps is None else steps.tolist()
     parts = [slice(None)] * content.ndim
-    for axis, *part in zip(numbers, starts.tolist(), ends.tolist(), strides, strict=True):
-        parts[axis] = slice(*part)
+    for axis, start, end, stride in zip(numbers, starts.tolist(), ends.tolist(), strides, strict=True):
+        # A backward slice from before all elements begins at the first one. NumPy's would be empty.
+        first = max(start, -content.shape[axis]) if stride < 0 else start
+        parts[axis] = slice(first, end, stride)
     return content[tuple(parts)]
 
 
 def _unsqueeze(node: OnnxNode, content: Array, axes: Array | None = None) -> Array:
-    return np.expand_dims(content, tuple(node.attribute("axes") if axes is None else axes.tolist()))
+    return np.expand_dims(content, tuple(node.attribute("axes") if axes is None else axes.ravel().tolist()))
 
 
 _FOLDS: dict[str, Callable[..., Array | None]] = {
