@@ -19,11 +19,11 @@ import pytest
 import opendml as dml
 from opendml import Device, Unsupported
 from opendml.runtime.memory.host_array import Array
+from opendml.signals import deferred_signals
 from opendml.targets.cpu import engine
 from opendml.targets.cpu import pool as pool_module
 from opendml.targets.cpu.engine import kernel_assembly
 from opendml.targets.cpu.pool import Pool, pool
-from opendml.targets.cpu.signals import deferred_signals
 from tests.processes import has_fork
 from tests.running import same_bits
 

@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 from typing import Generic, TypeVar
 
 from opendml.across_forks import importing
+from opendml.signals import deferred_signals
 from opendml.spec.facts import operator_facts
 from opendml.spec.naming import nearest
 
@@ -53,7 +54,8 @@ class Declarations(Generic[T]):
     def all(self) -> Mapping[str, Mapping[str, T]]:
         """Return the declarations for all operators that have some."""
         if not self._is_loaded:
-            with importing:
+            # What an interrupted import declared would be declared again by the next one.
+            with importing, deferred_signals():
                 for module in iter_modules(import_module(self._package).__path__):
                     import_module(f"{self._package}.{module.name}")
                 self._is_loaded = True

@@ -10,6 +10,7 @@ from pkgutil import iter_modules
 from typing import Any, Generic, TypeVar, cast
 
 from opendml.across_forks import importing
+from opendml.signals import deferred_signals
 from opendml.spec.schema import operators as directml_operators
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -79,7 +80,8 @@ class Registry(Generic[C]):
 
     @cache  # noqa: B019 - registries live as long as the process
     def _load(self) -> None:
-        with importing:
+        # An interrupted import could not be repeated: its converters are registered already.
+        with importing, deferred_signals():
             package = import_module(self._package)
             for module in iter_modules(package.__path__):
                 import_module(f"{self._package}.{module.name}")

@@ -23,11 +23,11 @@ from opendml.across_forks import compiling, importing
 from opendml.budget import check_time
 from opendml.errors import Unsupported
 from opendml.logs import tell
+from opendml.signals import deferred_signals
 from opendml.targets.cpu.compile_workers import WorkerPool, worker_count
 from opendml.targets.cpu.machine import CpuMachine, machine
 from opendml.targets.cpu.native import FUNCTIONS, SCRATCH_SYMBOL, runtime_assembly
 from opendml.targets.cpu.object_code import Effort, compiled_object, target_machine
-from opendml.targets.cpu.signals import deferred_signals
 from opendml.targets.cpu.threads import available_threads
 from opendml.targets.object_cache import compiler_digest, read_object, write_object
 
