@@ -506,3 +506,13 @@ def test_joined_values_are_read_where_sums_are_added_to_them() -> None:
     assert len(kernels) == 2 + 3 + 1
     assert {store.type for kernel in kernels[:2] for store in kernel.stores} == {ScalarType.FLOAT16}
     assert_agrees(results, arrays, rtol=1e-2)
+
+
+def test_a_computed_number_scales_sums_in_other_sizes() -> None:
+    """The number has the same sizes in both, so that it takes no reshape, and keeps its own operation."""
+    random = np.random.default_rng(12)
+    sizes = (4, 3, 1, 8), (4, 1, 5, 8), (1, 1, 1, 1)
+    arrays: list[Array] = [random.standard_normal(each).astype(np.float32) for each in sizes]
+    a, b, number = sources(*arrays)
+    result = reshaped(contraction(a, b, (3,)), (2, 2, 3, 5)) * -number
+    assert_agrees([result], arrays, rtol=1e-6)

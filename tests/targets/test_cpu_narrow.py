@@ -210,6 +210,15 @@ def test_digits_of_rows_keep_the_bound_where_magnitudes_of_a_block_differ(type: 
 
 
 @needs_dots
+def test_digits_of_rows_keep_the_bound_where_scales_are_very_small() -> None:
+    """The product of a block's scale with that of its digits would be denormal."""
+    kernel, arrays = product(2, Form("uint4", 75, 20, 32))
+    arrays[2] *= 2.0**-110
+    run_launches(schedule(kernel), arrays)
+    require_accurate(arrays)
+
+
+@needs_dots
 def test_digits_of_rows_keep_infinities_and_nan() -> None:
     kernel, arrays = product(2, Form("uint4", 64, 8, 32, zeros=False))
     (a, numbers, _, out), (one, two) = arrays, (0, 1)

@@ -398,7 +398,8 @@ def _merged(
     operations = {each.operation for each in islice(above_memory(operand), MOST_COPIED)}
     if not operations.isdisjoint(REDUCTIONS - {Operation.CONTRACTION}):
         return None
-    return _lowered(_reshape(Node(Operation.RESHAPE, operand.type, tuple(sizes), (_joined_narrow(operand),))))
+    reshaped = _reshape(Node(Operation.RESHAPE, operand.type, tuple(sizes), (_joined_narrow(operand),)))
+    return _lowered_if_reshaped(reshaped)
 
 
 def _refined(

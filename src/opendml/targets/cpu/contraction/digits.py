@@ -383,7 +383,8 @@ class _DigitKernel:
             )
             base = constant(F32, self.lanes, float(1 << 2 * _BASE_BITS))
             whole = overloaded(builder, "fma", F32, self.lanes, [high, base, low])
-            scaled = [whole, builder.fmul(scale, own), code.get(total)]
+            # The product of both scales could overflow or be denormal. This one is exact.
+            scaled = [builder.fmul(whole, own), scale, code.get(total)]
             code.set(total, overloaded(builder, "fma", F32, self.lanes, scaled))
 
     def _add_rests(self, place: _Row, b: ir.Value, parameters: ir.Value, totals: Sequence[ir.Value]) -> None:
